@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import islice
+from itertools import chain, islice
 
-from parapipe.mapping.memory.arena import least_arena
+from parapipe.mapping.memory.arena import check
 from parapipe.mapping.memory.buffers import ArenaProblem, Buffer, frames_of
+from parapipe.mapping.memory.ejections import Ejections
 from parapipe.plan.blocks import Block, Blocks
 from parapipe.plan.memory_record import Arena, MemoryLayout, PlacedBuffer
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.schema import Plan
 
-PERIODS = 6
+PERIODS = 8
 """After which offsets may repeat, at most."""
-MOST_CIRCLES = 5
-"""Laid out, before the smallest is taken."""
-MOST_BUFFERS = 3500
-"""Of all these circles together."""
-MOST_PAIRS = 1_000_000
-"""Of buffers that meet, for changes on a circle; some tenths of a second."""
+MOST_BUFFERS = 6000
+"""Of all circles that are laid out."""
+CHANGES = (1000, 3000, 10_000)
+"""Of the offsets on each circle, before more are made on each; 1,000 take some 50 ms."""
 ENOUGH = 1.05
 """An arena that is no larger, as a share of its bound, is taken; a smaller one is looked for."""
 
@@ -85,22 +84,29 @@ class _Circle:
         """Whether there may be one that is small enough."""
         return self.problem.peak_bytes <= self.enough_bytes
 
-    def laid(self) -> _Laid:
-        """Return an arena."""
-        found = least_arena(
-            self.problem,
-            most_pairs=MOST_PAIRS if self.may_do else 0,
-            most_nodes=0,
-            deterministic_s=0,
-            enough_bytes=self.enough_bytes,
-        )
+    @cached_property
+    def _search(self) -> Ejections:
+        return Ejections(self.problem)
+
+    def laid(self, changes: int) -> _Laid:
+        """Return an arena.
+
+        Parameters
+        ----------
+        changes
+            Of offsets, after all those made before.
+        """
+        if not self.problem.buffers:
+            return _Laid(self, [[0] for _ in self.own], 0, 0)
+        least_bytes = max(self.enough_bytes, self.problem.peak_bytes)
+        found = self._search.least(least_bytes, changes)
+        check(self.problem, found.offset_bytes)
         places = iter(found.offset_bytes)
         offsets = [[*islice(places, len(each))] or [0] for each in self.own]
-        # What is proven of a circle of some frames does not hold for one of more.
+        # The peak of a circle of some frames is no bound for one of more.
+        goes_on = _goes_on(self.blocks, self.memory)
         bound_bytes = (
-            self.blocks.bound_bytes[self.memory]
-            if _goes_on(self.blocks, self.memory)
-            else found.bound_bytes
+            self.blocks.bound_bytes[self.memory] if goes_on else self.problem.peak_bytes
         )
         return _Laid(self, offsets, found.size_bytes, bound_bytes)
 
@@ -158,16 +164,25 @@ def _least(blocks_of: Callable[[bool], Blocks], memory: int) -> _Laid:
     """Return the first arena that is small enough of those that are tried; else the smallest."""
     circles = _circles(blocks_of, memory)
     first = next(circles)
-    best, tried, buffers = first.laid(), int(first.may_do), len(first.problem.buffers)
-    for circle in circles:
-        if best.size_bytes <= best.circle.enough_bytes or tried == MOST_CIRCLES:
+    best = first.laid(0)
+    for circle, changes in _tries(each for each in chain([first], circles) if each.may_do):
+        if best.size_bytes <= best.circle.enough_bytes:
             break
-        if circle.may_do:
-            tried, buffers = tried + 1, buffers + len(circle.problem.buffers)
-            if buffers > MOST_BUFFERS:
-                break
-            best = min(best, circle.laid(), key=lambda each: each.size_bytes)
+        best = min(best, circle.laid(changes), key=lambda each: each.size_bytes)
     return best
+
+
+def _tries(circles: Iterable[_Circle]) -> Iterator[tuple[_Circle, int]]:
+    """Yield circles, each with changes that are to be made: few on each, then more on each."""
+    tried, buffers = [], 0
+    for circle in circles:
+        buffers += len(circle.problem.buffers)
+        if tried and buffers > MOST_BUFFERS:
+            break
+        tried.append(circle)
+        yield circle, CHANGES[0]
+    for changes in CHANGES[1:]:
+        yield from ((circle, changes) for circle in tried)
 
 
 def _circles(blocks_of: Callable[[bool], Blocks], memory: int) -> Iterator[_Circle]:

@@ -1,4 +1,4 @@
-"""Offsets of buffers in the least arena: first fit, then a search, then CP-SAT, beside a bound."""
+"""Offsets of buffers in the least arena: ejections, then a search, then CP-SAT, beside a bound."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from math import ceil
 
 from parapipe.errors import VerificationError
 from parapipe.mapping.memory.buffers import ArenaProblem, violations
-from parapipe.mapping.memory.first_fit import FirstFits, ceil_to
+from parapipe.mapping.memory.ejections import Ejections
+from parapipe.mapping.memory.first_fit import ceil_to
 from parapipe.mapping.memory.offset_search import OutOfNodesError, offsets_within, orders
 from parapipe.mapping.units import ROUNDING
 
-MOST_PAIRS = 10_000_000
-"""Of buffers that meet, which changed first fits go through; about a second."""
-CHANGES = 50
-"""Of first fits, for each buffer at most."""
+MOST_CHANGES = 20_000
+"""Of `Ejections`; about a second."""
 MOST_NODES = 100_000
 """Of the search; some 20,000 are visited in a second."""
 DETERMINISTIC_S = 10.0
@@ -56,7 +55,7 @@ class Arena:
 def least_arena(
     problem: ArenaProblem,
     *,
-    most_pairs: int = MOST_PAIRS,
+    most_changes: int = MOST_CHANGES,
     most_nodes: int = MOST_NODES,
     deterministic_s: float = DETERMINISTIC_S,
     enough_bytes: int = 0,
@@ -64,15 +63,14 @@ def least_arena(
 ) -> Arena:
     """Return the smallest arena that is found; equal calls return equal arenas.
 
-    First fit in several orders comes first; then, again and again, what lies too high is moved
-    forward in these. If the arena is still larger, MiniMalloc's search looks
-    for smaller ones, then CP-SAT (rectangles that do not overlap). Both may prove that there is
-    none.
+    First fit in several orders comes first, then `Ejections`. If the arena is still larger,
+    MiniMalloc's search looks for smaller ones, then CP-SAT (rectangles that do not overlap). Both
+    may prove that there is none.
 
     Parameters
     ----------
-    most_pairs
-        Of buffers that meet, which changed first fits go through.
+    most_changes
+        Of `Ejections`.
     most_nodes
         Of the search, all its attempts together.
     deterministic_s
@@ -82,17 +80,23 @@ def least_arena(
     """
     if not problem.buffers:
         return Arena((), 0, 0)
-    best = _first_fit(problem, enough_bytes, most_pairs, seed)
+    found = Ejections(problem, seed).least(max(enough_bytes, problem.peak_bytes), most_changes)
+    best = _arena(problem, found.offset_bytes)
     if most_nodes and not best.does(enough_bytes):
         best = _searched(
             problem, [*islice(orders(problem), ORDERS)], best, most_nodes, enough_bytes
         )
     if deterministic_s > 0 and not best.does(enough_bytes):
         best = _by_cp_sat(problem, best, deterministic_s, seed)
-    wrong = violations(problem, best.offset_bytes)
+    check(problem, best.offset_bytes)
+    return best
+
+
+def check(problem: ArenaProblem, offset_bytes: Sequence[int]) -> None:
+    """Raise `VerificationError` if buffers do not lie right."""
+    wrong = violations(problem, offset_bytes)
     if wrong:
         raise VerificationError(f"buffers do not lie right: {'; '.join(wrong)}", wrong)
-    return best
 
 
 def _height(problem: ArenaProblem) -> Callable[[Sequence[int]], int]:
@@ -103,13 +107,6 @@ def _height(problem: ArenaProblem) -> Callable[[Sequence[int]], int]:
 def _arena(problem: ArenaProblem, offsets: Sequence[int], bound_bytes: int = 0) -> Arena:
     bound_bytes = max(bound_bytes, problem.peak_bytes)
     return Arena(tuple(offsets), _height(problem)(offsets), bound_bytes)
-
-
-def _first_fit(problem: ArenaProblem, enough_bytes: int, most_pairs: int, seed: int) -> Arena:
-    fits = FirstFits(problem)
-    most = min(CHANGES * len(problem.buffers), most_pairs // max(1, fits.pairs))
-    found = fits.least(max(enough_bytes, problem.peak_bytes), most, seed)
-    return _arena(problem, found.offset_bytes)
 
 
 @dataclass(slots=True)

@@ -1,27 +1,22 @@
-"""Offsets by first fits: in several orders, then in these with what lies too high moved forward."""
+"""Offsets by first fits in several orders."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import lcm
-from random import Random
 
 import numpy as np
 
 from parapipe.mapping.memory.buffers import ArenaProblem
 
-ROUNDS = 4
-"""For each order, in which all that lies too high goes first."""
 POWERS = (1, 2)
 """Powers of the life, of which the size is a multiple in orders."""
-WORSE = 0.4
-"""Share of worse changes that are kept: with few of them, the walk stays where it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Offsets of all buffers, and the order in which first fit gives them.
+    """Offsets of all buffers.
 
     Parameters
     ----------
@@ -31,7 +26,6 @@ class Placed:
 
     size_bytes: int
     offset_bytes: list[int]
-    order: list[int]
 
 
 class FirstFits:
@@ -39,11 +33,6 @@ class FirstFits:
 
     What meets all others has bytes of its own in any arena, so it lies at the bottom and is in no
     order.
-
-    Parameters
-    ----------
-    pairs
-        Of buffers that meet: what one first fit takes.
     """
 
     def __init__(self, problem: ArenaProblem) -> None:
@@ -55,7 +44,6 @@ class FirstFits:
         self.life = [each.end - each.begin for each in problem.buffers]
         self.others = [b for b in count if b not in always]
         self.met = [[a for a in met if a not in always] for met in problem.met]
-        self.pairs = sum(len(self.met[b]) for b in self.others)
         self.bottom, self.floor = [0] * len(count), 0
         for b in sorted(always, key=lambda b: -alignments[b]):
             self.bottom[b] = ceil_to(self.floor, alignments[b])
@@ -64,23 +52,16 @@ class FirstFits:
         fits = not any(size % most for size in sizes)  # then all ends are aligned for all others
         self.steps = [1] * len(count) if fits else alignments
 
-    def least(self, enough_bytes: int, most: int, seed: int) -> Placed:
-        """Return the smallest that is found, or the first that takes no more than `enough_bytes`.
-
-        Parameters
-        ----------
-        most
-            Placements, beside the first one.
-        """
+    def least(self, enough_bytes: int) -> Placed:
+        """Return the first that takes no more than `enough_bytes`, else the smallest."""
         best: Placed | None = None
         for order in self.orders():
-            found = self.in_rounds(self.placed(order), enough_bytes, min(ROUNDS, most))
+            found = self.placed(order)
             best = found if best is None else min(best, found, key=_size)
-            most -= 1 + ROUNDS
-            if best.size_bytes <= enough_bytes or most <= 0:
-                return best
+            if best.size_bytes <= enough_bytes:
+                break
         assert best is not None
-        return self.changed(best, enough_bytes, most, seed)
+        return best
 
     def orders(self) -> Iterator[list[int]]:
         """Yield orders: by size, by time, by load and by life.
@@ -115,28 +96,7 @@ class FirstFits:
         for b in order:
             offsets[b] = self._lowest(b, offsets, is_placed)
             is_placed[b] = True
-        return self._placed(offsets, order)
-
-    def moved(self, found: Placed, b: int, to: int) -> Placed:
-        """Put buffers as `placed` does in an order in which one of them comes earlier.
-
-        Only what meets buffers that lie elsewhere now is placed anew.
-        """
-        before, at = found.order, found.order.index(b)
-        order = [*before[:to], b, *before[to:at], *before[at + 1 :]]
-        offsets = found.offset_bytes.copy()
-        is_placed, is_touched = bytearray(len(offsets)), bytearray(len(offsets))
-        for a in order[:to]:
-            is_placed[a] = True
-        for a in (b, *self.met[b]):
-            is_touched[a] = True
-        for a in order[to:]:
-            if is_touched[a] and (offset := self._lowest(a, offsets, is_placed)) != offsets[a]:
-                offsets[a] = offset
-                for other in self.met[a]:
-                    is_touched[other] = True
-            is_placed[a] = True
-        return self._placed(offsets, order)
+        return Placed(max(map(int.__add__, offsets, self.sizes)), offsets)
 
     def _lowest(self, b: int, offsets: Sequence[int], is_placed: bytearray) -> int:
         """Return the lowest offset of a buffer beside those that are placed."""
@@ -148,52 +108,6 @@ class FirstFits:
             if (end := begin + sizes[a]) > offset:
                 offset = end if step == 1 else ceil_to(end, step)
         return offset
-
-    def _placed(self, offsets: list[int], order: list[int]) -> Placed:
-        return Placed(max(map(int.__add__, offsets, self.sizes)), offsets, order)
-
-    def in_rounds(self, found: Placed, enough_bytes: int, rounds: int) -> Placed:
-        """Place what ends above the peak before all else, again and again."""
-        best = found
-        for _ in range(rounds):
-            if best.size_bytes <= enough_bytes:
-                break
-            high = dict.fromkeys(self.above(found, self.problem.peak_bytes))
-            found = self.placed([*high, *(b for b in found.order if b not in high)])
-            best = min(best, found, key=_size)
-        return best
-
-    def above(self, found: Placed, size_bytes: int) -> list[int]:
-        """Return what ends above so many bytes, in order."""
-        ends = [*map(int.__add__, found.offset_bytes, self.sizes)]
-        return [b for b in found.order if ends[b] > size_bytes]
-
-    def changed(self, found: Placed, enough_bytes: int, changes: int, seed: int) -> Placed:
-        """Move one buffer that lies too high forward in the order, again and again, at random.
-
-        Worse is what reaches further above `enough_bytes`, summed over all buffers.
-        """
-        rng, best = Random(seed), found
-        worst = self._excess(found, enough_bytes)
-        for _ in range(changes):
-            if best.size_bytes <= enough_bytes:
-                break
-            high = self.above(found, enough_bytes)
-            if not high:
-                break
-            b = rng.choice(high)
-            at = found.order.index(b)
-            made = self.moved(found, b, rng.randrange(at) if at else 0)
-            excess = self._excess(made, enough_bytes)
-            if excess <= worst or rng.random() < WORSE:
-                found, worst = made, excess
-                best = min(best, found, key=_size)
-        return best
-
-    def _excess(self, found: Placed, enough_bytes: int) -> int:
-        ends = map(int.__add__, found.offset_bytes, self.sizes)
-        return sum(end - enough_bytes for end in ends if end > enough_bytes)
-
 
 def _size(found: Placed) -> int:
     return found.size_bytes
