@@ -10,6 +10,7 @@ from itertools import chain, islice
 from parapipe.mapping.memory.arena import check
 from parapipe.mapping.memory.buffers import ArenaProblem, Buffer, frames_of
 from parapipe.mapping.memory.ejections import Ejections
+from parapipe.mapping.memory.first_fit import FirstFits, Placed
 from parapipe.plan.blocks import Block, Blocks
 from parapipe.plan.memory_record import Arena, MemoryLayout, PlacedBuffer
 from parapipe.plan.plan_lives import PlanLives
@@ -19,8 +20,8 @@ PERIODS = 8
 """After which offsets may repeat, at most."""
 MOST_BUFFERS = 6000
 """Of all circles that are laid out."""
-CHANGES = (1000, 3000, 10_000)
-"""Of the offsets on each circle, before more are made on each; 1,000 take some 50 ms."""
+CHANGES = (1000, 4000, 4000)
+"""Of the first fits on all circles, each time anew; 1,000 take some 30 ms."""
 ENOUGH = 1.05
 """An arena that is no larger, as a share of its bound, is taken; a smaller one is looked for."""
 
@@ -85,29 +86,30 @@ class _Circle:
         return self.problem.peak_bytes <= self.enough_bytes
 
     @cached_property
-    def _search(self) -> Ejections:
-        return Ejections(self.problem)
+    def _fits(self) -> FirstFits:
+        return FirstFits(self.problem)
 
-    def laid(self, changes: int) -> _Laid:
+    @cached_property
+    def _first(self) -> Placed:
+        return self._fits.least(self.enough_bytes)
+
+    def laid(self, changes: int = 0, seed: int = 0) -> _Laid:
         """Return an arena.
 
         Parameters
         ----------
         changes
-            Of offsets, after all those made before.
+            Of the first fits, at most.
         """
         if not self.problem.buffers:
             return _Laid(self, [[0] for _ in self.own], 0, 0)
-        least_bytes = max(self.enough_bytes, self.problem.peak_bytes)
-        found = self._search.least(least_bytes, changes)
+        found = Ejections(self._fits, self._first, seed).least(self.enough_bytes, changes)
         check(self.problem, found.offset_bytes)
         places = iter(found.offset_bytes)
         offsets = [[*islice(places, len(each))] or [0] for each in self.own]
         # The peak of a circle of some frames is no bound for one of more.
         goes_on = _goes_on(self.blocks, self.memory)
-        bound_bytes = (
-            self.blocks.bound_bytes[self.memory] if goes_on else self.problem.peak_bytes
-        )
+        bound_bytes = self.blocks.bound_bytes[self.memory] if goes_on else self.problem.peak_bytes
         return _Laid(self, offsets, found.size_bytes, bound_bytes)
 
 
@@ -164,25 +166,25 @@ def _least(blocks_of: Callable[[bool], Blocks], memory: int) -> _Laid:
     """Return the first arena that is small enough of those that are tried; else the smallest."""
     circles = _circles(blocks_of, memory)
     first = next(circles)
-    best = first.laid(0)
-    for circle, changes in _tries(each for each in chain([first], circles) if each.may_do):
+    best = first.laid()
+    for circle, changes, seed in _tries(each for each in chain([first], circles) if each.may_do):
         if best.size_bytes <= best.circle.enough_bytes:
             break
-        best = min(best, circle.laid(changes), key=lambda each: each.size_bytes)
+        best = min(best, circle.laid(changes, seed), key=lambda each: each.size_bytes)
     return best
 
 
-def _tries(circles: Iterable[_Circle]) -> Iterator[tuple[_Circle, int]]:
-    """Yield circles, each with changes that are to be made: few on each, then more on each."""
+def _tries(circles: Iterable[_Circle]) -> Iterator[tuple[_Circle, int, int]]:
+    """Yield circles, each with a number of changes and a seed: few on all, then more on all."""
     tried, buffers = [], 0
     for circle in circles:
         buffers += len(circle.problem.buffers)
         if tried and buffers > MOST_BUFFERS:
             break
         tried.append(circle)
-        yield circle, CHANGES[0]
-    for changes in CHANGES[1:]:
-        yield from ((circle, changes) for circle in tried)
+        yield circle, CHANGES[0], 0
+    for seed, changes in islice(enumerate(CHANGES), 1, None):
+        yield from ((circle, changes, seed) for circle in tried)
 
 
 def _circles(blocks_of: Callable[[bool], Blocks], memory: int) -> Iterator[_Circle]:

@@ -32,6 +32,11 @@ class Outlook:
         self._end_s: dict[Job, float] = {}
         self._previous: dict[Job, Job | None] = {}
 
+    @property
+    def jobs(self) -> int:
+        """So many have been looked at."""
+        return len(self._end_s)
+
     def end_s(self, job: Job) -> float:
         """Return when a job that nobody has begun ends on the plan's processor."""
         left, opened = [job], set[Job]()

@@ -14,6 +14,10 @@ waited, or those that read what was made. Nothing is taken while that is more th
 time since the start. So, whatever times are, no job ends later than if the plan was followed by
 more than this share, and a job of each processor. (If transfers take what was predicted, and what
 is taken would not have taken less than predicted where the plan has it.)
+
+Looking ahead takes time, too, which is estimated by the number of jobs that are looked at. Nothing
+is looked at while that, less what thefts should have gained, is more than a share of the time since
+the start.
 """
 
 from __future__ import annotations
@@ -33,6 +37,10 @@ LONG_S = 2.5e-3
 """Shorter jobs are taken from late processors only: to look ahead takes a fiftieth of this time."""
 LOST = 0.05
 """Share of the time since the start that thefts may have cost."""
+LOOK_S, LOOK_JOB_S = 1e-4, 1e-5
+"""To look ahead takes about so long, and for each job that is looked at."""
+LOOKED = 0.01
+"""Share of the time since the start that looking ahead may have taken, less what it has gained."""
 
 
 class _Theft(NamedTuple):
@@ -65,7 +73,7 @@ class Steal:
     def __init__(self, work: Work) -> None:
         self._work = work
         self._thefts: dict[int, _Theft] = {}
-        self._lost_s = 0.0
+        self._lost_s = self._looked_s = 0.0
         self._longest_s = [
             max((each for each in own if each < inf), default=0.0)
             for own in zip(*work.time_s, strict=True)
@@ -77,12 +85,20 @@ class Steal:
             if state.running[processor] is not theft.running:
                 self._lost_s += _lost_s(theft, state)
                 del self._thefts[processor]
+        idle = []
         for processor in state.free:
             own = state.planned_next(processor)
             if own in state.ready_by:
                 state.execute(own, on=processor)
-            elif self._lost_s <= LOST * state.now_s:
+            else:
+                idle.append((processor, own))
+        for processor, own in idle:
+            if state.ready_by and self._may_look(state.now_s):
                 self._steal(processor, own, state)
+
+    def _may_look(self, now_s: float) -> bool:
+        """Tell whether neither thefts nor looking ahead have cost too much so far."""
+        return self._lost_s <= LOST * now_s and self._looked_s <= LOOKED * now_s
 
     def _steal(self, processor: int, own: Job | None, state: State) -> None:
         """Give a processor the ready job of another one that gains most, if any gains."""
@@ -95,6 +111,8 @@ class Steal:
         paces = [max(1.0, each.factor) for each in state.paces]
         outlook = Outlook(state, paces)
         gain_s, job = max((self._gain_s(job, processor, own, outlook, paces), job) for job in jobs)
+        took_s = LOOK_S + LOOK_JOB_S * outlook.jobs
+        self._looked_s = max(0.0, self._looked_s + took_s - max(0.0, gain_s))
         if gain_s <= 0:
             return
         due_s = self._due_s(job, processor, Outlook(state).end_s(job))

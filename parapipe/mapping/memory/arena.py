@@ -10,7 +10,7 @@ from math import ceil
 from parapipe.errors import VerificationError
 from parapipe.mapping.memory.buffers import ArenaProblem, violations
 from parapipe.mapping.memory.ejections import Ejections
-from parapipe.mapping.memory.first_fit import ceil_to
+from parapipe.mapping.memory.first_fit import FirstFits, ceil_to
 from parapipe.mapping.memory.offset_search import OutOfNodesError, offsets_within, orders
 from parapipe.mapping.units import ROUNDING
 
@@ -80,7 +80,9 @@ def least_arena(
     """
     if not problem.buffers:
         return Arena((), 0, 0)
-    found = Ejections(problem, seed).least(max(enough_bytes, problem.peak_bytes), most_changes)
+    least_bytes, fits = max(enough_bytes, problem.peak_bytes), FirstFits(problem)
+    start = fits.least(least_bytes)
+    found = Ejections(fits, start, seed).least(least_bytes, most_changes)
     best = _arena(problem, found.offset_bytes)
     if most_nodes and not best.does(enough_bytes):
         best = _searched(

@@ -10,107 +10,107 @@ routes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from heapq import heappop, heappush
 from random import Random
 
 import numpy as np
 import numpy.typing as npt
 
-from parapipe.mapping.memory.buffers import ArenaProblem
 from parapipe.mapping.memory.first_fit import FirstFits, Placed, ceil_to
 
 Offsets = npt.NDArray[np.int64]
 
-STEP, SHARE = 0.01, 0.5
-"""The next arena is smaller by this share, or by this share of what is missing if that is more."""
+PATIENCE = 2000
+"""After so many changes in vain, an arena that is half as much smaller is looked for first."""
 WEIGHTS = 1000
-"""Weights are whole numbers from 1 to this, so that sums are the same on all machines."""
+"""Weights are whole numbers, at first from 1 to this, so that sums are the same everywhere."""
+OUTSIDE = 1 << 60
+"""The offset of what is taken out: beyond every arena."""
 
 
 class Ejections:
-    """An arena that gets smaller step by step; equal calls return equal arenas.
+    """An arena that gets smaller and smaller; equal calls return equal arenas.
 
     Parameters
     ----------
+    start
+        Where buffers lie at first.
     seed
         Of choices among places where as much stands in the way.
     """
 
-    def __init__(self, problem: ArenaProblem, seed: int = 0) -> None:
-        fits = FirstFits(problem)
-        area = problem.size_bytes * np.array(fits.life, dtype=np.float64)
-        self._fits, self._random = fits, Random(seed)
+    def __init__(self, fits: FirstFits, start: Placed, seed: int) -> None:
+        self._fits, self._best, self._random = fits, start, Random(seed)
         self._met: list[Offsets] = [np.array(each, dtype=np.int64) for each in fits.met]
-        self._size = problem.size_bytes
+        self._size = fits.problem.size_bytes
+        self._offset = np.array(start.offset_bytes, dtype=np.int64)
+        area = self._size * np.array(fits.life, dtype=np.float64)
         self._first_weight = np.ceil(WEIGHTS * np.sqrt(area / area.max()))
         self._weight = self._first_weight.copy()
-        self._urgent: list[float] = (self._first_weight * self._size).tolist()
         self._least_top = max(
             (ceil_to(fits.floor, fits.steps[b]) + fits.sizes[b] for b in fits.others), default=0
         )
-        self._best: Placed | None = None
-        self._offset = np.empty(0, dtype=np.int64)
-        self._top = 0
-        self._out: list[int] = []
+        self._top = start.size_bytes
+        self._out: list[tuple[float, int]] = []  # a heap
 
     def least(self, enough_bytes: int, most: int) -> Placed:
-        """Return the smallest arena so far, or the first of at most `enough_bytes`.
+        """Return the smallest arena that is found, or the first of at most `enough_bytes`.
 
         Parameters
         ----------
         most
-            Buffers that are put anywhere after the first fits; another call goes on from there.
+            Changes: buffers that are put somewhere.
         """
-        if self._best is None:
-            self._best = self._fits.least(enough_bytes)
-            self._offset = np.array(self._best.offset_bytes, dtype=np.int64)
-        for _ in range(most):
-            if not self._out and self._is_done(enough_bytes):
-                break
-            self._put(self._out.pop(self._next()))
+        since = 0
+        for n in range(most):
+            if not self._out:
+                since = n
+                if not self._goes_on(enough_bytes):
+                    break
+            elif n - since == PATIENCE:
+                since, self._top = n, (self._top + self._best.size_bytes) // 2
+            self._put(heappop(self._out)[1])
         return self._best
 
-    def _is_done(self, enough_bytes: int) -> bool:
-        """Keep what has been found, and go on with a smaller arena, if that is to be."""
-        size_bytes = int((self._offset + self._size).max())
-        self._best = Placed(size_bytes, self._offset.tolist())
-        missing_bytes = size_bytes - enough_bytes
-        if missing_bytes <= 0:
-            return True
-        less_bytes = max(1, int(STEP * size_bytes), int(SHARE * missing_bytes))
-        self._top = max(enough_bytes, size_bytes - less_bytes, self._least_top)
+    def _goes_on(self, enough_bytes: int) -> bool:
+        """Keep what has been found, and take out what ends too high; return if anything does."""
         ends = self._offset + self._size
-        self._out = [b for b in self._fits.others if ends[b] > self._top]
-        self._offset[self._out] = -1
-        return not self._out
+        size_bytes = int(ends.max())
+        if size_bytes < self._best.size_bytes:
+            self._best = Placed(size_bytes, self._offset.tolist())
+        self._top = max(enough_bytes, self._least_top)
+        self._take_out([b for b in self._fits.others if ends[b] > self._top])
+        return bool(self._out)
 
-    def _next(self) -> int:
-        """Return the place of the largest buffer among those that are out."""
-        return max(range(len(self._out)), key=lambda i: self._urgent[self._out[i]])
+    def _take_out(self, buffers: Sequence[int]) -> None:
+        """Take buffers out; the larger and heavier they are, the sooner they are put back."""
+        for b in buffers:
+            heappush(self._out, (-self._weight[b] * self._size[b], b))
+        self._offset[buffers] = OUTSIDE
 
     def _put(self, b: int) -> None:
         """Put a buffer where it fits, else where the least weight stands in its way."""
-        met = self._met[b]
-        met = met[self._offset[met] >= 0]
+        met, size = self._met[b], self._size[b]
         low = self._offset[met]
         high = low + self._size[met]
         places = self._places(b, low, high)
-        above = low < (places + self._size[b])[:, None]
-        in_its_way = above & (high > places[:, None])
+        in_its_way = (low < (places + size)[:, None]) & (high > places[:, None])
         weight = in_its_way @ self._weight[met]
-        least = weight.min()
-        if not least:
-            self._offset[b] = places[int(weight.argmin())]
+        at = np.flatnonzero(weight == weight.min())
+        if not weight[at[0]]:
+            self._offset[b] = places[at].min()
             return
         self._weight[b] += self._first_weight[b]
-        place = self._random.choice(np.flatnonzero(weight == least).tolist())
-        ejected = met[in_its_way[place]]
-        self._offset[ejected] = -1
-        self._out.extend(ejected.tolist())
+        place = at[self._random.randrange(len(at))]
+        self._take_out(met[in_its_way[place]].tolist())
         self._offset[b] = places[place]
 
     def _places(self, b: int, low: Offsets, high: Offsets) -> Offsets:
-        """Return the offsets of a buffer at which it touches another one or an end, in order."""
-        floor, last, step = self._fits.floor, self._top - int(self._size[b]), self._fits.steps[b]
+        """Return the offsets of a buffer at which it touches another one or an end."""
+        floor, last, step = self._fits.floor, self._top - self._size[b], self._fits.steps[b]
         up, down = np.append(high, floor), np.append(low - self._size[b], last)
-        places = np.concatenate((-(-up // step) * step, down // step * step))
-        return np.unique(places[(places >= floor) & (places <= last)])
+        if step > 1:
+            up, down = -(-up // step) * step, down // step * step
+        places = np.concatenate((up, down))
+        return places[(places >= floor) & (places <= last)]

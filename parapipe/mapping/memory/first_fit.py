@@ -109,6 +109,7 @@ class FirstFits:
                 offset = end if step == 1 else ceil_to(end, step)
         return offset
 
+
 def _size(found: Placed) -> int:
     return found.size_bytes
 
