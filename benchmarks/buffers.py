@@ -89,7 +89,7 @@ def read(path: Path) -> tuple[str, int, ArenaProblem]:
 def solve(path: Path, most_nodes: int, deterministic_s: float) -> Row:
     """Solve an instance by first fit alone, and by all there is."""
     name, capacity, problem = read(path)
-    first_fit = least_arena(problem, most_pairs=0, most_nodes=0, deterministic_s=0)
+    first_fit = least_arena(problem, most_changes=0, most_nodes=0, deterministic_s=0)
     began_s = perf_counter()
     found = least_arena(problem, most_nodes=most_nodes, deterministic_s=deterministic_s)
     wall_s = perf_counter() - began_s

@@ -10,9 +10,10 @@ routes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from random import Random
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,8 @@ import numpy.typing as npt
 from parapipe.mapping.memory.first_fit import FirstFits, Placed, ceil_to
 
 Offsets = npt.NDArray[np.int64]
+Weights = npt.NDArray[np.float64]
+Side = Literal["left", "right"]
 
 PATIENCE = 2000
 """After so many changes in vain, an arena that is half as much smaller is looked for first."""
@@ -47,7 +50,7 @@ class Ejections:
         self._offset = np.array(start.offset_bytes, dtype=np.int64)
         area = self._size * np.array(fits.life, dtype=np.float64)
         self._first_weight = np.ceil(WEIGHTS * np.sqrt(area / area.max()))
-        self._weight = self._first_weight.copy()
+        self._weight = self._first_weight
         self._least_top = max(
             (ceil_to(fits.floor, fits.steps[b]) + fits.sizes[b] for b in fits.others), default=0
         )
@@ -69,7 +72,8 @@ class Ejections:
                 if not self._goes_on(enough_bytes):
                     break
             elif n - since == PATIENCE:
-                since, self._top = n, (self._top + self._best.size_bytes) // 2
+                since = n
+                self._set_top((self._top + self._best.size_bytes) // 2)
             self._put(heappop(self._out)[1])
         return self._best
 
@@ -79,9 +83,15 @@ class Ejections:
         size_bytes = int(ends.max())
         if size_bytes < self._best.size_bytes:
             self._best = Placed(size_bytes, self._offset.tolist())
-        self._top = max(enough_bytes, self._least_top)
+        self._set_top(enough_bytes)
         self._take_out([b for b in self._fits.others if ends[b] > self._top])
         return bool(self._out)
+
+    def _set_top(self, size_bytes: int) -> None:
+        """Look for an arena of so many bytes, less those that offsets cannot make use of."""
+        unit = self._fits.problem.unit_bytes
+        self._top = max(size_bytes // unit * unit, self._least_top)
+        self._weight = self._first_weight.copy()
 
     def _take_out(self, buffers: Sequence[int]) -> None:
         """Take buffers out; the larger and heavier they are, the sooner they are put back."""
@@ -95,22 +105,31 @@ class Ejections:
         low = self._offset[met]
         high = low + self._size[met]
         places = self._places(b, low, high)
-        in_its_way = (low < (places + size)[:, None]) & (high > places[:, None])
-        weight = in_its_way @ self._weight[met]
+        # Below the end of a buffer that is put there lies `begun`, of which `ended` ends below it.
+        begun, ended = _sums(low - size, self._weight[met]), _sums(high, self._weight[met])
+        weight = begun(places, "left") - ended(places, "right")
         at = np.flatnonzero(weight == weight.min())
         if not weight[at[0]]:
             self._offset[b] = places[at].min()
             return
         self._weight[b] += self._first_weight[b]
-        place = at[self._random.randrange(len(at))]
-        self._take_out(met[in_its_way[place]].tolist())
-        self._offset[b] = places[place]
+        place = places[at[self._random.randrange(len(at))]]
+        self._take_out(met[(low < place + size) & (high > place)].tolist())
+        self._offset[b] = place
 
     def _places(self, b: int, low: Offsets, high: Offsets) -> Offsets:
         """Return the offsets of a buffer at which it touches another one or an end."""
         floor, last, step = self._fits.floor, self._top - self._size[b], self._fits.steps[b]
-        up, down = np.append(high, floor), np.append(low - self._size[b], last)
+        places = np.concatenate((high, [floor], low - self._size[b], [last]))
         if step > 1:
-            up, down = -(-up // step) * step, down // step * step
-        places = np.concatenate((up, down))
+            up = len(high) + 1
+            places[:up] = -(-places[:up] // step) * step
+            places[up:] = places[up:] // step * step
         return places[(places >= floor) & (places <= last)]
+
+
+def _sums(keys: Offsets, weights: Weights) -> Callable[[Offsets, Side], Weights]:
+    """Return what sums up the weights whose keys are less than others, or no greater (`right`)."""
+    order = keys.argsort()
+    keys, sums = keys[order], np.concatenate(([0.0], weights[order].cumsum()))
+    return lambda others, side: sums[keys.searchsorted(others, side)]

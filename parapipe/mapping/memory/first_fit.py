@@ -10,9 +10,6 @@ import numpy as np
 
 from parapipe.mapping.memory.buffers import ArenaProblem
 
-POWERS = (1, 2)
-"""Powers of the life, of which the size is a multiple in orders."""
-
 
 @dataclass(frozen=True, slots=True)
 class Placed:
@@ -64,9 +61,9 @@ class FirstFits:
         return best
 
     def orders(self) -> Iterator[list[int]]:
-        """Yield orders: by size, by time, by load and by life.
+        """Yield orders: by size, by time, and by how near to the peak buffers are alive.
 
-        Time begins where least is alive, or ends there; loads are highest at the peak or near it.
+        Time begins where least is alive, or ends there.
         """
         size, life, sections = self.sizes, self.life, self.problem.sections
         yield self._by(size, life)
@@ -79,12 +76,6 @@ class FirstFits:
             away = np.minimum(away, count - away)
         yield self._by([-int(away[own].min()) for own in sections], size)
         yield self._by(late, life)
-        beside = [sum(size[a] for a in met) for met in self.met]
-        yield self._by([int(load[own].max()) for own in sections], beside)
-        yield self._by(beside, size)
-        for power in POWERS:
-            yield self._by([a * b**power for a, b in zip(size, life, strict=True)], size)
-        yield self._by(life, size)
 
     def _by(self, first: Sequence[int], then: Sequence[int]) -> list[int]:
         """Return an order in which most of the first goes first, then most of the other."""
