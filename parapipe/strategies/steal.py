@@ -39,7 +39,7 @@ LOST = 0.05
 """Share of the time since the start that thefts may have cost."""
 LOOK_S, LOOK_JOB_S = 1e-4, 1e-5
 """To look ahead takes about so long, and for each job that is looked at."""
-LOOKED = 0.01
+LOOKED = 0.03
 """Share of the time since the start that looking ahead may have taken, less what it has gained."""
 
 

@@ -24,7 +24,7 @@ Offsets = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.float64]
 Side = Literal["left", "right"]
 
-PATIENCE = 2000
+PATIENCE = 3000
 """After so many changes in vain, an arena that is half as much smaller is looked for first."""
 WEIGHTS = 1000
 """Weights are whole numbers, at first from 1 to this, so that sums are the same everywhere."""
