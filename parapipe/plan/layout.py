@@ -20,7 +20,7 @@ PERIODS = 8
 """After which offsets may repeat, at most."""
 MOST_BUFFERS = 6000
 """Of all circles that are laid out."""
-CHANGES = (1000, 4000, 4000)
+CHANGES = (2000, 4000, 4000)
 """Of the first fits on all circles, each time anew; 1,000 take some 30 ms."""
 SEED = 12
 """Of the first of these, the others in turn: with others, one or two plans of the zoo miss 5 %."""

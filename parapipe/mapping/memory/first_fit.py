@@ -1,4 +1,4 @@
-"""Offsets by first fits in several orders."""
+"""Offsets by first fits in several orders, then in these with what lies too high at first."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ from math import lcm
 import numpy as np
 
 from parapipe.mapping.memory.buffers import ArenaProblem
+
+ROUNDS = 4
+"""For each order, in which all that lies too high goes first."""
+POWERS = (1, 2)
+"""Powers of the life, of which the size is a multiple in orders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +58,30 @@ class FirstFits:
         """Return the first that takes no more than `enough_bytes`, else the smallest."""
         best: Placed | None = None
         for order in self.orders():
-            found = self.placed(order)
+            found = self._in_rounds(order, enough_bytes)
             best = found if best is None else min(best, found, key=_size)
             if best.size_bytes <= enough_bytes:
                 break
         assert best is not None
         return best
 
-    def orders(self) -> Iterator[list[int]]:
-        """Yield orders: by size, by time, and by how near to the peak buffers are alive.
+    def _in_rounds(self, order: list[int], enough_bytes: int) -> Placed:
+        """Place what ends above the peak before all else, again and again."""
+        best = found = self.placed(order)
+        for _ in range(ROUNDS):
+            if best.size_bytes <= enough_bytes:
+                break
+            ends = [*map(int.__add__, found.offset_bytes, self.sizes)]
+            high = dict.fromkeys(b for b in order if ends[b] > self.problem.peak_bytes)
+            order = [*high, *(b for b in order if b not in high)]
+            found = self.placed(order)
+            best = min(best, found, key=_size)
+        return best
 
-        Time begins where least is alive, or ends there.
+    def orders(self) -> Iterator[list[int]]:
+        """Yield orders: by size, by time, by load and by life.
+
+        Time begins where least is alive, or ends there; loads are highest at the peak or near it.
         """
         size, life, sections = self.sizes, self.life, self.problem.sections
         yield self._by(size, life)
@@ -76,6 +94,12 @@ class FirstFits:
             away = np.minimum(away, count - away)
         yield self._by([-int(away[own].min()) for own in sections], size)
         yield self._by(late, life)
+        beside = [sum(size[a] for a in met) for met in self.met]
+        yield self._by([int(load[own].max()) for own in sections], beside)
+        yield self._by(beside, size)
+        for power in POWERS:
+            yield self._by([a * b**power for a, b in zip(size, life, strict=True)], size)
+        yield self._by(life, size)
 
     def _by(self, first: Sequence[int], then: Sequence[int]) -> list[int]:
         """Return an order in which most of the first goes first, then most of the other."""
