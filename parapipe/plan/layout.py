@@ -178,7 +178,7 @@ def _least(blocks_of: Callable[[bool], Blocks], memory: int) -> _Laid:
 
 def _tries(circles: Iterable[_Circle]) -> Iterator[tuple[_Circle, int, int]]:
     """Yield circles, each with a number of changes and a seed: few on all, then more on all."""
-    tried, buffers = [], 0
+    tried, buffers = list[_Circle](), 0
     for circle in circles:
         buffers += len(circle.problem.buffers)
         if tried and buffers > MOST_BUFFERS:

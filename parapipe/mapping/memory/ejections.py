@@ -120,12 +120,13 @@ class Ejections:
     def _places(self, b: int, low: Offsets, high: Offsets) -> Offsets:
         """Return the offsets of a buffer at which it touches another one or an end."""
         floor, last, step = self._fits.floor, self._top - self._size[b], self._fits.steps[b]
-        places = np.concatenate((high, [floor], low - self._size[b], [last]))
+        places: Offsets = np.concatenate((high, [floor], low - self._size[b], [last]))
         if step > 1:
             up = len(high) + 1
             places[:up] = -(-places[:up] // step) * step
             places[up:] = places[up:] // step * step
-        return places[(places >= floor) & (places <= last)]
+        found: Offsets = places[(places >= floor) & (places <= last)]
+        return found
 
 
 def _sums(keys: Offsets, weights: Weights) -> Callable[[Offsets, Side], Weights]:
