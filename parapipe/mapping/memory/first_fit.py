@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import lcm
 
 import numpy as np
 
 from parapipe.mapping.memory.buffers import ArenaProblem
 
+MOST_PAIRS = 1_000_000
+"""Of buffers that meet, which first fits go through: with many buffers, there are fewer of them."""
 ROUNDS = 4
 """For each order, in which all that lies too high goes first."""
 POWERS = (1, 2)
@@ -57,7 +60,8 @@ class FirstFits:
     def least(self, enough_bytes: int) -> Placed:
         """Return the first that takes no more than `enough_bytes`, else the smallest."""
         best: Placed | None = None
-        for order in self.orders():
+        orders = MOST_PAIRS // ((1 + ROUNDS) * max(1, sum(map(len, self.met))))
+        for order in islice(self.orders(), max(1, orders)):
             found = self._in_rounds(order, enough_bytes)
             best = found if best is None else min(best, found, key=_size)
             if best.size_bytes <= enough_bytes:
