@@ -100,8 +100,8 @@ class _Circle:
 
         Parameters
         ----------
-        changes
-            Of the first fits, at most.
+        changes, seed
+            Of `Ejections`, which begin with first fits.
         """
         if not self.problem.buffers:
             return _Laid(self, [[0] for _ in self.own], 0, 0)

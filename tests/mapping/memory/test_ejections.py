@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -55,12 +53,8 @@ def test_what_lies_at_the_bottom_is_never_moved():
     st.integers(0, 3),
 )
 def test_offsets_are_right_and_never_worse_than_those_given(rows, alignment_bytes, seed):
-    numbers = count()
-    buffers = [
-        Buffer(f"b{next(numbers)}", size, begin, begin + length, alignment_bytes)
-        for size, begin, length in rows
-    ]
-    problem = ArenaProblem(tuple(buffers), 25)
+    lives = ((size, begin, begin + length) for size, begin, length in rows)
+    problem = problem_of(*lives, period=25, alignment_bytes=alignment_bytes)
     fits = FirstFits(problem)
     start = fits.placed(fits.others)
     found, again = (Ejections(fits, start, seed).least(0, 300) for _ in range(2))
