@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -373,6 +373,13 @@ def check_mapper(name: str) -> None:
 
 
 @checked
+def keeping_processes() -> AbstractContextManager[object]:
+    """Let the worker processes of one call stay for the next, until the context ends."""
+    from parapipe.pipeline.workers import kept_processes
+
+    return kept_processes()
+
+
 def check_directory(directory: Folder) -> None:
     """Raise an OutputError if a front could not be written to a folder; leave it as it was."""
     from parapipe.front.pareto_front import check_directory as check

@@ -95,36 +95,38 @@ def command(
     _check_usage(asked, given)
     demands = {name: given.pop(name) for name in ASKED}
     import parapipe
+    from parapipe.api.map import keeping_processes
 
     stems = [Path(each.rpartition("=")[2].removeprefix("zoo:")).stem for each in models]
     name = f"{'+'.join(stems)}-{Path(platform).stem}"
     directory = out or (None if as_json else Path("parapipe-out") / name)
     _check_outputs(directory, figure)
-    with progress_shown(quiet=quiet) as show, interruptible() as may_end:
-
-        def told(progress: parapipe.Progress) -> None:
-            if progress.best_period_s:  # there is a first front
-                may_end()
-            if show:
-                show(progress)
-
-        cached = False if no_cache else cache or True
-        front = parapipe.map(
-            models, platform, progress=told, note=print_note, cache=cached, **given
-        )
     written: Sequence[Path] = ()
-    try:
-        if directory:
-            with progress_shown(quiet=quiet) as progress:
-                written = front.write(directory, progress=progress, jobs=given.get("jobs"))
-        if figure:
-            front.write_figure(figure)
-    finally:  # what was found is shown even where it cannot be written
+    with keeping_processes():
+        with progress_shown(quiet=quiet) as show, interruptible() as may_end:
 
-        def shown(document: Row) -> Shown:
-            return _text(document, directory, written, figure, show_all=show_all)
+            def told(progress: parapipe.Progress) -> None:
+                if progress.best_period_s:  # there is a first front
+                    may_end()
+                if show:
+                    show(progress)
 
-        print_document(front.to_json(), shown, as_json=as_json)
+            cached = False if no_cache else cache or True
+            front = parapipe.map(
+                models, platform, progress=told, note=print_note, cache=cached, **given
+            )
+        try:
+            if directory:
+                with progress_shown(quiet=quiet) as progress:
+                    written = front.write(directory, progress=progress, jobs=given.get("jobs"))
+            if figure:
+                front.write_figure(figure)
+        finally:  # what was found is shown even where it cannot be written
+
+            def shown(document: Row) -> Shown:
+                return _text(document, directory, written, figure, show_all=show_all)
+
+            print_document(front.to_json(), shown, as_json=as_json)
     if minimise or asked.intersection(ASKED):
         row = front.best(minimise or "latency", **demands).model_dump()
         if as_json:

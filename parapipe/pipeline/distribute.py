@@ -22,7 +22,7 @@ from typing import Generic, TypeVar
 
 from parapipe.errors import MappingError
 from parapipe.pipeline.deadline import Deadline
-from parapipe.pipeline.workers import KeptProcesses
+from parapipe.pipeline.workers import kept_processes
 
 SMALL = 20  # operators of a problem that is tried in this process
 TRIAL_S = 0.5  # before it is judged how long the small problems will take
@@ -42,7 +42,6 @@ def distribute(
     size: Callable[[Task], int],
     jobs: int,
     executor: Executor | None = None,
-    processes: KeptProcesses | None = None,
     deadline: Deadline | None = None,
     meanwhile: Callable[[], None] | None = None,
 ) -> None:
@@ -58,8 +57,6 @@ def distribute(
         Tasks worked on at the same time.
     executor
         Answers all, in place of this process and its workers; it stays open.
-    processes
-        Are there after that, too, if all was answered; if not given, those of this call end.
     deadline
         When to leave what has not been answered.
     meanwhile
@@ -81,12 +78,12 @@ def distribute(
                 work.gather(threads, small, HAND_OVER_S if jobs > 1 else ALONE_S)
         large = sorted(left, key=lambda task: -size(task))
         if large and not work.deadline.over:
-            workers = processes or KeptProcesses()
-            try:
-                work.gather(workers.running(min(jobs, len(large))), large)
-            finally:
-                if left or not processes:  # what they are at, if anything, is of no use any more
-                    workers.end()
+            with kept_processes() as processes:
+                try:
+                    work.gather(processes.running(min(jobs, len(large))), large)
+                finally:
+                    if left:  # what they are at, if anything, is of no use any more
+                        processes.end()
     except BrokenExecutor as error:
         raise MappingError(
             f"subgraphs could not be solved: {error}; if memory ran short, try fewer `jobs`"

@@ -26,7 +26,7 @@ from parapipe.pipeline.promising import Promising, many_requests
 from parapipe.pipeline.relaxed import Relaxed
 from parapipe.pipeline.searches import Searches
 from parapipe.pipeline.solve import Solver
-from parapipe.pipeline.workers import KeptProcesses
+from parapipe.pipeline.workers import kept_processes
 
 if TYPE_CHECKING:
     from parapipe.pipeline.interleaved import Interleaves
@@ -92,12 +92,12 @@ def explore(
         relaxed = Relaxed(graph, partition, costs, identical[0])
         replicas = replica_sets(replicable(identical[0], costs).alone)
         promising = Promising(relaxed, Periods(relaxed, replicas), options.resolution)
-    with KeptProcesses() as processes:
+    with kept_processes():
         deadline = Deadline(inf if options.budget_s is None else options.budget_s)
         run = Explorer(
             graph,
             asked,
-            Solver(method, options.workers, cache, executor, identical[0], processes),
+            Solver(method, options.workers, cache, executor, identical[0]),
             deadline,
             Searches(graph.source.name, partition, tables, options, identical, deadline, progress),
             promising,

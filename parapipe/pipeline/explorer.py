@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 LIST_MAPPER = "heft_cpop"
 INTERLEAVED_SHARE = 0.25  # of a budget, for frames interleaved
+HELPED_S = 0.15  # of the search before, from which on a process helps with them
 
 
 @dataclass(slots=True)
@@ -265,6 +266,7 @@ class Explorer:
             self.graph,
             costs,
             longest_s=min(known),
+            beside=self.worth_helping,
             none=partial(self.lacking.__setitem__, "interleaved"),
         )
         fast = min(self.split, key=lambda each: each.evaluated.latency_s, default=None)
@@ -280,6 +282,17 @@ class Explorer:
             self.interleaved += found
         if self.interleaved:
             self.lacking.pop("interleaved", None)
+
+    @property
+    def worth_helping(self) -> bool:
+        """Whether a process that helps with frames interleaved is worth its start.
+
+        That search takes no less than the one with stages. With a budget, none is started: how much
+        is found would depend on it.
+        """
+        solver, deadline = self.solver, self.deadline
+        others = solver.jobs > 1 and solver.executor is None and deadline.seconds == inf
+        return others and deadline.gone_s > HELPED_S
 
     def take_lists(self, questions: Iterable[Question]) -> None:
         """Answer questions by list schedules."""

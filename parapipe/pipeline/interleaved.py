@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -14,12 +15,14 @@ from parapipe.mapping.interleaved.cyclic import Cyclic, ModuloSchedule
 from parapipe.mapping.interleaved.energy import bound_j, energy_front
 from parapipe.mapping.interleaved.latency_floors import LatencyFloors
 from parapipe.mapping.interleaved.modulo import Works, scheduled
+from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.units import NANO
 from parapipe.pipeline.choose import Chosen
 from parapipe.pipeline.configuration import Configuration, Least
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.evaluate import Evaluated, evaluate
 from parapipe.pipeline.mapping import Edge, Kind, Mapping, Placement, Transfer
+from parapipe.pipeline.shared_work import made_beside
 from parapipe.pipeline.split_model import SplitModel
 from parapipe.pipeline.split_search import SplitCandidate
 from parapipe.pipeline.whole_problem import whole_problem
@@ -102,6 +105,7 @@ def interleaved_candidates(
     tell: Callable[[int, int], None],
     none: Callable[[str], None],
     split: SplitCandidate | None = None,
+    beside: bool = False,
 ) -> Iterator[InterleavedCandidate]:
     """Yield configurations with more throughput than stages, and such with less energy.
 
@@ -123,9 +127,12 @@ def interleaved_candidates(
         Called with the reason if there is no such configuration.
     split
         What graph and costs are of, if operators are split.
+    beside
+        Whether another process may take a part of the work: the same is found.
     """
     problem, any_found = whole_problem(graph, costs), False
     if not deadline.over:
+        thrifty = _frugal(problem, costs, seed, deadline, beside=beside) if energy else ()
         least = least_period_of(problem, seed)
         near_s = [] if split else [least.period_s * (1 + share) for share in FLOORS]
         floors = LatencyFloors(problem, near_s)
@@ -138,7 +145,6 @@ def interleaved_candidates(
             over=lambda: deadline.over,
             tell=tell,
         )
-        thrifty = frugal(Cyclic(problem), costs, seed, lambda: deadline.over) if energy else ()
         bound_s = split.least_period_s if split else least.bound_s
         model = split.model if split else None
         for schedule, least_j in chain(((each, 0.0) for each in fast), thrifty):
@@ -158,8 +164,19 @@ def interleaved_candidates(
         )
 
 
+def _frugal(
+    problem: MappingProblem, costs: CostTable, seed: int, deadline: Deadline, *, beside: bool
+) -> Iterator[tuple[ModuloSchedule, float]]:
+    """Yield what `frugal` does, which another process may be at from now on."""
+    found = partial(frugal, Cyclic(problem), costs, seed)
+    here = partial(found, lambda: deadline.over)
+    if beside and len(costs.processors) <= MOST_PROCESSORS:
+        return made_beside(found, here=here, over=lambda: deadline.over)
+    return here()
+
+
 def frugal(
-    net: Cyclic, costs: CostTable, seed: int, over: Callable[[], bool]
+    net: Cyclic, costs: CostTable, seed: int, over: Callable[[], bool] = lambda: False
 ) -> Iterator[tuple[ModuloSchedule, float]]:
     """Yield schedules of assignments of little energy, with a bound of the energy or 0.
 

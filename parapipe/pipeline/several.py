@@ -22,7 +22,7 @@ from parapipe.mapping.interleaved.frames import Frames
 from parapipe.mapping.interleaved.least_latency import least_latency
 from parapipe.mapping.interleaved.loads import LeastPeriod, least_period, restricted
 from parapipe.mapping.interleaved.modulo import Works, scheduled
-from parapipe.mapping.interleaved.reordered import PIECES, reordered
+from parapipe.mapping.interleaved.reordered import reordered
 from parapipe.mapping.interleaved.rivals import Rival, Rivals, part
 from parapipe.mapping.interleaved.values import prices_of, values_of
 from parapipe.mapping.problem import MappingProblem
@@ -34,7 +34,6 @@ from parapipe.pipeline.whole_problem import whole_problem
 
 FEW = 12  # operators of a pattern for which the least latency is solved for as well
 EXACT_LIMIT_S = 2.0  # of counted work for it
-CHANGES = 100  # of an order, at most, for each operator
 LIMIT_S = 2.0  # of counted work for the least period of all models
 FAVOURED = 4.0  # times as urgent as the others
 STAGGER = 0.382  # of a period between models' first frames, the golden section
@@ -189,7 +188,7 @@ class Patterns:
                 net, period, values, begin, above=above, seed=self.seed, over=self.over
             )
             if found is not None:
-                yield self._reordered(net, found) if above <= ABOVE[0] else found
+                yield reordered(net, found, self.seed) if above <= ABOVE[0] else found
         yield from self._by_loads(known)
         yield from self._apart()
         if energy:
@@ -219,7 +218,7 @@ class Patterns:
         for place in known:
             period = max(net.loads(place))
             if period <= self.period and (found := scheduled(Works.of(net, place), period)):
-                yield self._reordered(net, found)
+                yield reordered(net, found, self.seed)
 
     def _apart(self) -> Iterator[ModuloSchedule]:
         """Yield patterns with processors of its own for each model."""
@@ -253,12 +252,7 @@ class Patterns:
             if each.processor not in seen and not self.over():
                 seen.add(each.processor)
                 if slow := scheduled(Works.of(net, each.processor), self.period):
-                    yield self._reordered(net, slow)
-
-    def _reordered(self, net: Cyclic, schedule: ModuloSchedule) -> ModuloSchedule:
-        """Return a schedule with the same assignment, perhaps in another order: less latency."""
-        most = CHANGES * net.operators**2  # few operators have few orders
-        return reordered(net, schedule, self.seed, min(PIECES, most))
+                    yield reordered(net, slow, self.seed)
 
     @property
     def _few(self) -> bool:

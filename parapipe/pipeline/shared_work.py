@@ -1,23 +1,28 @@
-"""The same done to many items: by this process and, where that takes long, by others, too."""
+"""Work that other processes help with: many items where that takes long, or a single call."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Future
-from contextlib import ExitStack
+from concurrent.futures import BrokenExecutor, Future, wait
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import Generic, TypeVar
 
-from parapipe.pipeline.workers import WorkerProcesses
+from parapipe.pipeline.workers import KeptProcesses, processes_at_hand
 
 ALONE_S = 0.1
 """Before it is judged how long the rest will take."""
 WORTH_S = 1.5
-"""Of work that is left, for each process that helps: three times as long as it takes to start."""
+"""Of work that is left, for each process that helps: three times as long as it takes to start,"""
+WORTH_RUNNING_S = 0.4
+"""and for each that has been started before."""
 SHARES = 3
 """Of each other process: those that it has not begun when this one is through come back."""
+ASK_S = 0.05
+"""How often a process that waits for another one asks whether to go on."""
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
@@ -29,7 +34,7 @@ def shared_work(
     """Yield numbers of items and what is made of them, in any order, each when it is there.
 
     This process begins alone. Others help once what is left would take long, if all of it took as
-    long as the longest so far.
+    long as the longest so far: those of `kept_processes`, or some for this call.
 
     Parameters
     ----------
@@ -42,6 +47,7 @@ def shared_work(
     left = deque(range(len(items)))
     asked: deque[_Share[Made]] = deque()
     others, longest_s = jobs - 1, 0.0
+    processes = processes_at_hand()
     began_s = last_s = perf_counter()
     with ExitStack() as opened:
         while left or asked:
@@ -51,9 +57,11 @@ def shared_work(
                 if number:  # with the first, what all need may have been made
                     longest_s = max(longest_s, now_s - last_s)
                 last_s = now_s
-                worth = min(others, int(longest_s * len(left) / WORTH_S), len(left))
-                if worth > 0 and now_s - began_s > ALONE_S:
-                    asked.extend(_asked(make, items, left, worth, opened))
+                helping = min(others, len(left), _worth(longest_s * len(left), processes))
+                if helping > 0 and now_s - began_s > ALONE_S:
+                    processes = processes or opened.enter_context(KeptProcesses())
+                    opened.callback(_end_unless_done, processes, asked)
+                    asked.extend(_asked(make, items, left, helping, processes))
                     others = 0
             if asked and asked[-1].future.cancel():
                 left.extend(asked.pop().numbers)
@@ -63,6 +71,60 @@ def shared_work(
                     yield from zip(share.numbers, share.future.result(), strict=True)
                 except BrokenExecutor:  # it was ended, for lack of memory perhaps
                     left.extend(share.numbers)
+
+
+def made_beside(
+    make: Callable[[], Iterable[Made]],
+    *,
+    here: Callable[[], Iterable[Made]],
+    over: Callable[[], bool],
+) -> Iterator[Made]:
+    """Let another process make something from now on, where there is one; return what comes of it.
+
+    Parameters
+    ----------
+    make
+        Crosses to the other process.
+    here
+        Makes the same in this process, in case that no other one can be started, or it ends.
+    over
+        Whether to do without it.
+    """
+    with suppress(OSError):
+        if processes := processes_at_hand():
+            return _awaited(processes.running(1).submit(_list, make), processes, here, over)
+    return iter(here())
+
+
+def _awaited(
+    future: Future[list[Made]],
+    processes: KeptProcesses,
+    here: Callable[[], Iterable[Made]],
+    over: Callable[[], bool],
+) -> Iterator[Made]:
+    """Yield what another process makes."""
+    try:
+        while not future.done() and not over():
+            wait([future], ASK_S)
+        if future.done():
+            yield from future.result()
+    except BrokenExecutor:
+        yield from here()
+    finally:
+        if not future.done():
+            processes.end()
+
+
+def _worth(left_s: float, processes: KeptProcesses | None) -> int:
+    """Return how many processes are worth while, for so much work."""
+    running = processes.count if processes else 0
+    return max(int(left_s / WORTH_S), min(running, int(left_s / WORTH_RUNNING_S)))
+
+
+def _end_unless_done(processes: KeptProcesses, asked: Iterable[_Share[Made]]) -> None:
+    """End processes if nobody waits for what they do."""
+    if any(not share.future.done() for share in asked):
+        processes.end()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +156,11 @@ def _asked(
     items: Sequence[Item],
     left: deque[int],
     others: int,
-    opened: ExitStack,
+    kept: KeptProcesses,
 ) -> Iterator[_Share[Made]]:
     """Ask other processes for shares of what is left, where processes can be started."""
     try:
-        processes = opened.enter_context(WorkerProcesses(others))
+        processes = kept.running(others)
     except OSError:
         return
     own, *shares = ([*left][first :: others + 1] for first in range(others + 1))
@@ -107,9 +169,10 @@ def _asked(
     for share in shares:
         for first in range(SHARES):
             if numbers := share[first::SHARES]:
-                future = processes.submit(_all, make, [items[number] for number in numbers])
+                given = [items[number] for number in numbers]
+                future = processes.submit(_list, partial(make, given))
                 yield _Share(numbers, future)
 
 
-def _all(make: Callable[[Iterable[Item]], Iterable[Made]], items: Iterable[Item]) -> list[Made]:
-    return list(make(items))
+def _list(make: Callable[[], Iterable[Made]]) -> list[Made]:
+    return list(make())

@@ -25,7 +25,6 @@ from parapipe.pipeline.identical import names_in_order
 from parapipe.pipeline.kept_text import read_answer, text_of
 from parapipe.pipeline.method import Method, is_optimum
 from parapipe.pipeline.question import Question, answer_of, gap_of
-from parapipe.pipeline.workers import KeptProcesses
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +61,6 @@ class Solver:
     identical
         Groups of identical processors. Questions that differ in nothing but which of a group does
         what are one question.
-    processes
-        Worker processes that stay from one call to the next; if not given, each call has its own.
     """
 
     method: Method
@@ -71,7 +68,6 @@ class Solver:
     cache: Cache | None = None
     executor: Executor | None = None
     identical: tuple[tuple[int, ...], ...] = ()
-    processes: KeptProcesses | None = None
 
     def __post_init__(self) -> None:
         if self.jobs < 1:
@@ -149,7 +145,6 @@ def solve(
             size=lambda question: question.problem.operators,
             jobs=solver.jobs,
             executor=solver.executor,
-            processes=solver.processes,
             deadline=until,
             meanwhile=meanwhile and (lambda: meanwhile(found())),
         )

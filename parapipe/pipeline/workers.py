@@ -13,15 +13,17 @@ the connection to it is closed, and the worker ends its session.
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from multiprocessing.connection import Connection, Pipe
 from queue import SimpleQueue
 from tempfile import TemporaryFile
@@ -116,26 +118,49 @@ class KeptProcesses:
 
     def __init__(self) -> None:
         self._processes: WorkerProcesses | None = None
-        self._count = 0
+        self.count = 0
+        """Of processes that have been started."""
 
     def running(self, count: int) -> WorkerProcesses:
         """Return processes, at least so many; OSError if one cannot be started."""
-        if not self._processes or self._count < count:
+        if not self._processes or self.count < count:
             self.end()
-            self._processes, self._count = WorkerProcesses(count), count
+            self._processes, self.count = WorkerProcesses(count), count
         return self._processes
 
     def end(self) -> None:
         """End them at once; who asks for processes later gets new ones."""
         if self._processes:
             self._processes.kill()
-        self._processes = None
+        self._processes, self.count = None, 0
 
     def __enter__(self) -> KeptProcesses:
         return self
 
     def __exit__(self, *_raised: object) -> None:
         self.end()
+
+
+@contextmanager
+def kept_processes() -> Iterator[KeptProcesses]:
+    """Keep worker processes for all that is called in here; the outermost context ends them."""
+    if outer := _KEPT.get():
+        yield outer
+        return
+    with KeptProcesses() as processes:
+        token = _KEPT.set(processes)
+        try:
+            yield processes
+        finally:
+            _KEPT.reset(token)
+
+
+def processes_at_hand() -> KeptProcesses | None:
+    """Return those of the context, if this is called in one: what a generator may ask for."""
+    return _KEPT.get()
+
+
+_KEPT: ContextVar[KeptProcesses | None] = ContextVar("kept processes", default=None)
 
 
 class _Worker:
@@ -152,7 +177,7 @@ class _Worker:
         self._printed = TemporaryFile()  # noqa: SIM115 - open as long as the process lives
         # as a process of `multiprocessing` gets it, but without running the parent's script
         program = (
-            f"import sys; sys.path[:] = {sys.path!r}; "
+            f"import gc, sys; gc.set_threshold{gc.get_threshold()}; sys.path[:] = {sys.path!r}; "
             f"from {__name__} import answer_calls; answer_calls({other_end.fileno()})"
         )
         with other_end:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import parapipe
 from parapipe.mapping.interleaved.curve import (
     MOST_OPERATORS,
     WORTH,
@@ -15,11 +16,13 @@ from parapipe.mapping.interleaved.curve import (
     shares_tried,
 )
 from parapipe.mapping.units import NANO
+from parapipe.pipeline import explorer
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.interleaved import interleaved_candidates, mapping_of
 from parapipe.pipeline.sustained import PICOSECONDS
 from parapipe.pipeline.whole_problem import whole_problem
+from parapipe.pipeline.workers import kept_processes
 from parapipe.plan.build import build_plan
 from parapipe.plan.program import program
 from parapipe.plan.verify import verify_plan
@@ -97,6 +100,16 @@ def test_no_latency_and_no_period_is_below_its_bound_and_the_gap_is_to_the_neare
         assert least.latency_s <= made.latency_s * (1 + 1e-6)
         assert least.period_s <= made.period_s * (1 + 1e-6)
         assert 0 <= each.gap <= 1 - least.latency_s / made.latency_s + 1e-6
+
+
+@pytest.mark.parametrize("helped_s", [0, inf])
+def test_the_same_is_found_where_another_process_helps(helped_s, monkeypatch):
+    alone = parapipe.map("zoo:alexnet", "amlogic-a311d", jobs=1, split="none", draws=0)
+    monkeypatch.setattr(explorer, "HELPED_S", helped_s)
+    with kept_processes() as kept:
+        beside = parapipe.map("zoo:alexnet", "amlogic-a311d", jobs=2, split="none", draws=0)
+        assert kept.count == (0 if helped_s else 1)
+    assert beside.document.configurations == alone.document.configurations
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -3,13 +3,16 @@
 import os
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from parapipe.pipeline import shared_work as module
-from parapipe.pipeline.shared_work import shared_work
+from parapipe.pipeline import workers
+from parapipe.pipeline.shared_work import made_beside, shared_work
+from parapipe.pipeline.workers import kept_processes
 
 ITEMS = [f"item {number}" for number in range(40)]
 HERE = os.getpid()
@@ -61,7 +64,7 @@ def test_others_help(at_once, tmp_path):
 
 
 def test_what_takes_no_time_is_made_without_other_processes(monkeypatch):
-    monkeypatch.setattr(module, "WorkerProcesses", None)
+    monkeypatch.setattr(workers, "WorkerProcesses", None)
     assert [*shared_work(iter, ITEMS, 2)] == [*enumerate(ITEMS)]
 
 
@@ -91,10 +94,71 @@ def test_an_error_in_another_process_is_raised_here(at_once, tmp_path):
 
 
 def test_where_no_process_can_be_started_all_is_made_here(monkeypatch, at_once):
-    def refuse(_count):
-        raise OSError
-
-    monkeypatch.setattr(module, "WorkerProcesses", refuse)
+    monkeypatch.setattr(workers, "WorkerProcesses", refuse)
     made, who = found_by(2)
     assert made == [each.upper() for each in ITEMS]
     assert who == {HERE}
+
+
+def test_processes_that_are_kept_help_and_stay(at_once, tmp_path):
+    with kept_processes() as kept:
+        _, who = found_by(2, partial(waits_for_others, tmp_path / "begun", HERE))
+        assert kept.running(1).submit(os.getpid).result() in who
+
+
+def sleeps_elsewhere(begun: Path, here: int, items: Iterable[str]) -> Iterator[tuple[str, int]]:
+    for each in waits_for_others(begun, here, items):
+        if os.getpid() != here:
+            time.sleep(1000)
+        yield each
+
+
+def test_processes_end_where_nobody_waits_for_what_they_do(at_once, tmp_path):
+    with kept_processes() as kept:
+        begun = tmp_path / "begun"
+        some = shared_work(partial(sleeps_elsewhere, begun, HERE), ITEMS, 2)
+        while not begun.exists():
+            next(some)
+        assert kept.count == 1
+        some.close()
+        assert kept.count == 0
+
+
+def several(begun: Path, here: int) -> Iterator[tuple[str, int]]:
+    """Yield, and say who; end where the folder says so."""
+    if os.getpid() != here:
+        begun.touch()
+        if begun.parent.name == "ends":
+            os._exit(3)
+    yield from ((each, os.getpid()) for each in ITEMS)
+
+
+@pytest.mark.parametrize("case", ["kept", "alone", "ends", "refused"])
+def test_something_is_made_beside_where_another_process_does(case, tmp_path, monkeypatch):
+    (tmp_path / case).mkdir()
+    make = partial(several, tmp_path / case / "begun", HERE)
+    with nullcontext() if case == "alone" else kept_processes():
+        if case == "refused":
+            monkeypatch.setattr(workers.KeptProcesses, "running", refuse)
+        found = [*made_beside(make, here=make, over=lambda: False)]
+    assert [each for each, _ in found] == ITEMS
+    assert ({who for _, who in found} == {HERE}) == (case != "kept")
+
+
+def refuse(*_count: object) -> None:
+    raise OSError
+
+
+def sleeps(begun: Path) -> list[str]:
+    begun.touch()
+    time.sleep(1000)
+    return ITEMS
+
+
+def test_nobody_waits_for_what_is_made_beside_once_work_is_over(tmp_path):
+    begun = tmp_path / "begun"
+    with kept_processes() as kept:
+        found = made_beside(partial(sleeps, begun), here=partial(pytest.fail, "here"),
+                            over=begun.exists)  # fmt: skip
+        assert [*found] == []
+        assert kept.count == 0

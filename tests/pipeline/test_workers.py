@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import BrokenExecutor, as_completed
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from pathlib import Path
 from pickle import PicklingError
@@ -18,7 +19,12 @@ import pytest
 from parapipe.errors import MappingError, VerificationError
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.distribute import distribute
-from parapipe.pipeline.workers import KeptProcesses, WorkerProcesses
+from parapipe.pipeline.workers import (
+    KeptProcesses,
+    WorkerProcesses,
+    kept_processes,
+    processes_at_hand,
+)
 
 SLEEPER = "__import__('subprocess').Popen(['sleep', '1000']).pid"
 
@@ -175,18 +181,17 @@ def process_of(_task: str) -> int:
     return os.getpid()
 
 
-def calls(tasks, record, processes, deadline=None) -> None:
+def calls(tasks, record, deadline=None) -> None:
     """Make calls that are too large for this process."""
-    distribute(process_of, tasks, record, size=lambda _: 99, jobs=2, processes=processes,
-               deadline=deadline)  # fmt: skip
+    distribute(process_of, tasks, record, size=lambda _: 99, jobs=2, deadline=deadline)
 
 
 def test_kept_processes_answer_call_after_call_and_end_with_their_context() -> None:
     rounds = []
-    with KeptProcesses() as processes:
+    with kept_processes():
         for _ in range(5):
             pids = {}
-            calls(["a", "b", "c"], pids.__setitem__, processes)
+            calls(["a", "b", "c"], pids.__setitem__)
             rounds.append(set(pids.values()))
             assert all(map(runs, rounds[-1]))
     used = set().union(*rounds)
@@ -197,9 +202,34 @@ def test_kept_processes_answer_call_after_call_and_end_with_their_context() -> N
 
 def test_without_any_to_keep_processes_end_with_their_call() -> None:
     pids = {}
-    calls(["a"], pids.__setitem__, None)
+    calls(["a"], pids.__setitem__)
     assert pids
     assert all(map(ended, pids.values()))
+
+
+def test_the_outermost_context_keeps_processes_for_those_within_in_its_thread_alone() -> None:
+    assert processes_at_hand() is None
+    with kept_processes() as outer:
+        with kept_processes() as inner:
+            assert inner is processes_at_hand() is outer
+            pid = outer.running(1).submit(os.getpid).result()
+        assert outer.count == 1
+        assert outer.running(1).submit(os.getpid).result() == pid
+        with ThreadPoolExecutor(1) as thread:
+            assert thread.submit(processes_at_hand).result() is None
+    assert processes_at_hand() is None
+    assert outer.count == 0
+    assert ended(pid)
+
+
+def test_a_process_collects_garbage_as_often_as_its_parent() -> None:
+    known = gc.get_threshold()
+    gc.set_threshold(12_345, 6, 7)
+    try:
+        with WorkerProcesses(1) as workers:
+            assert workers.submit(gc.get_threshold).result() == (12_345, 6, 7)
+    finally:
+        gc.set_threshold(*known)
 
 
 def test_more_processes_replace_fewer() -> None:
@@ -212,17 +242,17 @@ def test_more_processes_replace_fewer() -> None:
 
 
 def test_kept_processes_are_replaced_where_work_was_left() -> None:
-    with KeptProcesses() as processes:
+    with kept_processes() as processes:
         deadline = Deadline()
 
         def first_alone(_task, _pid) -> None:
             deadline.interrupted = True
 
         before = processes.running(2)
-        calls(["a", "b", "c"], first_alone, processes, deadline)
+        calls(["a", "b", "c"], first_alone, deadline)
         assert processes.running(2) is not before
         pids = {}
-        calls(["a"], pids.__setitem__, processes)
+        calls(["a"], pids.__setitem__)
         assert pids
 
 

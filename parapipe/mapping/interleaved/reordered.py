@@ -17,7 +17,7 @@ from parapipe.mapping.interleaved.cyclic import Cyclic, ModuloSchedule
 from parapipe.mapping.interleaved.modulo import Works, soon_read, tightened, topological
 
 PIECES = 250_000
-MOST_CHANGES = 2500  # of few pieces, more find little
+CHANGES = 100  # for each operator, at most: few operators have few orders
 WARMTH = 0.03  # share of the cost that a change may add at the beginning
 FAR = 0.4  # share of moves to anywhere in the circle; the others are short
 TURNS = 0.1  # share of changes that turn the circle, by some of the period:
@@ -53,7 +53,7 @@ def reordered(
 
     start = works.starts(schedule)
     orders = Orders(works, schedule.period, start, cost)
-    changes = min(MOST_CHANGES, pieces // len(start))
+    changes = min(pieces // len(start), CHANGES * count)
     best = orders.annealed(random.Random(seed), changes, WARMTH)
     found = works.schedule(schedule.period, tightened(works, schedule.period, best))
     return found if net.cost(found) < net.cost(schedule) and soon_read(works, found) else schedule
