@@ -20,10 +20,8 @@ PERIODS = 8
 """After which offsets may repeat, at most."""
 MOST_BUFFERS = 6000
 """Of all circles that are laid out."""
-CHANGES = (2000, 4000, 4000)
-"""Of the first fits on all circles, each time anew; 1,000 take some 30 ms."""
-SEED = 12
-"""Of the first of these, the others in turn: with others, one or two plans of the zoo miss 5 %."""
+CHANGES = (2000, 4000, 6000)
+"""Of first fits on all circles, of others each time; 1,000 take some 30 ms."""
 ENOUGH = 1.05
 """An arena that is no larger, as a share of its bound, is taken; a smaller one is looked for."""
 
@@ -92,20 +90,24 @@ class _Circle:
         return FirstFits(self.problem)
 
     @cached_property
-    def _first(self) -> Placed:
-        return self._fits.least(self.enough_bytes)
+    def _first(self) -> Sequence[Placed]:
+        return self._fits.found(self.enough_bytes)
 
-    def laid(self, changes: int = 0, seed: int = 0) -> _Laid:
+    def laid(self, changes: int = 0, nth: int = 0) -> _Laid:
         """Return an arena.
 
         Parameters
         ----------
-        changes, seed
-            Of `Ejections`, which begin with first fits.
+        changes
+            Of `Ejections`, which begin with a first fit.
+        nth
+            Time on this circle: each begins with another one, and draws other numbers.
         """
         if not self.problem.buffers:
             return _Laid(self, [[0] for _ in self.own], 0, 0)
-        found = Ejections(self._fits, self._first, seed).least(self.enough_bytes, changes)
+        found = Ejections(self._fits, self._first[nth % len(self._first)], seed=nth).least(
+            self.enough_bytes, changes
+        )
         check(self.problem, found.offset_bytes)
         places = iter(found.offset_bytes)
         offsets = [[*islice(places, len(each))] or [0] for each in self.own]
@@ -169,24 +171,24 @@ def _least(blocks_of: Callable[[bool], Blocks], memory: int) -> _Laid:
     circles = _circles(blocks_of, memory)
     first = next(circles)
     best = first.laid()
-    for circle, changes, seed in _tries(each for each in chain([first], circles) if each.may_do):
+    for circle, changes, nth in _tries(each for each in chain([first], circles) if each.may_do):
         if best.size_bytes <= best.circle.enough_bytes:
             break
-        best = min(best, circle.laid(changes, seed), key=lambda each: each.size_bytes)
+        best = min(best, circle.laid(changes, nth), key=lambda each: each.size_bytes)
     return best
 
 
 def _tries(circles: Iterable[_Circle]) -> Iterator[tuple[_Circle, int, int]]:
-    """Yield circles, each with a number of changes and a seed: few on all, then more on all."""
+    """Yield circles, each with a number of changes, the nth time: few on all, then more on all."""
     tried, buffers = list[_Circle](), 0
     for circle in circles:
         buffers += len(circle.problem.buffers)
         if tried and buffers > MOST_BUFFERS:
             break
         tried.append(circle)
-        yield circle, CHANGES[0], SEED
-    for seed, changes in enumerate(CHANGES[1:], SEED + 1):
-        yield from ((circle, changes, seed) for circle in tried)
+        yield circle, CHANGES[0], 0
+    for nth, changes in enumerate(CHANGES[1:], 1):
+        yield from ((circle, changes, nth) for circle in tried)
 
 
 def _circles(blocks_of: Callable[[bool], Blocks], memory: int) -> Iterator[_Circle]:

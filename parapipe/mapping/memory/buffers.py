@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 Indices = npt.NDArray[np.int64]
 ROWS = 256
-"""Of lives that are compared with those that begin before them at once."""
+"""Of lives that are compared with others at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,27 +109,23 @@ class ArenaProblem:
         return alive
 
     @cached_property
-    def met(self) -> list[list[int]]:
-        """For each buffer, the others that are alive at some time of its life."""
-        spans = [(*span, b) for b in range(len(self.buffers)) for span in self.spans(b)]
-        ends = iter(sorted((end, b) for _, end, b in spans))
-        last, ended = next(ends, (0, 0))
-        met: list[set[int]] = [set() for _ in self.buffers]
-        now: set[int] = set()
-        for begin, _, b in sorted(spans):
-            while last <= begin:
-                now.discard(ended)
-                last, ended = next(ends)
-            met[b] |= now
-            for a in now:
-                met[a].add(b)
-            now.add(b)
-        return [sorted(each) for each in met]
-
-    @cached_property
     def overlaps(self) -> list[Indices]:
-        """The same as arrays."""
-        return [np.array(each, dtype=np.int64) for each in self.met]
+        """For each buffer, the others that are alive at some time of its life, ascending."""
+        begin = _whole(each.begin for each in self.buffers)
+        length = _whole(each.end - each.begin for each in self.buffers)
+        found: list[Indices] = []
+        for top in range(0, len(begin), ROWS):
+            own = slice(top, top + ROWS)
+            after = begin - begin[own, None]  # others begin so much after these
+            if self.period is None:
+                both = (after < length[own, None]) & (-after < length)
+            else:
+                after += (after < 0) * self.period
+                both = (after < length[own, None]) | (self.period - after < length)
+            rows = np.arange(len(both))
+            both[rows, top + rows] = False
+            found += np.split(both.nonzero()[1], both.sum(axis=1).cumsum()[:-1])
+        return found
 
     @cached_property
     def size_bytes(self) -> Indices:

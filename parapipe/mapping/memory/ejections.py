@@ -10,10 +10,9 @@ routes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from heapq import heappop, heappush
 from random import Random
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +21,6 @@ from parapipe.mapping.memory.first_fit import FirstFits, Placed, ceil_to
 
 Offsets = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.float64]
-Side = Literal["left", "right"]
 
 PATIENCE = 3000
 """After so many changes in vain, an arena that is half as much smaller is looked for first."""
@@ -45,7 +43,6 @@ class Ejections:
 
     def __init__(self, fits: FirstFits, start: Placed, seed: int) -> None:
         self._fits, self._best, self._random = fits, start, Random(seed)
-        self._met: list[Offsets] = [np.array(each, dtype=np.int64) for each in fits.met]
         self._size = fits.problem.size_bytes
         self._offset = np.array(start.offset_bytes, dtype=np.int64)
         area = self._size * np.array(fits.life, dtype=np.float64)
@@ -101,13 +98,16 @@ class Ejections:
 
     def _put(self, b: int) -> None:
         """Put a buffer where it fits, else where the least weight stands in its way."""
-        met, size = self._met[b], self._size[b]
-        low = self._offset[met]
+        met, size = self._fits.overlaps[b], self._size[b]
+        low, weights = self._offset[met], self._weight[met]
         high = low + self._size[met]
-        places = self._places(b, low, high)
         # Below the end of a buffer that is put there lies `begun`, of which `ended` ends below it.
-        begun, ended = _sums(low - size, self._weight[met]), _sums(high, self._weight[met])
-        weight = begun(places, "left") - ended(places, "right")
+        lows, begun = _sorted(low - size, weights)
+        highs, ended = _sorted(high, weights)
+        places = self._places(b, lows, highs)
+        weight = (
+            begun[lows.searchsorted(places, "left")] - ended[highs.searchsorted(places, "right")]
+        )
         at = np.flatnonzero(weight == weight.min())
         if not weight[at[0]]:
             self._offset[b] = places[at].min()
@@ -117,20 +117,27 @@ class Ejections:
         self._take_out(met[(low < place + size) & (high > place)].tolist())
         self._offset[b] = place
 
-    def _places(self, b: int, low: Offsets, high: Offsets) -> Offsets:
-        """Return the offsets of a buffer at which it touches another one or an end."""
+    def _places(self, b: int, lows: Offsets, highs: Offsets) -> Offsets:
+        """Return the offsets of a buffer at which it touches another one or an end.
+
+        Parameters
+        ----------
+        lows, highs
+            Where it ends with the begin of another one, and begins with the end of one.
+        """
         floor, last, step = self._fits.floor, self._top - self._size[b], self._fits.steps[b]
-        places: Offsets = np.concatenate((high, [floor], low - self._size[b], [last]))
+        places: Offsets = np.concatenate((highs, [floor], lows, [last]))
         if step > 1:
-            up = len(high) + 1
+            up = len(highs) + 1
             places[:up] = -(-places[:up] // step) * step
             places[up:] = places[up:] // step * step
         found: Offsets = places[(places >= floor) & (places <= last)]
         return found
 
 
-def _sums(keys: Offsets, weights: Weights) -> Callable[[Offsets, Side], Weights]:
-    """Return what sums up the weights whose keys are less than others, or no greater (`right`)."""
+def _sorted(keys: Offsets, weights: Weights) -> tuple[Offsets, Weights]:
+    """Return keys in ascending order, and the sums of the weights of the first ones of them."""
     order = keys.argsort()
-    keys, sums = keys[order], np.concatenate(([0.0], weights[order].cumsum()))
-    return lambda others, side: sums[keys.searchsorted(others, side)]
+    sums = np.zeros(len(keys) + 1)
+    weights[order].cumsum(out=sums[1:])
+    return keys[order], sums

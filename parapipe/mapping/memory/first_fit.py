@@ -11,7 +11,7 @@ import numpy as np
 
 from parapipe.mapping.memory.buffers import ArenaProblem
 
-MOST_PAIRS = 1_000_000
+MOST_PAIRS = 300_000
 """Of buffers that meet, which first fits go through: with many buffers, there are fewer of them."""
 ROUNDS = 4
 """For each order, in which all that lies too high goes first."""
@@ -43,12 +43,14 @@ class FirstFits:
     def __init__(self, problem: ArenaProblem) -> None:
         count = range(len(problem.buffers))
         sizes, alignments = problem.size_bytes.tolist(), problem.alignment_bytes.tolist()
-        always = {b for b in count if len(problem.met[b]) == len(count) - 1}
+        meets_all = np.array([len(met) == len(count) - 1 for met in problem.overlaps])
+        always = np.flatnonzero(meets_all).tolist()
         self.problem = problem
         self.sizes: list[int] = sizes
         self.life = [each.end - each.begin for each in problem.buffers]
-        self.others = [b for b in count if b not in always]
-        self.met = [[a for a in met if a not in always] for met in problem.met]
+        self.others: list[int] = np.flatnonzero(~meets_all).tolist()
+        self.overlaps = [met[~meets_all[met]] for met in problem.overlaps]
+        self.met: list[list[int]] = [met.tolist() for met in self.overlaps]
         self.bottom, self.floor = [0] * len(count), 0
         for b in sorted(always, key=lambda b: -alignments[b]):
             self.bottom[b] = ceil_to(self.floor, alignments[b])
@@ -57,17 +59,15 @@ class FirstFits:
         fits = not any(size % most for size in sizes)  # then all ends are aligned for all others
         self.steps = [1] * len(count) if fits else alignments
 
-    def least(self, enough_bytes: int) -> Placed:
-        """Return the first that takes no more than `enough_bytes`, else the smallest."""
-        best: Placed | None = None
+    def found(self, enough_bytes: int) -> list[Placed]:
+        """Return one of each order, the smallest first, up to one of at most `enough_bytes`."""
         orders = MOST_PAIRS // ((1 + ROUNDS) * max(1, sum(map(len, self.met))))
+        found = []
         for order in islice(self.orders(), max(1, orders)):
-            found = self._in_rounds(order, enough_bytes)
-            best = found if best is None else min(best, found, key=_size)
-            if best.size_bytes <= enough_bytes:
+            found.append(self._in_rounds(order, enough_bytes))
+            if found[-1].size_bytes <= enough_bytes:
                 break
-        assert best is not None
-        return best
+        return sorted(found, key=_size)
 
     def _in_rounds(self, order: list[int], enough_bytes: int) -> Placed:
         """Place what ends above the peak before all else, again and again."""

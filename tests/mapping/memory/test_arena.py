@@ -11,12 +11,7 @@ from hypothesis import strategies as st
 from parapipe.mapping.memory.arena import least_arena
 from parapipe.mapping.memory.buffers import ArenaProblem, Buffer, frames_of, violations
 from parapipe.mapping.memory.offset_search import OutOfNodesError, offsets_within, orders
-
-
-def problem_of(*rows: tuple[int, int, int], period: int | None = None) -> ArenaProblem:
-    """Buffers by size, begin and end."""
-    return ArenaProblem(tuple(Buffer(f"b{i}", *row) for i, row in enumerate(rows)), period)
-
+from tests.cases.arena_cases import problem_of
 
 # The example of MiniMalloc's README, which fits into 12.
 EXAMPLE = problem_of((4, 0, 3), (4, 3, 9), (4, 0, 9), (4, 9, 21), (4, 0, 21))

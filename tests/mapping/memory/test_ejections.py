@@ -5,17 +5,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parapipe.mapping.memory.buffers import ArenaProblem, Buffer, violations
+from parapipe.mapping.memory.buffers import violations
 from parapipe.mapping.memory.ejections import Ejections
 from parapipe.mapping.memory.first_fit import FirstFits, Placed
-
-
-def problem_of(
-    *rows: tuple[int, int, int], period: int | None = None, alignment_bytes: int = 1
-) -> ArenaProblem:
-    """Buffers by size, begin and end."""
-    buffers = (Buffer(f"b{i}", *row, alignment_bytes) for i, row in enumerate(rows))
-    return ArenaProblem(tuple(buffers), period)
+from tests.cases.arena_cases import problem_of
 
 
 def test_ejections_find_the_peak_where_a_first_fit_does_not():

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from parapipe.mapping.memory.buffers import ArenaProblem, Buffer
 from parapipe.mapping.memory.first_fit import FirstFits
-
-
-def problem_of(*rows: tuple[int, int, int], alignment_bytes: int = 1) -> ArenaProblem:
-    """Buffers by size, begin and end."""
-    buffers = (Buffer(f"b{i}", *row, alignment_bytes) for i, row in enumerate(rows))
-    return ArenaProblem(tuple(buffers))
+from tests.cases.arena_cases import problem_of
 
 
 def test_what_meets_all_others_lies_at_the_bottom_and_is_in_no_order():
