@@ -44,6 +44,7 @@ class Ejections:
     def __init__(self, fits: FirstFits, start: Placed, seed: int) -> None:
         self._fits, self._best, self._random = fits, start, Random(seed)
         self._size = fits.problem.size_bytes
+        self._met = [(met, self._size[met]) for met in fits.overlaps]
         self._offset = np.array(start.offset_bytes, dtype=np.int64)
         area = self._size * np.array(fits.life, dtype=np.float64)
         self._first_weight = np.ceil(WEIGHTS * np.sqrt(area / area.max()))
@@ -98,9 +99,9 @@ class Ejections:
 
     def _put(self, b: int) -> None:
         """Put a buffer where it fits, else where the least weight stands in its way."""
-        met, size = self._fits.overlaps[b], self._size[b]
+        (met, sizes), size = self._met[b], self._size[b]
         low, weights = self._offset[met], self._weight[met]
-        high = low + self._size[met]
+        high = low + sizes
         # Below the end of a buffer that is put there lies `begun`, of which `ended` ends below it.
         lows, begun = _sorted(low - size, weights)
         highs, ended = _sorted(high, weights)
@@ -108,12 +109,12 @@ class Ejections:
         weight = (
             begun[lows.searchsorted(places, "left")] - ended[highs.searchsorted(places, "right")]
         )
-        at = np.flatnonzero(weight == weight.min())
+        (at,) = (weight == np.minimum.reduce(weight)).nonzero()
         if not weight[at[0]]:
-            self._offset[b] = places[at].min()
+            self._offset[b] = np.minimum.reduce(places[at])
             return
         self._weight[b] += self._first_weight[b]
-        place = places[at[self._random.randrange(len(at))]]
+        place = places[at[int(self._random.random() * len(at))]]
         self._take_out(met[(low < place + size) & (high > place)].tolist())
         self._offset[b] = place
 
@@ -126,9 +127,10 @@ class Ejections:
             Where it ends with the begin of another one, and begins with the end of one.
         """
         floor, last, step = self._fits.floor, self._top - self._size[b], self._fits.steps[b]
-        places: Offsets = np.concatenate((highs, [floor], lows, [last]))
+        up = len(highs) + 1
+        places: Offsets = np.empty(2 * up, dtype=np.int64)
+        places[: up - 1], places[up - 1], places[up:-1], places[-1] = highs, floor, lows, last
         if step > 1:
-            up = len(highs) + 1
             places[:up] = -(-places[:up] // step) * step
             places[up:] = places[up:] // step * step
         found: Offsets = places[(places >= floor) & (places <= last)]
@@ -137,7 +139,6 @@ class Ejections:
 
 def _sorted(keys: Offsets, weights: Weights) -> tuple[Offsets, Weights]:
     """Return keys in ascending order, and the sums of the weights of the first ones of them."""
-    order = keys.argsort()
-    sums = np.zeros(len(keys) + 1)
-    weights[order].cumsum(out=sums[1:])
+    order, sums = keys.argsort(), np.zeros(len(keys) + 1)
+    np.add.accumulate(weights[order], out=sums[1:])
     return keys[order], sums
