@@ -225,18 +225,28 @@ def tightened(works: Works, period: int, start: list[int]) -> list[int]:
     arcs = _arcs(works, period, start)
     back = [(v, u, gap) for u, v, gap in arcs]
     frames = _frames(works)
-    best, latency = start, _latency(works, frames, start)
+    operators: list[list[int]] = [[] for _ in range(max(frames) + 1)]  # of each frame
+    for v, frame in enumerate(frames[:count]):
+        operators[frame].append(v)
+
+    def firsts() -> list[int]:
+        return [min([start[v] for v in own]) for own in operators]
+
+    def lasts() -> list[int]:
+        return [max([start[v] + time[v] for v in own]) for own in operators]
+
+    best, latency = start, sum(lasts()) - sum(firsts())
     for _ in range(ROUNDS):
-        begin = _firsts(works, frames, start)
+        begin = firsts()
         start = _pushed(start, arcs, [begin[frame] for frame in frames])
-        ends = _lasts(works, frames, start)
-        last = max(ends.values())
+        ends = lasts()
+        last = max(ends)
         least = [last - ends[frame] for frame in frames]
         least[:count] = [at + time[v] for v, at in enumerate(least[:count])]
         start = [last - at for at in _pushed([last - at for at in start], back, least)]
         low = min(start)
         start = [at - low for at in start]
-        now = _latency(works, frames, start)
+        now = sum(lasts()) - sum(firsts())
         if now >= latency:
             break
         best, latency = start, now
@@ -248,28 +258,6 @@ def _frames(works: Works) -> list[int]:
     net = works.net
     of = net.frames.of if net.frames else (0,) * net.operators
     return [*of, *(of[net.maker[flow]] for flow, _ in works.routes)]
-
-
-def _firsts(works: Works, frames: Sequence[int], start: Sequence[int]) -> dict[int, int]:
-    """Return when the first operator of each frame starts."""
-    found: dict[int, int] = {}
-    for v in range(works.net.operators):
-        found[frames[v]] = min(start[v], found.get(frames[v], start[v]))
-    return found
-
-
-def _lasts(works: Works, frames: Sequence[int], start: Sequence[int]) -> dict[int, int]:
-    """Return when the last operator of each frame ends."""
-    found: dict[int, int] = {}
-    for v in range(works.net.operators):
-        found[frames[v]] = max(start[v] + works.time[v], found.get(frames[v], 0))
-    return found
-
-
-def _latency(works: Works, frames: Sequence[int], start: Sequence[int]) -> int:
-    """Return the latencies of all frames together."""
-    first, last = _firsts(works, frames, start), _lasts(works, frames, start)
-    return sum(last[frame] - first[frame] for frame in first)
 
 
 def _arcs(works: Works, period: int, start: Sequence[int]) -> list[tuple[int, int, int]]:

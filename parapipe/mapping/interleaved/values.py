@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from parapipe.mapping.interleaved.cyclic import NEVER, Cyclic
 
 Array = NDArray[np.float64]
+Times = tuple[tuple[int, ...], ...]
 
 STATES = 80  # what may be left of a network and of a period, drawn at random
 STEPS = 60  # of the subgradient method for each
@@ -81,7 +83,11 @@ def values_of(net: Cyclic, period: int, seed: int = 0) -> Values:
 
 def times(net: Cyclic) -> Array:
     """Return the time of each operator on each processor, infinite where it is not supported."""
-    return np.array([[np.inf if t >= NEVER else t for t in row] for row in net.time], dtype=float)
+    return _array(net.time)
+
+
+def _array(times_ns: Times) -> Array:
+    return np.array([[np.inf if t >= NEVER else t for t in row] for row in times_ns], dtype=float)
 
 
 def prices_of(net: Cyclic) -> Array:
@@ -89,7 +95,12 @@ def prices_of(net: Cyclic) -> Array:
 
     They make the bound sum_v min_p price_p w_vp on every period large (subgradients).
     """
-    time = times(net)
+    return _prices(net.time)
+
+
+@lru_cache(maxsize=8)
+def _prices(times_ns: Times) -> Array:
+    time = _array(times_ns)
     rows, processors = np.arange(len(time)), time.shape[1]
     prices = np.full(processors, 1 / processors)
     best, bound = prices, -np.inf
