@@ -184,7 +184,10 @@ def draws_text(ids: Sequence[str], drawn: DrawnFront) -> bytes:
     rows = (
         json.dumps(
             {"id": name}
-            | {key: [float(f"{x:.{DIGITS}g}") for x in getattr(drawn, key)[i]] for key in FIGURES}
+            | {
+                key: [float(f"{x:.{DIGITS}g}") for x in getattr(drawn, key)[i].tolist()]
+                for key in FIGURES
+            }
         )
         for i, name in enumerate(ids)
     )
