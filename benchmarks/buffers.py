@@ -107,8 +107,8 @@ def page(rows: Sequence[Row], machine: dict[str, str]) -> Iterator[str]:
     yield ""
     yield (
         "`python -m benchmarks.buffers FOLDER`: published instances, each with a capacity that is "
-        "known to suffice, in bytes. *First fit* is the best of four orders, *found* what "
-        "changes of these, MiniMalloc's search and CP-SAT make of it, with a limit of nodes and of "
+        "known to suffice, in bytes. *First fit* is the best of several orders, *found* what "
+        "ejections, MiniMalloc's search and CP-SAT make of it, with a limit of nodes and of "
         "CP-SAT's own time. "
         "*Bound* is the peak, or more if that is proven."
     )

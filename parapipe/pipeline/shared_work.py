@@ -71,6 +71,8 @@ def shared_work(
                     yield from zip(share.numbers, share.future.result(), strict=True)
                 except BrokenExecutor:  # it was ended, for lack of memory perhaps
                     left.extend(share.numbers)
+                    if processes:
+                        processes.end()
 
 
 def made_beside(
@@ -109,6 +111,7 @@ def _awaited(
         if future.done():
             yield from future.result()
     except BrokenExecutor:
+        processes.end()
         yield from here()
     finally:
         if not future.done():
