@@ -225,7 +225,7 @@ def _other_clocks(plan: Plan, folder: Folder) -> Iterator[str]:
     from parapipe.profiling.measure import clock_hz
 
     planned = {each.name: each for each in plan.processors}
-    for processor in folder.processors:
+    for processor in (each for each in folder.processors if each.name in planned):
         wanted_hz = planned[processor.name].operating_point.frequency_hz
         found_hz = clock_hz(min(processor.cores)) if processor.cores else 0.0
         own = processor.cores == planned[processor.name].cores

@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from parapipe.errors import StrategyError
+from parapipe.files.listing import listed
 from parapipe.graph.partition import partition
 from parapipe.graph.parts.marks import whole_and_number
 from parapipe.plan.mapped import mapped, producers, reads
 from parapipe.plan.network import network_of
 from parapipe.plan.schema import Plan
+from parapipe.strategies.failures import called
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +143,25 @@ def part_runs(operators: Sequence[Operator]) -> dict[str, str]:
 
 
 def pieces_of(plan: Plan, cut: Cut | None) -> Mapping[str, str]:
-    """Return the names of pieces by the ids of operators; those of no piece are left out."""
-    return {} if cut is None else cut(operators_of(plan))
+    """Return the names of pieces by the ids of operators; those of no piece are left out.
+
+    Raises
+    ------
+    StrategyError
+        If `cut` fails, or returns anything else.
+    """
+    if cut is None:
+        return {}
+    operators = operators_of(plan)
+    with called("cut"):
+        given: object = cut(operators)
+    if not isinstance(given, Mapping) or not all(isinstance(each, str) for each in given.values()):
+        raise StrategyError(
+            "`cut` has to return names of pieces by the ids of operators, as in {'conv1': 'stem'}"
+        )
+    if strange := sorted(map(str, given.keys() - {each.id for each in operators})):
+        raise StrategyError(f"`cut` names operators that the plan lacks: {listed(strange)}")
+    return given
 
 
 def operators_of(plan: Plan) -> tuple[Operator, ...]:

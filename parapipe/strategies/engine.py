@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from parapipe.errors import StrategyError
+from parapipe.strategies.failures import FAILURES, told
 from parapipe.strategies.progress import Place
 from parapipe.strategies.state import State
 from parapipe.strategies.strategy import Strategy
@@ -52,7 +53,7 @@ class Engine:
         self._first = tuple(sorted(work.first))
         try:
             self._schedule = strategy(work).schedule
-        except Exception as error:
+        except FAILURES as error:
             raise self._failed(error) from error
 
     def admit(self, now_s: float) -> None:
@@ -80,7 +81,7 @@ class Engine:
             while state.free and state.ready_by and len(state.taken) > known:
                 known = len(state.taken)
                 self._schedule(state)
-        except Exception as error:
+        except FAILURES as error:
             raise self._failed(error) from error
         if not state.taken:
             return ()
@@ -219,8 +220,8 @@ class Engine:
             state.ready_by[job] = by
             state.ready_s[job] = state.now_s
 
-    def _failed(self, error: Exception) -> StrategyError:
-        """Return what is told of a strategy that fails; it may be a user's, and fail in any way."""
+    def _failed(self, error: BaseException) -> StrategyError:
+        """Return what is told of a strategy that fails."""
         if isinstance(error, StrategyError):
             return StrategyError(f"strategy '{self._name}': {error}")
-        return StrategyError(f"strategy '{self._name}' has failed: {type(error).__name__}: {error}")
+        return StrategyError(f"strategy '{self._name}' has failed: {told(error)}")

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, cast
 
 from parapipe.errors import StrategyError
+from parapipe.strategies.failures import FAILURES, told
 
 if TYPE_CHECKING:
     from parapipe.strategies.strategy import Strategy
@@ -54,6 +55,8 @@ def strategy(given: str | type) -> tuple[str, type[Strategy]]:
         raise StrategyError(
             f"the strategy '{given}' cannot be imported ({error}); put its folder on PYTHONPATH"
         ) from error
+    except FAILURES as error:
+        raise StrategyError(f"the strategy '{given}' cannot be imported: {told(error)}") from error
     if not isinstance(found, type):
         raise StrategyError(f"the strategy '{given}': module {module} has no class '{wanted}'")
     return _checked(given, found)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from itertools import accumulate, combinations
 from typing import Protocol
 
 from parapipe.strategies.cut import Cut
+from parapipe.strategies.failures import called
 from parapipe.strategies.state import State
 from parapipe.strategies.work import Work
 
@@ -46,12 +46,20 @@ def splits_of(strategy: type[Strategy], batch: int) -> tuple[tuple[int, ...], ..
     -------
     tuple
         Sizes of micro-batches; those that are none of a batch are left out.
+
+    Raises
+    ------
+    StrategyError
+        If that fails.
     """
     said = getattr(strategy, "splits", None)
-    splits: Iterable[Sequence[int]] = () if said is None else said(batch)
-    return tuple(
-        tuple(sizes) for sizes in splits if sum(sizes) == batch and all(size > 0 for size in sizes)
-    )
+    if said is None:
+        return ()
+    with called(f"splits({batch})"):
+        splits: list[tuple[int, ...]] = [tuple(sizes) for sizes in said(batch)]
+        return tuple(
+            sizes for sizes in splits if sum(sizes) == batch and all(size > 0 for size in sizes)
+        )
 
 
 def sizes_of(strategy: type[Strategy], batch: int) -> tuple[int, ...]:

@@ -62,6 +62,18 @@ def test_each_gives_what_its_session_gives(models, plans, strategy, unit, tmp_pa
         assert len(run.record.spans) == FRAMES * len(run.document.tasks)
 
 
+def test_plans_need_not_have_the_same_processors(models):
+    """Each of the plans leaves out one that another has."""
+    front = parapipe.map(
+        models[1], "amlogic-a311d", mapper="heft_cpop", interleave="none", cache=False
+    )
+    plans = [front[name].plan() for name in ("big-alone", "gpu-alone")]
+    cores = {each.name: (0,) for plan in plans for each in plan.processors}
+    assert len(cores) == 2
+    runs = parapipe.run_plans(plans, strategy="ready-pool", cores=cores, frames=4)
+    assert [run.document.frames for run in runs] == [4, 4]
+
+
 def test_a_strategy_that_follows_a_plan_takes_no_other(plans):
     for verb in (parapipe.run_plans, parapipe.simulate_plans):
         with pytest.raises(StrategyError, match="'steal' follows one plan, and 2 are given"):

@@ -53,6 +53,11 @@ class Waiting(Oldest):
         pass
 
 
+class Leaving(Oldest):
+    def schedule(self, state):
+        sys.exit(3)
+
+
 class Empty:
     pass
 
@@ -88,6 +93,7 @@ def test_what_is_no_strategy_is_told(plan, name, words):
         (Listing, ": 'big' is given what it cannot do now (0, 0): execute jobs of"),
         (Broken, "has failed: KeyError: 'lost'"),
         (Unmade, "has failed: ValueError: no such work"),
+        (Leaving, "has failed: SystemExit: 3"),
     ],
 )
 def test_a_strategy_that_goes_wrong_is_named(plan, wrong, words):
@@ -95,6 +101,62 @@ def test_a_strategy_that_goes_wrong_is_named(plan, wrong, words):
         plan.simulate(strategy=wrong)
     assert str(caught.value).startswith(f"strategy '{__name__}:{wrong.__name__}'")
     assert words in str(caught.value)
+
+
+class Cuts(Oldest):
+    """A method that forgets that there is no instance yet."""
+
+    def cut(self, operators):
+        return {}
+
+
+class CutsNothing(Oldest):
+    @staticmethod
+    def cut(_operators):
+        pass
+
+
+class CutsOthers(Oldest):
+    @staticmethod
+    def cut(_operators):
+        return {"nosuch": "x"}
+
+
+class Splits(Oldest):
+    def splits(self, batch):
+        return [(batch,)]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (Cuts, r"`cut` has failed: TypeError: .*make it a static method"),
+        (CutsNothing, "`cut` has to return names of pieces by the ids of operators"),
+        (CutsOthers, "`cut` names operators that the plan lacks: nosuch"),
+        (Splits, r"`splits\(1\)` has failed: TypeError: .*make it a static method"),
+    ],
+)
+def test_members_of_a_class_that_go_wrong_are_named(plan, wrong, words, tmp_path):
+    with pytest.raises(StrategyError, match=words):
+        plan.simulate(strategy=wrong)
+    cores = {each.name: (0,) for each in plan.processors}
+    with pytest.raises(StrategyError, match=words):
+        plan.run(model=branchy(tmp_path / "branchy.onnx"), strategy=wrong, cores=cores)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("class X:\n  def\n", "cannot be imported: SyntaxError"),
+        ("1 / 0", "cannot be imported: ZeroDivisionError: division by zero"),
+        ("import sys; sys.exit(4)", "cannot be imported: SystemExit: 4"),
+    ],
+)
+def test_a_module_that_goes_wrong_is_named(plan, text, words, tmp_path, monkeypatch):
+    (tmp_path / "wrong_module.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(StrategyError, match=f"'wrong_module:X' {words}"):
+        plan.simulate(strategy="wrong_module:X")
 
 
 def test_a_strategy_that_waits_for_ever_is_named(plan):
