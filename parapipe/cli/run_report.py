@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf
 from operator import itemgetter
 from pathlib import Path
 from statistics import fmean
@@ -172,6 +173,8 @@ def _remarks(document: Row) -> Iterator[str]:
     yield from _limit(document)
     if not document["saturated"] and (period["observed_s"] or 0) > document["pace_s"] * 1.005:
         yield "frames arrive faster than the pipeline takes them, so each waits longer and longer"
+    if _still_fills(document):
+        yield "frames were done faster than they can be in the long run: give more --frames"
     if document["strategy"] == PLAN:
         yield from _differences(document["tasks"], period["predicted_s"])
     else:
@@ -184,6 +187,13 @@ def _remarks(document: Row) -> Iterator[str]:
             f"from frame {steady['since']} on, the schedule repeats {every}: "
             f"the period stays {_ms(steady['period_s'])} ms"
         )
+
+
+def _still_fills(document: Row) -> bool:
+    """Tell whether a simulation by the plan was too fast, as its queues were still filling."""
+    period = document["period"]
+    exact = document["strategy"] == PLAN and not _varies(document)
+    return exact and (period["observed_s"] or inf) < period["limit_s"] * 0.999
 
 
 def _slots(chosen: Row) -> Iterator[str]:

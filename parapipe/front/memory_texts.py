@@ -48,7 +48,8 @@ def _sentence(memory: MemoryRow, operators: list[str]) -> str:
     largest = ", ".join(map(_alive, memory.alive[:LARGEST]))
     more = len(memory.alive) - LARGEST
     others = f" and {more} more" if more > 0 else ""
-    during = f", while {listed(operators)} run" if operators else ""
+    verb = "runs" if len(operators) == 1 else "run"
+    during = f", while {listed(operators)} {verb}" if operators else ""
     return (
         f"{told}. The other {_mb(activations_bytes)} are alive {memory.at_s * 1e3:.4g} ms into the "
         f"period{during}: {largest}{others}."
@@ -64,7 +65,7 @@ def _of_arena(arena: Arena, plan: Plan) -> str:
     above = arena.size_bytes / max(1, arena.bound_bytes) - 1
     best = "no arena is smaller" if arena.proven else f"{above:.1%} above its bound"
     return (
-        f"In {arena.name}, the plan's {len(here)} buffers lie in an arena of "
+        f"The plan's {len(here)} buffers in it ({arena.name}) lie in an arena of "
         f"{_mb(arena.size_bytes)} ({best}): {over} are written over what their operator reads, and "
         f"{within} are ranges of others."
     )

@@ -142,7 +142,9 @@ class _Choice(Generic[Of]):
         found["balanced"] = most_balanced(front, self.latency_first)
         found["most-efficient"] = min(numbers, key=self.energy_first)
         if self.memory:
-            found["least-memory"] = min(numbers, key=lambda i: self.objectives(i)[::-1])
+            found["least-memory"] = min(
+                numbers, key=lambda i: (self.objectives(i)[-1], *self.latency_first(i))
+            )
         for p, processor in enumerate(self.processors):
             alone = [
                 i

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+import parapipe as api
 from parapipe import load_plan
 from tests.cases.plan_cases import drawn_plan
 
@@ -52,6 +53,18 @@ def test_frames_that_come_too_fast_are_told(parapipe, plan):
     ended = parapipe("simulate", plan, "--queue", 1)
     assert "frames arrive faster than the pipeline takes them" in ended.out
     assert "waiting for each other, with these queues and these segments or operators" in ended.out
+
+
+def test_queues_that_still_fill_are_told(parapipe, tmp_path):
+    """Of interleaved frames, the first ones are done sooner than all later ones can be."""
+    front = api.map("zoo:squeezenet", "amlogic-a311d", split="none", draws=0)
+    rows = (each for each in front if each.kind == "interleaved")
+    plan = tmp_path / "plan.json"
+    min(rows, key=lambda each: each.period_s).plan().save(plan)
+    told = "faster than they can be in the long run"
+    for frames, fills in ((60, True), (1500, False)):
+        ended = parapipe("simulate", plan, "--saturate", "--frames", frames)
+        assert (told in ended.out) == fills
 
 
 def test_tasks_that_take_longer_are_named(parapipe, plan):
