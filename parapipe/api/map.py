@@ -372,7 +372,6 @@ def check_mapper(name: str) -> None:
     registry.check_name(name)
 
 
-@checked
 def keeping_processes() -> AbstractContextManager[object]:
     """Let the worker processes of one call stay for the next, until the context ends."""
     from parapipe.pipeline.workers import kept_processes
@@ -380,6 +379,7 @@ def keeping_processes() -> AbstractContextManager[object]:
     return kept_processes()
 
 
+@checked
 def check_directory(directory: Folder) -> None:
     """Raise an OutputError if a front could not be written to a folder; leave it as it was."""
     from parapipe.front.pareto_front import check_directory as check

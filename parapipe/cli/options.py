@@ -130,7 +130,7 @@ def _measured(text: str, units: Mapping[str, float], example: str) -> float:
     """Return a positive number with a unit in the base unit; ValueError says what is wrong."""
     match = _QUANTITY.fullmatch(text)
     size, unit = match.groups() if match else ("", "?")
-    if match and not number(size):
+    if match and not number(size) > 0:
         raise ValueError(f"'{text}' is not positive and finite, as {example} is")
     if match and not unit and "" not in units:
         first, second = (f"{size}{each}" for each in list(units)[:2])

@@ -65,7 +65,7 @@ def _of_arena(arena: Arena, plan: Plan) -> str:
     above = arena.size_bytes / max(1, arena.bound_bytes) - 1
     best = "no arena is smaller" if arena.proven else f"{above:.1%} above its bound"
     return (
-        f"The plan's {len(here)} buffers in it ({arena.name}) lie in an arena of "
+        f"The plan's {len(here)} buffers in {arena.name} lie in an arena of "
         f"{_mb(arena.size_bytes)} ({best}): {over} are written over what their operator reads, and "
         f"{within} are ranges of others."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -131,30 +132,35 @@ def interleaved_candidates(
         Whether another process may take a part of the work: the same is found.
     """
     problem, any_found = whole_problem(graph, costs), False
-    if not deadline.over:
-        thrifty = _frugal(problem, costs, seed, deadline, beside=beside) if energy else ()
-        least = least_period_of(problem, seed)
-        near_s = [] if split else [least.period_s * (1 + share) for share in FLOORS]
-        floors = LatencyFloors(problem, near_s)
-        fast = curve(
-            problem,
-            least,
-            longest_s,
-            floors=floors,
-            seed=seed,
-            over=lambda: deadline.over,
-            tell=tell,
-        )
-        bound_s = split.least_period_s if split else least.bound_s
-        model = split.model if split else None
-        for schedule, least_j in chain(((each, 0.0) for each in fast), thrifty):
-            mapping = mapping_of(schedule, graph, costs)
-            if mapping.kind == "interleaved":  # stages are what the other searches are for
-                any_found = True
-                taken = evaluate(mapping, graph, costs)
-                floor_s = 0.0 if split else floors.at(taken.period_s)
-                bounds = Least(bound_s, floor_s, least_j)
-                yield InterleavedCandidate(mapping, taken, bounds, split=model)
+    with ExitStack() as opened:
+        if not deadline.over:
+            thrifty: Iterable[tuple[ModuloSchedule, float]] = ()
+            if energy:
+                thrifty = opened.enter_context(
+                    _frugal(problem, costs, seed, deadline, beside=beside)
+                )
+            least = least_period_of(problem, seed)
+            near_s = [] if split else [least.period_s * (1 + share) for share in FLOORS]
+            floors = LatencyFloors(problem, near_s)
+            fast = curve(
+                problem,
+                least,
+                longest_s,
+                floors=floors,
+                seed=seed,
+                over=lambda: deadline.over,
+                tell=tell,
+            )
+            bound_s = split.least_period_s if split else least.bound_s
+            model = split.model if split else None
+            for schedule, least_j in chain(((each, 0.0) for each in fast), thrifty):
+                mapping = mapping_of(schedule, graph, costs)
+                if mapping.kind == "interleaved":  # stages are what the other searches are for
+                    any_found = True
+                    taken = evaluate(mapping, graph, costs)
+                    floor_s = 0.0 if split else floors.at(taken.period_s)
+                    bounds = Least(bound_s, floor_s, least_j)
+                    yield InterleavedCandidate(mapping, taken, bounds, split=model)
     if not any_found:
         none(
             "the search ended before there was one"
@@ -166,13 +172,13 @@ def interleaved_candidates(
 
 def _frugal(
     problem: MappingProblem, costs: CostTable, seed: int, deadline: Deadline, *, beside: bool
-) -> Iterator[tuple[ModuloSchedule, float]]:
+) -> AbstractContextManager[Iterator[tuple[ModuloSchedule, float]]]:
     """Yield what `frugal` does, which another process may be at from now on."""
     found = partial(frugal, Cyclic(problem), costs, seed)
     here = partial(found, lambda: deadline.over)
     if beside and len(costs.processors) <= MOST_PROCESSORS:
         return made_beside(found, here=here, over=lambda: deadline.over)
-    return here()
+    return nullcontext(here())
 
 
 def frugal(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future, wait
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -48,6 +48,7 @@ def shared_work(
     asked: deque[_Share[Made]] = deque()
     others, longest_s = jobs - 1, 0.0
     processes = processes_at_hand()
+    running = processes.count if processes and processes.count <= others else 0
     began_s = last_s = perf_counter()
     with ExitStack() as opened:
         while left or asked:
@@ -57,31 +58,35 @@ def shared_work(
                 if number:  # with the first, what all need may have been made
                     longest_s = max(longest_s, now_s - last_s)
                 last_s = now_s
-                helping = min(others, len(left), _worth(longest_s * len(left), processes))
+                helping = min(others, len(left), _worth(longest_s * len(left), running))
                 if helping > 0 and now_s - began_s > ALONE_S:
                     processes = processes or opened.enter_context(KeptProcesses())
+                    if processes.count > others:
+                        processes.end()
                     opened.callback(_end_unless_done, processes, asked)
                     asked.extend(_asked(make, items, left, helping, processes))
                     others = 0
             if asked and asked[-1].future.cancel():
                 left.extend(asked.pop().numbers)
             elif asked:
-                share = asked.popleft()
+                share = asked[0]
                 try:
                     yield from zip(share.numbers, share.future.result(), strict=True)
                 except BrokenExecutor:  # it was ended, for lack of memory perhaps
                     left.extend(share.numbers)
-                    if processes:
-                        processes.end()
+                asked.popleft()
 
 
+@contextmanager
 def made_beside(
     make: Callable[[], Iterable[Made]],
     *,
     here: Callable[[], Iterable[Made]],
     over: Callable[[], bool],
-) -> Iterator[Made]:
-    """Let another process make something from now on, where there is one; return what comes of it.
+) -> Iterator[Iterator[Made]]:
+    """Let another process make something from now on, where there is one; yield what comes of it.
+
+    Leaving the context ends the process if it is still at it.
 
     Parameters
     ----------
@@ -92,35 +97,35 @@ def made_beside(
     over
         Whether to do without it.
     """
-    with suppress(OSError):
-        if processes := processes_at_hand():
-            return _awaited(processes.running(1).submit(_list, make), processes, here, over)
-    return iter(here())
-
-
-def _awaited(
-    future: Future[list[Made]],
-    processes: KeptProcesses,
-    here: Callable[[], Iterable[Made]],
-    over: Callable[[], bool],
-) -> Iterator[Made]:
-    """Yield what another process makes."""
+    future, processes = None, processes_at_hand()
+    if processes:
+        with suppress(OSError):
+            future = processes.running(1).submit(_list, make)
+    if not (future and processes):
+        yield iter(here())
+        return
     try:
-        while not future.done() and not over():
-            wait([future], ASK_S)
-        if future.done():
-            yield from future.result()
-    except BrokenExecutor:
-        processes.end()
-        yield from here()
+        yield _awaited(future, here, over)
     finally:
         if not future.done():
             processes.end()
 
 
-def _worth(left_s: float, processes: KeptProcesses | None) -> int:
-    """Return how many processes are worth while, for so much work."""
-    running = processes.count if processes else 0
+def _awaited(
+    future: Future[list[Made]], here: Callable[[], Iterable[Made]], over: Callable[[], bool]
+) -> Iterator[Made]:
+    """Yield what another process makes; nothing once it is over."""
+    while not future.done() and not over():
+        wait([future], ASK_S)
+    if future.done():
+        try:
+            yield from future.result()
+        except BrokenExecutor:
+            yield from here()
+
+
+def _worth(left_s: float, running: int) -> int:
+    """Return how many processes are worth while for so much work, if some have been started."""
     return max(int(left_s / WORTH_S), min(running, int(left_s / WORTH_RUNNING_S)))
 
 

@@ -80,6 +80,11 @@ class WorkerProcesses(ThreadPoolExecutor):
                 worker.close()
             self._scratch.remove()
 
+    @property
+    def usable(self) -> bool:
+        """Whether all processes are there to answer calls."""
+        return not self._broken_by and all(worker.runs for worker in self._workers)
+
     def kill(self) -> None:
         """End the processes at once, and whatever they have started; open calls fail."""
         self._broken_by = self._broken_by or "the workers were ended"
@@ -123,7 +128,7 @@ class KeptProcesses:
 
     def running(self, count: int) -> WorkerProcesses:
         """Return processes, at least so many; OSError if one cannot be started."""
-        if not self._processes or self.count < count:
+        if not (self._processes and self._processes.usable) or self.count < count:
             self.end()
             self._processes, self.count = WorkerProcesses(count), count
         return self._processes
@@ -196,6 +201,11 @@ class _Worker:
         self._connection.send_bytes(content)
         result, error = pickle.loads(self._connection.recv_bytes())
         return result, error
+
+    @property
+    def runs(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
 
     def kill(self) -> None:
         """End it and all it has started."""

@@ -91,7 +91,7 @@ class _Circle:
 
     @cached_property
     def _first(self) -> Sequence[Placed]:
-        return self._fits.found(self.enough_bytes)
+        return self._fits.smallest_first(self.enough_bytes)
 
     def laid(self, changes: int = 0, nth: int = 0) -> _Laid:
         """Return an arena.
@@ -105,9 +105,9 @@ class _Circle:
         """
         if not self.problem.buffers:
             return _Laid(self, [[0] for _ in self.own], 0, 0)
-        found = Ejections(self._fits, self._first[nth % len(self._first)], seed=nth).least(
-            self.enough_bytes, changes
-        )
+        found = self._first[nth % len(self._first)]
+        if changes:
+            found = Ejections(self._fits, found, seed=nth).least(self.enough_bytes, changes)
         check(self.problem, found.offset_bytes)
         places = iter(found.offset_bytes)
         offsets = [[*islice(places, len(each))] or [0] for each in self.own]

@@ -27,8 +27,11 @@ def called(member: str) -> Iterator[None]:
     """
     try:
         yield
+    except StrategyError:
+        raise
     except FAILURES as error:
+        static = "; it is called on the class, so make it a static method"
         raise StrategyError(
-            f"the strategy's `{member}` has failed: {told(error)}; it is called on the class: make "
-            "it a static method, or a function that the class names"
+            f"the strategy's `{member}` has failed: {told(error)}"
+            f"{static if isinstance(error, TypeError) else ''}"
         ) from error

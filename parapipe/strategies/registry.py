@@ -51,12 +51,12 @@ def strategy(given: str | type) -> tuple[str, type[Strategy]]:
     module, _, wanted = _CLASSES.get(given, given).partition(":")
     try:
         found = getattr(import_module(module), wanted, None)
-    except (ImportError, ValueError) as error:
-        raise StrategyError(
-            f"the strategy '{given}' cannot be imported ({error}); put its folder on PYTHONPATH"
-        ) from error
     except FAILURES as error:
-        raise StrategyError(f"the strategy '{given}' cannot be imported: {told(error)}") from error
+        lacks = isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}.")
+        raise StrategyError(
+            f"the strategy '{given}' cannot be imported ({told(error)})"
+            f"{'; put its folder on PYTHONPATH' if lacks else ''}"
+        ) from error
     if not isinstance(found, type):
         raise StrategyError(f"the strategy '{given}': module {module} has no class '{wanted}'")
     return _checked(given, found)

@@ -11,7 +11,7 @@ import pytest
 
 import parapipe
 from parapipe.api.checked import types_of
-from parapipe.api.map import MapKeywords
+from parapipe.api.map import MapKeywords, check_directory
 from parapipe.errors import ArgumentError, KeywordError, ParapipeError, PlatformError
 from parapipe.files.checked_arguments import check_arguments, words
 from parapipe.pipeline.options import MapOptions
@@ -303,3 +303,8 @@ def test_a_document_of_ours_in_the_place_of_a_platform_is_told_in_one_line(
         parapipe.load_platform(path)
     assert str(caught.value).startswith(f"'{path}' is {told}, not a platform file; ")
     assert not caught.value.mistakes
+
+
+def test_functions_for_the_commands_name_wrong_arguments_too():
+    with pytest.raises(ArgumentError, match="directory"):
+        check_directory(3)

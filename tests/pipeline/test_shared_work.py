@@ -140,7 +140,8 @@ def test_something_is_made_beside_where_another_process_does(case, tmp_path, mon
     with nullcontext() if case == "alone" else kept_processes():
         if case == "refused":
             monkeypatch.setattr(workers.KeptProcesses, "running", refuse)
-        found = [*made_beside(make, here=make, over=lambda: False)]
+        with made_beside(make, here=make, over=lambda: False) as made:
+            found = [*made]
     assert [each for each, _ in found] == ITEMS
     assert ({who for _, who in found} == {HERE}) == (case != "kept")
 
@@ -158,7 +159,24 @@ def sleeps(begun: Path) -> list[str]:
 def test_nobody_waits_for_what_is_made_beside_once_work_is_over(tmp_path):
     begun = tmp_path / "begun"
     with kept_processes() as kept:
-        found = made_beside(partial(sleeps, begun), here=partial(pytest.fail, "here"),
-                            over=begun.exists)  # fmt: skip
-        assert [*found] == []
+        here = partial(pytest.fail, "here")
+        with made_beside(partial(sleeps, begun), here=here, over=begun.exists) as made:
+            assert [*made] == []
         assert kept.count == 0
+
+
+def test_nobody_makes_anything_beside_once_its_context_is_left(tmp_path):
+    with kept_processes() as kept:
+        make = partial(sleeps, tmp_path / "begun")
+        with made_beside(make, here=partial(pytest.fail, "here"), over=lambda: False):
+            assert kept.count == 1
+        assert kept.count == 0
+
+
+def test_no_more_processes_help_than_there_are_jobs(at_once, tmp_path):
+    """There are more of another call, which waited for them."""
+    with kept_processes() as kept:
+        kept.running(3)
+        _, who = found_by(2, partial(waits_for_others, tmp_path / "begun", HERE))
+        assert kept.count == 1
+    assert len(who) == 2

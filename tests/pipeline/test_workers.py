@@ -222,6 +222,16 @@ def test_the_outermost_context_keeps_processes_for_those_within_in_its_thread_al
     assert ended(pid)
 
 
+def test_processes_of_which_one_has_ended_are_replaced() -> None:
+    with kept_processes() as processes:
+        before = processes.running(1)
+        pid = before.submit(os.getpid).result()
+        os.kill(pid, signal.SIGKILL)
+        assert ended(pid)
+        assert processes.running(1) is not before
+        assert processes.running(1).submit(abs, -1).result() == 1
+
+
 def test_a_process_collects_garbage_as_often_as_its_parent() -> None:
     known = gc.get_threshold()
     gc.set_threshold(12_345, 6, 7)

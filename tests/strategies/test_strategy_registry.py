@@ -72,7 +72,7 @@ def plan(branchy_front):
     [
         ("stael", "barriers, micro-batches, plan, ready-pool, steal, streams, or name one"),
         ("stael", "as MODULE:CLASS; did you mean 'steal'?"),
-        ("there_is_no_such:Class", "cannot be imported (No module named 'there_is_no_such')"),
+        ("there_is_no_such:Class", "No module named 'there_is_no_such'); put its folder"),
         ("math:Class", "module math has no class 'Class'"),
         ("math:pi", "module math has no class 'pi'"),
         (f"{__name__}:Empty", "has no schedule and no follows_plan"),
@@ -147,9 +147,9 @@ def test_members_of_a_class_that_go_wrong_are_named(plan, wrong, words, tmp_path
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("class X:\n  def\n", "cannot be imported: SyntaxError"),
-        ("1 / 0", "cannot be imported: ZeroDivisionError: division by zero"),
-        ("import sys; sys.exit(4)", "cannot be imported: SystemExit: 4"),
+        ("class X:\n  def\n", "cannot be imported .SyntaxError: "),
+        ("1 / 0", "cannot be imported .ZeroDivisionError: division by zero.$"),
+        ("import sys; sys.exit(4)", "cannot be imported .SystemExit: 4.$"),
     ],
 )
 def test_a_module_that_goes_wrong_is_named(plan, text, words, tmp_path, monkeypatch):

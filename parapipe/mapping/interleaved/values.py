@@ -114,6 +114,7 @@ def _prices(times_ns: Times) -> Array:
         prices = prices * np.exp(2 * (loads / loads.sum() - 1 / processors) / (1 + step / 20))
         prices = np.maximum(prices / prices.sum(), 1e-9)
         prices = prices / prices.sum()
+    best.flags.writeable = False
     return best
 
 

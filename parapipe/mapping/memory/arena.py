@@ -81,7 +81,7 @@ def least_arena(
     if not problem.buffers:
         return Arena((), 0, 0)
     least_bytes, fits = max(enough_bytes, problem.peak_bytes), FirstFits(problem)
-    start, *_ = fits.found(least_bytes)
+    start, *_ = fits.smallest_first(least_bytes)
     found = Ejections(fits, start, seed).least(least_bytes, most_changes)
     best = _arena(problem, found.offset_bytes)
     if most_nodes and not best.does(enough_bytes):

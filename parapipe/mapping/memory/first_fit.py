@@ -43,7 +43,9 @@ class FirstFits:
     def __init__(self, problem: ArenaProblem) -> None:
         count = range(len(problem.buffers))
         sizes, alignments = problem.size_bytes.tolist(), problem.alignment_bytes.tolist()
-        meets_all = np.array([len(met) == len(count) - 1 for met in problem.overlaps])
+        meets_all = np.array(
+            [len(met) == len(count) - 1 for met in problem.overlaps], dtype=np.bool_
+        )
         always = np.flatnonzero(meets_all).tolist()
         self.problem = problem
         self.sizes: list[int] = sizes
@@ -59,7 +61,7 @@ class FirstFits:
         fits = not any(size % most for size in sizes)  # then all ends are aligned for all others
         self.steps = [1] * len(count) if fits else alignments
 
-    def found(self, enough_bytes: int) -> list[Placed]:
+    def smallest_first(self, enough_bytes: int) -> list[Placed]:
         """Return one of each order, the smallest first, up to one of at most `enough_bytes`."""
         orders = MOST_PAIRS // ((1 + ROUNDS) * max(1, sum(map(len, self.met))))
         found = []
