@@ -287,8 +287,8 @@ class Explorer:
     def worth_helping(self) -> bool:
         """Whether a process that helps with frames interleaved is worth its start.
 
-        That search takes no less than the one with stages. With a budget, none is started: how much
-        is found would depend on it.
+        Where the search with stages was over at once, this one is, too. With a budget, none is
+        started: how much is found would depend on it.
         """
         solver, deadline = self.solver, self.deadline
         others = solver.jobs > 1 and solver.executor is None and deadline.seconds == inf
