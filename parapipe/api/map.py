@@ -376,7 +376,7 @@ def keeping_processes() -> AbstractContextManager[object]:
     """Let the worker processes of one call stay for the next, until the context ends."""
     from parapipe.pipeline.workers import kept_processes
 
-    return kept_processes()
+    return kept_processes("parapipe.front.written_plans")
 
 
 @checked

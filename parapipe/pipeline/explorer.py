@@ -29,6 +29,7 @@ from parapipe.pipeline.searches import Searches
 from parapipe.pipeline.solve import Solved, Solver, solve, solve_here
 from parapipe.pipeline.trade_energy import Sets, Traded, both_of, sets_of
 from parapipe.pipeline.unfinished import Unfinished, least_energy_j, unfinished, with_others
+from parapipe.pipeline.workers import processes_at_hand
 
 if TYPE_CHECKING:
     from parapipe.pipeline.interleaved import InterleavedCandidate, Interleaves
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 LIST_MAPPER = "heft_cpop"
 INTERLEAVED_SHARE = 0.25  # of a budget, for frames interleaved
-HELPED_S = 0.15  # of the search before, from which on a process helps with them
+HELPED_S = 0.15  # of solving, from which on a process helps with all that follows
 
 
 @dataclass(slots=True)
@@ -122,6 +123,8 @@ class Explorer:
                 self.look(self.answers)
             self.sets = self.trade(fastest[0])
             fastest[0] = list(self.sets.fastest)
+        if self.worth_helping and (processes := processes_at_hand()):
+            processes.start_ahead()
         self.found = [self.searches.search(i, some) for i, some in enumerate(fastest)]
         if self.sets:
             self.traded = self.searches.trade(self.sets, self.found[0])
@@ -285,9 +288,9 @@ class Explorer:
 
     @property
     def worth_helping(self) -> bool:
-        """Whether a process that helps with frames interleaved is worth its start.
+        """Whether a process that helps is worth its start.
 
-        Where the search with stages was over at once, this one is, too. With a budget, none is
+        Where the search with stages was over at once, all else is, too. With a budget, none is
         started: how much is found would depend on it.
         """
         solver, deadline = self.solver, self.deadline

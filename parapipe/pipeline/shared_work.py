@@ -14,10 +14,10 @@ from typing import Generic, TypeVar
 from parapipe.pipeline.workers import KeptProcesses, processes_at_hand
 
 ALONE_S = 0.1
-"""Before it is judged how long the rest will take."""
+"""Before processes are started: until then it is seen how long the rest will take."""
 WORTH_S = 1.5
 """Of work that is left, for each process that helps: three times as long as it takes to start,"""
-WORTH_RUNNING_S = 0.4
+WORTH_RUNNING_S = 0.15
 """and for each that has been started before."""
 SHARES = 3
 """Of each other process: those that it has not begun when this one is through come back."""
@@ -33,7 +33,7 @@ def shared_work(
 ) -> Iterator[tuple[int, Made]]:
     """Yield numbers of items and what is made of them, in any order, each when it is there.
 
-    This process begins alone. Others help once what is left would take long, if all of it took as
+    This process begins alone. Others help where what is left would take long, if all of it took as
     long as the longest so far: those of `kept_processes`, or some for this call.
 
     Parameters
@@ -59,7 +59,7 @@ def shared_work(
                     longest_s = max(longest_s, now_s - last_s)
                 last_s = now_s
                 helping = min(others, len(left), _worth(longest_s * len(left), running))
-                if helping > 0 and now_s - began_s > ALONE_S:
+                if helping > 0 and (running or now_s - began_s > ALONE_S):
                     processes = processes or opened.enter_context(KeptProcesses())
                     if processes.count > others:
                         processes.end()

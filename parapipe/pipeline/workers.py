@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from importlib import import_module
 from multiprocessing.connection import Connection, Pipe
 from queue import SimpleQueue
 from tempfile import TemporaryFile
@@ -119,9 +120,16 @@ class KeptProcesses:
     """Worker processes for several rounds of calls: they start when needed, and stay.
 
     Leaving its context ends them at once.
+
+    Parameters
+    ----------
+    module
+        What a process that starts ahead imports, since later calls will need it; none starts
+        ahead if not given.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, module: str | None = None) -> None:
+        self._module = module
         self._processes: WorkerProcesses | None = None
         self.count = 0
         """Of processes that have been started."""
@@ -132,6 +140,12 @@ class KeptProcesses:
             self.end()
             self._processes, self.count = WorkerProcesses(count), count
         return self._processes
+
+    def start_ahead(self) -> None:
+        """Let a process start while this one works on, if later calls are known to need one."""
+        if self._module:
+            with suppress(OSError):
+                self.running(1).submit(import_module, self._module)
 
     def end(self) -> None:
         """End them at once; who asks for processes later gets new ones."""
@@ -147,12 +161,18 @@ class KeptProcesses:
 
 
 @contextmanager
-def kept_processes() -> Iterator[KeptProcesses]:
-    """Keep worker processes for all that is called in here; the outermost context ends them."""
+def kept_processes(module: str | None = None) -> Iterator[KeptProcesses]:
+    """Keep worker processes for all that is called in here; the outermost context ends them.
+
+    Parameters
+    ----------
+    module
+        As for `KeptProcesses`; that of the outermost context counts.
+    """
     if outer := _KEPT.get():
         yield outer
         return
-    with KeptProcesses() as processes:
+    with KeptProcesses(module) as processes:
         token = _KEPT.set(processes)
         try:
             yield processes

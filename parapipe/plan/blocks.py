@@ -165,15 +165,16 @@ class Blocks:
     def _disturb(self, a: int, at: int, b: int, place: int) -> bool:
         """Whether two buffers have bytes in common while both live, and not the same content."""
         one, other = self.lives.all[a], self.lives.all[b]
-        apart = (
+        if (
             one.end <= other.begin
             or other.end <= one.begin
             or at + one.life.size_bytes <= place
             or place + other.life.size_bytes <= at
-        )
+        ):
+            return False
         root, begin = self._root(a)
         other_root, other_begin = self._root(b)
-        return not (apart or (root == other_root and at - begin == place - other_begin))
+        return root != other_root or at - begin != place - other_begin
 
     def _root(self, i: int) -> tuple[int, int]:
         begin = 0

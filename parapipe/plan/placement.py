@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from graphlib import CycleError, TopologicalSorter
+from collections.abc import Iterator
 from itertools import combinations, pairwise
 
 from parapipe.files.listing import listed
+from parapipe.pipeline.sustained import ranks
 from parapipe.plan.mapped import Edge, MappedPlan
 from parapipe.plan.replicas import replica_violations
 from parapipe.plan.schema import StageProcessor
@@ -202,28 +202,18 @@ def _deadlock(view: MappedPlan) -> Iterator[str]:
     an operator reads at a higher lag was made a period before, and is not waited for.
     """
     placed = [at for order in view.orders.values() for at in order]
-    waits: dict[int, set[int]] = {id(at): set() for at in placed}
-    for order in view.orders.values():
-        for before, behind in pairwise(order):
-            waits[id(behind)].add(id(before))
-    for edge in view.edges:
-        if edge.made.lag == edge.read.lag:
-            waits[id(edge.read)].add(id(edge.made))
-    if stuck := _never_ready(waits):
-        names = listed([f"'{view.id(at)}'" for at in placed if id(at) in stuck])
+    number = {id(at): i for i, at in enumerate(placed)}
+    waits = [
+        (number[id(before)], number[id(behind)], 0)
+        for order in view.orders.values()
+        for before, behind in pairwise(order)
+    ]
+    waits += (
+        (number[id(edge.made)], number[id(edge.read)], 0)
+        for edge in view.edges
+        if edge.made.lag == edge.read.lag
+    )
+    rank = ranks(len(placed), waits)
+    if stuck := [at for at in placed if rank[number[id(at)]] == len(placed)]:
+        names = listed([f"'{view.id(at)}'" for at in stuck])
         yield f"operators wait for each other in a circle, or for one in a circle: {names}"
-
-
-def _never_ready(waits: Mapping[int, set[int]]) -> set[int]:
-    sorter: TopologicalSorter[int] = TopologicalSorter(waits)
-    try:
-        sorter.prepare()
-    except CycleError:  # what waits for no circle is handed out all the same
-        pass
-    else:
-        return set()
-    ready: set[int] = set()
-    while some := sorter.get_ready():
-        ready.update(some)
-        sorter.done(*some)
-    return set(waits) - ready

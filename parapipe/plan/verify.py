@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import ulp
 
 from parapipe.errors import VerificationError
@@ -46,14 +47,14 @@ def verify_plan(plan: Plan, like: Plan | None = None, lives: PlanLives | None = 
     like
         A plan that keeps the rules; those on the network hold for every plan of the same one.
     lives
-        Of the plan's tensors, if they are at hand.
+        Of the plan's tensors, if they are at hand, with its mapping; they know nothing of offsets.
 
     Raises
     ------
     VerificationError
         If a rule is broken; `violations` lists every one, and tracebacks show them as notes.
     """
-    view = mapped(plan)
+    view = lives.view if lives else mapped(plan)
     times = [at.end_s for at in view.placements.values()]
     tolerance_s = (len(plan.operators) + 2) * ulp(max(0.0, *times, plan.predicted.latency_s))
     found = [
@@ -64,7 +65,7 @@ def verify_plan(plan: Plan, like: Plan | None = None, lives: PlanLives | None = 
         *type_violations(plan),
         *model_violations(view),
         *_predictions(view, tolerance_s),
-    ] or [*memory_violations(view, lives)]  # lives follow from a right schedule only
+    ] or [*memory_violations(replace(view, plan=plan), lives)]  # needs a right schedule
     if found:
         count = "a rule" if len(found) == 1 else f"{len(found)} rules"
         error = VerificationError(

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from pathlib import Path
@@ -39,8 +40,13 @@ def runs(pid: int) -> bool:
 
 def ended(pid: int) -> bool:
     """Whether a process ends; waits for it as long as the test may take."""
+    return comes_true(lambda: not runs(pid))
+
+
+def comes_true(what: Callable[[], bool]) -> bool:
+    """Whether something is so in the end."""
     for _ in range(3000):
-        if not runs(pid):
+        if what():
             return True
         time.sleep(0.01)
     return False
@@ -227,9 +233,38 @@ def test_processes_of_which_one_has_ended_are_replaced() -> None:
         before = processes.running(1)
         pid = before.submit(os.getpid).result()
         os.kill(pid, signal.SIGKILL)
-        assert ended(pid)
+        assert comes_true(lambda: not before.usable)
         assert processes.running(1) is not before
         assert processes.running(1).submit(abs, -1).result() == 1
+
+
+def imported(name: str) -> bool:
+    return name in sys.modules
+
+
+def test_a_process_that_is_started_ahead_has_imported_what_it_will_need() -> None:
+    with KeptProcesses("colorsys") as processes:
+        assert not processes.running(1).submit(imported, "colorsys").result()
+        processes.end()
+        processes.start_ahead()
+        assert processes.count == 1
+        assert processes.running(1).submit(imported, "colorsys").result()
+
+
+def test_no_process_starts_ahead_where_nothing_is_known_to_need_it() -> None:
+    with KeptProcesses() as processes:
+        processes.start_ahead()
+        assert processes.count == 0
+
+
+def test_where_no_process_can_be_started_ahead_nothing_happens(monkeypatch) -> None:
+    def refuse(*_given: object, **_named: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    with KeptProcesses("colorsys") as processes:
+        processes.start_ahead()
+        assert processes.count == 0
 
 
 def test_a_process_collects_garbage_as_often_as_its_parent() -> None:
