@@ -31,6 +31,8 @@ class Outlook:
         ]
         self._end_s: dict[Job, float] = {}
         self._previous: dict[Job, Job | None] = {}
+        everyone = range(len(state.running))
+        self._agendas = [_with_previous(state.planned(p)) for p in everyone]
 
     @property
     def jobs(self) -> int:
@@ -97,11 +99,17 @@ class Outlook:
             if not self.state.is_begun(each):
                 yield each
         if job not in self._previous:
-            previous: Job | None = None
-            for each in self.state.planned(self._work.planned(job)):
+            for each, previous in self._agendas[self._work.planned(job)]:
                 self._previous[each] = previous
-                previous = each
                 if each == job:
                     break
         if (last := self._previous[job]) is not None:
             yield last
+
+
+def _with_previous(jobs: Iterator[Job]) -> Iterator[tuple[Job, Job | None]]:
+    """Yield jobs, and with each the one before it."""
+    previous: Job | None = None
+    for job in jobs:
+        yield job, previous
+        previous = job

@@ -15,9 +15,9 @@ time since the start. So, whatever times are, no job ends later than if the plan
 more than this share, and a job of each processor. (If transfers take what was predicted, and what
 is taken would not have taken less than predicted where the plan has it.)
 
-Looking ahead takes time, too, which is estimated by the number of jobs that are looked at. Nothing
-is looked at while that, less what thefts should have gained, is more than a share of the time since
-the start.
+Looking ahead takes time, too, which is estimated by the number of jobs that are looked at. What a
+theft should gain pays for the look before it, and for no other one. Nothing is looked at while what
+is not paid for is more than a share of the time since the start.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LOST = 0.05
 LOOK_S, LOOK_JOB_S = 1e-4, 1e-5
 """To look ahead takes about so long, and for each job that is looked at."""
 LOOKED = 0.03
-"""Share of the time since the start that looking ahead may have taken, less what it has gained."""
+"""Share of the time since the start that looks may have taken beyond what each should gain."""
 
 
 class _Theft(NamedTuple):
@@ -112,7 +112,7 @@ class Steal:
         outlook = Outlook(state, paces)
         gain_s, job = max((self._gain_s(job, processor, own, outlook, paces), job) for job in jobs)
         took_s = LOOK_S + LOOK_JOB_S * outlook.jobs
-        self._looked_s = max(0.0, self._looked_s + took_s - max(0.0, gain_s))
+        self._looked_s += max(0.0, took_s - max(0.0, gain_s))
         if gain_s <= 0:
             return
         due_s = self._due_s(job, processor, Outlook(state).end_s(job))
