@@ -21,7 +21,7 @@ from parapipe.simulate.priced_work import costs_of, with_delays
 from parapipe.simulate.simulation import simulate
 from parapipe.simulate.strategy_replay import Arrivals, WaitsForeverError, strategy_replay
 from parapipe.strategies.registry import strategy, strategy_names
-from parapipe.strategies.steal import LOST
+from parapipe.strategies.steal import LOOKED, LOST, Steal
 from tests.cases.decided import random_costs, random_work, work
 from tests.cases.hand_built import platform, processor
 from tests.cases.interleaved import plan_of, random_document, sending
@@ -202,6 +202,27 @@ def test_who_is_misled_stops_stealing():
     end_s, planned_s = (max(s.end_s for s in spans.values()) for spans in (stolen, planned))
     assert any(name == "b" and span.resource == "p" for (name, _), span in stolen.items())
     assert end_s <= planned_s + LOST * end_s + 0.05
+
+
+def test_what_thefts_gain_does_not_pay_for_looks_that_lead_to_nothing():
+    vain_s, thefts = [0.0], []
+
+    class Watched(Steal):
+        def _steal(self, processor, own, state):
+            known, looked_s = len(self._thefts), self._looked_s
+            super()._steal(processor, own, state)
+            if len(self._thefts) > known:
+                thefts.append(processor)
+            else:
+                vain_s.append(self._looked_s - looked_s)
+
+    def took(job, processor):
+        return 1 + (0.5, 3.0)[processor] * random.Random(f"{job.task} {job.frame}").random()
+
+    todo = a_pipeline(((0.0005, 0.0005), (0.0005, 0.0005)))
+    spans, _ = strategy_replay(todo, Watched, "steal", 300, Arrivals(None, 5), took=took)
+    assert len(thefts) > 10
+    assert sum(vain_s) <= LOOKED * max(span.end_s for span in spans) + max(vain_s)
 
 
 @pytest.mark.parametrize("saturate", [True, False])
