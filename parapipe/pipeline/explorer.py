@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 LIST_MAPPER = "heft_cpop"
 INTERLEAVED_SHARE = 0.25  # of a budget, for frames interleaved
-HELPED_S = 0.15  # of solving, from which on a process helps with all that follows
+HELPED_S = 0.15  # of work so far, from which on a process helps with what follows
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from parapipe.plan.mapped import MappedPlan
 from parapipe.plan.memory_record import MemoryLayout, PlacedBuffer
 from parapipe.plan.network import network_of
 from parapipe.plan.plan_lives import NumberedLife, PlanLives
+from parapipe.plan.schema import Plan
 from parapipe.plan.sharing import ranges, writes_over
 
 Numbers = npt.NDArray[np.int64]
@@ -23,7 +24,7 @@ _Key = tuple[str, str]
 """A tensor, and the processor that keeps it."""
 
 
-def memory_violations(view: MappedPlan, lives: PlanLives | None = None) -> Iterator[str]:
+def memory_violations(plan: Plan, view: MappedPlan, lives: PlanLives | None) -> Iterator[str]:
     """Yield what is wrong with the offsets of a plan that keeps all other rules.
 
     The rules: each processor stands in one memory; every tensor, copy and queue that the schedule
@@ -35,25 +36,27 @@ def memory_violations(view: MappedPlan, lives: PlanLives | None = None) -> Itera
 
     Parameters
     ----------
+    view
+        Its mapping, which does not depend on offsets.
     lives
         Of its tensors, if they are at hand; else they follow from the plan itself.
     """
-    layout = view.plan.memory
+    layout = plan.memory
     if layout is None:
-        if view.plan.buffers:
+        if plan.buffers:
             yield "there are buffers, and nothing is said of the memory that they lie in"
         return
-    found = [*_memories(view, layout)]
+    found = [*_memories(plan, layout)]
     yield from found
     if not found:
         if lives is None:
-            lives = PlanLives(view, network_of(view.plan, with_work=False), layout.system)
-        yield from _Check(lives, view.plan.buffers, layout).violations()
+            lives = PlanLives(view, network_of(plan, with_work=False), layout.system)
+        yield from _Check(lives, plan.buffers, layout).violations()
 
 
-def _memories(view: MappedPlan, layout: MemoryLayout) -> Iterator[str]:
+def _memories(plan: Plan, layout: MemoryLayout) -> Iterator[str]:
     memories = Counter(p for each in layout.arenas for p in {*each.processors})
-    for name in (each.name for each in view.plan.processors):
+    for name in (each.name for each in plan.processors):
         if memories[name] != 1:
             yield f"processor '{name}' stands in {memories[name]} memories"
     for each in layout.arenas:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from math import ulp
 
 from parapipe.errors import VerificationError
@@ -65,7 +64,7 @@ def verify_plan(plan: Plan, like: Plan | None = None, lives: PlanLives | None = 
         *type_violations(plan),
         *model_violations(view),
         *_predictions(view, tolerance_s),
-    ] or [*memory_violations(replace(view, plan=plan), lives)]  # needs a right schedule
+    ] or [*memory_violations(plan, view, lives)]  # lives follow from a right schedule only
     if found:
         count = "a rule" if len(found) == 1 else f"{len(found)} rules"
         error = VerificationError(

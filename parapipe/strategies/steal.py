@@ -34,7 +34,7 @@ from parapipe.strategies.work import Job, Work
 LATE = 1.25
 """A processor that takes so many times what was predicted is late."""
 LONG_S = 2.5e-3
-"""Shorter jobs are taken from late processors only: to look ahead takes a fiftieth of this time."""
+"""Shorter jobs are taken from late processors only: to look ahead takes a tenth of this time."""
 LOST = 0.05
 """Share of the time since the start that thefts may have cost."""
 LOOK_S, LOOK_JOB_S = 1e-4, 1e-5
