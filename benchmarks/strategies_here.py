@@ -90,7 +90,8 @@ take their results. `executor` is what runs a plan without a strategy.
 
 ## Batches
 
-Milliseconds of a batch. *loss*: over the better of never and always.
+Milliseconds of a batch, over ten batches or more in a row. *loss*: over the better of never and
+always.
 
 {table("batches")}
 

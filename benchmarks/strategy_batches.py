@@ -21,7 +21,8 @@ from parapipe.strategies.state import State
 from parapipe.strategies.work import Job
 
 BATCHES = (1, 2, 4, 8, 16)
-FRAMES = 10
+FRAMES, LEAST_S = 10, 0.6
+"""A measurement takes so many batches, or those of so many seconds if that is more."""
 
 
 class Always(MicroBatches):
@@ -73,11 +74,12 @@ def batch_rows(
     for network in networks:
         for size in sizes:
             plan, model = plan_of_batches(network, size, platform, place)
+            frames = max(FRAMES, round(LEAST_S / plan.predicted.latency_s))
             cases = [
                 Measured.of(
                     each.__name__,
                     batch_executor(plan, model, each, place / f"{network}-{size}-{each.__name__}"),
-                    FRAMES,
+                    frames,
                 )
                 for each in (Never, Always, MicroBatches)
             ]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from math import inf
 
 from parapipe.api.checked import checked
-from parapipe.api.pick import Bytes, Confidence, Energy, Fps, Latency, Minimise, Power
+from parapipe.api.pick import Confidence, Energy, Fps, Latency, Minimise, Power
 from parapipe.api.plan import Plan
 from parapipe.front.confidence import surest
 from parapipe.front.demands import Demands, best
 from parapipe.front.mapped_configuration import MappedConfiguration
 from parapipe.front.pareto_front import ParetoFront as FrontOf
+from parapipe.pipeline.options import MaxMemory
 from parapipe.plan import schema
 
 
@@ -38,7 +39,7 @@ class ParetoFront(FrontOf[Configuration]):
         max_latency_s: Latency = inf,
         max_energy_j: Energy = inf,
         max_power_w: Power = inf,
-        max_memory_bytes: Bytes = inf,
+        max_memory_bytes: MaxMemory | None = None,
         board: bool = False,
         sustained: bool = False,
         confidence: Confidence | None = None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from parapipe.api.checked import Folder, checked
 from parapipe.files.checked_arguments import Must
+from parapipe.pipeline.options import MaxMemory
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -29,7 +30,6 @@ Fps = Annotated[float, Must("a number of at least 0", ge=0)]
 Latency = Annotated[float, _positive("seconds")]
 Energy = Annotated[float, _positive("joules")]
 Power = Annotated[float, _positive("watts")]
-Bytes = Annotated[float, _positive("bytes")]
 Confidence = Annotated[float, Must("a number above 0 and at most 1", gt=0, le=1)]
 
 
@@ -73,7 +73,7 @@ def pick(
     max_latency_s: Latency = inf,
     max_energy_j: Energy = inf,
     max_power_w: Power = inf,
-    max_memory_bytes: Bytes = inf,
+    max_memory_bytes: MaxMemory | None = None,
     board: bool = False,
     sustained: bool = False,
     confidence: Confidence | None = None,
@@ -96,7 +96,8 @@ def pick(
     max_power_w
         Watts at full throughput, at most, as in 4W.
     max_memory_bytes
-        Bytes at one moment, at most, as in 64MB: activations, queues and weights in all memories.
+        Bytes at one moment, at most, as in 64MB: activations, queues and weights in all memories;
+        or, in one memory of the platform, as in dram=64MB, which may be repeated.
     board
         Count the board's idle power in energy and power.
     sustained

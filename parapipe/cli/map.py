@@ -19,7 +19,7 @@ from parapipe.cli.front_table import (
     marks,
     search_notes,
 )
-from parapipe.cli.options import FILE, MOST_MEMORY, given_options, json_option, quiet_option
+from parapipe.cli.options import FILE, given_options, json_option, quiet_option
 from parapipe.cli.output import (
     WIDTH,
     Row,
@@ -50,7 +50,6 @@ ASKED = tuple(name for name in DEMANDS if name != "max_memory_bytes")
 @options(
     "MapOptions",
     cache={"is_flag": False, "type": FILE, "default": None},
-    max_memory_bytes=MOST_MEMORY,
 )
 @click.option("--no-cache", is_flag=True, help="Use and keep no solved subgraphs of other runs.")
 @options(

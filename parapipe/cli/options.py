@@ -209,13 +209,6 @@ def _most_memory(
     return named[""]
 
 
-MOST_MEMORY: dict[str, Any] = {
-    "type": str, "metavar": "SIZE|NAME=SIZE", "multiple": True, "default": (),
-    "show_default": False, "callback": _most_memory,
-}  # fmt: skip
-"""Settings of click for the limit that `map` keeps."""
-
-
 def _by_model(read: Callable[[str], float], metavar: str, example: str) -> dict[str, Any]:
     """Return the settings of positive numbers by the names of models."""
 
@@ -263,6 +256,9 @@ FORMS: dict[str, dict[str, Any]] = {
     "p99_period_s": _quantity(_SECONDS, "20ms", "TIME"),
     "max_energy_j": _quantity({"J": 1.0, "mJ": 1e-3}, "120mJ", "ENERGY"),
     "max_power_w": _quantity({"W": 1.0, "mW": 1e-3}, "4W", "POWER"),
-    "max_memory_bytes": _quantity(_BYTES, "64MB", "SIZE"),
+    "max_memory_bytes": {
+        "type": str, "metavar": "SIZE|NAME=SIZE", "multiple": True, "default": (),
+        "show_default": False, "callback": _most_memory,
+    },
 }  # fmt: skip
 """Settings of click for parameters that the command line takes in a form of its own."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from parapipe.cli.options import FILE, MOST_MEMORY, json_option, quiet_option
+from parapipe.cli.options import FILE, json_option, quiet_option
 from parapipe.cli.output import Columns, Row, Shown, print_document, print_note, text_table
 from parapipe.cli.progress import progress_shown
 from parapipe.cli.verb_options import VerbCommand, options
@@ -31,7 +31,6 @@ from parapipe.errors import SweepError
 @options(
     "MapOptions",
     cache={"is_flag": False, "type": FILE, "default": None},
-    max_memory_bytes=MOST_MEMORY,
     jobs={
         "help": "Models mapped at the same time, each in a process; one per core of this "
         "machine if not given."

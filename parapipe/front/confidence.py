@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from parapipe.errors import DemandError
 from parapipe.formats.front import ConfigurationRow
-from parapipe.front.demands import Demands, Objective, Row
+from parapipe.front.demands import Demands, Figure, InMemory, Objective, Row
 from parapipe.pipeline.chances import INTERVAL, DrawnFront, at_quantile
 from parapipe.pipeline.uncertain import Array
 
@@ -123,7 +123,7 @@ def _figure(
     rows: Sequence[ConfigurationRow],
     drawn: DrawnFront,
     i: int,
-    of: Objective,
+    of: Figure,
     demands: Demands,
 ) -> Array:
     """Return a figure of a configuration in each draw, as the demands count it."""
@@ -134,7 +134,7 @@ def _figure(
         return latency_s
     if of == "period":
         return period_s
-    if of == "memory":
+    if of == "memory" or isinstance(of, InMemory):
         return np.full(drawn.count, demands.figure(row, of))
     idle_w = (row.board_energy_j - row.energy_j) / row.period_s if demands.board else 0.0
     energy_j: Array = drawn.energy_j[i] + idle_w * period_s

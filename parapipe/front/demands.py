@@ -6,16 +6,26 @@ demand comes to as long as the others are kept, or alone if it is out of reach b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 from parapipe.errors import DemandError
 from parapipe.formats.front import ConfigurationRow
+from parapipe.platform.memories import no_such_memory
 
 Objective = Literal["latency", "period", "energy", "power", "memory"]
-Limits = dict[Objective, float]
+
+
+class InMemory(NamedTuple):
+    """What is needed in one memory of the platform, by its name."""
+
+    name: str
+
+
+Figure: TypeAlias = Objective | InMemory
+Limits: TypeAlias = dict[Figure, float]
 Row = TypeVar("Row", bound=ConfigurationRow)
 
 
@@ -29,7 +39,7 @@ class Demands:
     Parameters
     ----------
     max_memory_bytes
-        At most at one moment of a period, in all memories together.
+        At most at one moment of a period, in all memories together, or in some by their names.
     board
         Count the board's idle power in energy and power.
     sustained
@@ -42,7 +52,7 @@ class Demands:
     max_latency_s: float = inf
     max_energy_j: float = inf
     max_power_w: float = inf
-    max_memory_bytes: float = inf
+    max_memory_bytes: float | Mapping[str, float] | None = None
     board: bool = False
     sustained: bool = False
 
@@ -54,15 +64,18 @@ class Demands:
             "latency": self.max_latency_s,
             "energy": self.max_energy_j,
             "power": self.max_power_w,
-            "memory": self.max_memory_bytes,
         }
+        if isinstance(self.max_memory_bytes, Mapping):
+            asked |= {InMemory(name): most for name, most in self.max_memory_bytes.items()}
+        elif self.max_memory_bytes is not None:
+            asked["memory"] = self.max_memory_bytes
         return {of: most for of, most in asked.items() if most < inf}
 
-    def figure(self, row: ConfigurationRow, of: Objective) -> float:
+    def figure(self, row: ConfigurationRow, of: Figure) -> float:
         """Return a figure of a configuration as these demands count it."""
         return figure(row, of, board=self.board, sustained=self.sustained)
 
-    def keeps(self, row: ConfigurationRow, of: Objective) -> bool:
+    def keeps(self, row: ConfigurationRow, of: Figure) -> bool:
         """Return whether a configuration keeps the bound of a figure.
 
         Frames per second are compared as such, as front.json states them: a period that is asked
@@ -73,7 +86,7 @@ class Demands:
             return 1 / value >= self.min_fps
         return value <= self.limits[of]
 
-    def missed(self, row: ConfigurationRow, of: Objective) -> str:
+    def missed(self, row: ConfigurationRow, of: Figure) -> str:
         """Say what a configuration comes to in place of what is asked, and how far off that is."""
         value, most = self.figure(row, of), self.limits[of]
         few = of == "period"
@@ -84,7 +97,9 @@ class Demands:
         return f"{_words(of, value)} instead of {_words(of, most)}, {by} ({row.id})"
 
 
-def _words(of: Objective, value: float) -> str:
+def _words(of: Figure, value: float) -> str:
+    if isinstance(of, InMemory):
+        return f"{value / 1e6:.4g} MB in '{of.name}'"
     if of == "period":
         return f"{1 / value:.4g} frames/s"
     if of == "latency":
@@ -95,7 +110,7 @@ def _words(of: Objective, value: float) -> str:
 
 
 def figure(
-    row: ConfigurationRow, of: Objective, *, board: bool = False, sustained: bool = False
+    row: ConfigurationRow, of: Figure, *, board: bool = False, sustained: bool = False
 ) -> float:
     """Return a figure of a configuration: seconds, joules per frame, watts, or bytes.
 
@@ -105,12 +120,10 @@ def figure(
     Raises
     ------
     DemandError
-        Memory is asked for, and an older version wrote the front.
+        Memory is asked for, and an older version wrote the front; or there is no such memory.
     """
-    if of == "memory":
-        if row.peak_memory_bytes is None:
-            raise DemandError(f"{row.id} says nothing of memory: write the front again with map")
-        return row.peak_memory_bytes
+    if of == "memory" or isinstance(of, InMemory):
+        return _peak_bytes(row, of)
     period_s = row.sustained_period_s if sustained else row.period_s
     if of == "latency":
         return row.latency_s
@@ -123,6 +136,17 @@ def figure(
             lasting_w += (row.board_energy_j - row.energy_j) / row.period_s
         energy_j += lasting_w * (period_s - row.period_s)
     return energy_j / period_s if of == "power" else energy_j
+
+
+def _peak_bytes(row: ConfigurationRow, of: Figure) -> float:
+    if row.peak_memory_bytes is None:
+        raise DemandError(f"{row.id} says nothing of memory: write the front again with map")
+    if not isinstance(of, InMemory):
+        return row.peak_memory_bytes
+    peaks = {each.name: each.peak_bytes for each in row.memories}
+    if of.name not in peaks:
+        raise DemandError(no_such_memory([of.name], tuple(peaks)))
+    return peaks[of.name]
 
 
 def best(rows: Sequence[Row], minimise: Objective, demands: Demands) -> Row:
@@ -167,11 +191,11 @@ def _in_the_way(rows: Sequence[ConfigurationRow], demands: Demands) -> str:
     """Say what to give up: demands that none keeps, else each that would do by itself."""
     asked = demands.limits
 
-    def share(row: ConfigurationRow, of: Objective) -> float:
+    def share(row: ConfigurationRow, of: Figure) -> float:
         """Return what a configuration takes of what is allowed."""
         return demands.figure(row, of) / asked[of] if asked[of] else inf
 
-    def nearest(of: Objective, some: Sequence[ConfigurationRow]) -> str:
+    def nearest(of: Figure, some: Sequence[ConfigurationRow]) -> str:
         return demands.missed(min(some, key=lambda row: share(row, of)), of)
 
     alone = [nearest(of, rows) for of in asked if not _keeping(rows, demands, {of: asked[of]})]

@@ -9,13 +9,12 @@ from typing import Any
 
 from parapipe.errors import MappingError
 from parapipe.files.listing import listed
-from parapipe.files.mistake import did_you_mean
 from parapipe.mapping.units import NANO
 from parapipe.pipeline.choose import Chosen
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.mapping import Kind
 from parapipe.pipeline.memory import MemoryPeak, PeakMemory
-from parapipe.platform.memories import MemorySystem
+from parapipe.platform.memories import MemorySystem, no_such_memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +87,7 @@ class MemoryLimit:
         if isinstance(self.size_bytes, Mapping):
             unknown = [name for name in self.size_bytes if name not in system.names]
             if unknown:
-                wrong, known = (
-                    listed([f"'{name}'" for name in names]) for names in (unknown, system.names)
-                )
-                raise MappingError(
-                    f"the platform has no memory {wrong}; it has {known}"
-                    f"{did_you_mean(unknown[0], system.names)}"
-                )
+                raise MappingError(no_such_memory(unknown, system.names))
 
     def share(self, peak: PeakMemory) -> float:
         """Return what is needed of what is allowed, where that is most; 0 without a limit."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from types import MappingProxyType
@@ -10,6 +10,8 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
+from parapipe.files.listing import listed
+from parapipe.files.mistake import did_you_mean
 from parapipe.platform.fields import Many, Name, Section
 
 Capacity = Annotated[float, Field(ge=1024, le=1e15, allow_inf_nan=False)]
@@ -104,3 +106,9 @@ class MemorySystem:
         """Return what a tensor takes in a memory, whole multiples of the alignment."""
         unit = self.alignment_bytes[memory]
         return ceil(content_bytes / unit) * unit
+
+
+def no_such_memory(unknown: Sequence[str], names: Sequence[str]) -> str:
+    """Say that a platform has memories of other names only."""
+    wrong, known = (listed([f"'{name}'" for name in each]) for each in (unknown, names))
+    return f"the platform has no memory {wrong}; it has {known}{did_you_mean(unknown[0], names)}"

@@ -133,6 +133,12 @@ def test_two_memories_are_told_apart_limited_apart_and_what_is_free_is_compared(
     assert told in " ".join(ended.out.split())
     (alone,) = [row for row in rows if "gpu-alone" in row["names"]]
     assert alone["memories"][0]["peak_bytes"] == 0
+    picked = parapipe("pick", tmp_path / "all", "--max-memory", "dram=2MB", "--json")
+    fitting = [row for row in rows if row["memories"][0]["peak_bytes"] <= 2e6]
+    fastest = min(fitting, key=lambda row: row["latency_s"])
+    assert json.loads(picked.out)["configuration"]["id"] == fastest["id"]
+    complaint = parapipe("pick", tmp_path / "all", "--max-memory", "drm=2MB").complaint
+    assert "no memory 'drm'; it has 'dram', 'local'; did you mean 'dram'?" in complaint
     limited = parapipe(*model, *TWO, "--max-memory", "dram=2MB", "--out", tmp_path / "few")
     assert limited.code == 0
     assert all(row["memories"][0]["peak_bytes"] <= 2e6 for row in rows_of(tmp_path / "few"))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from math import inf
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -26,6 +27,7 @@ def row(
     sustained_period_s: float | None = None,
     static_w: float = 0.0,
     memory_bytes: int | None = 10_000_000,
+    memories: Mapping[str, int] = MappingProxyType({}),
 ):
     processor = SimpleNamespace(static_power_w=static_w)
     return SimpleNamespace(
@@ -37,6 +39,7 @@ def row(
         energy_j=energy_j,
         board_energy_j=energy_j + idle_w * period_s,
         peak_memory_bytes=memory_bytes,
+        memories=[SimpleNamespace(name=n, peak_bytes=size) for n, size in memories.items()],
     )
 
 
@@ -142,13 +145,13 @@ figures = st.floats(0.001, 10)
         st.sampled_from([inf, 5.0, 1.0]),
         st.sampled_from([inf, 5.0, 1.0]),
         st.sampled_from([inf, 20.0, 1.0]),
-        st.sampled_from([inf, 3, 2]),
+        st.sampled_from([None, 3, 2]),
         st.booleans(),
     ),
 )
 def test_the_best_equals_brute_force(made, minimise, demands):
     rows = [row(f"c{i}", *own, memory_bytes=size) for i, (*own, size) in enumerate(made)]
-    board = demands.board
+    board, asked = demands.board, demands.max_memory_bytes
     kept = [
         each
         for each in rows
@@ -156,7 +159,7 @@ def test_the_best_equals_brute_force(made, minimise, demands):
         and each.latency_s <= demands.max_latency_s
         and figure(each, "energy", board=board) <= demands.max_energy_j
         and figure(each, "energy", board=board) / each.period_s <= demands.max_power_w
-        and each.peak_memory_bytes <= demands.max_memory_bytes
+        and (asked is None or each.peak_memory_bytes <= asked)
     ]
     if not kept:
         with pytest.raises(DemandError, match="no configuration meets all demands"):
@@ -258,6 +261,26 @@ def test_what_is_far_out_of_reach_is_told_in_plain_digits(branchy_front, asked, 
 def test_memory_that_no_configuration_does_with_is_told_with_the_least():
     with pytest.raises(DemandError, match=r"has 8 MB instead of 4 MB, 100 % too much \(thrifty\)"):
         best(FRONT, "latency", Demands(max_memory_bytes=4e6))
+
+
+TWO = (
+    row("spread", 0.1, 0.1, 0.2, memories={"dram": 6_000_000, "local": 1_000_000}),
+    row("lumped", 0.2, 0.2, 0.3, memories={"dram": 4_000_000, "local": 3_000_000}),
+)
+
+
+def test_memories_are_bounded_apart():
+    both, dram = {"dram": 6e6, "local": 3e6}, {"dram": 5e6}
+    assert best(TWO, "latency", Demands(max_memory_bytes=both)).id == "spread"
+    assert best(TWO, "latency", Demands(max_memory_bytes=dram)).id == "lumped"
+    with pytest.raises(DemandError, match=r"has 3 MB in 'local' instead of 2 MB.*\(lumped\)"):
+        best(TWO, "latency", Demands(max_memory_bytes={"dram": 5e6, "local": 2e6}))
+
+
+def test_a_memory_that_there_is_not_is_named_with_those_that_there_are():
+    wrong = "no memory 'drm'; it has 'dram', 'local'; did you mean 'dram'?"
+    with pytest.raises(DemandError, match=re.escape(wrong)):
+        best(TWO, "latency", Demands(max_memory_bytes={"drm": 5e6}))
 
 
 def test_a_front_of_an_older_version_says_nothing_of_memory():

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -68,29 +68,29 @@ def test_what_takes_no_time_is_made_without_other_processes(monkeypatch):
     assert [*shared_work(iter, ITEMS, 2)] == [*enumerate(ITEMS)]
 
 
-def ends_elsewhere(begun: Path, here: int, items: Iterable[str]) -> Iterator[tuple[str, int]]:
+def elsewhere(
+    happens: Callable[[], object], begun: Path, here: int, items: Iterable[str]
+) -> Iterator[tuple[str, int]]:
+    """Let something happen in the other process in place of its first item."""
     for each in waits_for_others(begun, here, items):
         if os.getpid() != here:
-            os._exit(3)
+            happens()
         yield each
 
 
+def fails() -> None:
+    raise ValueError("no such item")
+
+
 def test_what_a_process_that_ends_has_left_is_made_here(at_once, tmp_path):
-    made, who = found_by(2, partial(ends_elsewhere, tmp_path / "begun", HERE))
+    made, who = found_by(2, partial(elsewhere, partial(os._exit, 3), tmp_path / "begun", HERE))
     assert made == [each.upper() for each in ITEMS]
     assert who == {HERE}
 
 
-def fails_elsewhere(begun: Path, here: int, items: Iterable[str]) -> Iterator[tuple[str, int]]:
-    for each in waits_for_others(begun, here, items):
-        if os.getpid() != here:
-            raise ValueError("no such item")
-        yield each
-
-
 def test_an_error_in_another_process_is_raised_here(at_once, tmp_path):
     with pytest.raises(ValueError, match="no such item"):
-        found_by(2, partial(fails_elsewhere, tmp_path / "begun", HERE))
+        found_by(2, partial(elsewhere, fails, tmp_path / "begun", HERE))
 
 
 def test_where_no_process_can_be_started_all_is_made_here(monkeypatch, at_once):
@@ -106,17 +106,11 @@ def test_processes_that_are_kept_help_and_stay(at_once, tmp_path):
         assert kept.running(1).submit(os.getpid).result() in who
 
 
-def sleeps_elsewhere(begun: Path, here: int, items: Iterable[str]) -> Iterator[tuple[str, int]]:
-    for each in waits_for_others(begun, here, items):
-        if os.getpid() != here:
-            time.sleep(1000)
-        yield each
-
-
 def test_processes_end_where_nobody_waits_for_what_they_do(at_once, tmp_path):
     with kept_processes() as kept:
         begun = tmp_path / "begun"
-        some = shared_work(partial(sleeps_elsewhere, begun, HERE), ITEMS, 2)
+        sleeper = partial(elsewhere, partial(time.sleep, 1000), begun, HERE)
+        some = shared_work(sleeper, ITEMS, 2)
         while not begun.exists():
             next(some)
         assert kept.count == 1
