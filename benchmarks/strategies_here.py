@@ -23,7 +23,8 @@ always splitting loses somewhere, deciding nowhere by more than 3 %.
 that every piece writes its slice of, and with copies of what is merged and split.
 
 *Disturbed.* Beside a program that takes the second core half of the time, at random, the same turns
-for all: the throughput that `plan`, `steal` and `ready-pool` keep, as shares of theirs undisturbed.
+for all: the throughput that `plan`, `steal` and `ready-pool` keep, as shares of theirs undisturbed,
+with a segment for each core, with four stretches of equal time each, and operator by operator.
 Queues have four slots: with two, no processor can get far ahead of a late one.
 
 Other programs spoil the figures: run this on a machine at rest, with two cores or more. Tables that
@@ -104,7 +105,8 @@ Milliseconds of a batch of which every second task runs on both halves together.
 ## One core disturbed half of the time
 
 Frames per second, saturated, and what is left of them beside a program that takes the second core
-half of the time, at random. Queues have four slots.
+half of the time, at random. Queues have four slots. *stretches*: the work of each core on a frame
+in four of about equal time.
 
 {table("disturbed")}
 

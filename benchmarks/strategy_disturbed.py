@@ -15,8 +15,10 @@ from benchmarks.strategy_runs import CORES, Measured, executor_of, on_cores
 from parapipe.api.load import located_model
 from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.runtime.folder import open_folder
+from parapipe.strategies.cut import pieces_of, stretches
 
 STRATEGIES = ("plan", "steal", "ready-pool")
+CUTS = {"segments": None, "stretches": stretches(4), "operators": None}
 FRAMES = 240
 QUEUE = 4  # slots, so that a processor may be ahead of another one
 MEAN_S = 0.1  # of a stretch of load, and of one without
@@ -47,12 +49,13 @@ def disturbed_rows(
     plan = front["pipe-only"].plan()  # of which one core waits for the other
     cases: dict[str, tuple[Measured, Measured]] = {}
     with located_model(plan) as model:
-        for single in (False, True):
-            at = place / f"disturbed-{single}"
+        for what, cut in CUTS.items():
+            at = place / f"disturbed-{what}"
             at.mkdir()
-            write_session_folder(plan, model, at, single=single)
+            single = what == "operators"
+            write_session_folder(plan, model, at, single=single, pieces=pieces_of(plan, cut))
             opened = on_cores(open_folder(at), CORES[:2])
-            tasks = f"{len(opened.segments)} {'operators' if single else 'segments'}"
+            tasks = f"{len(opened.segments)} {what}"
             for name in STRATEGIES:
                 executor = executor_of(opened, name, queue=QUEUE)
                 pair = [Measured.of(tasks, executor, FRAMES) for _ in range(2)]

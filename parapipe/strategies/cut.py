@@ -142,6 +142,40 @@ def part_runs(operators: Sequence[Operator]) -> dict[str, str]:
     return found
 
 
+def stretches(count: int) -> Cut:
+    """Return what cuts the work of each processor on a frame into stretches of about equal time.
+
+    A stretch also begins where an operator reads what another processor has made. So all that a
+    piece reads from others is there when its first operator begins, as with segments, and no pieces
+    wait for each other in a circle.
+
+    Raises
+    ------
+    StrategyError
+        If `count` is less than 1.
+    """
+    if count < 1:
+        raise StrategyError(f"a processor's work is cut into 1 stretch or more, not {count}")
+
+    def named(operators: Sequence[Operator]) -> dict[str, str]:
+        where = {each.id: each.processor for each in operators}
+        whole_s, before_s = (dict.fromkeys(where.values(), 0.0) for _ in range(2))
+        breaks = Counter[str]()
+        for each in operators:
+            whole_s[each.processor] += each.time_s
+        found: dict[str, str] = {}
+        for each in operators:
+            own = each.processor
+            breaks[own] += any(where[made] != own for made in each.reads)
+            middle_s = before_s[own] + each.time_s / 2
+            before_s[own] += each.time_s
+            stretch = int(count * middle_s / whole_s[own]) if whole_s[own] else 0
+            found[each.id] = f"stretch {stretch + 1}, after {breaks[own]} breaks"
+        return found
+
+    return named
+
+
 def pieces_of(plan: Plan, cut: Cut | None) -> Mapping[str, str]:
     """Return the names of pieces by the ids of operators; those of no piece are left out.
 

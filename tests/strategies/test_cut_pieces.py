@@ -23,6 +23,7 @@ from parapipe.strategies.cut import (
     cut,
     operators_of,
     part_runs,
+    stretches,
 )
 from parapipe.strategies.ready_pool import ReadyPool
 from parapipe.strategies.strategy_executor import StrategyExecutor
@@ -116,9 +117,26 @@ def test_parts_go_on_until_they_need_what_others_have_made():
     }  # fmt: skip
 
 
+def test_stretches_take_about_equal_times_and_begin_where_others_are_waited_for():
+    times_s = {"a": 1, "b": 1, "c": 3, "d": 1, "e": 2}
+    reads = {"a": "", "b": "a", "c": "b", "x": "b", "d": "c", "e": "dx"}
+    rows = [
+        Operator(v, v, "Conv", 1, None, "q" if v == "x" else "p", times_s.get(v, 5.0), tuple(made))
+        for v, made in reads.items()
+    ]
+    for count, expected in ((2, "abc d x e"), (4, "ab c d x e"), (1, "abcd x e")):
+        found = stretches(count)(rows)
+        of = {v: (name, v == "x") for v, name in found.items()}
+        assert {"".join(v for v in found if of[v] == each) for each in of.values()} == {
+            *expected.split()
+        }, count
+    with pytest.raises(StrategyError, match="1 stretch or more, not 0"):
+        stretches(0)
+
+
 @settings(max_examples=200)
-@given(seed=st.integers(0, 10**9))
-def test_runs_of_parts_never_wait_for_each_other_in_a_circle(seed):
+@given(seed=st.integers(0, 10**9), cut=st.sampled_from([part_runs, stretches(2), stretches(5)]))
+def test_whole_networks_are_cut_into_pieces_that_never_wait_in_a_circle(seed, cut):
     draw = random.Random(seed)
     rows = []
     for v in range(draw.randint(1, 30)):
@@ -126,7 +144,7 @@ def test_runs_of_parts_never_wait_for_each_other_in_a_circle(seed):
         part = draw.choice([None, 0, 1, 2])
         name, reads = str(v), tuple(map(str, reads))
         rows.append(Operator(name, name, "Conv", 1, part, draw.choice("pq"), 1.0, reads))
-    found = part_runs(rows)
+    found = cut(rows)
     of = {each.id: (found[each.id], each.processor) for each in rows}
     between = nx.DiGraph((of[r], of[v.id]) for v in rows for r in v.reads if of[r] != of[v.id])
     assert nx.is_directed_acyclic_graph(between)
