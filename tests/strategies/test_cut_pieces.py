@@ -26,6 +26,7 @@ from parapipe.strategies.cut import (
     stretches,
 )
 from parapipe.strategies.ready_pool import ReadyPool
+from parapipe.strategies.steal import Steal
 from parapipe.strategies.strategy_executor import StrategyExecutor
 from parapipe.strategies.work import Job
 from tests.cases.branchy import branchy
@@ -39,6 +40,10 @@ class BySubgraph(ReadyPool):
 
 class ByNameThenType(ReadyPool):
     cut = cut(by_name(r"left|right"), by_type("Add"))
+
+
+class InStretches(Steal):
+    cut = stretches(4)
 
 
 class Circle(ReadyPool):
@@ -150,7 +155,7 @@ def test_whole_networks_are_cut_into_pieces_that_never_wait_in_a_circle(seed, cu
     assert nx.is_directed_acyclic_graph(between)
 
 
-@pytest.mark.parametrize("strategy", [BySubgraph, ReadyPool])
+@pytest.mark.parametrize("strategy", [BySubgraph, InStretches, ReadyPool])
 def test_pieces_run_on_this_machine(plan, strategy, tmp_path):
     model = branchy(tmp_path / "branchy.onnx")
     cores = {each.name: (0,) for each in plan.processors}

@@ -177,6 +177,30 @@ def test_a_late_processor_gets_help_from_one_that_is_ahead():
     assert ends_s[1] < 0.85 * ends_s[0]
 
 
+def test_of_long_tasks_little_can_be_taken_and_more_of_the_same_work_in_stretches():
+    def kept(stretches):
+        tasks = range(2 * stretches)
+        edges = list(pairwise(tasks))
+        own = [[*tasks[:stretches]], [*tasks[stretches:]]]
+        todo = work(((0.04 / stretches,) * 2,) * len(tasks), edges, own)
+        todo = replace(todo, room=((stretches - 1, stretches, 4),))
+
+        def disturbed(job, processor):
+            return 2.0 if processor == 1 and job.frame // 3 % 2 else 1.0
+
+        end_s = {
+            name: max(
+                span.end_s
+                for span in replayed(todo, name, 120, Arrivals(None, 5), took=disturbed)[0].values()
+            )
+            for name in ("plan", "steal")
+        }
+        return end_s["plan"] / end_s["steal"]
+
+    assert kept(1) < 1.02
+    assert kept(4) > 1.1
+
+
 def test_short_tasks_are_taken_from_late_processors_only():
     # What is left over is the same on both: p has time for b if q is late or b is long.
     for times, took, helps in (
