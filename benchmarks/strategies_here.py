@@ -28,19 +28,21 @@ with a segment for each core, with four stretches of equal time each, and operat
 Queues have four slots: with two, no processor can get far ahead of a late one.
 
 Other programs spoil the figures: run this on a machine at rest, with two cores or more. Tables that
-are in the folder of `--work` are not measured again, but for those that `--table` names.
+are in the folder of `--work` are not measured again, but for those that `--table` names: the page
+says when they were.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import click
 
-from benchmarks.machine import description
+from benchmarks.machine import DATE, description
 from benchmarks.run_cases import detected
 from benchmarks.strategy_batches import BATCHES, batch_rows, merging_rows
 from benchmarks.strategy_disturbed import disturbed_rows
@@ -149,6 +151,9 @@ def main(
             kept = folder / f"{name}.json"
             if name in again or not kept.exists():
                 kept.write_text(json.dumps(list(rows[name]())), encoding="utf-8")
+            else:
+                then = datetime.fromtimestamp(kept.stat().st_mtime, UTC)
+                about[f"date of *{name}*"] = then.strftime(DATE)
             tables[name] = json.loads(kept.read_text(encoding="utf-8"))
     text = page(tables, about)
     out.write_text(text, encoding="utf-8")
