@@ -93,8 +93,8 @@ take their results. `executor` is what runs a plan without a strategy.
 
 ## Batches
 
-Milliseconds of a batch, over ten batches or more in a row. *loss*: over the better of never and
-always.
+Milliseconds of a batch, over ten batches or more in a row: medians. *loss*: over the better of
+never and always in the same turn, the median of all turns.
 
 {table("batches")}
 
