@@ -94,17 +94,16 @@ class Demands:
         percent = 100 * share
         size = "over 1000" if percent > 1e3 else f"{float(f'{percent:.2g}'):g}"
         by = f"{size} % too {'few' if few else 'much'}"
-        return f"{_words(of, value)} instead of {_words(of, most)}, {by} ({row.id})"
+        where = f" in '{of.name}'" if isinstance(of, InMemory) else ""
+        return f"{_words(of, value)} instead of {_words(of, most)}{where}, {by} ({row.id})"
 
 
 def _words(of: Figure, value: float) -> str:
-    if isinstance(of, InMemory):
-        return f"{value / 1e6:.4g} MB in '{of.name}'"
     if of == "period":
         return f"{1 / value:.4g} frames/s"
     if of == "latency":
         return f"{value * 1e3:.4g} ms"
-    if of == "memory":
+    if of == "memory" or isinstance(of, InMemory):
         return f"{value / 1e6:.4g} MB"
     return f"{value:.4g} W" if of == "power" else f"{value * 1e3:.4g} mJ per frame"
 
