@@ -163,6 +163,7 @@ def stretches(count: int) -> Cut:
         breaks = Counter[str]()
         for each in operators:
             whole_s[each.processor] += each.time_s
+        names: dict[tuple[str, int, int], str] = {}
         found: dict[str, str] = {}
         for each in operators:
             own = each.processor
@@ -170,7 +171,8 @@ def stretches(count: int) -> Cut:
             middle_s = before_s[own] + each.time_s / 2
             before_s[own] += each.time_s
             stretch = int(count * middle_s / whole_s[own]) if whole_s[own] else 0
-            found[each.id] = f"stretch {stretch + 1}, after {breaks[own]} breaks"
+            key = own, breaks[own], stretch
+            found[each.id] = names.setdefault(key, f"stretch {len(names) + 1}")
         return found
 
     return named
