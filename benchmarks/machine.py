@@ -14,7 +14,6 @@ from parapipe.version import __version__
 
 PACKAGES = ("ortools", "pulp", "numpy", "onnx")
 GIB = 1 << 30
-DATE = "%Y-%m-%d %H:%M UTC"
 
 
 def description() -> dict[str, str]:
@@ -22,7 +21,7 @@ def description() -> dict[str, str]:
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     return {
-        "date": datetime.now(UTC).strftime(DATE),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "command": shlex.join(["python", *_arguments()]),
         "CPU": f"{_cpu_model()}, {os.cpu_count()} cores",
         "memory": f"{pages / GIB:.1f} GiB",

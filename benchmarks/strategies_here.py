@@ -24,25 +24,24 @@ that every piece writes its slice of, and with copies of what is merged and spli
 
 *Disturbed.* Beside a program that takes the second core half of the time, at random, the same turns
 for all: the throughput that `plan`, `steal` and `ready-pool` keep, as shares of theirs undisturbed,
-with a segment for each core, with four stretches of equal time each, and operator by operator.
-Queues have four slots: with two, no processor can get far ahead of a late one.
+with a segment for each core, with four stretches of about equal time each, and operator by
+operator. Queues have four slots: with two, no processor can get far ahead of a late one.
 
 Other programs spoil the figures: run this on a machine at rest, with two cores or more. Tables that
 are in the folder of `--work` are not measured again, but for those that `--table` names: the page
-says when they were.
+says when each was.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import click
 
-from benchmarks.machine import DATE, description
+from benchmarks.machine import description
 from benchmarks.run_cases import detected
 from benchmarks.strategy_batches import BATCHES, batch_rows, merging_rows
 from benchmarks.strategy_disturbed import disturbed_rows
@@ -108,7 +107,7 @@ Milliseconds of a batch of which every second task runs on both halves together.
 
 Frames per second, saturated, and what is left of them beside a program that takes the second core
 half of the time, at random. Queues have four slots. *stretches*: the work of each core on a frame
-in four of about equal time.
+in four of about equal time; one more begins where the other core is waited for.
 
 {table("disturbed")}
 
@@ -129,6 +128,7 @@ def main(
 ) -> None:
     """Answer the five questions and write the page."""
     about = description()
+    now = f"{about.pop('date')}, {rounds} rounds, load when begun {about.pop('load when begun')}"
     networks = ("squeezenet",) if smallest else ("resnet-50", "bert-base")
     batched = ("squeezenet",) if smallest else ("squeezenet", "mobilenet-v2", "alexnet")
     rounds = 1 if smallest else rounds
@@ -150,11 +150,10 @@ def main(
         for name in TABLES:
             kept = folder / f"{name}.json"
             if name in again or not kept.exists():
-                kept.write_text(json.dumps(list(rows[name]())), encoding="utf-8")
-            else:
-                then = datetime.fromtimestamp(kept.stat().st_mtime, UTC)
-                about[f"date of *{name}*"] = then.strftime(DATE)
-            tables[name] = json.loads(kept.read_text(encoding="utf-8"))
+                made = {"measured": now, "rows": list(rows[name]())}
+                kept.write_text(json.dumps(made), encoding="utf-8")
+            found = json.loads(kept.read_text(encoding="utf-8"))
+            about[f"*{name}*"], tables[name] = found["measured"], found["rows"]
     text = page(tables, about)
     out.write_text(text, encoding="utf-8")
     click.echo(text)
