@@ -193,10 +193,10 @@ def pieces_of(plan: Plan, cut: Cut | None) -> Mapping[str, str]:
         given: object = cut(operators)
     if not isinstance(given, Mapping) or not all(isinstance(each, str) for each in given.values()):
         raise StrategyError(
-            "`cut` has to return names of pieces by the ids of operators, as in {'conv1': 'stem'}"
+            "'cut' has to return names of pieces by the ids of operators, as in {'conv1': 'stem'}"
         )
     if strange := sorted(map(str, given.keys() - {each.id for each in operators})):
-        raise StrategyError(f"`cut` names operators that the plan lacks: {listed(strange)}")
+        raise StrategyError(f"'cut' names operators that the plan lacks: {listed(strange)}")
     return given
 
 

@@ -32,6 +32,6 @@ def called(member: str) -> Iterator[None]:
     except FAILURES as error:
         static = "; it is called on the class, so make it a static method"
         raise StrategyError(
-            f"the strategy's `{member}` has failed: {told(error)}"
+            f"the strategy's '{member}' has failed: {told(error)}"
             f"{static if isinstance(error, TypeError) else ''}"
         ) from error

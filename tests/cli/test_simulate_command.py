@@ -133,6 +133,24 @@ def test_the_report_says_what_a_strategy_has_changed(parapipe, branchy_folder):
     assert "shortest period of the plan, predicted: " in ended.out
 
 
+def test_members_of_a_strategy_are_not_told_as_options(
+    parapipe, branchy_folder, tmp_path, monkeypatch
+):
+    text = """
+from parapipe.strategies.cut import stretches
+from parapipe.strategies.steal import Steal
+
+
+class NotCalled(Steal):
+    cut = stretches
+"""
+    (tmp_path / "module_that_cuts.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    found = sorted((branchy_folder / "plans").glob("*.json"))[0]
+    told = parapipe("simulate", found, "--strategy", "module_that_cuts:NotCalled").complaint
+    assert "the strategy's 'cut' has failed: TypeError: " in told
+
+
 def test_several_plans_are_simulated_together_without_options_for_one(parapipe, branchy_folder):
     found = sorted((branchy_folder / "plans").glob("*.json"))[0]
     ended = parapipe("simulate", found, found, "--strategy", "ready-pool", "--frames", "5")

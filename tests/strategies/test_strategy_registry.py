@@ -130,10 +130,10 @@ class Splits(Oldest):
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (Cuts, r"`cut` has failed: TypeError: .*make it a static method"),
-        (CutsNothing, "`cut` has to return names of pieces by the ids of operators"),
-        (CutsOthers, "`cut` names operators that the plan lacks: nosuch"),
-        (Splits, r"`splits\(1\)` has failed: TypeError: .*make it a static method"),
+        (Cuts, r"'cut' has failed: TypeError: .*make it a static method"),
+        (CutsNothing, "'cut' has to return names of pieces by the ids of operators"),
+        (CutsOthers, "'cut' names operators that the plan lacks: nosuch"),
+        (Splits, r"'splits\(1\)' has failed: TypeError: .*make it a static method"),
     ],
 )
 def test_members_of_a_class_that_go_wrong_are_named(plan, wrong, words, tmp_path):
