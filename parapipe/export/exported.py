@@ -56,7 +56,7 @@ def refuse_converted(plan: Plan, target: str) -> None:
     if types:
         raise ExportError(
             f"the plan is for {', '.join(types)}, and the target {target} writes the model's own "
-            "types: export it to onnxruntime, or map with --precision model"
+            "types: export it to onnxruntime, or map with `precision` model"
         )
 
 

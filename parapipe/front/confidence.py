@@ -62,8 +62,8 @@ def surest(
     """
     if drawn is None:
         raise DemandError(
-            "the front has no draws to be confident by: map again with --draws 200, or leave out "
-            "confidence"
+            "the front has no draws to be confident by: map again with `draws` 200, or leave out "
+            "`confidence`"
         )
     chances = _kept(rows, drawn, demands).mean(axis=1)
     sure = [i for i, chance in enumerate(chances) if chance >= confidence]

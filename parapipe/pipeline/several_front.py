@@ -247,7 +247,7 @@ def _none_kept(found: Sequence[Candidate], patterns: Patterns) -> str:
     if not found:
         return (
             "no pattern was found in which every transfer is read soon enough: give lower rates "
-            "or a longer --budget"
+            "or a longer `budget_s`"
         )
     demands = patterns.demands
     nearest = min(found, key=lambda each: _late(each, demands))

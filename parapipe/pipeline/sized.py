@@ -161,7 +161,7 @@ def unfit(
     return (
         f"no mapping of '{model}' was found that fits: the least, on {where}, needs "
         f"{limit.told(nearest.peak)}; {_mb(worst.weights_bytes)} of it are weights, and at its "
-        f"peak {listed(alive)} are alive; {bound}; allow more with --max-memory"
+        f"peak {listed(alive)} are alive; {bound}; allow more with `max_memory_bytes`"
     )
 
 

@@ -88,7 +88,7 @@ def new_platform(
     if chip is not None:
         found = known.named("chips", chip) or _unknown("chip", chip, known.chips)
         if parts["cpu"]:
-            raise PlatformError(f"{found} has its CPU; leave out --cpu, or --chip")
+            raise PlatformError(f"{found} has its CPU; leave out `cpu`, or `chip`")
         lines += [f"name: {name or found}", f"chip: {found}"]
     else:
         _check_complete(parts, memory, known)

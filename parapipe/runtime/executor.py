@@ -324,7 +324,9 @@ def _arrows(folder: Folder) -> tuple[Arrow, ...]:
 
 
 def _stall(flow: Flow, patience_s: float) -> str:
-    """Say why nothing goes on: what runs for too long, or who waits for what."""
+    """Say why nothing goes on: who does not answer, what runs too long, or who waits for what."""
+    if found := flow.unanswered():
+        return found
     doing = sorted(flow.doing().items(), key=lambda each: each[1].since_s)
     runs = [(processor, each) for processor, each in doing if not each.waits]
     if runs:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -183,11 +183,15 @@ class Flow:
             if self._is_past(frame):
                 return None
             self._finished.get(timeout=timeout_s)
-        with self._lock:
+        if not self._lock.acquire(timeout=timeout_s):
+            raise Abandoned if self.abandoned else Empty
+        try:
             arrays = {name: self._held[name][frame][0] for name in self._outputs}
             for name in self._outputs:
                 self._drop(name, frame)
             woken = self._advance(SINK, frame)
+        finally:
+            self._lock.release()
         self._unpark(woken)
         return arrays
 
@@ -233,6 +237,10 @@ class Flow:
         waits_for += [f"for room before {each}" for each in full]
         waits_for += [f"for bytes that {each} uses" for each in self._missing_bytes(segment, frame)]
         return " and ".join(waits_for) or "for its turn"
+
+    def unanswered(self) -> str:
+        """Say who has been asked what to run, and has not answered; nothing if nobody is asked."""
+        return ""
 
     # Under the lock
 

@@ -47,7 +47,8 @@ class Engine:
         moves: Moves | None = None,
     ) -> None:
         self.state = State(work, follows_plan=strategy.follows_plan, frames=frames)
-        self._work, self._name, self._moves = work, name, moves
+        self.name = name
+        self._work, self._moves = work, moves
         self._taken = 0
         self._results = dict(work.results)
         self._first = tuple(sorted(work.first))
@@ -223,5 +224,5 @@ class Engine:
     def _failed(self, error: BaseException) -> StrategyError:
         """Return what is told of a strategy that fails."""
         if isinstance(error, StrategyError):
-            return StrategyError(f"strategy '{self._name}': {error}")
-        return StrategyError(f"strategy '{self._name}' has failed: {told(error)}")
+            return StrategyError(f"strategy '{self.name}': {error}")
+        return StrategyError(f"strategy '{self.name}' has failed: {told(error)}")

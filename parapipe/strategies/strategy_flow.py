@@ -43,13 +43,17 @@ class Given(NamedTuple):
     replace: Replace | None
 
 
+ANSWER_S = 1.0
+"""So long the end of a run waits for a strategy that is being asked."""
+
 Made: TypeAlias = Sequence[tuple[Piece, Mapping[str, Any]]]
 
 
 class StrategyFlow(Flow):
     """As `Flow`, with an engine that says who runs what.
 
-    Who ends a segment asks the strategy, and wakes those that have been given something.
+    A processor's thread asks the strategy when it has ended a segment, or is woken for that, and
+    wakes those that have been given something.
 
     Parameters
     ----------
@@ -76,6 +80,7 @@ class StrategyFlow(Flow):
         self._given: set[int] = set()  # processors that are yet to begin what they were given
         self._does: dict[int, tuple[int, int, float]] = {}  # task, frame, since when
         self._newest = 0  # frames up to the last one of which anything has begun
+        self._asked_s: float | None = None  # since when the strategy is being asked
         self._turns = 0
         self._begin_s = perf_counter()
 
@@ -86,7 +91,6 @@ class StrategyFlow(Flow):
 
         It waits until there is something; None at the end.
         """
-        asks = True  # who was woken has been given something, or there is nothing left
         while True:
             with self._lock:
                 self._turns += 1
@@ -94,6 +98,7 @@ class StrategyFlow(Flow):
                 if made is not None:
                     self._end(processor, made, now_s)
                     made = None
+                asks = processor not in self._given and not self.abandoned
                 woken = self._decide(now_s) if asks else ()
                 given = self._begin(processor, now_s)
                 waits = given is None and not self._is_over()
@@ -104,7 +109,6 @@ class StrategyFlow(Flow):
             if not waits:
                 return given
             self._gates[self._names[processor]].acquire()
-            asks = False
 
     def give_up(self, processor: int) -> None:
         """Say that what a processor was given went wrong."""
@@ -127,8 +131,26 @@ class StrategyFlow(Flow):
 
     @property
     def is_starved(self) -> bool:
-        """Whether nothing runs, and a frame is yet to come."""
-        return self.feeding and not self._does
+        """Whether nothing runs, nobody is asked, and a frame is yet to come."""
+        return self.feeding and not self._does and self._asked_s is None
+
+    def unanswered(self) -> str:
+        """Say since when the strategy is being asked, if it is."""
+        if (since_s := self._asked_s) is None:
+            return ""
+        for_s = perf_counter() - since_s
+        return f"strategy '{self._engine.name}' does not return (asked {for_s:.1f} s ago)"
+
+    def abandon(self, cause: str) -> None:
+        """End the run at once, even if the strategy does not return."""
+        self.cause = self.cause or cause
+        self.abandoned = True  # from now on, it is not asked any more
+        if self._lock.acquire(timeout=ANSWER_S):
+            self._lock.release()
+            self._end_before(0)
+        else:  # whoever asks it wakes the others, if it returns at last
+            self._count = 0
+            self._tell_sink()
 
     def doing(self) -> dict[str, Doing]:
         """Return what each processor is about; who waits, for what comes next in the plan."""
@@ -158,11 +180,14 @@ class StrategyFlow(Flow):
 
     def _decide(self, now_s: float) -> Sequence[str]:
         """Ask the strategy; return whose threads may go on."""
+        self._asked_s = now_s
         try:
             given = self._engine.decide(now_s - self._begin_s)
         except StrategyError as error:
             self.cause = self.cause or str(error)
             self.abandoned = True
+        self._asked_s = None
+        if self.abandoned:
             self._tell_sink()
             return self._woken(tuple(self._parked))
         if not given:
@@ -254,7 +279,23 @@ class StrategyFlow(Flow):
         else:
             assert name == SINK
             self._engine.take_results(now_s - self._begin_s)
-        return self._decide(now_s)
+        return self._who_asks()
+
+    def _who_asks(self) -> Sequence[str]:
+        """Return a parked processor that is to ask the strategy, if there is anything to decide.
+
+        Whoever admits frames or takes results does not: a strategy that never returns would keep
+        the caller's own thread.
+        """
+        state = self._engine.state
+        if not (state.free and state.ready_by):
+            return ()
+        planned = self._names[state.work.planned(next(reversed(state.ready_by)))]
+        asks = next((name for name in (planned, *self._names) if name in self._parked), None)
+        if asks is None:
+            return ()  # those who are free have yet to take their turn
+        del self._parked[asks]
+        return (asks,)
 
     def _may_admit(self, frame: int) -> bool:
         return frame < self._newest + self._queue

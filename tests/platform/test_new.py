@@ -68,7 +68,7 @@ def test_two_npus_of_different_parts_are_told_apart():
         ({}, "nothing says what the platform is made of: give a chip \\(a311d, "),
         ({"cpu": [A76]}, "the memory is missing; give one of ddr3-32bit, "),
         ({"chip": "rk3589"}, "has no chip 'rk3589'; it has .*; did you mean 'rk3588'\\?"),
-        ({"chip": "rk3588", "cpu": [A76]}, "rk3588 has its CPU; leave out --cpu, or --chip"),
+        ({"chip": "rk3588", "cpu": [A76]}, "rk3588 has its CPU; leave out `cpu`, or `chip`"),
         ({"chip": "rk3588", "memory": "ddr9"}, "has no memory 'ddr9'; it has ddr3-32bit, "),
         (
             {"cpu": ["4xCortex-A77x@2.4GHz"], "memory": "ddr4-32bit"},

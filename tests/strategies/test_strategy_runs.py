@@ -6,12 +6,14 @@ import re
 import threading
 from dataclasses import asdict
 from itertools import pairwise
+from time import sleep
 
 import numpy as np
 import pytest
 
 from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.runtime.folder import RunError, open_folder
+from parapipe.strategies.ready_pool import ReadyPool
 from parapipe.strategies.registry import strategy, strategy_names
 from parapipe.strategies.strategy_executor import StrategyExecutor
 from parapipe.zoo.registry import write
@@ -157,6 +159,68 @@ def test_a_strategy_that_fails_ends_the_run_with_its_reason(tmp_path, at):
         "strategy 'mine:Failing' has failed: ZeroDivisionError: nothing is left"
     )
     assert own_threads() == []
+
+
+@pytest.mark.parametrize("at", [0, 3])
+def test_a_strategy_that_does_not_return_is_given_up(tmp_path, at):
+    returns = threading.Event()
+
+    class Endless(ReadyPool):
+        def schedule(self, state):
+            if any(job.frame == at for job in state.ready()):
+                returns.wait()
+            super().schedule(state)
+
+    executor = StrategyExecutor(
+        hybrid(tmp_path, cores=CORES), Endless, "mine:Endless", patience_s=0.5
+    )
+    with pytest.raises(RunError, match=r"^strategy 'mine:Endless' does not return \(asked \d"):
+        list(executor.run(frames(20)))
+    assert executor.stuck  # whose threads wait for it
+    ended = threading.enumerate()
+    returns.set()
+    for thread in ended:
+        if thread.name.startswith("parapipe"):
+            thread.join(60)
+    assert own_threads() == []
+    assert [each["y"][0, 0] for each in executor.run(frames(9))] == [*range(11, 110, 11)]
+
+
+def test_nor_is_a_result_waited_for_that_cannot_be_taken_any_more(tmp_path):
+    waits, returns = threading.Event(), threading.Event()
+
+    class Endless(ReadyPool):
+        def schedule(self, state):
+            if waits.is_set():
+                returns.wait()
+            super().schedule(state)
+
+    executor = StrategyExecutor(
+        hybrid(tmp_path, cores=CORES), Endless, "mine:Endless", patience_s=0.5
+    )
+    run = executor.run(frames(50))
+    next(run)
+    sleep(0.2)  # meanwhile, more frames get through
+    waits.set()
+    next(run)  # now there is room for one more, so the strategy is asked
+    sleep(0.2)
+    with pytest.raises(RunError, match=r"^strategy 'mine:Endless' does not return"):
+        next(run)
+    returns.set()
+
+
+def test_neither_who_admits_frames_nor_who_takes_results_asks_the_strategy(tmp_path):
+    asked_by = set()
+
+    class Watched(ReadyPool):
+        def schedule(self, state):
+            asked_by.add(threading.current_thread().name)
+            super().schedule(state)
+
+    folder = hybrid(tmp_path, cores=CORES)
+    run = StrategyExecutor(folder, Watched, "mine:Watched").run(frames(20), period_s=1e-3)
+    assert len(list(run)) == 20
+    assert asked_by <= {f"parapipe {each.name}" for each in folder.processors}
 
 
 def test_a_caller_that_has_enough_ends_the_run(tmp_path):
