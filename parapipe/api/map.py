@@ -188,10 +188,10 @@ def map(
         drawn=drawn,
         robust=robust,
     )
+    limit = options.max_memory_bytes
     configurations = tuple(
-        Configuration(row, found, _mapped_graph(found, graph), at.platform, at.costs)
+        Configuration(row, found, _mapped_graph(found, graph), setting_of(found, known), limit)
         for row, found in zip(document.configurations, exploration.found, strict=True)
-        for at in [setting_of(found, known)]
     )
     return ParetoFront(document, configurations, exploration, parts, drawn)
 

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from pydantic import PrivateAttr
 
 from parapipe.cost.cost_table import CostTable
+from parapipe.cost.operating_points import Setting
 from parapipe.figures.axes import own_axes
 from parapipe.figures.palette import Look, looks
 from parapipe.formats.front import ConfigurationRow
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.configuration import Configuration
+from parapipe.pipeline.options import MaxMemory
 from parapipe.plan.build import build_plan
 from parapipe.plan.schema import Plan
 from parapipe.platform.platform import Platform
@@ -26,22 +28,22 @@ class MappedConfiguration(ConfigurationRow):
 
     _configuration: Configuration = PrivateAttr()
     _graph: OperatorGraph = PrivateAttr()
-    _platform: Platform = PrivateAttr()
-    _costs: CostTable = PrivateAttr()
+    _at: Setting = PrivateAttr()
+    _max_memory_bytes: MaxMemory | None = PrivateAttr()
 
     def __init__(
         self,
         row: ConfigurationRow,
         configuration: Configuration,
         graph: OperatorGraph,
-        platform: Platform,
-        costs: CostTable,
+        at: Setting,
+        max_memory_bytes: MaxMemory | None,
     ) -> None:
         super().__init__(**dict(row))
         self._configuration = configuration
         self._graph = graph
-        self._platform = platform
-        self._costs = costs
+        self._at = at
+        self._max_memory_bytes = max_memory_bytes
 
     @property
     def configuration(self) -> Configuration:
@@ -56,12 +58,12 @@ class MappedConfiguration(ConfigurationRow):
     @property
     def platform(self) -> Platform:
         """Where it was mapped, at its operating points."""
-        return self._platform
+        return self._at.platform
 
     @property
     def costs(self) -> CostTable:
         """What operators and transfers cost, at its operating points."""
-        return self._costs
+        return self._at.costs
 
     def plan(self, like: Plan | None = None) -> Plan:
         """Write it down for a runtime; the plan has passed its verifier.
@@ -71,8 +73,29 @@ class MappedConfiguration(ConfigurationRow):
         like
             The plan of another configuration of the same model, if one is at hand: takes less time.
         """
-        of, made = (self._graph, self._platform, self._costs), self._configuration
-        return build_plan(*of, made.mapping, found=made.evaluated, like=like)
+        made = self._configuration
+        return build_plan(
+            self._graph,
+            self._at.platform,
+            self._at.costs,
+            made.mapping,
+            found=made.evaluated,
+            like=like,
+            arena_bytes=self._arena_bytes(),
+        )
+
+    def _arena_bytes(self) -> dict[str, float]:
+        """Return by memory how large its arena may be under the limit that the search kept.
+
+        Of a limit of all memories together, each has what the others leave for it.
+        """
+        limit, memories = self._max_memory_bytes, self.memories
+        if limit is None:
+            return {}
+        if isinstance(limit, Mapping):
+            return {m.name: limit[m.name] - m.weights_bytes for m in memories if m.name in limit}
+        left = limit - sum(each.peak_bytes for each in memories)
+        return {each.name: left + each.peak_bytes - each.weights_bytes for each in memories}
 
     def plot_gantt(self, ax: Axes | None = None) -> Axes:
         """Draw its schedule on `ax`, or on a figure of its own: operators, transfers, waiting."""
@@ -104,12 +127,12 @@ class MappedConfiguration(ConfigurationRow):
         return ax
 
     def _titled(self, ax: Axes, pad: float | None = None) -> Axes:
-        title = f"{self._graph.source.name} on {self._platform.name}: {self.drawing}"
+        title = f"{self._graph.source.name} on {self._at.platform.name}: {self.drawing}"
         ax.set_title(title, fontsize=10, pad=pad, parse_math=False)
         return ax
 
     def _looks(self) -> Mapping[str, Look]:
-        return looks(processor.name for processor in self._platform.processors)
+        return looks(processor.name for processor in self._at.platform.processors)
 
     def _repr_html_(self) -> str:
         from parapipe.front.notebook import configuration_html

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Mapping as ByKey
 
 from pydantic import ValidationError
 
@@ -36,6 +37,7 @@ def build_plan(
     *,
     found: Evaluated | None = None,
     like: Plan | None = None,
+    arena_bytes: ByKey[str, float] | None = None,
 ) -> Plan:
     """Write a mapping down for a runtime, and verify what was written.
 
@@ -47,6 +49,8 @@ def build_plan(
         What the mapping takes, if that is at hand.
     like
         Another plan of the same graph: what it says of the graph itself is the same.
+    arena_bytes
+        As for `laid_out`.
 
     Raises
     ------
@@ -76,7 +80,7 @@ def build_plan(
         predicted=predicted.model_copy(update={"coverage": coverage}),
     )
     lives = PlanLives(mapped(plan), graph, Storage.of(graph, costs).system)
-    plan = laid_out(plan, lives)
+    plan = laid_out(plan, lives, arena_bytes)
     verify_plan(plan, like, lives)
     return plan
 

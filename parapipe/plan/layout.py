@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain, islice
+from math import inf
 
 from parapipe.mapping.memory.arena import check
 from parapipe.mapping.memory.buffers import ArenaProblem, Buffer, frames_of
@@ -23,10 +24,10 @@ MOST_BUFFERS = 6000
 CHANGES = (2000, 4000, 6000, 8000, 8000)
 """By ejections on each circle, round after round, each from another first fit: 1,000 take 20 ms."""
 ENOUGH = 1.05
-"""An arena that is no larger, as a share of its bound, is taken; a smaller one is looked for."""
+"""An arena that is no larger, as a share of its bound, is taken if there is no limit."""
 
 
-def laid_out(plan: Plan, lives: PlanLives) -> Plan:
+def laid_out(plan: Plan, lives: PlanLives, arena_bytes: Mapping[str, float] | None = None) -> Plan:
     """Return a plan with offsets for its buffers; equal calls return equal plans.
 
     What shares bytes is decided first (`Blocks`). Then each memory gets an arena by first fits. If
@@ -38,10 +39,13 @@ def laid_out(plan: Plan, lives: PlanLives) -> Plan:
     ----------
     lives
         Of the plan's tensors.
+    arena_bytes
+        By memory, how large its arena may be, where there is a limit. A larger one is not small
+        enough, if its bound lets it be smaller; but if none is found, it is taken.
     """
-    system = lives.system
+    system, most = lives.system, arena_bytes or {}
     blocks_of = cache(lambda joins: Blocks(lives, joins=joins))
-    found = [_least(blocks_of, m) for m in range(len(system.names))]
+    found = [_least(blocks_of, m, most.get(name, inf)) for m, name in enumerate(system.names)]
     layout = MemoryLayout(
         assumed=system.assumed,
         arenas=tuple(each.record(lives) for each in found),
@@ -62,12 +66,15 @@ class _Circle:
     ----------
     own
         For each block, its buffers: one for each frame.
+    most_bytes
+        How large the arena may be.
     """
 
     blocks: Blocks
     memory: int
     frames: int
     own: Sequence[Sequence[Buffer]]
+    most_bytes: float
 
     @cached_property
     def problem(self) -> ArenaProblem:
@@ -78,7 +85,8 @@ class _Circle:
     @property
     def enough_bytes(self) -> int:
         """An arena that is no larger is small enough."""
-        return int(ENOUGH * self.blocks.bound_bytes[self.memory])
+        bound_bytes = self.blocks.bound_bytes[self.memory]
+        return max(bound_bytes, int(min(ENOUGH * bound_bytes, self.most_bytes)))
 
     @property
     def may_do(self) -> bool:
@@ -166,9 +174,9 @@ class _Laid:
                 )
 
 
-def _least(blocks_of: Callable[[bool], Blocks], memory: int) -> _Laid:
+def _least(blocks_of: Callable[[bool], Blocks], memory: int, most_bytes: float) -> _Laid:
     """Return the first arena that is small enough of those that are tried; else the smallest."""
-    circles = _circles(blocks_of, memory)
+    circles = _circles(blocks_of, memory, most_bytes)
     first = next(circles)
     best = first.laid()
     for circle, changes, nth in _tries(each for each in chain([first], circles) if each.may_do):
@@ -191,13 +199,15 @@ def _tries(circles: Iterable[_Circle]) -> Iterator[tuple[_Circle, int, int]]:
         yield from ((circle, changes, nth) for circle in tried)
 
 
-def _circles(blocks_of: Callable[[bool], Blocks], memory: int) -> Iterator[_Circle]:
+def _circles(
+    blocks_of: Callable[[bool], Blocks], memory: int, most_bytes: float
+) -> Iterator[_Circle]:
     """Yield circles of one period and more, with what a Concat joins together and apart."""
     for frames in range(1, PERIODS + 1):
         for blocks in (blocks_of(joins) for joins in (True, False)):
             if frames == 1 or _goes_on(blocks, memory):
                 own = [[*_buffers(blocks.lives, each, frames)] for each in blocks.of_memory(memory)]
-                yield _Circle(blocks, memory, frames, own)
+                yield _Circle(blocks, memory, frames, own, most_bytes)
             if not blocks_of(True).joins:
                 break
 
