@@ -75,7 +75,7 @@ def _could_not(error: ParapipeError) -> int:
         raise error
     from parapipe.api.checked import flag
 
-    _say(re.sub("`([a-z_]+)`", lambda word: flag(word[1]), str(error)), COULD_NOT)
+    _say(re.sub("`([a-z0-9_]+)`", lambda word: flag(word[1]), str(error)), COULD_NOT)
     details = getattr(error, "mistakes", ()) or getattr(error, "violations", ())
     for detail in details[:MOST_DETAILS]:
         click.echo(f"  {_one_line(detail, LONGEST_DETAIL)}", err=True)

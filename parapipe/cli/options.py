@@ -18,7 +18,18 @@ from parapipe.errors import ParapipeError
 Shape = tuple[int, ...]
 _QUANTITY = re.compile(r"\s*(-?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-zµ]*)\s*")
 LONGEST_NUMBER = 18  # digits; an ONNX dimension is a signed 64-bit integer
-FILE = click.Path(path_type=Path)
+
+
+class _File(click.Path):
+    """A path that is not empty, as that of a variable of the shell that is not set."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401 - as click has it
+        if value == "":
+            self.fail("the path is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+FILE = _File(path_type=Path)
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."
 )
@@ -193,7 +204,10 @@ def _most_memory(
     """Take one size for all memories, or sizes by the names of memories."""
     named: dict[str, float] = {}
     for value in values:
-        name, _, text = value.rpartition("=")
+        name, equals, text = value.rpartition("=")
+        if equals and not name:
+            wrong = f"'{value}' names no memory: give 64MB or NAME=64MB"
+            raise click.BadParameter(wrong, ctx, param)
         try:
             found = _measured(text, _BYTES, "64MB")
         except ValueError as error:

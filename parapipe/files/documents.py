@@ -22,8 +22,10 @@ PLACES = {"front": "folder", "sweep": "folder"}
 INSTEAD = {
     "plan": "give one of its plans, as in plans/c01.json; `parapipe pick` names the best",
     "front": "give the folder that `parapipe map` wrote",
+    "run": "give what `parapipe run --json` printed",
+    "sweep": "give the folder that `parapipe sweep` wrote",
 }
-"""What to do where the other of the two documents stands."""
+"""What to do where another one of these documents stands."""
 Document = TypeVar("Document", bound=BaseModel)
 
 

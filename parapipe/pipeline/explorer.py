@@ -325,6 +325,8 @@ class Explorer:
 
             fastest = self.fastest(self.asked[0], self.answers)
             every = fitted(every, self.graph, searches, fastest, self.lacking, again=self.again())
+            if self.whole and self.deadline.interrupted:
+                self.undone.append("the search for what needs less memory was ended early")
         tables, answers = searches.tables, {**self.quick, **self.answers}
         chosen = choose(
             every,

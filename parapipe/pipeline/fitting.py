@@ -20,7 +20,7 @@ from parapipe.pipeline.interleaved import InterleavedCandidate
 from parapipe.pipeline.memory import PeakMemory, peaks_of
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.searches import Searches
-from parapipe.pipeline.sized import MemoryLimit, SizedCandidate, unfit
+from parapipe.pipeline.sized import MemoryLimit, SizedCandidate, needed_mb, unfit
 from parapipe.pipeline.storage import Storage
 from parapipe.pipeline.thrifty import cheap_cuts, moves, variants
 
@@ -66,25 +66,26 @@ def fitted(
             break
         some += searches.at_cuts(cuts, choices)
     every = [*_worthwhile(some, sizer, limit, searches.options)]
-    changed = _changed(every, graph, limit, searches.options.resolution)
-    for each in changed:
-        every += sizer.variants(each)
     least_s = {
         id(each.split): each.least.period_s
         for each in found
         if isinstance(each, InterleavedCandidate)
     }
-    every += _fewer_frames(changed, every, least_s, sizer, searches)
-    if limit.size_bytes is not None:
-        every += _moved(changed, sizer, limit, MOST_CHANGED // len(graph.operators))
-    if again:
-        every += again(measured=sizer.measured, limit=limit, trades=searches.options.memory)
+    with searches.deadline.ending():
+        changed = _changed(every, graph, limit, searches.options.resolution)
+        for each in changed:
+            every += sizer.variants(each)
+        every += _fewer_frames(changed, every, least_s, sizer, searches)
+        if limit.size_bytes is not None:
+            every += _moved(changed, sizer, limit, MOST_CHANGED // len(graph.operators))
+        if again:
+            every += again(measured=sizer.measured, limit=limit, trades=searches.options.memory)
     kept = [each for each in every if limit.fits(each)]
     names = searches.tables[0].processors
     if not kept:
         least = min(Storage.of(graph, table).least_bytes(table) for table in searches.tables)
         kind = " of whole operators" if searches.options.split == "auto" else ""
-        bound = f"no mapping{kind} needs less than {least / 1e6:.4g} MB"
+        bound = f"no mapping{kind} needs less than {needed_mb(least)}"
         raise MappingError(unfit(searches.model, limit, limit.nearest(every), names, bound))
     for kind in {each.kind for each in every} - {each.kind for each in kept}:
         nearest = limit.nearest(each for each in every if each.kind == kind)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, Context
 from math import inf
 from typing import Any
 
@@ -109,7 +110,7 @@ class MemoryLimit:
     def told(self, peak: PeakMemory) -> str:
         """Say what is needed in place of what is allowed."""
         return "; ".join(
-            f"{_mb(each.size_bytes)} instead of {_mb(most)}"
+            f"{needed_mb(each.size_bytes)} instead of {_mb(most)}"
             + (f" in '{each.name}'" if isinstance(self.size_bytes, Mapping) else "")
             for each, most in self._asked(peak)
             if each.size_bytes > most
@@ -163,6 +164,12 @@ def unfit(
         f"{limit.told(nearest.peak)}; {_mb(worst.weights_bytes)} of it are weights, and at its "
         f"peak {listed(alive)} are alive; {bound}; allow more with `max_memory_bytes`"
     )
+
+
+def needed_mb(size_bytes: int) -> str:
+    """Return what is needed as MB with four digits, rounded up: a limit of that is kept."""
+    up = Context(prec=4, rounding=ROUND_CEILING).create_decimal(size_bytes)
+    return f"{float(up) / 1e6:.4g} MB"
 
 
 def _mb(size_bytes: float) -> str:

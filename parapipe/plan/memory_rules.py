@@ -60,12 +60,15 @@ def _memories(plan: Plan, layout: MemoryLayout) -> Iterator[str]:
         if memories[name] != 1:
             yield f"processor '{name}' stands in {memories[name]} memories"
     for each in layout.arenas:
-        if each.bound_bytes > each.size_bytes or each.proven != (
-            each.bound_bytes == each.size_bytes
-        ):
+        if each.bound_bytes > each.size_bytes:
             yield (
-                f"the arena of '{each.name}' has {each.size_bytes} bytes, no less than "
-                f"{each.bound_bytes}, and is {'' if each.proven else 'not '}proven"
+                f"the arena of '{each.name}' has {each.size_bytes} bytes, less than its bound of "
+                f"{each.bound_bytes}"
+            )
+        elif each.proven != (each.bound_bytes == each.size_bytes):
+            yield (
+                f"the arena of '{each.name}' has {each.size_bytes} bytes, its bound is "
+                f"{each.bound_bytes}, and it is said to be {'' if each.proven else 'not '}proven"
             )
 
 

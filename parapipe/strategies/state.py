@@ -135,7 +135,7 @@ class State:
             If the processor cannot do that now.
         """
         jobs = (pieces,) if isinstance(pieces, Job) else tuple(pieces)
-        if len(jobs) > 1 or jobs[0] not in self.ready_by or not self._is_able(jobs[0], on):
+        if len(jobs) != 1 or jobs[0] not in self.ready_by or not self._is_able(jobs[0], on):
             self._check(jobs, on)
         begin_s = self.now_s
         if self.work.moves:
@@ -254,7 +254,9 @@ class State:
                 found.append(job)
         if jobs and len(found) == len(jobs) and self._is_one(found):
             return
-        name = self.work.processors[on] if on in range(len(self.running)) else on
+        if on not in range(len(self.running)):
+            raise StrategyError(f"there is no processor {on!r}: execute on one of state.free")
+        name = self.work.processors[on]
         told = ", ".join(str(tuple(job)) if isinstance(job, Job) else str(job) for job in jobs)
         raise StrategyError(
             f"'{name}' is given what it cannot do now ({told}): execute jobs of state.ready() that "

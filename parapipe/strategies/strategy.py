@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from itertools import accumulate, combinations
-from typing import Protocol
+from typing import Any, Protocol
 
+from parapipe.errors import StrategyError
 from parapipe.strategies.cut import Cut
 from parapipe.strategies.failures import called
 from parapipe.strategies.state import State
@@ -50,16 +51,20 @@ def splits_of(strategy: type[Strategy], batch: int) -> tuple[tuple[int, ...], ..
     Raises
     ------
     StrategyError
-        If that fails.
+        If that fails, or sizes are no whole numbers from 1 on.
     """
     said = getattr(strategy, "splits", None)
     if said is None:
         return ()
     with called(f"splits({batch})"):
-        splits: list[tuple[int, ...]] = [tuple(sizes) for sizes in said(batch)]
-        return tuple(
-            sizes for sizes in splits if sum(sizes) == batch and all(size > 0 for size in sizes)
-        )
+        splits: list[tuple[Any, ...]] = [tuple(sizes) for sizes in said(batch)]
+        if wrong := [s for s in splits if not all(isinstance(n, int) and n > 0 for n in s)]:
+            told = ", ".join(str([*sizes]) for sizes in wrong)
+            raise StrategyError(
+                f"the strategy's splits({batch}) are to be lists of whole numbers from 1 on, and "
+                f"there is {told}"
+            )
+        return tuple(sizes for sizes in splits if sum(sizes) == batch)
 
 
 def sizes_of(strategy: type[Strategy], batch: int) -> tuple[int, ...]:

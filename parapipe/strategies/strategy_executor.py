@@ -187,9 +187,11 @@ class _Threads(Threads):
         segments = [self._folder.segments[piece.task] for piece in given.pieces]
         try:
             found = call(given.inputs)
+            if not isinstance(found, Mapping):
+                raise TypeError(f"replace returns {found!r}, and not arrays by tensors' names")
             lacking = self._given_by.wanted(given.pieces) - found.keys()
             if lacking:
-                raise KeyError(f"it does not return {', '.join(sorted(lacking))}")
+                raise ValueError(f"replace does not return {', '.join(sorted(lacking))}")
         except Exception as error:  # noqa: BLE001 - a strategy's own function
             self._fail(name, given, error)
             return None

@@ -171,7 +171,9 @@ class StrategyFlow(Flow):
     def missing(self, segment: str, frame: int) -> str:
         """Say what a segment that waits has not got."""
         task = next(i for i, each in enumerate(self._segments) if each.id == segment)
-        return " and ".join(self._engine.missing(Job(task, frame))) or "for its turn"
+        return " and ".join(self._engine.missing(Job(task, frame))) or (
+            f"for strategy '{self._engine.name}' to give it out"
+        )
 
     # Under the lock
 

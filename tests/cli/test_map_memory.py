@@ -90,6 +90,7 @@ def test_memory_as_an_objective_names_the_thriftiest_and_answers_for_it(parapipe
     [
         (["64"], "'64' has no unit: give one, as in 64MB or 64GB"),
         (["dram=x"], "'x' is not a number in MB or GB or kB or B or KiB or MiB or GiB"),
+        (["=1MB"], "'=1MB' names no memory: give 64MB or NAME=64MB"),
         (["0MB"], "'0MB' is not positive and finite, as 64MB is"),
         (["1MB", "2MB"], "the size of all memories is given twice: say which"),
         (["a=1MB", "a=2MB"], "'a' is given twice: say which"),
@@ -100,6 +101,19 @@ def test_a_limit_in_a_wrong_form_is_a_usage_error(parapipe, given, words) -> Non
     ended = parapipe(*MAP, *(word for each in given for word in ("--max-memory", each)))
     assert ended.code == 2
     assert words in " ".join(ended.err.split())
+
+
+def test_an_empty_path_is_a_usage_error(parapipe) -> None:
+    ended = parapipe(*MAP, "--out", "")
+    assert ended.code == 2
+    assert "Invalid value for '--out': the path is empty" in ended.err
+
+
+def test_plans_under_a_limit_lie_in_arenas_that_keep_it(limited) -> None:
+    folder, _ = limited
+    for row in rows_of(folder):
+        (arena,) = load_plan(folder / "plans" / f"{row['id']}.json").memory.arenas
+        assert arena.size_bytes + row["memories"][0]["weights_bytes"] <= 9.5e6
 
 
 def test_a_memory_that_the_platform_does_not_state_is_named(parapipe) -> None:

@@ -208,7 +208,7 @@ def test_slots_are_chosen_for_a_p99_and_written(parapipe, plan, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--out", "plan.json"], "where slots are chosen only"),
+        (["--out", "plan.json"], "give --p99-latency or --p99-period with --out"),
         (["--p99-latency", "9s", "--queue", 3], "and so does --queue"),
         (["--p99-latency", "9s", "--saturate"], "latency holds queueing"),
         (["--jitter-from", "none.json"], "none.json: cannot be read"),
@@ -217,6 +217,11 @@ def test_slots_are_chosen_for_a_p99_and_written(parapipe, plan, tmp_path):
 )
 def test_options_that_contradict_each_other_are_refused(parapipe, plan, options, words):
     assert words in parapipe("simulate", plan, *options).complaint
+
+
+def test_a_plan_is_no_run_to_take_times_from(parapipe, plan):
+    complaint = parapipe("simulate", plan, "--jitter-from", plan).complaint
+    assert "is a plan, not a run; give what `parapipe run --json` printed" in complaint
 
 
 def test_a_simulation_is_no_run_to_take_times_from(parapipe, plan, tmp_path):

@@ -21,6 +21,7 @@ from parapipe.graph.operator_graph import (
     Work,
 )
 from parapipe.graph.partition import partition
+from parapipe.pipeline import fitting
 from parapipe.pipeline.assigned import mapping_of
 from parapipe.pipeline.assignment import Assignment
 from parapipe.pipeline.configuration import Configuration
@@ -29,6 +30,7 @@ from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.explore import explore
 from parapipe.pipeline.memory import peak_memory
 from parapipe.pipeline.options import MapOptions
+from parapipe.pipeline.sized import needed_mb
 from parapipe.pipeline.storage import Storage
 from parapipe.pipeline.thrifty import moves, thrifty_order
 from parapipe.platform.memories import MemorySystem
@@ -176,6 +178,32 @@ def test_with_memory_as_an_objective_the_front_trades_it(seed, apart):
         if each.pareto:
             own = (*figures(each.evaluated), peak_of(each, graph, costs).total.size_bytes)
             assert any(beats(one, own) for one in shown)
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "told"),
+    [
+        (30_000_000, "30 MB"),
+        (9_014_000, "9.014 MB"),
+        (9_014_001, "9.015 MB"),
+        (999_999_999, "1000 MB"),
+    ],
+)
+def test_what_is_needed_is_told_so_that_a_limit_of_it_is_kept(size_bytes, told):
+    assert needed_mb(size_bytes) == told
+
+
+def test_an_interruption_of_the_search_for_less_memory_keeps_what_fits(monkeypatch):
+    def interrupted(*_given):
+        raise KeyboardInterrupt
+
+    graph, costs = case(0, apart=False)
+    limit = 2.0 * min(size for _, (size, *_) in every_configuration(graph, costs))
+    monkeypatch.setattr(fitting, "_fewer_frames", interrupted)
+    found = explore(graph, partition(graph), costs, options(max_memory_bytes=limit))
+    assert found.interrupted
+    assert "the search for what needs less memory was ended early" in found.unfinished.reasons
+    assert all(peak_of(each, graph, costs).total.size_bytes <= limit for each in found.found)
 
 
 def test_kinds_that_do_not_fit_are_absent_with_the_least_that_was_found():

@@ -180,7 +180,14 @@ def in_arena(**fields):
         (in_arena(processors=["big", "gpu"]), "processor 'little' stands in 0 memories"),
         (
             in_arena(bound_bytes=100),
-            "the arena of 'shared memory assumed' has 192 bytes, no less than 100, and is proven",
+            (
+                "the arena of 'shared memory assumed' has 192 bytes, its bound is 100, and it is "
+                "said to be proven"
+            ),
+        ),
+        (
+            in_arena(bound_bytes=200),
+            "the arena of 'shared memory assumed' has 192 bytes, less than its bound of 200",
         ),
         (in_arena(alignment_bytes=16), "'x' on 'big' takes 32 bytes, and has 24"),
     ],
@@ -270,6 +277,24 @@ def test_frames_of_stages_find_what_they_read(seed):
 @given(seed=SEEDS)
 def test_frames_of_replicated_stages_find_what_they_read(seed):
     replay(staged(seed, replicated=True))
+
+
+def under(plan, arena, limit_bytes):
+    """Bytes of an arena of a plan that is laid out again under a limit."""
+    lives = PlanLives(mapped(plan), network_of(plan), plan.memory.system)
+    made = laid_out(plan, lives, {arena.name: limit_bytes})
+    (again,) = (each for each in made.memory.arenas if each.name == arena.name)
+    return again.size_bytes
+
+
+@pytest.mark.parametrize(("seed", "bound", "size"), [(0, 636, 660), (15, 600, 624)])
+def test_an_arena_is_made_as_small_as_a_limit_wants_it(seed, bound, size):
+    plan = staged(seed)
+    (arena,) = (each for each in plan.memory.arenas if each.bound_bytes == bound)
+    assert arena.size_bytes == size
+    assert under(plan, arena, bound) == bound
+    assert under(plan, arena, size) == size  # that is small enough
+    assert under(plan, arena, 1) == bound  # nothing less is looked for
 
 
 @settings(max_examples=100, deadline=None)

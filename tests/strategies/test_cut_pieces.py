@@ -237,5 +237,5 @@ def test_on_this_machine_pieces_are_run_at_one_go_or_replaced(strategy, result, 
 
 def test_a_function_that_does_not_return_what_others_read_ends_the_run(tmp_path):
     executor = StrategyExecutor(chain_folder(tmp_path), Lacking, "mine")
-    with pytest.raises(RunError, match=r"^segment '00-a' on .*: 'it does not return y'$"):
+    with pytest.raises(RunError, match=r"^segment '00-a' on .*: replace does not return y$"):
         list(executor.run([{"x": np.full((2, 3), 5, np.float32)}]))

@@ -86,9 +86,21 @@ def test_what_is_no_strategy_is_told(plan, name, words):
     assert words in str(caught.value)
 
 
+class Nowhere(Oldest):
+    def schedule(self, state):
+        state.execute(state.ready()[0], on=7)
+
+
+class Idle(Oldest):
+    def schedule(self, state):
+        state.execute([], on=state.free[0])
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
+        (Nowhere, ": there is no processor 7: execute on one of state.free"),
+        (Idle, " is given what it cannot do now (): execute jobs of"),
         (Wrong, ": 'big' is given what it cannot do now ((0, 1000000, 0)): execute jobs of"),
         (Listing, ": 'big' is given what it cannot do now (0, 0): execute jobs of"),
         (Broken, "has failed: KeyError: 'lost'"),
@@ -127,9 +139,16 @@ class Splits(Oldest):
         return [(batch,)]
 
 
+class Halves(Oldest):
+    @staticmethod
+    def splits(batch):
+        return [[batch / 2, batch / 2]]
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
+        (Halves, r"splits\(1\) are to be lists of whole numbers from 1 on, .* is \[0.5, 0.5\]"),
         (Cuts, r"'cut' has failed: TypeError: .*make it a static method"),
         (CutsNothing, "'cut' has to return names of pieces by the ids of operators"),
         (CutsOthers, "'cut' names operators that the plan lacks: nosuch"),
