@@ -87,15 +87,17 @@ class MappedConfiguration(ConfigurationRow):
     def _arena_bytes(self) -> dict[str, float]:
         """Return by memory how large its arena may be under the limit that the search kept.
 
-        Of a limit of all memories together, each has what the others leave for it.
+        Of what a limit of all memories together leaves, each gets a share by its tensors.
         """
         limit, memories = self._max_memory_bytes, self.memories
         if limit is None:
             return {}
         if isinstance(limit, Mapping):
             return {m.name: limit[m.name] - m.weights_bytes for m in memories if m.name in limit}
-        left = limit - sum(each.peak_bytes for each in memories)
-        return {each.name: left + each.peak_bytes - each.weights_bytes for each in memories}
+        tensors = {each.name: each.peak_bytes - each.weights_bytes for each in memories}
+        left = limit - sum(each.weights_bytes for each in memories)
+        share = max(1.0, left / (sum(tensors.values()) or 1))
+        return {name: share * size_bytes for name, size_bytes in tensors.items()}
 
     def plot_gantt(self, ax: Axes | None = None) -> Axes:
         """Draw its schedule on `ax`, or on a figure of its own: operators, transfers, waiting."""

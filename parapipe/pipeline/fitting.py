@@ -20,7 +20,7 @@ from parapipe.pipeline.interleaved import InterleavedCandidate
 from parapipe.pipeline.memory import PeakMemory, peaks_of
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.searches import Searches
-from parapipe.pipeline.sized import MemoryLimit, SizedCandidate, needed_mb, unfit
+from parapipe.pipeline.sized import MemoryLimit, SizedCandidate, megabytes, unfit
 from parapipe.pipeline.storage import Storage
 from parapipe.pipeline.thrifty import cheap_cuts, moves, variants
 
@@ -61,17 +61,18 @@ def fitted(
     limit = MemoryLimit(searches.options.max_memory_bytes)
     sizer = _Sizer(graph, searches.tables)
     some: list[Candidate] = [*found, *searches.known]
-    for cuts in cheap_cuts(graph, searches.partition):
-        if searches.deadline.over:
-            break
-        some += searches.at_cuts(cuts, choices)
-    every = [*_worthwhile(some, sizer, limit, searches.options)]
+    every: list[SizedCandidate] = []
     least_s = {
         id(each.split): each.least.period_s
         for each in found
         if isinstance(each, InterleavedCandidate)
     }
     with searches.deadline.ending():
+        for cuts in cheap_cuts(graph, searches.partition):
+            if searches.deadline.over:
+                break
+            some += searches.at_cuts(cuts, choices)
+        every += _worthwhile(some, sizer, limit, searches.options)
         changed = _changed(every, graph, limit, searches.options.resolution)
         for each in changed:
             every += sizer.variants(each)
@@ -81,11 +82,13 @@ def fitted(
         if again:
             every += again(measured=sizer.measured, limit=limit, trades=searches.options.memory)
     kept = [each for each in every if limit.fits(each)]
+    if searches.deadline.interrupted and not kept:
+        raise KeyboardInterrupt
     names = searches.tables[0].processors
     if not kept:
         least = min(Storage.of(graph, table).least_bytes(table) for table in searches.tables)
         kind = " of whole operators" if searches.options.split == "auto" else ""
-        bound = f"no mapping{kind} needs less than {needed_mb(least)}"
+        bound = f"no mapping{kind} needs less than {megabytes(least)}"
         raise MappingError(unfit(searches.model, limit, limit.nearest(every), names, bound))
     for kind in {each.kind for each in every} - {each.kind for each in kept}:
         nearest = limit.nearest(each for each in every if each.kind == kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, Context
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from math import inf
 from typing import Any
 
@@ -110,7 +110,7 @@ class MemoryLimit:
     def told(self, peak: PeakMemory) -> str:
         """Say what is needed in place of what is allowed."""
         return "; ".join(
-            f"{needed_mb(each.size_bytes)} instead of {_mb(most)}"
+            f"{megabytes(each.size_bytes, ROUND_CEILING)} instead of {megabytes(most)}"
             + (f" in '{each.name}'" if isinstance(self.size_bytes, Mapping) else "")
             for each, most in self._asked(peak)
             if each.size_bytes > most
@@ -154,23 +154,23 @@ def unfit(
         What no mapping does without, in words.
     """
     worst = limit.worst(nearest.peak)
-    alive = [f"{each.name} {_mb(each.size_bytes)}" for each in worst.alive[:3]]
+    weights = megabytes(worst.weights_bytes)
+    alive = [f"{each.name} {megabytes(each.size_bytes)}" for each in worst.alive[:3]]
     where = " │ ".join(
         "+".join(names[p] for p in stage.processors)
         for stage in nearest.configuration.mapping.stages
     )
     return (
         f"no mapping of '{model}' was found that fits: the least, on {where}, needs "
-        f"{limit.told(nearest.peak)}; {_mb(worst.weights_bytes)} of it are weights, and at its "
-        f"peak {listed(alive)} are alive; {bound}; allow more with `max_memory_bytes`"
+        f"{limit.told(nearest.peak)}; {weights} of it are weights, and at its peak "
+        f"{listed(alive)} are alive; {bound}; allow more with `max_memory_bytes`"
     )
 
 
-def needed_mb(size_bytes: int) -> str:
-    """Return what is needed as MB with four digits, rounded up: a limit of that is kept."""
-    up = Context(prec=4, rounding=ROUND_CEILING).create_decimal(size_bytes)
-    return f"{float(up) / 1e6:.4g} MB"
+def megabytes(size_bytes: float, rounding: str = ROUND_FLOOR) -> str:
+    """Return bytes as MB with four digits.
 
-
-def _mb(size_bytes: float) -> str:
-    return f"{size_bytes / 1e6:.4g} MB"
+    What is needed is rounded up, so that a limit of that is kept; limits and bounds are not.
+    """
+    found = Context(prec=4, rounding=rounding).create_decimal(size_bytes)
+    return f"{float(found) / 1e6:.4g} MB"

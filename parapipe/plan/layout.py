@@ -90,8 +90,8 @@ class _Circle:
 
     @property
     def may_do(self) -> bool:
-        """Whether there may be one that is small enough."""
-        return self.problem.peak_bytes <= self.enough_bytes
+        """Whether there may be one that is small enough where there is no limit."""
+        return self.problem.peak_bytes <= ENOUGH * self.blocks.bound_bytes[self.memory]
 
     @cached_property
     def _fits(self) -> FirstFits:

@@ -124,7 +124,8 @@ class Executor:
         Raises
         ------
         RunError
-            With the first cause, after the results of all frames that were through before.
+            With the first cause, after the results of all frames that were through before; not
+            after those that a strategy keeps which does not return.
         """
         self._ran = self._record = None
         flow = self._flow()
@@ -325,9 +326,9 @@ def _arrows(folder: Folder) -> tuple[Arrow, ...]:
 
 def _stall(flow: Flow, patience_s: float) -> str:
     """Say why nothing goes on: who does not answer, what runs too long, or who waits for what."""
+    doing = sorted(flow.doing().items(), key=lambda each: each[1].since_s)
     if found := flow.unanswered():
         return found
-    doing = sorted(flow.doing().items(), key=lambda each: each[1].since_s)
     runs = [(processor, each) for processor, each in doing if not each.waits]
     if runs:
         processor, at = runs[0]

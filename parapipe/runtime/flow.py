@@ -12,7 +12,8 @@ from __future__ import annotations
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from queue import Empty, SimpleQueue
+from contextlib import AbstractContextManager
+from queue import SimpleQueue
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -183,17 +184,17 @@ class Flow:
             if self._is_past(frame):
                 return None
             self._finished.get(timeout=timeout_s)
-        if not self._lock.acquire(timeout=timeout_s):
-            raise Abandoned if self.abandoned else Empty
-        try:
+        with self._locked(timeout_s):
             arrays = {name: self._held[name][frame][0] for name in self._outputs}
             for name in self._outputs:
                 self._drop(name, frame)
             woken = self._advance(SINK, frame)
-        finally:
-            self._lock.release()
         self._unpark(woken)
         return arrays
+
+    def _locked(self, _timeout_s: float) -> AbstractContextManager[object]:
+        """Hold the lock, which nobody else does for long."""
+        return self._lock
 
     # Ends before their time; the first cause stands
 

@@ -33,5 +33,5 @@ def called(member: str) -> Iterator[None]:
         static = "; it is called on the class, so make it a static method"
         raise StrategyError(
             f"the strategy's '{member}' has failed: {told(error)}"
-            f"{static if 'argument' in str(error) else ''}"
+            f"{static if 'required positional argument' in str(error) else ''}"
         ) from error

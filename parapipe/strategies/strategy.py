@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import accumulate, combinations
+from numbers import Integral
 from typing import Any, Protocol
 
 from parapipe.errors import StrategyError
@@ -58,13 +59,17 @@ def splits_of(strategy: type[Strategy], batch: int) -> tuple[tuple[int, ...], ..
         return ()
     with called(f"splits({batch})"):
         splits: list[tuple[Any, ...]] = [tuple(sizes) for sizes in said(batch)]
-        if wrong := [s for s in splits if not all(isinstance(n, int) and n > 0 for n in s)]:
+        if wrong := [sizes for sizes in splits if not all(map(_is_size, sizes))]:
             told = ", ".join(str([*sizes]) for sizes in wrong)
             raise StrategyError(
                 f"the strategy's splits({batch}) are to be lists of whole numbers from 1 on, and "
                 f"there is {told}"
             )
-        return tuple(sizes for sizes in splits if sum(sizes) == batch)
+        return tuple(tuple(map(int, sizes)) for sizes in splits if sum(sizes) == batch)
+
+
+def _is_size(value: object) -> bool:
+    return not isinstance(value, bool) and isinstance(value, Integral) and int(value) > 0
 
 
 def sizes_of(strategy: type[Strategy], batch: int) -> tuple[int, ...]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from itertools import groupby
+from queue import Empty
 from time import perf_counter
 from typing import Any, NamedTuple, TypeAlias
 
 from parapipe.errors import StrategyError
 from parapipe.runtime.arena import SOURCE
-from parapipe.runtime.flow import SINK, Doing, Flow
+from parapipe.runtime.flow import SINK, Abandoned, Doing, Flow
 from parapipe.runtime.folder import Folder
 from parapipe.strategies.engine import Engine
 from parapipe.strategies.progress import Replace, Running
@@ -152,9 +154,22 @@ class StrategyFlow(Flow):
             self._count = 0
             self._tell_sink()
 
+    @contextmanager
+    def _locked(self, timeout_s: float) -> Iterator[None]:
+        """Hold the lock, unless a strategy keeps it for too long."""
+        if not self._lock.acquire(timeout=timeout_s):
+            raise Abandoned if self.abandoned else Empty
+        try:
+            yield
+        finally:
+            self._lock.release()
+
     def doing(self) -> dict[str, Doing]:
-        """Return what each processor is about; who waits, for what comes next in the plan."""
-        with self._lock:
+        """Return what each processor is about; who waits, for what comes next in the plan.
+
+        Nothing as long as a strategy does not return.
+        """
+        with suppress(Empty), self._locked(ANSWER_S):
             does, parked = dict(self._does), dict(self._parked)
             found = {}
             for number, name in enumerate(self._names):
@@ -166,7 +181,8 @@ class StrategyFlow(Flow):
                     found[name] = parked[name]._replace(
                         segment=self._segments[task].id, frame=frame
                     )
-        return found
+            return found
+        return {}
 
     def missing(self, segment: str, frame: int) -> str:
         """Say what a segment that waits has not got."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from decimal import ROUND_CEILING
 from itertools import product
 
 import pytest
@@ -30,7 +31,7 @@ from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.explore import explore
 from parapipe.pipeline.memory import peak_memory
 from parapipe.pipeline.options import MapOptions
-from parapipe.pipeline.sized import needed_mb
+from parapipe.pipeline.sized import megabytes
 from parapipe.pipeline.storage import Storage
 from parapipe.pipeline.thrifty import moves, thrifty_order
 from parapipe.platform.memories import MemorySystem
@@ -190,16 +191,26 @@ def test_with_memory_as_an_objective_the_front_trades_it(seed, apart):
     ],
 )
 def test_what_is_needed_is_told_so_that_a_limit_of_it_is_kept(size_bytes, told):
-    assert needed_mb(size_bytes) == told
+    assert megabytes(size_bytes, ROUND_CEILING) == told
 
 
-def test_an_interruption_of_the_search_for_less_memory_keeps_what_fits(monkeypatch):
-    def interrupted(*_given):
-        raise KeyboardInterrupt
+def interrupted(*_given):
+    raise KeyboardInterrupt
+
+
+def test_an_interruption_before_anything_fits_is_one(monkeypatch):
+    graph, costs = case(0, apart=False)
+    monkeypatch.setattr(fitting, "cheap_cuts", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        explore(graph, partition(graph), costs, options(max_memory_bytes=1e9))
+
+
+@pytest.mark.parametrize("name", ["_changed", "_fewer_frames", "_moved"])
+def test_an_interruption_of_the_search_for_less_memory_keeps_what_fits(name, monkeypatch):
 
     graph, costs = case(0, apart=False)
     limit = 2.0 * min(size for _, (size, *_) in every_configuration(graph, costs))
-    monkeypatch.setattr(fitting, "_fewer_frames", interrupted)
+    monkeypatch.setattr(fitting, name, interrupted)
     found = explore(graph, partition(graph), costs, options(max_memory_bytes=limit))
     assert found.interrupted
     assert "the search for what needs less memory was ended early" in found.unfinished.reasons

@@ -161,6 +161,15 @@ def test_a_strategy_that_fails_ends_the_run_with_its_reason(tmp_path, at):
     assert own_threads() == []
 
 
+def end_threads(returns):
+    """Let a strategy return at last, so that no thread stays."""
+    returns.set()
+    for thread in threading.enumerate():
+        if thread.name.startswith("parapipe"):
+            thread.join(60)
+    assert own_threads() == []
+
+
 @pytest.mark.parametrize("at", [0, 3])
 def test_a_strategy_that_does_not_return_is_given_up(tmp_path, at):
     returns = threading.Event()
@@ -177,12 +186,7 @@ def test_a_strategy_that_does_not_return_is_given_up(tmp_path, at):
     with pytest.raises(RunError, match=r"^strategy 'mine:Endless' does not return \(asked \d"):
         list(executor.run(frames(20)))
     assert executor.stuck  # whose threads wait for it
-    ended = threading.enumerate()
-    returns.set()
-    for thread in ended:
-        if thread.name.startswith("parapipe"):
-            thread.join(60)
-    assert own_threads() == []
+    end_threads(returns)
     assert [each["y"][0, 0] for each in executor.run(frames(9))] == [*range(11, 110, 11)]
 
 
@@ -206,7 +210,8 @@ def test_nor_is_a_result_waited_for_that_cannot_be_taken_any_more(tmp_path):
     sleep(0.2)
     with pytest.raises(RunError, match=r"^strategy 'mine:Endless' does not return"):
         next(run)
-    returns.set()
+    assert executor.stuck
+    end_threads(returns)
 
 
 def test_neither_who_admits_frames_nor_who_takes_results_asks_the_strategy(tmp_path):
