@@ -160,3 +160,19 @@ def test_two_memories_are_told_apart_limited_apart_and_what_is_free_is_compared(
     assert "memory: at most 2 MB in dram (--max-memory)" in limited.out
     page = parapipe("report", tmp_path / "few")
     assert page.code == 0
+
+
+@pytest.mark.parametrize("limit", ["12MB", "14MB"])
+def test_arenas_of_two_memories_keep_a_limit_of_both_where_their_peaks_do(parapipe, tmp_path, limit) -> None:
+    platform = stating_memories(tmp_path / "two.yaml", 20e6)
+    model = ("map", "zoo:squeezenet", "--platform", platform)
+    assert parapipe(*model, *TWO, "--max-memory", limit, "--out", tmp_path / "few").code == 0
+    shared = 0
+    for row in rows_of(tmp_path / "few"):
+        arenas = load_plan(tmp_path / "few" / "plans" / f"{row['id']}.json").memory.arenas
+        weights = sum(each["weights_bytes"] for each in row["memories"])
+        # peaks may come at different moments; each arena holds its own
+        most = max(1e6 * float(limit[:-2]), sum(each["peak_bytes"] for each in row["memories"]))
+        assert weights + sum(each.size_bytes for each in arenas) <= most
+        shared += all(each.size_bytes for each in arenas)
+    assert shared

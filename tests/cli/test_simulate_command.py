@@ -8,6 +8,9 @@ import pytest
 
 import parapipe as api
 from parapipe import load_plan
+from parapipe.errors import FrontError
+from parapipe.files.documents import read_document
+from parapipe.formats.front import FrontDocument
 from tests.cases.plan_cases import drawn_plan
 
 
@@ -222,6 +225,13 @@ def test_options_that_contradict_each_other_are_refused(parapipe, plan, options,
 def test_a_plan_is_no_run_to_take_times_from(parapipe, plan):
     complaint = parapipe("simulate", plan, "--jitter-from", plan).complaint
     assert "is a plan, not a run; give what `parapipe run --json` printed" in complaint
+
+
+def test_whatever_is_read_another_document_is_named(plan):
+    """Of draws, only how to write them again is said."""
+    for what in ("draws", "sweep", "run", "front"):
+        with pytest.raises(FrontError, match=f"is a plan, not a {what}; (give|write) "):
+            read_document(plan, FrontDocument, schema="", what=what, error=FrontError)
 
 
 def test_a_simulation_is_no_run_to_take_times_from(parapipe, plan, tmp_path):
