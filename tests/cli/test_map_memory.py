@@ -163,7 +163,7 @@ def test_two_memories_are_told_apart_limited_apart_and_what_is_free_is_compared(
 
 
 @pytest.mark.parametrize("limit", ["12MB", "14MB"])
-def test_arenas_of_two_memories_keep_a_limit_of_both_where_their_peaks_do(parapipe, tmp_path, limit) -> None:
+def test_arenas_of_two_memories_keep_a_limit_of_both_as_peaks_do(parapipe, tmp_path, limit) -> None:
     platform = stating_memories(tmp_path / "two.yaml", 20e6)
     model = ("map", "zoo:squeezenet", "--platform", platform)
     assert parapipe(*model, *TWO, "--max-memory", limit, "--out", tmp_path / "few").code == 0
