@@ -19,15 +19,12 @@ WRITERS = {"run": "run --json", "sweep": "sweep"}
 """Commands that write a kind of document, where that is not `map`."""
 PLACES = {"front": "folder", "sweep": "folder"}
 """What a user names to have a document read, where that is not the document."""
-KINDS = {"plan": "plan", "front": "front", "run": "run", "sweep-results": "sweep"}
-"""What documents are called, by the first word of their schema."""
 INSTEAD = {
     "plan": "give one of its plans, as in plans/c01.json; `parapipe pick` names the best",
     "front": "give the folder that `parapipe map` wrote",
     "run": "give what `parapipe run --json` printed",
-    "sweep": "give the folder that `parapipe sweep` wrote",
 }
-"""What to do where another one of these documents stands."""
+"""What to do where a plan or a front stands in place of another document."""
 Document = TypeVar("Document", bound=BaseModel)
 
 
@@ -54,10 +51,8 @@ def read_document(
     if isinstance(found, str):
         is_what = f"is of schema {shortened(json.dumps(found, ensure_ascii=False))}"
         kind = found.removeprefix("parapipe/").partition("/")[0]
-        if KINDS.get(kind, what) != what:
-            raise error(
-                f"{path}: is a {KINDS[kind]}, not a {what}; {INSTEAD.get(what, _again(what))}"
-            )
+        if kind != what and kind in ("plan", "front"):
+            raise error(f"{path}: is a {kind}, not a {what}; {INSTEAD.get(what, _again(what))}")
     again = _again(what)
     if isinstance(writer, str) and writer != __version__:
         is_what += f", written by parapipe {shortened(writer)}"
