@@ -40,8 +40,9 @@ def laid_out(plan: Plan, lives: PlanLives, arena_bytes: Mapping[str, float] | No
     lives
         Of the plan's tensors.
     arena_bytes
-        By memory, how large its arena may be, where there is a limit. A larger one is not small
-        enough, if its bound lets it be smaller; but if none is found, it is taken.
+        By memory, how large its arena may be, where there is a limit. If it is larger, one that
+        is not is looked for, as far as its bound lets it be; if none is found, the smallest is
+        taken.
     """
     system, most = lives.system, arena_bytes or {}
     blocks_of = cache(lambda joins: Blocks(lives, joins=joins))
@@ -175,6 +176,14 @@ class _Laid:
 
 
 def _least(blocks_of: Callable[[bool], Blocks], memory: int, most_bytes: float) -> _Laid:
+    """Return an arena that is small enough, and looked for again if a limit wants less."""
+    found = _smallest(blocks_of, memory, inf)
+    if found.proven or found.size_bytes <= most_bytes:
+        return found
+    return min(found, _smallest(blocks_of, memory, most_bytes), key=lambda each: each.size_bytes)
+
+
+def _smallest(blocks_of: Callable[[bool], Blocks], memory: int, most_bytes: float) -> _Laid:
     """Return the first arena that is small enough of those that are tried; else the smallest."""
     circles = _circles(blocks_of, memory, most_bytes)
     first = next(circles)
