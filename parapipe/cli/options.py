@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,12 @@ LONGEST_NUMBER = 18  # digits; an ONNX dimension is a signed 64-bit integer
 class _File(click.Path):
     """A path that is not empty, as that of a variable of the shell that is not set."""
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401 - as click has it
+    def convert(
+        self,
+        value: str | PathLike[str],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> str | bytes | PathLike[str]:
         if value == "":
             self.fail("the path is empty", param, ctx)
         return super().convert(value, param, ctx)
