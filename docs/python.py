@@ -27,7 +27,7 @@ def page(text: str) -> str:
 def _table(verb: Callable[..., object]) -> Iterator[str]:
     parameters = inspect.signature(verb).parameters
     options = _told(parapipe.MapOptions)
-    own = {name: text for name, text in _told(verb).items() if text != "As in MapOptions."}
+    own = {name: text for name, text in _told(verb).items() if text != "As in `MapOptions`."}
     told = {**options, **own}
     types = types_of(verb)
     yield f"### `{verb.__name__}`\n\n{(inspect.getdoc(verb) or '').splitlines()[0]}"

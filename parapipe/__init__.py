@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from parapipe.api.load import load_platform as load_platform
     from parapipe.api.map import map as map
     from parapipe.api.map import mapper_names as mapper_names
-    from parapipe.api.pick import StoredFront as StoredFront
-    from parapipe.api.pick import load_front as load_front
     from parapipe.api.pick import pick as pick
     from parapipe.api.plan import Plan as Plan
     from parapipe.api.platforms import check_platform as check_platform
@@ -54,6 +52,8 @@ if TYPE_CHECKING:
     from parapipe.api.simulate import simulate_plans as simulate_plans
     from parapipe.api.simulate import strategy_names as strategy_names
     from parapipe.api.split import split as split
+    from parapipe.api.stored_front import StoredFront as StoredFront
+    from parapipe.api.stored_front import load_front as load_front
     from parapipe.api.stored_sweep import load_sweep as load_sweep
     from parapipe.api.sweep import sweep as sweep
     from parapipe.api.verify import verify_plan as verify_plan

@@ -5,8 +5,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import cache, wraps
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, TypeVar, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    ParamSpec,
+    TypeAlias,
+    TypeVar,
+    get_type_hints,
+)
 
 from parapipe.errors import KeywordError
 from parapipe.files.checked_arguments import Must, NotEmpty, check_arguments
@@ -33,23 +43,36 @@ StrategyGiven = Annotated[NotEmpty | type, Must("the name of a strategy, MODULE:
 
 
 if TYPE_CHECKING:
+    from parapipe.api.stored_front import StoredFront
+    from parapipe.front.configurations import Configurations
     from parapipe.plan.schema import Plan
 
-    PlanGiven = str | Path | Plan
+    FrontGiven: TypeAlias = str | Path | Configurations[Any]
+    PlanGiven: TypeAlias = str | Path | Plan
+    StoredGiven: TypeAlias = str | Path | StoredFront
 else:
 
-    class _AnyPlan:
-        @classmethod
+    class _Instance:
+        """Takes instances of a class by its name: to load its module takes time."""
+
+        def __init__(self, module: str, name: str) -> None:
+            self.module, self.name = module, name
+
         def __get_pydantic_core_schema__(
-            cls, source: object, handler: GetCoreSchemaHandler
+            self, source: object, handler: GetCoreSchemaHandler
         ) -> CoreSchema:
             from pydantic_core import core_schema
 
-            from parapipe.plan.schema import Plan
+            return core_schema.is_instance_schema(getattr(import_module(self.module), self.name))
 
-            return core_schema.is_instance_schema(Plan)
-
-    PlanGiven = Annotated[NotEmpty | Path | _AnyPlan, Must("a plan or the path of its file")]
+    _Front = Annotated[object, _Instance("parapipe.front.configurations", "Configurations")]
+    _Plan = Annotated[object, _Instance("parapipe.plan.schema", "Plan")]
+    FrontGiven = Annotated[NotEmpty | Path | _Front, Must("a front or the path of its folder")]
+    PlanGiven = Annotated[NotEmpty | Path | _Plan, Must("a plan or the path of its file")]
+    _Stored = Annotated[object, _Instance("parapipe.api.stored_front", "StoredFront")]
+    StoredGiven = Annotated[
+        NotEmpty | Path | _Stored, Must("the path of a folder or what load_front returned")
+    ]
 
 
 def checked(verb: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parapipe.api.checked import Folder, checked
+from parapipe.api.checked import FrontGiven, checked
 
 if TYPE_CHECKING:
     from parapipe.formats.difference import DifferenceDocument
+    from parapipe.formats.front_folder import FrontFolder
 
 
 @checked
-def diff(old: Folder, new: Folder) -> DifferenceDocument:
+def diff(old: FrontGiven, new: FrontGiven) -> DifferenceDocument:
     """Return what changed from one front to another: inputs, costs, the best, the Pareto front.
 
     Of the result, `same` says whether nothing did, and `check(max_loss)` raises a WorseError if the
@@ -21,7 +22,7 @@ def diff(old: Folder, new: Folder) -> DifferenceDocument:
     Parameters
     ----------
     old, new
-        Folders that `map` wrote, or the front.json in them.
+        Fronts, folders that `map` wrote, or the front.json in them.
 
     Raises
     ------
@@ -31,7 +32,13 @@ def diff(old: Folder, new: Folder) -> DifferenceDocument:
         A plan cannot be read.
     """
     from parapipe.formats.difference import difference
+
+    return difference(_content(old), _content(new))
+
+
+def _content(front: FrontGiven) -> FrontFolder:
     from parapipe.formats.front_folder import folder_of, load_folder
 
-    before, after = (load_folder(folder_of(Path(each))) for each in (old, new))
-    return difference(before, after)
+    if isinstance(front, str | Path):
+        return load_folder(folder_of(Path(front)))
+    return front.content()

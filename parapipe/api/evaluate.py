@@ -49,7 +49,7 @@ def evaluate(
         that was measured on the platform.
     profiles
         CSV files of measured times, instead of the platform's own and of the networks measured as a
-        whole; may be repeated.
+        whole.
     precision, dims, shapes, rules
         As in `MapOptions`.
     note

@@ -43,7 +43,7 @@ def explain(
     configuration
         Its id ("c07") or name ("hybrid-T"). Default: the balanced one.
     operators
-        Ids or names of the operators to list; all if none is given. May be repeated.
+        Ids or names of the operators to list; all if none is given.
     what_if
         Search again with some changes of the chip: processors and links a tenth faster, more memory
         bandwidth, more types of operators on a processor. Each change takes as long as `map`

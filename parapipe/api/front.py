@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from math import inf
-
-from parapipe.api.checked import checked
-from parapipe.api.pick import Confidence, Energy, Fps, Latency, Minimise, Power
+from parapipe.api.best import best
 from parapipe.api.plan import Plan
-from parapipe.front.confidence import surest
-from parapipe.front.demands import Demands, best
 from parapipe.front.mapped_configuration import MappedConfiguration
 from parapipe.front.pareto_front import ParetoFront as FrontOf
-from parapipe.pipeline.options import MaxMemory
 from parapipe.plan import schema
 
 
@@ -30,36 +24,4 @@ class ParetoFront(FrontOf[Configuration]):
 
     __slots__ = ()
 
-    @checked
-    def best(
-        self,
-        minimise: Minimise = "latency",
-        *,
-        min_fps: Fps = 0.0,
-        max_latency_s: Latency = inf,
-        max_energy_j: Energy = inf,
-        max_power_w: Power = inf,
-        max_memory_bytes: MaxMemory | None = None,
-        board: bool = False,
-        sustained: bool = False,
-        confidence: Confidence | None = None,
-    ) -> Configuration:
-        """Return the same configuration as `pick`: the least of one figure, all demands met.
-
-        Raises
-        ------
-        DemandError
-            None keeps them all; the message says which stand in the way and by how much.
-        """
-        demands = Demands(
-            min_fps=min_fps,
-            max_latency_s=max_latency_s,
-            max_energy_j=max_energy_j,
-            max_power_w=max_power_w,
-            max_memory_bytes=max_memory_bytes,
-            board=board,
-            sustained=sustained,
-        )
-        if confidence is None:
-            return best(self.configurations, minimise, demands)
-        return surest(self.configurations, self.drawn, minimise, demands, confidence)
+    best = best

@@ -188,9 +188,15 @@ def map(
         drawn=drawn,
         robust=robust,
     )
-    limit = options.max_memory_bytes
     configurations = tuple(
-        Configuration(row, found, _mapped_graph(found, graph), setting_of(found, known), limit)
+        Configuration(
+            row,
+            document,
+            found,
+            _mapped_graph(found, graph),
+            setting_of(found, known),
+            max_memory_bytes=options.max_memory_bytes,
+        )
         for row, found in zip(document.configurations, exploration.found, strict=True)
     )
     return ParetoFront(document, configurations, exploration, parts, drawn)

@@ -120,9 +120,9 @@ def simulate_plan(
         streams, or a class of your own as MODULE:CLASS.
     p99_latency_s
         Choose the slots of each channel: those of fewest bytes with which 99 % of the frames are
-        done in this time, as in 45ms.
+        done in this time.
     p99_period_s
-        The same for the time between results, as in 20ms.
+        The same for the time between results.
     out
         Write the plan with the slots that were chosen to this file.
     model

@@ -41,7 +41,7 @@ def split(
         File to write. If the model's weights stand in files of their own, it must be in the folder
         of the model, since it names the same files.
     parts
-        Rules SELECTOR:AXIS=SHARES; may be repeated. SELECTOR is a type, a name (* stands for
+        Rules SELECTOR:AXIS=SHARES. SELECTOR is a type, a name (* stands for
         anything), or FIRST..LAST for all operators between two. AXIS is batch, channels, heads,
         tokens, rows, columns, or a number. SHARES is a number of equal parts, or shares as in 3,2.
         The first rule that concerns an operator counts.

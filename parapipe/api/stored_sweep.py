@@ -8,8 +8,10 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from parapipe.api.best import Minimise, objective_of
 from parapipe.api.checked import Folder, checked
-from parapipe.api.pick import Minimise, Pick, StoredFront, load_front, pick
+from parapipe.api.pick import Pick, pick
+from parapipe.api.stored_front import StoredFront, load_front
 from parapipe.errors import DemandError
 
 if TYPE_CHECKING:
@@ -116,13 +118,14 @@ def _rank(each: SweepPick, minimise: Minimise, board: str) -> float:
     if each.picked is None:
         return inf
     figures, row = each.picked.figures, each.picked.configuration
-    if minimise == "latency":
+    objective = objective_of(minimise)
+    if objective == "latency":
         return row.latency_s
-    if minimise == "memory":
+    if objective == "memory":
         return row.peak_memory_bytes or inf
-    if minimise == "period":
+    if objective == "period":
         return 1 / figures["throughput_fps"]
-    return figures[f"{board}energy_j" if minimise == "energy" else f"{board}power_w"]
+    return figures[f"{board}energy_j" if objective == "energy" else f"{board}power_w"]
 
 
 @checked

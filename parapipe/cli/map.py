@@ -49,7 +49,13 @@ ASKED = tuple(name for name in DEMANDS if name != "max_memory_bytes")
 )
 @options(
     "MapOptions",
-    cache={"is_flag": False, "type": FILE, "default": None},
+    cache={
+        "is_flag": False,
+        "type": FILE,
+        "default": None,
+        "help": "Folder that keeps solved subgraphs for later runs; PARAPIPE_CACHE, or parapipe in "
+        "XDG_CACHE_HOME or ~/.cache, if not given.",
+    },
 )
 @click.option("--no-cache", is_flag=True, help="Use and keep no solved subgraphs of other runs.")
 @options(

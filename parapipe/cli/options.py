@@ -173,7 +173,7 @@ def _quantity(units: Mapping[str, float], example: str, metavar: str) -> dict[st
 
     return {
         "type": click.UNPROCESSED, "metavar": metavar, "show_default": False,
-        "callback": take,
+        "callback": take, "example": example,
     }  # fmt: skip
 
 
@@ -239,13 +239,15 @@ def _by_model(read: Callable[[str], float], metavar: str, example: str) -> dict[
 
     return {
         "type": str, "metavar": metavar, "multiple": True, "default": (), "show_default": False,
-        "callback": _named(positive, f"{metavar} with a positive number, {example}"),
+        "callback": _named(positive, f"{metavar} with a positive number, as in {example}"),
+        "example": example,
     }  # fmt: skip
 
 
 _DISTURBED = "PROCESSOR=SHARE with a share below 100 %, as in big=50%"
-_DIM = "NAME=VALUE with a whole number, as in batch=1"
-_SHAPE = "NAME=SHAPE with whole numbers, as in data=1x3x224x224 or result=float32:1x3x224x224"
+_A_DIM, _A_SHAPE = "batch=1", "data=1x3x224x224 or result=float32:1x3x224x224"
+_DIM = f"NAME=VALUE with a whole number, as in {_A_DIM}"
+_SHAPE = f"NAME=SHAPE with whole numbers, as in {_A_SHAPE}"
 FORMS: dict[str, dict[str, Any]] = {
     "platform": {"type": str},
     "model": {"type": str},
@@ -253,17 +255,17 @@ FORMS: dict[str, dict[str, Any]] = {
     "mapper": {"type": Name("map", "mapper_names", "check_mapper")},
     "dims": {
         "type": str, "metavar": "NAME=VALUE", "multiple": True, "default": (),
-        "show_default": False, "callback": _named(_dimension, _DIM),
+        "show_default": False, "callback": _named(_dimension, _DIM), "example": _A_DIM,
     },
     "shapes": {
         "type": str, "metavar": "NAME=1x3x224x224", "multiple": True, "default": (),
-        "show_default": False, "callback": _named(_shape, _SHAPE),
+        "show_default": False, "callback": _named(_shape, _SHAPE), "example": _A_SHAPE,
     },
-    "rates": _by_model(number, "NAME=FPS", "as in detect=30"),
+    "rates": _by_model(number, "NAME=FPS", "detect=30"),
     "deadline_s": _by_model(
-        lambda text: _measured(text, _SECONDS, "40ms"), "NAME=TIME", "as in detect=40ms"
+        lambda text: _measured(text, _SECONDS, "40ms"), "NAME=TIME", "detect=40ms"
     ),
-    "priority": _by_model(number, "NAME=NUMBER", "as in detect=2"),
+    "priority": _by_model(number, "NAME=NUMBER", "detect=2"),
     "jitter": {"type": str, "default": "0%", "metavar": "SHARE", "callback": _percent},
     "disturb": {
         "type": str, "metavar": "PROCESSOR=SHARE", "multiple": True, "default": (),
@@ -278,7 +280,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "max_power_w": _quantity({"W": 1.0, "mW": 1e-3}, "4W", "POWER"),
     "max_memory_bytes": {
         "type": str, "metavar": "SIZE|NAME=SIZE", "multiple": True, "default": (),
-        "show_default": False, "callback": _most_memory,
+        "show_default": False, "callback": _most_memory, "example": "64MB or dram=64MB",
     },
 }  # fmt: skip
 """Settings of click for parameters that the command line takes in a form of its own."""

@@ -80,8 +80,9 @@ def _certainty(sure: Row, least: str) -> str:
     text = f"in draws of the costs: demands met in {sure['keeps']:.0%}"
     if sure["regret_mean"] is None:
         return f"{text}; no configuration meets them in any"
+    best = "highest throughput" if least == "throughput" else f"least {least}"
     mean, most = (f"{100 * sure[key]:.2g} %" for key in ("regret_mean", "regret_most"))
     return (
-        f"{text}, least {least} of all that meet them in {sure['best']:.0%};\n"
-        f"  above the least of a draw by {mean} on average, by at most {most} in nine of ten"
+        f"{text}, {best} of all that meet them in {sure['best']:.0%};\n"
+        f"  worse than the best of a draw by {mean} on average, by at most {most} in nine of ten"
     )

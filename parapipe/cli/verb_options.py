@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import UnionType
@@ -58,8 +58,12 @@ def _options(
     told = described(inspect.getdoc(function) or "")
     made: list[click.Parameter] = []
     for name in names or signature:
-        settings = {"help": told.get(name), **_settings(name, types[name], signature[name].default)}
+        settings: dict[str, Any] = {"help": _as_options(told.get(name, ""), signature)}
+        settings |= _settings(name, types[name], signature[name].default)
         settings |= {**FORMS.get(name, {}), **changes.get(name, {})}
+        settings["help"] += _form(
+            settings.pop("example", None), repeated=bool(settings.get("multiple"))
+        )
         made.append(click.Option([settings.pop("flag", flag(name)), name], **settings))
     return made
 
@@ -94,13 +98,29 @@ def _parts(hint: object) -> Iterator[Any]:
         yield hint
 
 
+def _as_options(text: str, parameters: Collection[str]) -> str:
+    """Return what a docstring says, with parameters as the options that they are."""
+    from parapipe.api.checked import flag
+
+    def plain(match: re.Match[str]) -> str:
+        return flag(match[1]) if match[1] in parameters else match[1]
+
+    return re.sub("`([^`]*)`", plain, text)
+
+
+def _form(example: str | None, *, repeated: bool) -> str:
+    """Say how the command line takes a value, where its form differs from Python's."""
+    said = f" As in {example}." if example else ""
+    return f"{said} May be repeated." if repeated else said
+
+
 def described(text: str) -> Mapping[str, str]:
     """Return what a docstring says of each parameter, in one line."""
     section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w+\n-+\n|\Z)", text, re.M | re.S)
     told = {}
     entry = r"^(\w.*)\n((?: +.*\n?|\n)+)"
     for names, body in re.findall(entry, section[1] if section else "", re.M):
-        words = " ".join(body.split()).replace("`", "")
+        words = " ".join(body.split())
         told.update(dict.fromkeys(names.split(", "), words))
     return told
 

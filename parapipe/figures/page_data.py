@@ -81,10 +81,7 @@ def _clouds(folder: FrontFolder) -> dict[str, list[list[float]]]:
 
 def _network(document: FrontDocument, plan: Plan, index: _Indices) -> dict[str, Any]:
     place = index.operator
-    members = [
-        document.operators[place[each.first_operator] : place[each.last_operator] + 1]
-        for each in document.subgraphs
-    ]
+    members = document.members
     read = flows(plan)
     layouts = layout([[operator.id for operator in each] for each in members], read)
     planned = {operator.id: operator for operator in plan.operators}

@@ -145,6 +145,11 @@ class ConfigurationRow(Row):
         found = {each.name: each for stage in self.stages for each in stage.processors}
         return tuple(found.values())
 
+    @property
+    def power_w(self) -> float:
+        """Watts of the used processors while a frame comes once per period."""
+        return self.energy_j / self.period_s
+
 
 class PlatformProcessor(Row):
     """A processor of the platform, used or not."""
@@ -346,26 +351,44 @@ class FrontDocument(Row):
         NoConfigurationError
             If there is none; says why, if the front does.
         """
-        wanted = DEFAULT if key is None else key
-        if isinstance(wanted, int):
-            if -len(self.configurations) <= wanted < len(self.configurations):
-                return self.configurations[wanted]
+        return self.configurations[self.place(DEFAULT if key is None else key)]
+
+    def place(self, key: str | int) -> int:
+        """Return the place, from 0, of the configuration with an id, a name or a place.
+
+        Raises
+        ------
+        NoConfigurationError
+            If there is none; says why, if the front does.
+        """
+        if isinstance(key, int):
+            if -len(self.configurations) <= key < len(self.configurations):
+                return key
             most = len(self.configurations) - 1
-            raise NoConfigurationError(f"no configuration {wanted}: they count from 0 to {most}")
-        if not isinstance(wanted, str):
-            raise NoConfigurationError(f"name a configuration by id or name, not by {wanted!r}")
-        for row in self.configurations:
-            if wanted == row.id or wanted in row.names:
-                return row
-        kind = wanted.removesuffix("-L").removesuffix("-T")
-        reason = self.absent.get(wanted) or self.absent.get(kind)
+            raise NoConfigurationError(f"no configuration {key}: they count from 0 to {most}")
+        if not isinstance(key, str):
+            raise NoConfigurationError(f"name a configuration by id or name, not by {key!r}")
+        for place, row in enumerate(self.configurations):
+            if key == row.id or key in row.names:
+                return place
+        kind = key.removesuffix("-L").removesuffix("-T")
+        reason = self.absent.get(key) or self.absent.get(kind)
         names = sorted({name for row in self.configurations for name in row.names})
         ids = [row.id for row in self.configurations]
         told = f": {reason}" if reason else ""
-        what_to_do = (not reason and _meant(wanted, ids, names)) or (
+        what_to_do = (not reason and _meant(key, ids, names)) or (
             f"; give an id ({ids[0]} to {ids[-1]}) or a name ({', '.join(names)})"
         )
-        raise NoConfigurationError(f"no configuration '{wanted}' in this front{told}{what_to_do}")
+        raise NoConfigurationError(f"no configuration '{key}' in this front{told}{what_to_do}")
+
+    @property
+    def members(self) -> tuple[tuple[OperatorEntry, ...], ...]:
+        """The operators of each subgraph, in the stored order."""
+        place = {operator.id: i for i, operator in enumerate(self.operators)}
+        return tuple(
+            self.operators[place[each.first_operator] : place[each.last_operator] + 1]
+            for each in self.subgraphs
+        )
 
 
 def _meant(wanted: str, ids: Sequence[str], names: Sequence[str]) -> str:

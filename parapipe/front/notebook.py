@@ -19,8 +19,8 @@ from parapipe.formats.front import ConfigurationRow
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from parapipe.front.mapped_configuration import MappedConfiguration
-    from parapipe.front.pareto_front import ParetoFront
+    from parapipe.front.configurations import Configurations
+    from parapipe.front.planned_configuration import PlannedConfiguration
 
 SHOWN = {
     "id": "id",
@@ -34,7 +34,7 @@ SHOWN = {
 """Columns of the table, and their titles."""
 
 
-def front_html(front: ParetoFront[Any]) -> str:
+def front_html(front: Configurations[Any]) -> str:
     """Return the picture of a front, its named configurations, and all of them behind a fold."""
     document = front.document
     named = [row for row in document.configurations if row.names]
@@ -48,7 +48,7 @@ def front_html(front: ParetoFront[Any]) -> str:
     )
 
 
-def configuration_html(made: MappedConfiguration) -> str:
+def configuration_html(made: PlannedConfiguration) -> str:
     """Return the figures of a configuration, and its schedule as a picture."""
     names = f" ({', '.join(made.names)})" if made.names else ""
     title = f"{made.id}{names}: {made.drawing}"

@@ -5,30 +5,24 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, TypeVar
 
-from parapipe.figures.axes import own_axes, write_picture
-from parapipe.figures.palette import looks
-from parapipe.files.atomic import check_folder, write_atomically, write_folder
+from parapipe.files.atomic import check_folder, write_folder
 from parapipe.files.progress import Progress
-from parapipe.files.titles import model_title
 from parapipe.formats.doubt import DRAWS, draws_text
-from parapipe.formats.flat_front import front_csv, front_frame
+from parapipe.formats.flat_front import front_csv
 from parapipe.formats.front import FrontDocument
 from parapipe.formats.front_folder import FRONT, PLANS, SOLVE_LOG, FrontFolder
+from parapipe.front.configurations import Configurations
 from parapipe.front.mapped_configuration import MappedConfiguration
 from parapipe.front.written_plans import Plans, written_plans
 from parapipe.graph.partition import Partition
 from parapipe.pipeline.chances import DrawnFront
 from parapipe.pipeline.exploration import Exploration
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from pandas import DataFrame
 
 FILES = (FRONT, "front.csv", SOLVE_LOG)
 Made = TypeVar("Made", bound=MappedConfiguration)
@@ -36,7 +30,7 @@ PLAN_NAME = re.compile(r"c\d+\.json")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ParetoFront(Generic[Made]):
+class ParetoFront(Configurations[Made]):
     """The configurations that no other one beats, and those with a name of their own.
 
     Parameters
@@ -63,60 +57,6 @@ class ParetoFront(Generic[Made]):
         """Return a line: the whole front would be megabytes."""
         front = self.document
         return f"<ParetoFront of {front.model} on {front.platform}: {len(self)} configurations>"
-
-    def __len__(self) -> int:
-        return len(self.configurations)
-
-    def __iter__(self) -> Iterator[Made]:
-        return iter(self.configurations)
-
-    def __getitem__(self, key: str | int) -> Made:
-        """Return the configuration with this id ("c07"), name ("hybrid-T") or place (0)."""
-        found = self.document.configuration(key)
-        return self.configurations[self.document.configurations.index(found)]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document of front.json as plain data."""
-        return self.document.to_json()
-
-    def to_pandas(self) -> DataFrame:
-        """Return one row per configuration, units in the column names."""
-        return front_frame(self.document.configurations)
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the front on `ax`, or on a figure of its own."""
-        from parapipe.figures.front import front_axes, plot_front
-
-        rows = self.document.configurations
-        ax = self._titled(ax or front_axes(rows))
-        plot_front(rows, ax)
-        return ax
-
-    def plot_energy(self, ax: Axes | None = None, *, reference: str = "sequential") -> Axes:
-        """Draw on `ax`, or on a figure of its own, the energy of configurations that have a name.
-
-        Parameters
-        ----------
-        reference
-            Id or name of the configuration whose energy is 1.
-        """
-        from parapipe.figures.energy import plot_energy
-
-        ax = self._titled(ax or own_axes(8, 4.5))
-        known = looks(processor.name for processor in self.document.processors)
-        plot_energy(self.document, known, ax, reference=reference)
-        return ax
-
-    def _titled(self, ax: Axes) -> Axes:
-        ax.set_title(
-            f"{model_title(self.document.model)} on {self.document.platform}", parse_math=False
-        )
-        return ax
-
-    def _repr_html_(self) -> str:
-        from parapipe.front.notebook import front_html
-
-        return front_html(self)
 
     def solve_log(self) -> list[dict[str, Any]]:
         """Return how each distinct mapping problem was solved and where it belongs."""
@@ -174,30 +114,11 @@ class ParetoFront(Generic[Made]):
                 old.unlink()  # of an earlier run: it belongs to no configuration of this front
         return tuple(directory / name for name in files)
 
-    def write_figure(self, path: str | Path) -> None:
-        """Draw the front into a file: PNG, PDF or SVG, as its name ends.
-
-        Raises
-        ------
-        OutputError
-            The name ends in none of them, or the file cannot be written.
-        """
-        write_picture(self.plot(), Path(path))
-
-    def write_report(self, path: Path) -> None:
-        """Write the front as one HTML page that needs no network.
-
-        Raises
-        ------
-        OutputError
-            The file cannot be written.
-        """
-        from parapipe.figures.page import page
-
+    def content(self) -> FrontFolder:
+        """Return the document with the plan of each configuration, the solve log and the draws."""
         made = Plans()
         plans = {each.id: made.plan(each) for each in self.configurations}
-        folder = FrontFolder(self.document, plans, self.solve_log(), self.drawn)
-        write_atomically(path, page(folder))
+        return FrontFolder(self.document, plans, self.solve_log(), self.drawn)
 
 
 def check_directory(directory: Path) -> None:

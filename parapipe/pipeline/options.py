@@ -34,7 +34,7 @@ Objectives = Literal[
     "latency-throughput-energy-memory",
     "latency-throughput-memory",
 ]
-Bytes = Annotated[float, Must("a positive finite number of bytes", gt=0)]
+Bytes = Annotated[float, Must("a positive finite number of bytes, as in 64e6 for 64 MB,", gt=0)]
 MaxMemory = (
     Bytes
     | Annotated[
@@ -73,7 +73,7 @@ class MapOptions:
     Parameters
     ----------
     mapper
-        How subgraphs are mapped; MODULE:FUNCTION is a mapper of your own, whose answers are not
+        How subgraphs are mapped; "MODULE:FUNCTION" is a mapper of your own, whose answers are not
         kept.
     granularity
         Map activations with the operator before them (fused), or every operator by itself (onnx).
@@ -96,12 +96,12 @@ class MapOptions:
     objectives
         What the front minimises and maximises.
     max_memory_bytes
-        Only configurations that need at most so much memory at one moment, as in 64MB; or, in one
-        memory of the platform, as in dram=64MB, which may be repeated.
+        Only configurations that need at most so many bytes of memory at one moment; or, in some
+        memories of the platform, bytes by their names.
     recompute
         Also look for ways to run the model on one processor that make tensors again in place of
-        keeping them: less memory for more time and energy. With --max-memory, or memory as an
-        objective.
+        keeping them: less memory for more time and energy. With `max_memory_bytes`, or memory
+        as an objective.
     resolution
         Leave out a configuration that another one matches to within this share in every objective,
         unless it has a name or is on the front of latency and throughput; 0 keeps them all.
@@ -113,7 +113,7 @@ class MapOptions:
     dvfs
         Choose operating points, too: the front also varies the processors' frequencies.
     dvfs_points
-        With dvfs, how many operating points of each processor are considered at most.
+        With `dvfs`, how many operating points of each processor are considered at most.
     jobs
         Subgraphs solved at the same time; one per core of this machine if not given.
     seed
@@ -126,32 +126,30 @@ class MapOptions:
         they keep in nine of ten draws: the search is repeated with drawn costs, and the front of
         that quantile is listed beside that of the stated costs.
     scenarios
-        With robust, how many times the search is repeated.
+        With `robust`, how many times the search is repeated.
     deterministic
         The same input, seed and time limit give the same bytes, however busy the machine is and
         whatever was solved before: mappers stop by counted work, which takes longer.
     cache
-        Folder that keeps solved subgraphs for later runs; PARAPIPE_CACHE, or parapipe in
-        XDG_CACHE_HOME or ~/.cache, if not given. In Python, True stands for that and False for
-        none.
+        Folder that keeps solved subgraphs for later runs. True: PARAPIPE_CACHE, or parapipe in
+        XDG_CACHE_HOME or ~/.cache. False: none.
     dims
-        Give a named dimension its value; may be repeated.
+        The values of named dimensions of the model, by name.
     shapes
-        Give a graph input its whole shape, or a result whose shape the model does not state;
-        NAME=float32:1x64 gives a data type, too. May be repeated.
+        The whole shapes of graph inputs, by name, or of results whose shape the model does not
+        state, with a data type if the model states none.
     profiles
-        CSV file of measured times; may be repeated. By default those in profiles/PLATFORM beside
-        the platform's file, else the shipped ones.
+        CSV files of measured times. By default those in profiles/PLATFORM beside the platform's
+        file, else the shipped ones.
     rules
         YAML file with the work of operator types that parapipe does not know.
     rates
-        With several models: how many frames of one come in a second, as in detect=30; for each of
-        them.
+        With several models: how many frames of each come in a second, by the models' names.
     deadline_s
-        With several models: most latency of one, as in detect=40ms; may be repeated.
+        With several models: the most latency of some, by name.
     priority
-        With several models: what the latency of one counts in comparison to others', 1 if it is not
-        said; may be repeated.
+        With several models: what the latency of some counts in comparison to others', by name; 1
+        if it is not said.
 
     Raises
     ------

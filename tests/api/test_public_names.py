@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
-from inspect import signature
+from inspect import getdoc, signature
 from pathlib import Path
 
 import pytest
@@ -90,7 +91,8 @@ def shown(branchy_front, branchy_folder):
         (best, f"<{best.id} {best.drawing}{figures}"),
         (stored[best.id], f"<{best.id} {best.drawing}{figures}"),
         (plan, f"<Plan of {plan.model.name} on amlogic-a311d, "),
-        (stored.best(), f"<Pick <{best.id} "),
+        (stored.best(), f"<{best.id} {best.drawing}{figures}"),
+        (parapipe.pick(stored), f"<Pick <{best.id} "),
         (simulated, f"<simulation of {plan.model.name} on amlogic-a311d: 5 frames, median "),
         (simulated.document, "RunDocument("),
         (explained, "ExplanationDocument("),
@@ -148,8 +150,60 @@ def test_a_wrong_keyword_of_a_method_is_answered_with_the_near_one(branchy_front
 def test_a_stored_front_answers_as_the_one_that_was_written(branchy_front, branchy_folder) -> None:
     stored = parapipe.load_front(branchy_folder)
     picked = stored.best("energy", max_latency_s=1.0)
-    assert picked.configuration.id == branchy_front.best("energy", max_latency_s=1.0).id
-    assert parapipe.pick(branchy_folder, "energy") == stored.best("energy")
-    assert stored.plan(picked.configuration.id).simulate(frames=3).document.frames == 3
-    assert len(stored.to_pandas()) == len(branchy_front)
-    assert parapipe.load_plan(picked.plan) == stored.plan(picked.configuration.id)
+    assert picked.id == branchy_front.best("energy", max_latency_s=1.0).id
+    assert parapipe.pick(branchy_folder, "energy").configuration == stored.best("energy")
+    assert picked.plan().simulate(frames=3).document.frames == 3
+    assert stored.to_pandas().equals(branchy_front.to_pandas())
+    assert stored.to_json() == branchy_front.to_json()
+    assert stored.content().plans == branchy_front.content().plans
+
+
+@pytest.mark.parametrize("picture", ["plot", "plot_gantt", "plot_utilisation", "plot_network"])
+def test_a_stored_configuration_is_drawn_as_the_one_that_was_written(
+    branchy_front, branchy_folder, picture
+) -> None:
+    stored = parapipe.load_front(branchy_folder)
+    for front in (branchy_front, stored):
+        assert front.plot().get_title() == branchy_front.plot().get_title()
+    first, second = (getattr(front[-1], picture)() for front in (branchy_front, stored))
+    assert [each.get_text() for each in first.texts] == [each.get_text() for each in second.texts]
+    assert first.get_title() == second.get_title() != ""
+    assert len(first.patches) == len(second.patches)
+
+
+def test_a_front_has_slices_and_tells_what_is_in_it(branchy_front, branchy_folder) -> None:
+    for front in (branchy_front, parapipe.load_front(branchy_folder)):
+        assert front[1:] == tuple(front)[1:]
+        assert front[::-1][0] is front[-1]
+        assert front[5:5] == ()
+        assert "c01" in front
+        assert front[0].names[0] in front
+        assert front[0] in front
+        assert "c99" not in front
+        assert 0 not in front
+
+
+def test_a_row_has_all_figures_that_demands_are_made_of(branchy_front, branchy_folder) -> None:
+    for row in (*branchy_front, *parapipe.load_front(branchy_folder)):
+        assert row.throughput_fps == 1 / row.period_s
+        assert row.power_w == row.energy_j / row.period_s
+
+
+def test_fronts_are_compared_in_memory_and_in_folders(branchy_front, branchy_folder) -> None:
+    stored = parapipe.load_front(branchy_folder)
+    for one, other in ((branchy_front, stored), (stored, branchy_folder)):
+        assert parapipe.diff(one, other).same
+    with pytest.raises(parapipe.ParapipeError, match=r"^diff: old must be a front or the path of"):
+        parapipe.diff(1, stored)
+
+
+def test_the_options_of_map_are_told_in_the_words_of_python() -> None:
+    from parapipe.cli.verb_options import described
+
+    told = described(getdoc(parapipe.MapOptions))
+    for verb in ("map", "pick", "simulate_plan", "run_plan", "split", "evaluate", "explain"):
+        told = {**told, **described(getdoc(getattr(parapipe, verb)))}
+    for name, words in told.items():
+        text = re.sub(r"`[^`]*`", "", words)  # commands
+        assert " --" not in text, name
+        assert not re.search(r"\bmay be repeated|\d(ms|mJ|MB|W)\b|=\d", text, re.I), name

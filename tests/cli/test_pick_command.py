@@ -66,7 +66,7 @@ def test_what_stands_in_the_way_is_one_line(parapipe, folder):
         ("--max-power", "4 kg", "is not a number in W or mW, as in 4W"),
         ("--min-fps", "-1", "'-1' is not positive and finite, as 8 is"),
         ("--max-latency", "-1ms", "'-1ms' is not positive and finite, as 150ms is"),
-        ("--minimise", "cost", "'latency', 'period', 'energy', 'power'"),
+        ("--minimise", "cost", "'latency', 'period', 'throughput', 'energy', 'power'"),
     ],
 )
 def test_figures_want_a_unit(parapipe, folder, option, value, words):
