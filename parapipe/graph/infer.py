@@ -15,6 +15,7 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 import onnx
+from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
 from parapipe.graph.dtypes import shape_of
@@ -162,6 +163,8 @@ def _infer(node: onnx.NodeProto, known: Known) -> tuple[dict[str, onnx.TypeProto
             strict_mode=True,
             data_prop=known.nodes.has_body(node),
         )
+    except DecodeError:  # protobuf reads 100 messages within each other, three for each subgraph
+        return {}, "its subgraphs are nested too deep to infer shapes: export them flatter"
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
         return {}, "" if _is_about_another(str(error), node.op_type) else _reason(str(error))
     found = {value.name: value.type for value in inferred.graph.output}

@@ -134,7 +134,7 @@ def skim(path: Path) -> onnx.ModelProto:
     try:
         model.ParseFromString(small)
     except DecodeError:
-        raise _no_model(path) from None
+        raise _too_deep(path) from None
     if not model.HasField("graph") or not model.graph.node:
         raise ModelError(f"'{path}' holds no graph with operators: export the model again")
     if not model.opset_import:
@@ -172,13 +172,22 @@ def _skimmed(path: Path, data: mmap.mmap) -> bytes:
         raise ModelError(
             f"'{path}' is truncated: it ends in the middle of its graph, so copy or export it again"
         ) from None
-    except (WireError, RecursionError):
+    except WireError:
         raise _no_model(path) from None
+    except RecursionError:
+        raise _too_deep(path) from None
     return bytes(out)
 
 
 def _no_model(path: Path) -> ModelError:
     return ModelError(f"'{path}' is no ONNX model: give a file in ONNX's binary format")
+
+
+def _too_deep(path: Path) -> ModelError:
+    return ModelError(
+        f"'{path}' is no ONNX model, or its subgraphs are nested more than 30 deep: give a file in "
+        "ONNX's binary format, or export its subgraphs flatter"
+    )
 
 
 def _is_text(start: bytes) -> bool:

@@ -214,3 +214,57 @@ def varint(number):
         out.append(number & 0x7F | 0x80)
         number >>= 7
     return bytes([*out, number])
+
+
+def message(number, content):
+    """A field of a protobuf message that holds a message or a text."""
+    size, length = len(content), bytearray()
+    while size >= 128:
+        length.append(size & 127 | 128)
+        size >>= 7
+    return bytes([number << 3 | 2, *length, size]) + content
+
+
+def nested(depth, *, typed):
+    """A model with an If inside an If, as bytes: protobuf itself would not write the deepest."""
+
+    def graph(node, output):
+        result = value(output, [1, 4]) if typed else onnx.ValueInfoProto(name=output)
+        return message(1, node) + message(2, b"g") + message(12, result.SerializeToString())
+
+    def leaf(output):
+        return graph(helper.make_node("Identity", ["x"], [output]).SerializeToString(), output)
+
+    def chosen(inside, output):
+        branches = [("then_branch", inside), ("else_branch", leaf(f"else_{output}"))]
+        node = helper.make_node("If", ["c"], [output], output).SerializeToString()
+        for name, branch in branches:
+            node += message(5, message(1, name.encode()) + message(6, branch) + b"\xa0\x01\x05")
+        return node
+
+    inside = leaf("t0")
+    for level in range(1, depth):
+        inside = graph(chosen(inside, f"t{level}"), f"t{level}")
+    whole = message(1, chosen(inside, "y")) + message(2, b"g")
+    ends = [
+        (11, value("x", [1, 4])),
+        (11, helper.make_tensor_value_info("c", TensorProto.BOOL, [])),
+    ]
+    for number, each in (*ends, (12, value("y", [1, 4]))):
+        whole += message(number, each.SerializeToString())
+    opset = message(8, helper.make_opsetid("", 17).SerializeToString())
+    return b"\x08\x08" + opset + message(7, whole)
+
+
+@pytest.mark.parametrize("typed", [True, False])
+@pytest.mark.parametrize("depth", [1, 2, 20, *range(28, 36), 300])
+def test_subgraphs_nested_deep_are_read_or_refused_in_one_line(tmp_path, depth, typed):
+    path = tmp_path / "deep.onnx"
+    path.write_bytes(nested(depth, typed=typed))
+    try:
+        read = [each.type for each in import_model(path).operators]
+    except ModelError as error:
+        read = str(error)
+    assert read == ["If"] or "nested" in read
+    if not 20 < depth < 33:
+        assert (read == ["If"]) is (depth <= 20)
