@@ -14,6 +14,7 @@ from .folder import Folder, RunError
 
 Frame = Mapping[str, Any]  # arrays by the names of graph inputs
 DISTINCT = 16
+MOST_DIMENSIONS = 64 if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else 32  # NumPy's
 
 
 def random_frames(folder: Folder, count: int, seed: int = 0) -> Iterator[Frame]:
@@ -21,13 +22,29 @@ def random_frames(folder: Folder, count: int, seed: int = 0) -> Iterator[Frame]:
 
     Floating-point numbers are uniform in [0, 1), integers and booleans 0 or 1, which the indices
     and masks of most networks may be.
+
+    Raises
+    ------
+    RunError
+        If a tensor has more dimensions than arrays may have.
     """
+    _check_dimensions(folder)
     draw = np.random.default_rng(seed)
     drawn = [
         {name: _random(folder.tensors[name], draw) for name in folder.inputs}
         for _ in range(min(count, DISTINCT))
     ]
     return (drawn[index % DISTINCT] for index in range(count))
+
+
+def _check_dimensions(folder: Folder) -> None:
+    odd = [n for n, each in folder.tensors.items() if len(each.shape) > MOST_DIMENSIONS]
+    if odd:
+        count = len(folder.tensors[odd[0]].shape)
+        raise RunError(
+            f"tensor '{odd[0]}' has {count} dimensions, and NumPy's arrays have at most "
+            f"{MOST_DIMENSIONS}: join dimensions in the model, and map it again"
+        )
 
 
 def _random(tensor: Tensor, draw: np.random.Generator) -> Any:  # noqa: ANN401 - any dtype
@@ -49,8 +66,10 @@ def frames_in(path: Path, folder: Folder) -> tuple[Frame, ...]:
     Raises
     ------
     RunError
-        If it cannot be read, or names, shapes, types or numbers of frames don't fit.
+        If it cannot be read, or names, shapes, types or numbers of frames don't fit; or as
+        `random_frames`.
     """
+    _check_dimensions(folder)
     if path.exists() and not path.is_file():
         raise RunError(f"{path}: is no file; write one by numpy.savez")
     try:

@@ -5,11 +5,14 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from parapipe.runtime.copied import runner_files
+from parapipe.runtime.folder import RunError
+from parapipe.runtime.frames import MOST_DIMENSIONS, frames_in, random_frames
 from tests.cases.hand_made import hybrid
 
 ONE = min(os.sched_getaffinity(0))
@@ -195,3 +198,19 @@ def test_a_signal_ends_it_and_keeps_the_results_there_are(folder, tmp_path, numb
     process.stderr.close()
     with np.load(kept) as file:
         assert set(file.files) <= {"y"}
+
+
+@pytest.mark.parametrize("count", [MOST_DIMENSIONS, MOST_DIMENSIONS + 1, 200])
+@pytest.mark.parametrize("which", ["inputs", "outputs"])
+def test_shapes_of_more_dimensions_than_arrays_have_are_named(tmp_path, count, which):
+    folder = hybrid(tmp_path, cores={name: [ONE] for name in "abc"})
+    name = folder.inputs[0] if which == "inputs" else folder.outputs[0].tensor
+    shape = (1,) * (count - 1) + (6,)
+    tensors = {**folder.tensors, name: replace(folder.tensors[name], shape=shape)}
+    deep = replace(folder, tensors=tensors)
+    if count <= MOST_DIMENSIONS:
+        assert next(iter(random_frames(deep, 1)))
+        return
+    for frames in (lambda: random_frames(deep, 1), lambda: frames_in(tmp_path / "no.npz", deep)):
+        with pytest.raises(RunError, match=f"^tensor '{name}' has {count} dimensions, and NumPy"):
+            frames()
