@@ -6,6 +6,7 @@ happens too often, it is the task that ends them, for want of memory for instanc
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor, as_completed
@@ -95,12 +96,26 @@ def _distributed() -> Any:  # noqa: ANN401 - a module
 @contextmanager
 def _client(scheduler: str) -> Iterator[Any]:
     """Yield a client of a scheduler, and close it."""
+    client_of = _distributed().Client
     try:
-        client: Any = _distributed().Client(scheduler, timeout=CONNECT_S)
-    except (OSError, ValueError, TimeoutError) as error:
+        with _without_log():
+            client: Any = client_of(scheduler, timeout=CONNECT_S)
+    except Exception as error:  # noqa: BLE001 - whatever the bytes of another program lead Dask to
+        reason = " ".join(f"{error}".replace("`", "'").split()) or type(error).__name__
         raise SweepError(
-            f"the Dask scheduler at '{scheduler}' cannot be reached ({error}); give its address, "
-            "as in tcp://10.0.0.5:8786"
+            f"the Dask scheduler at '{scheduler}' cannot be reached, or is none ({reason}); give "
+            "its address, as in tcp://10.0.0.5:8786"
         ) from None
     with client:
         yield client
+
+
+@contextmanager
+def _without_log() -> Iterator[None]:
+    """Keep Dask from logging the traceback of an error that is raised as well."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)

@@ -1,7 +1,10 @@
 """Sweeps: models on platforms, by processes of this machine or by Dask, begun again or not."""
 
 import os
+import random
 import signal
+import socket
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import pairwise
 from pathlib import Path
 from threading import Event, Thread
@@ -198,13 +201,57 @@ def test_the_best_platform_for_demands_comes_first(swept):
     assert all(each.picked is None and "instead of" in each.missed for each in none)
 
 
-def test_a_scheduler_that_is_not_there_is_named(models, tmp_path, monkeypatch):
-    monkeypatch.setattr(sweep_workers, "CONNECT_S", 0.2)
-    with pytest.raises(SweepError, match=r"Dask scheduler at 'tcp://127\.0\.0\.1:9' cannot be"):
-        parapipe.sweep(
-            out=tmp_path, models=models[:1], platforms=["amlogic-a311d"],
-            scheduler="tcp://127.0.0.1:9", **QUICK,
-        )  # fmt: skip
+@contextmanager
+def answering(answer):
+    """Yield the port of a program that answers whoever connects with these bytes."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve():
+            with suppress(OSError):
+                while True:
+                    client, _ = server.accept()
+                    with client, suppress(OSError):
+                        client.sendall(answer)
+
+        Thread(target=serve, daemon=True).start()
+        yield server.getsockname()[1]
+
+
+def eight(number):
+    return number.to_bytes(8, "little")
+
+
+NOBODY = None
+ANSWERS = {
+    "nobody": NOBODY,
+    "closes": b"",
+    "http": b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
+    "zeros": bytes(64),
+    "short": eight(3) + eight(1) + b"abc",
+    "huge": eight(1 << 40) + bytes(100),
+    "unpacked": eight(32) + eight(2) + eight(3) + eight(5) + b"abcdefgh",
+    "random": random.Random(3).randbytes(200),
+}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "answer"),
+    [
+        *(("tcp", answer) for answer in ANSWERS),
+        *((scheme, "http") for scheme in ("tls", "ucx", "ws", "foo")),
+    ],
+)
+def test_what_is_no_scheduler_is_named_in_one_line(models, tmp_path, monkeypatch, scheme, answer):
+    monkeypatch.setattr(sweep_workers, "CONNECT_S", 0.5)
+    spoken = ANSWERS[answer]
+    with nullcontext(9) if spoken is NOBODY else answering(spoken) as port:
+        address = f"{scheme}://127.0.0.1:{port}"
+        with pytest.raises(SweepError, match=rf"^the Dask scheduler at '{address}' cannot") as told:
+            parapipe.sweep(
+                out=tmp_path, models=models[:1], platforms=["amlogic-a311d"],
+                scheduler=address, **QUICK,
+            )  # fmt: skip
+    assert "\n" not in str(told.value)
 
 
 def test_two_results_of_one_name_are_refused(models, tmp_path):
