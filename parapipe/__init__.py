@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from parapipe.api.run import run_plan as run_plan
     from parapipe.api.run import run_plans as run_plans
     from parapipe.api.simulate import simulate_plan as simulate_plan
-    from parapipe.api.simulate import simulate_plans as simulate_plans
     from parapipe.api.simulate import strategy_names as strategy_names
+    from parapipe.api.simulate_several import simulate_plans as simulate_plans
     from parapipe.api.split import split as split
     from parapipe.api.stored_front import StoredFront as StoredFront
     from parapipe.api.stored_front import load_front as load_front

@@ -11,7 +11,7 @@ from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.plan.batch import Batches
 from parapipe.runtime.folder import Folder, open_folder
 from parapipe.strategies.cut import pieces_of
-from parapipe.strategies.strategy import cut_of, may_split, sizes_of
+from parapipe.strategies.strategy import cut_of, may_split, name_of, sizes_of
 
 if TYPE_CHECKING:
     from parapipe.plan.schema import Plan
@@ -64,7 +64,7 @@ def run_folders(
     RunError
         If there is no such processor.
     """
-    pieces = pieces_of(plan, cut_of(strategy))
+    pieces = pieces_of(plan, cut_of(strategy), name_of(strategy))
     batches = Batches(plan, model) if split and may_split(strategy) else None
     batch = batches.size if batches else 1
     sizes = sizes_of(strategy, batch)

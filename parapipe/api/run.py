@@ -15,6 +15,7 @@ from parapipe.files.progress import Tell
 from parapipe.pipeline.options import FilePath
 from parapipe.runtime.core_lists import cores_of
 from parapipe.strategies import registry
+from parapipe.strategies.failures import decided
 
 if TYPE_CHECKING:
     from parapipe.front.run import Run
@@ -43,6 +44,7 @@ def check_place(path: FilePath) -> None:
 
 
 @checked
+@decided
 def run_plan(
     plan: PlanGiven,
     *,
@@ -136,6 +138,7 @@ def run_plan(
 
 
 @checked
+@decided
 def run_plans(
     plans: Sequence[PlanGiven],
     *,

@@ -26,6 +26,7 @@ from parapipe.runtime.frames import frames_in, random_frames, repeated
 from parapipe.runtime.other_load import OtherLoad, busy_note
 from parapipe.runtime.results import Kept
 from parapipe.strategies import registry
+from parapipe.strategies.failures import patient
 from parapipe.strategies.joined import joined_folder, record_of
 from parapipe.strategies.strategy_executor import StrategyExecutor
 
@@ -87,7 +88,7 @@ def run_all(plans: Sequence[Plan], how: How, model: str | Path | None = None) ->
         scratch = stack.enter_context(LockedFolder()).path
         files = [stack.enter_context(located_model(plan, model)) for plan in plans]
         try:
-            each = _written(plans, files, how, scratch)
+            each = patient(lambda: _written(plans, files, how, scratch), how.patience_s)
             together = each[0]
             if len(plans) > 1:
                 joined = joined_folder([one.whole for one in each]).on_cores(how.cores)

@@ -11,10 +11,11 @@ from parapipe.api.checked import Model, PlanGiven, PlatformFile, StrategyGiven, 
 from parapipe.api.load import load_platform, located_model, opened_plan
 from parapipe.api.several import random_pace_s
 from parapipe.errors import PlatformError, SimulationError
-from parapipe.files.checked_arguments import Count, FromZero, Must, Share
+from parapipe.files.checked_arguments import Count, FromZero, Must, Seconds, Share
 from parapipe.files.listing import listed
 from parapipe.pipeline.options import FilePath
 from parapipe.strategies import registry
+from parapipe.strategies.failures import decided
 
 if TYPE_CHECKING:
     from parapipe.formats.run import SteadyRow
@@ -60,6 +61,7 @@ def check_strategy(name: str) -> None:
 
 
 @checked
+@decided
 def simulate_plan(
     plan: PlanGiven,
     *,
@@ -75,6 +77,7 @@ def simulate_plan(
     platform: PlatformFile | None = None,
     unit: Literal["operator", "segment"] = "operator",
     strategy: StrategyGiven = "plan",
+    patience_s: Seconds | None = None,
     p99_latency_s: _Positive | None = None,
     p99_period_s: _Positive | None = None,
     out: FilePath | None = None,
@@ -118,6 +121,8 @@ def simulate_plan(
     strategy
         What decides which processor runs what: plan, steal, ready-pool, barriers, micro-batches,
         streams, or a class of your own as MODULE:CLASS.
+    patience_s
+        Give up if the strategy does not answer for so long. Default: a minute.
     p99_latency_s
         Choose the slots of each channel: those of fewest bytes with which 99 % of the frames are
         done in this time.
@@ -148,6 +153,7 @@ def simulate_plan(
     from parapipe.simulate.luck import Luck
     from parapipe.simulate.priced_work import costs_of, notes_of
     from parapipe.simulate.simulation import simulate
+    from parapipe.strategies.failures import patient
 
     opened = opened_plan(plan)
     verify_plan(opened)
@@ -163,7 +169,7 @@ def simulate_plan(
     memory = None
     if target is not None and contention is not False:
         memory = _memory(opened, target, contention)
-    luck = Luck(jitter, _disturbed([opened], disturb or {}), seed)
+    luck = Luck(jitter, disturbed_of([opened], disturb or {}), seed)
     common: _Common = {
         "frames": frames,
         "queue": queue,
@@ -181,10 +187,14 @@ def simulate_plan(
     chosen = None
     if target is not None and name != registry.PLAN:
         check_slots(p99_latency_s, p99_period_s, out, decided=name)
-        split = _split(opened, target, decides, model)
-        costs = costs_of(opened, target)
-        one = priced(opened, costs, decides, queue=queue, unit=unit, **split)
-        (found,) = simulate_decided([one], decides, name, **common)
+
+        def as_decided(target: Platform = target) -> Simulation:
+            split = _split(opened, target, decides, model)
+            costs = costs_of(opened, target)
+            one = priced(opened, costs, decides, queue=queue, unit=unit, **split)
+            return simulate_decided([one], decides, name, **common)[0]
+
+        found = patient(as_decided, patience_s)
     else:
         check_slots(p99_latency_s, p99_period_s, out, queue=queue, saturate=saturate)
         run = partial(
@@ -222,101 +232,6 @@ def simulate_plan(
     )
     notes = notes_of(opened, target, name, contends=memory is not None)
     return Run(document, found.record, tuple(notes))
-
-
-@checked
-def simulate_plans(
-    plans: Sequence[PlanGiven],
-    *,
-    frames: Count = 100,
-    queue: Count | None = None,
-    jitter: Share = 0.0,
-    disturb: Disturbed | None = None,
-    seed: FromZero = 0,
-    saturate: bool = False,
-    platform: PlatformFile | None = None,
-    unit: Literal["operator", "segment"] = "operator",
-    strategy: StrategyGiven = "ready-pool",
-) -> tuple[Run, ...]:
-    """Simulate several plans together: a strategy takes the work of all from one pool.
-
-    A frame of each is admitted at a time, saturated or one per longest period that is predicted.
-    Every processor of the plans may run the work of all.
-
-    Parameters
-    ----------
-    plans
-        Plans, or their files, for one platform, in the order in which runs are returned.
-    frames, queue, jitter, disturb, seed, saturate, platform, unit
-        As of `simulate_plan`.
-    strategy
-        One that follows no plan: ready-pool, barriers, or a class of your own as MODULE:CLASS.
-
-    Returns
-    -------
-    tuple
-        A run of each plan.
-
-    Raises
-    ------
-    PlanError, VerificationError, SimulationError, StrategyError
-        As of `simulate_plan`; also if plans are for different platforms, or have a processor at
-        different operating points, or the strategy follows a plan.
-    """
-    from parapipe.formats.run import SimulationRow
-    from parapipe.formats.run_document import run_document
-    from parapipe.front.run import Run
-    from parapipe.plan.verify import verify_plan
-    from parapipe.simulate.decided import priced, simulate_decided
-    from parapipe.simulate.luck import Luck
-    from parapipe.simulate.priced_work import costs_of, notes_of, points_hz
-
-    name, decides = registry.strategy(strategy)
-    opened = [opened_plan(plan) for plan in plans]
-    registry.check_several(name, decides, len(opened))
-    for each in opened:
-        verify_plan(each)
-    check_size(opened, frames)
-    if odd := {each.platform for each in opened} - {opened[0].platform}:
-        raise SimulationError(
-            f"plans are for different platforms ({listed(sorted({opened[0].platform, *odd}))}): "
-            "simulate those together that are for one"
-        )
-    target, points = platform_of(opened[0], platform), points_hz(opened)
-    luck = Luck(jitter, _disturbed(opened, disturb or {}), seed)
-    found = simulate_decided(
-        [priced(p, costs_of(p, target, points), decides, queue=queue, unit=unit) for p in opened],
-        decides,
-        name,
-        frames=frames,
-        queue=queue,
-        luck=None if luck.is_none else luck,
-        saturate=saturate,
-    )
-    how = SimulationRow(
-        unit=unit,
-        queue=queue,
-        jitter=jitter,
-        disturbed=dict(luck.disturbed) or None,
-        seed=seed,
-        contention=None,
-        steady=None,
-    )
-    pace_s = max(each.predicted.period_s for each in opened)
-    runs = []
-    for each, one in zip(opened, found, strict=True):
-        document = run_document(
-            each,
-            one.program,
-            one.record,
-            how="simulation",
-            saturated=saturate,
-            pace_s=pace_s,
-            strategy=name,
-            simulation=how,
-        )
-        runs.append(Run(document, one.record, tuple(notes_of(each, target, name))))
-    return tuple(runs)
 
 
 def check_size(plans: Sequence[Plan], frames: int) -> None:
@@ -358,7 +273,8 @@ def _split(
     return {"batch": batches.size, "sized": sized}
 
 
-def _disturbed(plans: Sequence[Plan], given: Mapping[str, float]) -> dict[str, float]:
+def disturbed_of(plans: Sequence[Plan], given: Mapping[str, float]) -> dict[str, float]:
+    """Return the shares of disturbed processors; refuse processors that the plans lack."""
     names = list(dict.fromkeys(each.name for plan in plans for each in plan.processors))
     if unknown := sorted(set(given) - set(names)):
         raise SimulationError(

@@ -178,6 +178,7 @@ def _quantity(units: Mapping[str, float], example: str, metavar: str) -> dict[st
 
 
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
+_LIMITS = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
 _BYTES = {
     "MB": 1e6, "GB": 1e9, "kB": 1e3, "B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30
 }  # fmt: skip
@@ -271,7 +272,8 @@ FORMS: dict[str, dict[str, Any]] = {
         "type": str, "metavar": "PROCESSOR=SHARE", "multiple": True, "default": (),
         "show_default": False, "callback": _named(_share, _DISTURBED),
     },
-    "budget_s": _quantity({"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}, "60s", "TIME"),
+    "budget_s": _quantity(_LIMITS, "60s", "TIME"),
+    "patience_s": _quantity(_LIMITS, "60s", "TIME"),
     "min_fps": _quantity({"": 1.0, "fps": 1.0}, "8", "FPS"),
     "max_latency_s": _quantity(_SECONDS, "150ms", "TIME"),
     "p99_latency_s": _quantity(_SECONDS, "45ms", "TIME"),

@@ -62,6 +62,7 @@ def _contention(ctx: click.Context, param: click.Parameter, value: str | None) -
     "platform",
     "unit",
     "strategy",
+    "patience_s",
     "model",
     "p99_latency_s",
     "p99_period_s",

@@ -22,7 +22,7 @@ from parapipe.simulate.strategy_replay import (
 from parapipe.strategies.cut import pieces_of
 from parapipe.strategies.engine import Moves
 from parapipe.strategies.joined import joined_work, own_part
-from parapipe.strategies.strategy import Strategy, cut_of
+from parapipe.strategies.strategy import Strategy, cut_of, name_of
 from parapipe.strategies.work import Job, Work
 
 
@@ -68,7 +68,8 @@ def priced(
         If the strategy cuts the network into pieces that wait for each other in a circle.
     """
     plan = with_delays(plan)
-    tasks = program(plan, unit=unit, queue=queue, pieces=pieces_of(plan, cut_of(strategy)))
+    pieces = pieces_of(plan, cut_of(strategy), name_of(strategy))
+    tasks = program(plan, unit=unit, queue=queue, pieces=pieces)
     work = work_of(plan, tasks, costs, queue=queue, batch=batch, sized=sized)
     return Priced(plan, tasks, work)
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeAlias
 
+from parapipe.errors import StrategyError
 from parapipe.runtime.record import Frame, Span
 from parapipe.strategies.engine import Engine, Moves
+from parapipe.strategies.failures import begins, ends
 from parapipe.strategies.strategy import Strategy
 from parapipe.strategies.work import Job, Work
 
@@ -78,6 +80,7 @@ class _Replay:
         self._admitted_s: list[float] = []
         self._begun: dict[int, None] = {}
         self._done_s = [0.0] * frames
+        self._most = frames * len(work.tasks) * work.batch  # all that can begin
 
     def run(self) -> tuple[tuple[Span, ...], tuple[Frame, ...]]:
         left = self._frames * len(self._work.tasks)
@@ -112,7 +115,11 @@ class _Replay:
 
     def _begin(self) -> bool:
         """Let free processors begin what they are given; return whether one did."""
+        begins(self._engine.name, "schedule")
         given = self._engine.decide(self._now_s)
+        ends()
+        if len(self._spans) > self._most:
+            raise StrategyError(f"strategy '{self._engine.name}' begins the same again and again")
         for processor in given:
             running = self._engine.state.running[processor]
             assert running is not None

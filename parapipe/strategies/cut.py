@@ -178,8 +178,13 @@ def stretches(count: int) -> Cut:
     return named
 
 
-def pieces_of(plan: Plan, cut: Cut | None) -> Mapping[str, str]:
+def pieces_of(plan: Plan, cut: Cut | None, name: str = "its own") -> Mapping[str, str]:
     """Return the names of pieces by the ids of operators; those of no piece are left out.
+
+    Parameters
+    ----------
+    name
+        What messages call the strategy.
 
     Raises
     ------
@@ -189,14 +194,15 @@ def pieces_of(plan: Plan, cut: Cut | None) -> Mapping[str, str]:
     if cut is None:
         return {}
     operators = operators_of(plan)
-    with called("cut"):
+    with called(name, "cut"):
         given: object = cut(operators)
-    if not isinstance(given, Mapping) or not all(isinstance(each, str) for each in given.values()):
-        raise StrategyError(
-            "'cut' has to return names of pieces by the ids of operators, as in {'conv1': 'stem'}"
-        )
-    if strange := sorted(map(str, given.keys() - {each.id for each in operators})):
-        raise StrategyError(f"'cut' names operators that the plan lacks: {listed(strange)}")
+        if not isinstance(given, Mapping) or not all(isinstance(n, str) for n in given.values()):
+            raise StrategyError(
+                "'cut' has to return names of pieces by the ids of operators, as in "
+                "{'conv1': 'stem'}"
+            )
+        if strange := sorted(map(str, given.keys() - {each.id for each in operators})):
+            raise StrategyError(f"'cut' names operators that the plan lacks: {listed(strange)}")
     return given
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from parapipe.errors import StrategyError
-from parapipe.strategies.failures import FAILURES, told
+from parapipe.strategies.failures import FAILURES, begins, ends, told
 from parapipe.strategies.progress import Place
 from parapipe.strategies.state import State
 from parapipe.strategies.strategy import Strategy
@@ -52,10 +52,13 @@ class Engine:
         self._taken = 0
         self._results = dict(work.results)
         self._first = tuple(sorted(work.first))
+        begins(name, "__init__")
         try:
             self._schedule = strategy(work).schedule
         except FAILURES as error:
             raise self._failed(error) from error
+        finally:
+            ends()
 
     def admit(self, now_s: float) -> None:
         """Say that the next frame has been admitted."""
@@ -82,6 +85,8 @@ class Engine:
             while state.free and state.ready_by and len(state.taken) > known:
                 known = len(state.taken)
                 self._schedule(state)
+            if state.now_s != now_s:
+                raise StrategyError("it has changed state.now_s, which is the engine's")
         except FAILURES as error:
             raise self._failed(error) from error
         if not state.taken:

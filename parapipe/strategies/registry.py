@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, cast
 
 from parapipe.errors import StrategyError
-from parapipe.strategies.failures import FAILURES, told
+from parapipe.strategies.failures import FAILURES, called, told
 
 if TYPE_CHECKING:
     from parapipe.strategies.strategy import Strategy
@@ -74,7 +74,8 @@ def check_several(name: str, found: type[Strategy], plans: int) -> None:
 
 
 def _checked(name: str, found: type) -> tuple[str, type[Strategy]]:
-    lacking = [each for each in ("schedule", "follows_plan") if not hasattr(found, each)]
+    with called(name, "schedule or follows_plan"):
+        lacking = [each for each in ("schedule", "follows_plan") if not hasattr(found, each)]
     if lacking:
         raise StrategyError(
             f"the strategy '{name}' has no {' and no '.join(lacking)}: docs/strategies.md says "

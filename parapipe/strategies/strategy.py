@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import accumulate, combinations
+from itertools import accumulate, combinations, islice
 from numbers import Integral
 from typing import Any, Protocol
 
@@ -11,6 +11,8 @@ from parapipe.strategies.cut import Cut
 from parapipe.strategies.failures import called
 from parapipe.strategies.state import State
 from parapipe.strategies.work import Work
+
+MOST_SPLITS = 4096
 
 
 class Strategy(Protocol):
@@ -30,15 +32,22 @@ class Strategy(Protocol):
         """Give free processors something to do by `state.execute`, or let them wait."""
 
 
+def name_of(strategy: type[Strategy]) -> str:
+    """Return what messages call a strategy's class, as `--strategy` takes it."""
+    return f"{strategy.__module__}:{strategy.__qualname__}"
+
+
 def cut_of(strategy: type[Strategy]) -> Cut | None:
     """Return how a strategy cuts a network into pieces: its member `cut`, if it has one."""
-    found: Cut | None = getattr(strategy, "cut", None)
+    with called(name_of(strategy), "cut"):
+        found: Cut | None = getattr(strategy, "cut", None)
     return found
 
 
 def may_split(strategy: type[Strategy]) -> bool:
     """Tell whether a strategy may split batches: if it has a member `splits`."""
-    return hasattr(strategy, "splits")
+    with called(name_of(strategy), "splits"):
+        return hasattr(strategy, "splits")
 
 
 def splits_of(strategy: type[Strategy], batch: int) -> tuple[tuple[int, ...], ...]:
@@ -52,18 +61,22 @@ def splits_of(strategy: type[Strategy], batch: int) -> tuple[tuple[int, ...], ..
     Raises
     ------
     StrategyError
-        If that fails, or sizes are no whole numbers from 1 on.
+        If that fails, sizes are no whole numbers from 1 on, or there are more splits than a batch
+        has, or than `MOST_SPLITS`.
     """
-    said = getattr(strategy, "splits", None)
-    if said is None:
+    if not may_split(strategy):
         return ()
-    with called(f"splits({batch})"):
-        splits: list[tuple[Any, ...]] = [tuple(sizes) for sizes in said(batch)]
+    most = min(MOST_SPLITS, 2 ** (batch - 1))
+    with called(name_of(strategy), f"splits({batch})"):
+        said: Any = getattr(strategy, "splits")  # noqa: B009 - no strategy has to have it
+        splits = [tuple(islice(sizes, batch + 1)) for sizes in islice(said(batch), most + 1)]
+        if len(splits) > most:
+            why = "too many to try" if most == MOST_SPLITS else f"a batch of {batch} has no more"
+            raise StrategyError(f"splits({batch}) are more than {most}, {why}")
         if wrong := [sizes for sizes in splits if not all(map(_is_size, sizes))]:
             told = ", ".join(str([*sizes]) for sizes in wrong)
             raise StrategyError(
-                f"the strategy's splits({batch}) are to be lists of whole numbers from 1 on, and "
-                f"there is {told}"
+                f"splits({batch}) are to be lists of whole numbers from 1 on, and there is {told}"
             )
         return tuple(tuple(map(int, sizes)) for sizes in splits if sum(sizes) == batch)
 

@@ -23,6 +23,7 @@ from parapipe.runtime.sessions import Sessions, open_sessions, pin, reason
 from parapipe.runtime.used import Used
 from parapipe.runtime.views import run_into
 from parapipe.strategies.engine import Engine
+from parapipe.strategies.failures import patient
 from parapipe.strategies.folder_work import Times, folder_work, with_room
 from parapipe.strategies.joined import JoinedFolder, Unprefixed
 from parapipe.strategies.measured import measured
@@ -116,7 +117,8 @@ class StrategyExecutor(Executor):
         return sessions, used
 
     def _flow(self) -> Flow:
-        engine = Engine(self._work_of_a_frame, self._strategy, self._name)
+        work, strategy = self._work_of_a_frame, self._strategy
+        engine = patient(lambda: Engine(work, strategy, self._name), self.patience_s)
         return StrategyFlow(self.folder, self.queue, self.remembered, engine, self._slices)
 
     def _threads(self, flow: Flow) -> Threads:

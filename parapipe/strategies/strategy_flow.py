@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import groupby
 from queue import Empty
+from threading import get_ident
 from time import perf_counter
 from typing import Any, NamedTuple, TypeAlias
 
@@ -15,6 +16,7 @@ from parapipe.runtime.arena import SOURCE
 from parapipe.runtime.flow import SINK, Abandoned, Doing, Flow
 from parapipe.runtime.folder import Folder
 from parapipe.strategies.engine import Engine
+from parapipe.strategies.failures import end_thread, unusable
 from parapipe.strategies.progress import Replace, Running
 from parapipe.strategies.slices import Slices
 from parapipe.strategies.work import Job
@@ -83,6 +85,7 @@ class StrategyFlow(Flow):
         self._does: dict[int, tuple[int, int, float]] = {}  # task, frame, since when
         self._newest = 0  # frames up to the last one of which anything has begun
         self._asked_s: float | None = None  # since when the strategy is being asked
+        self._asks = 0  # the thread that has asked it last
         self._turns = 0
         self._begin_s = perf_counter()
 
@@ -97,12 +100,8 @@ class StrategyFlow(Flow):
             with self._lock:
                 self._turns += 1
                 now_s = perf_counter()
-                if made is not None:
-                    self._end(processor, made, now_s)
-                    made = None
-                asks = processor not in self._given and not self.abandoned
-                woken = self._decide(now_s) if asks else ()
-                given = self._begin(processor, now_s)
+                given, woken = self._step(processor, made, now_s)
+                made = None
                 waits = given is None and not self._is_over()
                 if waits:
                     self._parked[self._names[processor]] = Doing("", 0, True, now_s)
@@ -150,8 +149,9 @@ class StrategyFlow(Flow):
         if self._lock.acquire(timeout=ANSWER_S):
             self._lock.release()
             self._end_before(0)
-        else:  # whoever asks it wakes the others, if it returns at last
+        else:  # whoever asks it wakes the others, if that ends at last
             self._count = 0
+            end_thread(self._asks)
             self._tell_sink()
 
     @contextmanager
@@ -193,21 +193,43 @@ class StrategyFlow(Flow):
 
     # Under the lock
 
+    def _step(
+        self, processor: int, made: Made | None, now_s: float
+    ) -> tuple[Given | None, Sequence[str]]:
+        """Return what a processor runs next, if there is anything, and whose threads may go on."""
+        try:
+            if made is not None:
+                self._end(processor, made, now_s)
+            asks = processor not in self._given and not self.abandoned
+            woken = self._decide(now_s) if asks else ()
+            return self._begin(processor, now_s), woken
+        except Exception as error:  # noqa: BLE001 - whatever comes of a state that was changed
+            return None, self._unusable(error)
+
+    def _unusable(self, error: Exception) -> Sequence[str]:
+        return self._give_up_run(f"strategy '{self._engine.name}' {unusable(error)}")
+
+    def _give_up_run(self, cause: str) -> Sequence[str]:
+        """End the run; return whose threads may go on."""
+        self.cause = self.cause or cause
+        self.abandoned = True
+        self._tell_sink()
+        return self._woken(tuple(self._parked))
+
     def _is_over(self) -> bool:
         return self.abandoned or self._engine.is_all_begun
 
     def _decide(self, now_s: float) -> Sequence[str]:
         """Ask the strategy; return whose threads may go on."""
-        self._asked_s = now_s
+        self._asked_s, self._asks = now_s, get_ident()
         try:
             given = self._engine.decide(now_s - self._begin_s)
         except StrategyError as error:
-            self.cause = self.cause or str(error)
-            self.abandoned = True
-        self._asked_s = None
+            return self._give_up_run(f"{error}")
+        finally:
+            self._asked_s = None
         if self.abandoned:
-            self._tell_sink()
-            return self._woken(tuple(self._parked))
+            return self._give_up_run(self.cause or "")
         if not given:
             return ()
         running = self._engine.state.running
@@ -289,15 +311,18 @@ class StrategyFlow(Flow):
         """Count a frame as admitted or its results as taken; return whose threads may go on."""
         self._turns += 1
         self._ended[name] = frame + 1
-        now_s = perf_counter()
-        if name == SOURCE:
-            self._engine.admit(now_s - self._begin_s)
-            if SOURCE in self._makers:
-                self._tell_sink()
-        else:
-            assert name == SINK
-            self._engine.take_results(now_s - self._begin_s)
-        return self._who_asks()
+        now_s = perf_counter() - self._begin_s
+        try:
+            if name == SOURCE:
+                self._engine.admit(now_s)
+                if SOURCE in self._makers:
+                    self._tell_sink()
+            else:
+                assert name == SINK
+                self._engine.take_results(now_s)
+            return self._who_asks()
+        except Exception as error:  # noqa: BLE001 - whatever comes of a state that was changed
+            return self._unusable(error)
 
     def _who_asks(self) -> Sequence[str]:
         """Return a parked processor that is to ask the strategy, if there is anything to decide.

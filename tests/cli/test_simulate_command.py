@@ -151,7 +151,7 @@ class NotCalled(Steal):
     monkeypatch.syspath_prepend(tmp_path)
     found = sorted((branchy_folder / "plans").glob("*.json"))[0]
     told = parapipe("simulate", found, "--strategy", "module_that_cuts:NotCalled").complaint
-    assert "the strategy's 'cut' has failed: TypeError: " in told
+    assert "strategy 'module_that_cuts:NotCalled': 'cut' has failed: TypeError: " in told
 
 
 def test_several_plans_are_simulated_together_without_options_for_one(parapipe, branchy_folder):
