@@ -1,17 +1,14 @@
 """parapipe: exact mapping of neural networks onto the unequal processors of a system-on-chip.
 
-Every name below is loaded when it is first used.
+Every name below is loaded when it is first used. This file imports nothing by itself: until the
+command line minds signals, an interruption would show where Python is.
 """
 
 from __future__ import annotations
 
-import re
-from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 from parapipe.version import __version__ as __version__
 
+TYPE_CHECKING = False  # type checkers take it for true
 if TYPE_CHECKING:
     from parapipe.api.compare import compare as compare
     from parapipe.api.compare import draw_comparison as draw_comparison
@@ -68,23 +65,34 @@ if TYPE_CHECKING:
     from parapipe.pipeline.options import MapOptions as MapOptions
     from parapipe.platform.platform import Platform as Platform
 
-# The list above is the only one: what type checkers import is what is loaded on first use.
-_IMPORTS = re.findall(r"^    from parapipe\.(\S+) import (\w+)", Path(__file__).read_text(), re.M)
-_MODULE_OF = {name: module for module, name in _IMPORTS}
+    __all__: list[str]
 
-__all__ = list(_MODULE_OF)
+
+def _modules() -> dict[str, str]:
+    """Return the modules of the names above: what type checkers import is loaded on first use."""
+    import re
+    from pathlib import Path
+
+    text = Path(__file__).read_text(encoding="utf-8")
+    listed = re.findall(r"^    from parapipe\.(\S+) import (\w+)", text, re.M)
+    return {name: module for module, name in listed}
 
 
 def __getattr__(name: str) -> object:
-    if name not in _MODULE_OF:
+    from importlib import import_module
+
+    modules = _modules()
+    if name == "__all__":
+        return list(modules)
+    if name not in modules:
         from difflib import get_close_matches
 
-        near = " or ".join(f"'{each}'" for each in get_close_matches(name, __all__, cutoff=0.5))
+        near = " or ".join(f"'{each}'" for each in get_close_matches(name, modules, cutoff=0.5))
         told = f"; did you mean {near}?" if near else ""
         raise AttributeError(f"module 'parapipe' has no attribute '{name}'{told}")
-    globals()[name] = found = getattr(import_module(f"parapipe.{_MODULE_OF[name]}"), name)
+    globals()[name] = found = getattr(import_module(f"parapipe.{modules[name]}"), name)
     return found
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*_modules(), "__version__"]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 import os
 import sys
-import warnings
-from collections.abc import Sequence
 
 from parapipe.cli.signals import Stopped, leave, mind_signals, stop_minding
+
+TYPE_CHECKING = False  # `typing` takes time to load
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 # Commands make millions of objects and few circles of them: looked for as often as Python does by
 # default, these take a seventh of the time.
@@ -27,6 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         mind_signals()
         gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
         os.environ.setdefault("OPENBLAS_NUM_THREADS", THREADS_OF_NUMPY)
+        import warnings
+
         from parapipe.cli.command_line import debugging, run
 
         if not (sys.warnoptions or debugging()):

@@ -14,11 +14,12 @@ import os
 import signal
 import sys
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, NoReturn
 
+TYPE_CHECKING = False  # `typing` takes time to load
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
+    from typing import NoReturn
 
 WORDS = {
     signal.SIGINT: "interrupted",

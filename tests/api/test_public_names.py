@@ -36,7 +36,8 @@ def test_editors_and_type_checkers_see_the_same_names() -> None:
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert imported == {name: f"parapipe.{parapipe._MODULE_OF[name]}" for name in parapipe.__all__}
+    modules = parapipe._modules()
+    assert imported == {name: f"parapipe.{modules[name]}" for name in parapipe.__all__}
     assert sorted(dir(parapipe)) == sorted([*parapipe.__all__, "__version__"])
 
 

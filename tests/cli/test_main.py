@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
+import parapipe
 from parapipe.cli.command_line import run
 from parapipe.cli.lazy_group import COMMANDS, LazyGroup
 from parapipe.errors import ModelError, PlatformError, VerificationError
@@ -204,3 +205,16 @@ def test_a_full_standard_output_is_one_line() -> None:
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1
     assert "standard output: cannot be written (No space left on device)" in done.stderr
+
+
+def test_little_is_imported_before_signals_are_minded() -> None:
+    """An interruption until then shows where Python is, in many lines."""
+    script = (
+        f"import sys; sys.path.insert(0, {str(Path(parapipe.__file__).parents[1])!r}); "
+        "before = {*sys.modules}; import parapipe.cli.main; print(*{*sys.modules} - before)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, check=True
+    )
+    slow = {"re", "typing", "pathlib", "importlib", "warnings", "threading"}
+    assert slow.isdisjoint(done.stdout.split())
