@@ -109,7 +109,8 @@ def profile(
     platform
         This machine's, see `detect_platform`.
     out
-        The profile, a CSV file. Rows that it has are kept and not measured again. Default:
+        The profile, a CSV file, which is replaced once all is measured; an interrupted measurement
+        goes on the next time. Rows that it has are kept and not measured again. Default:
         `profiles/PLATFORM/onnxruntime.csv` beside the platform's file, where `map` finds it.
     again
         Measure the profile's rows again.
@@ -134,6 +135,7 @@ def profile(
     """
     if most_useful is not None and parts:
         raise ArgumentError("profile: give either most_useful or parts")
+    from parapipe.profiling.profile_rows import measuring
     from parapipe.profiling.profiling_run import profile_here, take_in
     from parapipe.profiling.tasks import together
     from parapipe.runtime.denormals import denormals_to_zero
@@ -141,19 +143,23 @@ def profile(
     target = load_platform(platform)
     graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
     path = _path(out, platform, target)
-    whole = (
-        None
-        if operators_only or most_useful is not None
-        else partial(in_whole_model, graph, target, path, progress=progress)
-    )
     useful = None if most_useful is None else useful_first(graph, target, path, most_useful)
-    with tasks_in(model, graph, target, dims, shapes) as every, denormals_to_zero():
+    with (
+        tasks_in(model, graph, target, dims, shapes) as every,
+        denormals_to_zero(),
+        measuring(path, target, again=again) as at,
+    ):
+        whole = (
+            None
+            if operators_only or most_useful is not None
+            else partial(in_whole_model, graph, target, at.path, progress=progress)
+        )
         tasks = every if useful is None else every.only(useful)
-        measure = partial(profile_here, platform=target, path=path, again=again, progress=progress)
+        measure = partial(profile_here, platform=target, at=at, progress=progress)
         report, asked = measure(tasks, whole=whole), tasks.keys()
         given: _Given = {"dims": dims, "shapes": shapes, "rules": rules}
         lost: list[str] = []
-        for lists in asked_parts(graph, target, path) if parts else ():
+        for lists in asked_parts(graph, target, at.path) if parts else ():
             found = part_tasks(model, target, lists, note=lost.append, **given)
             more = together(tasks, found, asked)
             if not more.keys():
@@ -162,9 +168,11 @@ def profile(
             report = measure(more).after(report)
         runs = range(0 if operators_only or not parts or not report.measured else SPLIT_RUNS)
         for _ in runs:
-            times = in_split_plans(model, platform, path, lost.append, progress=progress, **given)
-            report = report.with_runs(take_in(times, target, path))
-    return replace(report, notes=(*report.notes, *lost, *_denormal_weights(tasks)))
+            times = in_split_plans(
+                model, platform, at.path, lost.append, progress=progress, **given
+            )
+            report = report.with_runs(take_in(times, target, at.path))
+    return replace(report, path=path, notes=(*report.notes, *lost, *_denormal_weights(tasks)))
 
 
 @checked

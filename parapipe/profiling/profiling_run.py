@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import asdict, astuple, dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from parapipe.cost.profile import RUN, Measurement, measurement_of, profile_text, read_profile
-from parapipe.errors import CostError, OutputError, PlatformError, ProfilingError
-from parapipe.files.atomic import write_atomically, write_folder
+from parapipe.cost.profile import RUN, Measurement, measurement_of
+from parapipe.errors import CostError, PlatformError, ProfilingError
+from parapipe.files.atomic import write_folder
 from parapipe.files.listing import listed_sentences
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.files.progress import Progress
-from parapipe.platform.divided import named_processors
 from parapipe.platform.platform import Platform
+from parapipe.profiling.profile_rows import (
+    Key,
+    Measuring,
+    Rows,
+    checked_rows,
+    key_of,
+    make_folder,
+    rows_in,
+    write_rows,
+)
 from parapipe.profiling.providers import onnx_runtime
 from parapipe.profiling.tasks import Tasks
 
 CLOCK_TOLERANCE = 0.05
 Whole = Callable[[Collection[str], Callable[[str], None]], Iterable[Measurement]]
-_Key = tuple[str, ...]
-_Rows = dict[_Key, Measurement]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +99,8 @@ class ProfileReport:
 def profile_here(
     tasks: Tasks,
     platform: Platform,
-    path: Path,
+    at: Measuring,
     *,
-    again: bool = False,
     whole: Whole | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> ProfileReport:
@@ -102,10 +108,8 @@ def profile_here(
 
     Parameters
     ----------
-    path
-        The profile. Rows that stand there are kept and not measured again.
-    again
-        Measure them again all the same.
+    at
+        Where the rows stand. Those that are done are kept and not measured again.
     whole
         Takes the operators' times out of runs of the whole model, when all operators are measured.
         It is given the processors of which some rows are of operators by themselves, and what takes
@@ -126,8 +130,8 @@ def profile_here(
     check_cores(platform, tasks)
     from parapipe.profiling.measure import rows_measured
 
-    rows = _rows_in(path, platform)
-    _make_folder(path)
+    path = at.path
+    rows = rows_in(path, platform)
     begin_s = monotonic()
 
     def told(done: int, total: int) -> None:
@@ -135,21 +139,20 @@ def profile_here(
             progress(Progress(done, total, 0.0, monotonic() - begin_s, phase="measuring"))
 
     notes = [*tasks.left_out, *tasks.notes]
-    new: _Rows = {}
+    new: Rows = {}
     clear_abandoned_scratch()
     with LockedFolder() as scratch:
         write_folder(scratch.path, tasks.files())
-        done = set() if again else set(rows)
-        for chunk in rows_measured(tasks.document, scratch.path, done, told, notes.append):
-            new |= {_key(m): m for m in map(measurement_of, chunk)}
+        for chunk in rows_measured(tasks.document, scratch.path, {*at.done}, told, notes.append):
+            new |= {key_of(m): m for m in map(measurement_of, chunk)}
             rows |= new
-            _write(path, rows.values())
+            write_rows(path, rows.values())
     asked = tasks.keys()
     apart = {m.processor: None for key, m in rows.items() if key in asked and m.method != RUN}
     if whole and apart:
-        new |= {_key(m): m for m in whole(tuple(apart), notes.append)}
+        new |= {key_of(m): m for m in whole(tuple(apart), notes.append)}
         rows |= new
-        _write(path, rows.values())
+        write_rows(path, rows.values())
     return _report(path, rows, new, asked | set(new), notes)
 
 
@@ -186,7 +189,7 @@ def import_rows(source: Path, platform: Platform, path: Path) -> ProfileReport:
     OutputError
         If the file cannot be written.
     """
-    found = _checked(source, platform)
+    found = checked_rows(source, platform)
     if not found:
         raise CostError(f"profile '{source}' holds no rows; was the measurement run to its end?")
     return take_in(found, platform, path)
@@ -194,15 +197,15 @@ def import_rows(source: Path, platform: Platform, path: Path) -> ProfileReport:
 
 def take_in(measurements: Iterable[Measurement], platform: Platform, path: Path) -> ProfileReport:
     """Add rows to a profile, in place of those of equal operators; errors as for `import_rows`."""
-    found = {_key(m): m for m in measurements}
-    rows = _rows_in(path, platform) | found
-    _make_folder(path)
-    _write(path, rows.values())
+    found = {key_of(m): m for m in measurements}
+    rows = rows_in(path, platform) | found
+    make_folder(path)
+    write_rows(path, rows.values())
     return _report(path, rows, found, found)
 
 
 def _report(
-    path: Path, rows: _Rows, new: _Rows, asked: Collection[_Key], notes: Sequence[str] = ()
+    path: Path, rows: Rows, new: Rows, asked: Collection[Key], notes: Sequence[str] = ()
 ) -> ProfileReport:
     """Report on a profile's rows of the keys asked for; those that are new replaced older ones."""
     own = [m for key, m in rows.items() if key in asked]
@@ -217,37 +220,6 @@ def _report(
         most_spread=max(spreads, default=None),
         notes=(*notes, *clock_notes(new.values())),
     )
-
-
-def _key(m: Measurement) -> _Key:
-    return (*map(str, astuple(m.signature)), m.then, m.processor)
-
-
-def _rows_in(path: Path, platform: Platform) -> _Rows:
-    return {_key(m): m for m in _checked(path, platform)} if path.exists() else {}
-
-
-def _checked(path: Path, platform: Platform) -> Sequence[Measurement]:
-    """Return a file's measurements, all of them of processors as the platform has them."""
-    measurements = read_profile(path).measurements
-    clocks = {name: p.point.frequency_hz for name, p in named_processors(platform).items()}
-    known = ", ".join(clocks)
-    mistakes = []
-    for m in measurements:
-        clock_hz = clocks.get(m.processor)
-        if clock_hz is None:
-            mistakes.append(f"{path}:{m.line}: no processor is called '{m.processor}' ({known})")
-        elif m.frequency_hz != clock_hz:
-            mistakes.append(
-                f"{path}:{m.line}: '{m.processor}' is at {m.frequency_hz / 1e6:g} MHz, and at "
-                f"{clock_hz / 1e6:g} MHz in the platform"
-            )
-    if mistakes:
-        raise CostError(
-            f"profile '{path}' was not measured on platform '{platform.name}' as it stands: "
-            f"{listed_sentences(mistakes)}; give its own platform, or another file"
-        )
-    return measurements
 
 
 def check_cores(platform: Platform, tasks: Tasks) -> None:
@@ -275,19 +247,6 @@ def check_cores(platform: Platform, tasks: Tasks) -> None:
             f"platform '{platform.name}' is not this machine, which lends cores "
             f"{sorted(here)}: {listed_sentences(missing)}; measure on the board with `bundle` DIR"
         )
-
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(
-            f"{path}: cannot be written ({error.strerror}); choose another `out`"
-        ) from error
-
-
-def _write(path: Path, rows: Iterable[Measurement]) -> None:
-    write_atomically(path, profile_text(rows).encode())
 
 
 def clock_notes(measurements: Iterable[Measurement]) -> tuple[str, ...]:

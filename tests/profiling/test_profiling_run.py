@@ -9,6 +9,7 @@ import sysconfig
 import venv
 from dataclasses import replace
 from functools import partial
+from itertools import islice, product
 from pathlib import Path
 
 import pytest
@@ -186,6 +187,70 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(profiled, platform, tmp_pat
     rest = profile_of(tmp_path / "small.onnx", platform)
     assert (rest.measured, rest.kept) == (len(rows) - 3, 3)
     assert set(rows[:3]) <= set(read_profile(profiled.path).measurements)
+
+
+class Killed(BaseException):
+    """Stands for a signal that ends the process."""
+
+
+def killed_after(monkeypatch, model, platform, chunks, **how):
+    """Measure one operator at a time, and end after some of them."""
+    measured = measure.rows_measured
+
+    def some(*given):
+        yield from islice(measured(*given), chunks)
+        raise Killed
+
+    with monkeypatch.context() as changed:
+        changed.setattr(measure, "CHUNK", 1)
+        changed.setattr(measure, "rows_measured", some)
+        with pytest.raises(Killed):
+            profile_of(model, platform, **how)
+
+
+def times_in(path):
+    """By signature and processor, what was measured."""
+    return {(m.signature, m.processor): m.time_s for m in read_profile(path).measurements}
+
+
+@pytest.mark.parametrize(("again", "chunks"), list(product([True, False], [0, 1, 2])))
+def test_a_profile_is_replaced_as_a_whole_or_not_at_all(
+    profiled, platform, monkeypatch, again, chunks
+):
+    path, model = profiled.path, platform.with_name("small.onnx")
+    unfinished = Path(f"{path}.unfinished")
+    before = times_in(path) if again else {}
+    if not again:
+        path.unlink()
+    killed_after(monkeypatch, model, platform, chunks, again=again)
+    assert (times_in(path) if path.exists() else {}) == before
+    assert unfinished.exists() is (chunks > 0)
+    so_far = times_in(unfinished) if chunks else {}
+    new = {key: time_s for key, time_s in so_far.items() if time_s != before.get(key)}
+    rest = profile_of(model, platform, again=again)
+    assert rest.path == path
+    assert (rest.measured, rest.kept) == (profiled.measured - len(new), len(new))
+    assert new.items() <= times_in(path).items()
+    assert not unfinished.exists()
+
+
+def test_what_was_left_before_the_profile_changed_is_not_gone_on_from(
+    profiled, platform, tmp_path, monkeypatch
+):
+    model = tmp_path / "small.onnx"
+    killed_after(monkeypatch, model, platform, 1, again=True)
+    os.utime(profiled.path, ns=(2**62, 2**62))
+    again = profile_of(model, platform, again=True)
+    assert (again.measured, again.kept) == (profiled.measured, 0)
+
+
+def test_plain_measuring_after_an_interrupted_repetition_mixes_nothing(
+    profiled, platform, tmp_path, monkeypatch
+):
+    model, before = tmp_path / "small.onnx", times_in(profiled.path)
+    killed_after(monkeypatch, model, platform, 2, again=True)
+    profile_of(model, platform)
+    assert times_in(profiled.path) == before
 
 
 def test_measuring_again_replaces_the_rows(profiled, platform, tmp_path):
