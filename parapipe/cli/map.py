@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
-from textwrap import fill
 from typing import Any
 
 import click
@@ -21,14 +20,14 @@ from parapipe.cli.front_table import (
 )
 from parapipe.cli.options import FILE, given_options, json_option, quiet_option
 from parapipe.cli.output import (
-    WIDTH,
     Row,
     Shown,
+    output_width,
+    paragraph,
     print_document,
     print_note,
     print_table,
     print_text,
-    table_width,
 )
 from parapipe.cli.progress import progress_shown
 from parapipe.cli.several_table import several_lines, several_table, shown_rows
@@ -175,12 +174,12 @@ def _text(
     if directory and written:
         yield from _written(directory, written, figure)
     yield ""
-    yield front_table(shown, narrow=table_width() < NARROW)
+    yield front_table(shown, narrow=output_width() < NARROW)
     yield ""
     if len(shown) < len(every):
         yield f"{len(shown)} of {len(every)} configurations; --all lists them all"
     yield from marks(document, shown)
-    yield fill(answer(document), WIDTH)
+    yield paragraph(answer(document))
 
 
 def _several_text(
@@ -202,7 +201,7 @@ def _several_text(
     yield ""
     if len(shown) < len(every):
         yield f"{len(shown)} of {len(every)} configurations; --all lists them all"
-    yield from (fill(line, WIDTH, subsequent_indent="  ") for line in several_lines(document))
+    yield from (paragraph(line, indent=2) for line in several_lines(document))
 
 
 def _written(directory: Path, written: Sequence[Path], figure: Path | None) -> Shown:
