@@ -18,7 +18,7 @@ MOST_TERMS = 8  # of a sum that is written out in the summary
 
 
 @click.command(cls=VerbCommand)
-@click.argument("directory", metavar="DIR", type=FILE)
+@click.argument("directory", metavar="PLAN|DIR", type=FILE)
 @click.argument("configuration", metavar="[ID]", required=False)
 @options("explain", "what_if")
 @click.option(
@@ -40,7 +40,7 @@ def command(
     """Explain a configuration: what limits it, and where its numbers come from.
 
     DIR is a folder that `parapipe map` wrote. ID is the id or a name of a configuration in it, such
-    as c07 or hybrid-T; default: the balanced one.
+    as c07 or hybrid-T; default: the balanced one. PLAN is the file of a plan in such a folder.
     """
     if operators and (figures or sources):
         raise click.UsageError("--operator shows nothing else; leave --figures and --sources out")
