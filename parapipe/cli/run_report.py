@@ -43,8 +43,8 @@ def _fps(period_s: float | None) -> str:
 
 RESOURCES: Columns = {
     "processor": lambda row: row["name"] + " (link)" * (row["kind"] == "link"),
-    " work\npredicted ms": lambda row: _ms(row["predicted_s"]),
-    " work\nms": lambda row: _ms(row["observed_s"]),
+    " busy\npredicted ms": lambda row: _ms(row["predicted_s"]),
+    " busy\nms": lambda row: _ms(row["observed_s"]),
     " busy\n%": lambda row: _form(row["observed_utilisation"], 100, 0),
     " waits for\ninput ms": lambda row: _ms(row["for_input_s"]),
     " room\nms": lambda row: _ms(row["for_room_s"]),
