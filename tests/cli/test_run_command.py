@@ -1,8 +1,8 @@
 """`parapipe run`."""
 
 import json
-import re
 import os
+import re
 import signal
 import subprocess
 import sys
