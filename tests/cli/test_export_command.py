@@ -160,6 +160,24 @@ def test_a_folder_says_what_it_is_and_what_it_needs_and_is_replaced(
     assert (folder / "requirements.txt").exists() == (target == "onnxruntime")
 
 
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        ("rknn", "the compiler of rknn takes the ONNX models of the target 'segments'"),
+        ("TensorRT", "the compiler of TensorRT takes the ONNX models of the target 'segments'"),
+        ("acl", "did you mean 'armcl'?"),
+        ("onnx", "did you mean 'onnxruntime'?"),
+        ("segmnets", "did you mean 'segments'?"),
+    ],
+)
+def test_a_target_that_is_not_there_is_answered_with_what_is_meant(
+    parapipe, plan, tmp_path, target, told
+) -> None:
+    ended = parapipe("export", plan, tmp_path / "x", "--to", target)
+    assert ended.code == 2
+    assert ended.err.rstrip().endswith(told)
+
+
 def test_what_a_folder_requires_is_what_parapipe_requires(parapipe, plan, tmp_path) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     own = {*project["dependencies"], *project["optional-dependencies"]["run"]}
