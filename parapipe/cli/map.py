@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -33,6 +33,10 @@ from parapipe.cli.progress import progress_shown
 from parapipe.cli.several_table import several_lines, several_table, shown_rows
 from parapipe.cli.signals import interruptible
 from parapipe.cli.verb_options import DEMANDS, VerbCommand, options
+from parapipe.errors import DemandError
+
+if TYPE_CHECKING:
+    from parapipe import ParetoFront
 
 ASKED = tuple(name for name in DEMANDS if name != "max_memory_bytes")
 """Demands on what is picked at the end; the limit of memory is one of the front itself."""
@@ -126,12 +130,21 @@ def command(
 
             print_document(front.to_json(), shown, as_json=as_json)
     if minimise or asked.intersection(ASKED):
-        row = front.best(minimise or "latency", **demands).model_dump()
+        row = _best(front, directory if written else None, minimise or "latency", demands)
         if as_json:
             print_note(f"picked {row['id']}: {row['drawing']}")
             return
         print_text(f"\npicked from those that meet all demands: {row['id']}")
         print_table(several_table([row]) if row["several"] else front_table([row]))
+
+
+def _best(front: ParetoFront, directory: Path | None, minimise: Any, demands: Row) -> Row:  # noqa: ANN401 - click checks
+    """Return the row that is picked; an error says first where the front is."""
+    try:
+        return front.best(minimise, **demands).model_dump()
+    except DemandError as error:
+        where = f"the front is in {directory}, but " if directory else ""
+        raise DemandError(f"{where}{error}") from error
 
 
 def _check_usage(asked: frozenset[str], given: Row) -> None:
