@@ -36,7 +36,7 @@ def test_map_says_where_the_front_is_before_what_it_misses(
 ) -> None:
     out = tmp_path / "out"
     ended = parapipe(
-        "map", small_model(), "--platform", "amlogic-a311d", "--max-latency", "1ns",
+        "map", small_model(), "--platform", "amlogic-a311d", "--max-latency", "0.001us",
         *(["--out", out] if written else ["--json"]),
     )  # fmt: skip
     (line,) = [each for each in ended.err.splitlines() if "no configuration meets" in each]
