@@ -133,10 +133,11 @@ function periods({ row, resources, x, end }) {
   const bottom = rowTop(resources.length - 1) + GANTT.row;
   const lines = Array.from({ length: Math.ceil(end / row.period_s - 1e-9) }, (_, i) => {
     const at = x(i * row.period_s);
+    const wide = Math.min(x(row.period_s) - x(0), x(end) - at) - 8;
     const title = state.view === "frame" ? `period ${i + 1}` : `frame ${i + before + 1} enters`;
     return [
       svg("line", { class: "stage-line", x1: at, x2: at, y1: GANTT.top - 28, y2: bottom }),
-      svg("text", { class: "stage-name", x: at + 5, y: GANTT.top - 16 }, shortened(title, x(row.period_s) - x(0) - 8, 12, 600)),
+      svg("text", { class: "stage-name", x: at + 5, y: GANTT.top - 16 }, shortened(title, wide, 12, 600)),
     ];
   });
   return [...idle, ...lines.flat()];
