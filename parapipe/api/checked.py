@@ -20,7 +20,7 @@ from typing import (
 
 from parapipe.errors import KeywordError
 from parapipe.files.checked_arguments import Must, NotEmpty, check_arguments
-from parapipe.files.mistake import did_you_mean
+from parapipe.files.mistake import did_you_mean as did_you_mean
 from parapipe.files.titles import model_title as model_title
 from parapipe.pipeline.options import MapOptions, option_hints
 from parapipe.pipeline.options import flag as flag

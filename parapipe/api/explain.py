@@ -39,7 +39,7 @@ def explain(
     Parameters
     ----------
     directory
-        Folder that `parapipe map` wrote, or the front.json in it.
+        Folder that `parapipe map` wrote, the front.json in it, or the file of a plan in it.
     configuration
         Its id ("c07") or name ("hybrid-T"). Default: the balanced one.
     operators
@@ -62,7 +62,7 @@ def explain(
 
     from parapipe.cost.cost_table import build_cost_table
     from parapipe.cost.profile import chosen_profiles
-    from parapipe.formats.front_folder import folder_of, load_configuration
+    from parapipe.formats.front_folder import configuration_at, load_configuration
     from parapipe.front.doubt_texts import with_doubt
     from parapipe.front.explanation import explanation, only
     from parapipe.front.reasons import Reasons
@@ -71,7 +71,7 @@ def explain(
     from parapipe.platform.divided import holding
     from parapipe.platform.places import load_placed
 
-    front, row, plan = load_configuration(folder_of(Path(directory)), configuration)
+    front, row, plan = load_configuration(*configuration_at(Path(directory), configuration))
     if row.split:
         recomputes = any(map(read_again, row.split))
         what = "makes tensors again" if recomputes else "splits operators into parts"

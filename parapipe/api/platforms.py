@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from parapipe.api.checked import PlatformFile, checked
@@ -93,6 +94,13 @@ def new_platform(
 
     parts = {"cpu": cpu, "gpu": gpu, "npu": npu, "dsp": dsp}
     return new(name=name, chip=chip, parts=parts, memory=memory, full=full)
+
+
+def refuse_changed(path: Path) -> None:
+    """Raise an OutputError if there is a file already."""
+    from parapipe.files.atomic import refuse_changed as refuse
+
+    refuse(path)
 
 
 def list_catalogue() -> CatalogueRows:

@@ -17,13 +17,14 @@ from parapipe.cli.output import (
     print_text,
     text_table,
 )
+from parapipe.cli.plan_arguments import files_argument
 
 SHOWN = ("latency", "period", "work of a processor")
 """Metrics of runs on this machine of which every figure is listed; segments may be many."""
 
 
 @click.command()
-@click.argument("files", metavar="[PREDICTED]... MEASURED...", type=FILE, nargs=-1, required=True)
+@files_argument
 @click.option("--figure", type=FILE, help="Draw a picture into this PNG, PDF or SVG.")
 @json_option
 def command(*, files: Sequence[Path], figure: Path | None, as_json: bool) -> None:
@@ -31,8 +32,8 @@ def command(*, files: Sequence[Path], figure: Path | None, as_json: bool) -> Non
 
     MEASURED is what run --json prints: it contains its own predictions, so PREDICTED may be left
     out. Or it is a CSV file with the columns model and latency_s, and optionally order, input_s,
-    longest_stage_s and energy_j. PREDICTED is a plan, what evaluate --json prints, or a list of
-    that.
+    longest_stage_s and energy_j. PREDICTED is a plan, DIR ID as run takes it, what evaluate
+    --json prints, or a list of that.
     """
     import parapipe
 

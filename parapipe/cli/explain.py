@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from textwrap import wrap
 
 import click
 
 from parapipe.cli.front_table import noisy_text
 from parapipe.cli.options import FILE, json_option
-from parapipe.cli.output import WIDTH, Columns, Row, Shown, print_document, text_table
+from parapipe.cli.output import Columns, Row, Shown, paragraph, print_document, text_table
 from parapipe.cli.progress import progress_shown
 from parapipe.cli.verb_options import VerbCommand, options
 
@@ -19,7 +18,7 @@ MOST_TERMS = 8  # of a sum that is written out in the summary
 
 
 @click.command(cls=VerbCommand)
-@click.argument("directory", metavar="DIR", type=FILE)
+@click.argument("directory", metavar="PLAN|DIR", type=FILE)
 @click.argument("configuration", metavar="[ID]", required=False)
 @options("explain", "what_if")
 @click.option(
@@ -41,7 +40,7 @@ def command(
     """Explain a configuration: what limits it, and where its numbers come from.
 
     DIR is a folder that `parapipe map` wrote. ID is the id or a name of a configuration in it, such
-    as c07 or hybrid-T; default: the balanced one.
+    as c07 or hybrid-T; default: the balanced one. PLAN is the file of a plan in such a folder.
     """
     if operators and (figures or sources):
         raise click.UsageError("--operator shows nothing else; leave --figures and --sources out")
@@ -80,7 +79,7 @@ def _reasons(document: Row) -> Iterator[str]:
         if row["about"] != about:
             yield ""
             about = row["about"]
-        yield from wrap(row["text"], WIDTH, break_long_words=False, break_on_hyphens=False)
+        yield paragraph(row["text"])
     if document["noisy"]["count"]:
         yield ""
         yield noisy_text(document["noisy"])
@@ -103,7 +102,7 @@ def _what_if(document: Row) -> Iterator[str]:
                 f"least latency {row['latency_change']:+.1%}, "
                 f"highest throughput {row['throughput_change']:+.1%}"
             )
-        yield from wrap(f"{row['change']}: {told}{remark}", WIDTH, subsequent_indent="    ")
+        yield paragraph(f"{row['change']}: {told}{remark}", indent=4)
 
 
 def _summary(document: Row) -> Iterator[str]:

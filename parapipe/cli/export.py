@@ -6,15 +6,15 @@ from pathlib import Path
 
 import click
 
-from parapipe.cli.options import FILE, Name, json_option
+from parapipe.cli.options import Name, json_option
 from parapipe.cli.output import print_json, print_note, print_text
+from parapipe.cli.plan_arguments import plan_and_destination
 
 KILO, MEGA = 1e3, 1e6
 
 
 @click.command()
-@click.argument("plan", type=FILE)
-@click.argument("destination", type=FILE, required=False)
+@plan_and_destination
 @click.option(
     "--to",
     "target",
@@ -25,9 +25,11 @@ KILO, MEGA = 1e3, 1e6
 @click.option("--model", help="The plan's model, if it has moved since it was mapped.")
 @json_option
 def command(
-    *, plan: Path, destination: Path | None, target: str, model: str | None, as_json: bool
+    *, named: tuple[Path, Path | None], target: str, model: str | None, as_json: bool
 ) -> None:
     """Write PLAN for a runtime, weights included, to DESTINATION.
+
+    DIR is a folder that map wrote, ID the id or a name of a configuration in it.
 
     onnxruntime: a folder with one ONNX file per segment, and run.py, which needs only onnxruntime
     and numpy. A segment is a run of operators that a processor executes without waiting for another
@@ -45,6 +47,7 @@ def command(
     """
     import parapipe
 
+    plan, destination = named
     exported = parapipe.export_plan(plan, target, destination, model=model)
     if as_json:
         print_json(exported.to_json())

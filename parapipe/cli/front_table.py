@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import floor, inf, log10
-from typing import TYPE_CHECKING
 
-from parapipe.cli.output import Row, plain_table
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from parapipe.cli.output import Row
+from parapipe.cli.table_layout import Column, TextTable
 
 MOST_ROWS = 12
 NARROW = 96  # columns below which names stand under the stages
@@ -106,7 +103,7 @@ def _robust_answer(document: Row) -> Iterator[str]:
     yield f"In {robust['quantile'] * 100:g} % of the draws: {', '.join(parts)}."
 
 
-def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> Table:
+def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> TextTable:
     """Return the table, least latency first.
 
     A narrow one of 60 columns has names under the stages, and no gaps if there are none.
@@ -131,26 +128,22 @@ def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> Table
     if not (narrow and all(row["proven"] for row in rows)):
         gaps = ["0" if row["proven"] else f"{row['gap'] * 100:.1f}" for row in rows]
         numbers["gap\n%"] = gaps
-    table = plain_table()
-    table.add_column("id", no_wrap=True)
-    table.add_column("stages [subgraphs]", min_width=18 if narrow else 22, overflow="fold")
-    for title in numbers:
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("front", no_wrap=True)
+    columns = [
+        Column("id", "fixed"),
+        Column("stages [subgraphs]", least=18 if narrow else 22),
+        *(Column(title, "number") for title in numbers),
+        Column("front", "fixed"),
+    ]
     if not narrow:
         longest = max((len(name) for row in rows for name in row["names"]), default=1)
-        table.add_column("named", min_width=min(longest, 18), overflow="fold")
+        columns.append(Column("named", least=min(longest, 18)))
+    cells = []
     for row, *told in zip(rows, *numbers.values(), strict=True):
         names = ", ".join(row["names"])
-        table.add_row(
-            row["id"],
-            f"{row['drawing']}\n  {names}" if narrow and names else row["drawing"],
-            *told,
-            _fronts(row),
-            *([] if narrow else ["\n".join(row["names"])]),
-            style="bold" if row["names"] else None,
-        )
-    return table
+        drawing = f"{row['drawing']}\n  {names}" if narrow and names else row["drawing"]
+        last = [] if narrow else ["\n".join(row["names"])]
+        cells.append([row["id"], drawing, *told, _fronts(row), *last])
+    return TextTable(columns, cells, ["bold" if row["names"] else None for row in rows])
 
 
 def _fronts(row: Row) -> str:

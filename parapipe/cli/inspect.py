@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
 import click
@@ -14,10 +13,10 @@ import click
 from parapipe.cli.front_table import coverage_lines
 from parapipe.cli.options import FILE, json_option
 from parapipe.cli.output import (
-    WIDTH,
     Columns,
     Row,
     Shown,
+    paragraph,
     print_document,
     print_note,
     print_text,
@@ -28,13 +27,7 @@ from parapipe.cli.verb_options import VerbCommand, options
 STANDARD_OUTPUT = Path("-")
 MEGA = 1e6
 INDENT = 17  # columns before the values
-_wrapped = partial(
-    fill,
-    width=WIDTH,
-    subsequent_indent=" " * INDENT,  # below the first value; a long path stays whole
-    break_long_words=False,
-    break_on_hyphens=False,
-)
+_wrapped = partial(paragraph, indent=INDENT)
 SUBGRAPHS: Columns = {
     " sub-\ngraph": "number",
     " opera-\ntors": "operators",

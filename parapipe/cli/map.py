@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
-from textwrap import fill
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,19 +20,23 @@ from parapipe.cli.front_table import (
 )
 from parapipe.cli.options import FILE, given_options, json_option, quiet_option
 from parapipe.cli.output import (
-    WIDTH,
     Row,
     Shown,
+    output_width,
+    paragraph,
     print_document,
     print_note,
     print_table,
     print_text,
-    table_width,
 )
 from parapipe.cli.progress import progress_shown
 from parapipe.cli.several_table import several_lines, several_table, shown_rows
 from parapipe.cli.signals import interruptible
 from parapipe.cli.verb_options import DEMANDS, VerbCommand, options
+from parapipe.errors import DemandError
+
+if TYPE_CHECKING:
+    from parapipe import ParetoFront
 
 ASKED = tuple(name for name in DEMANDS if name != "max_memory_bytes")
 """Demands on what is picked at the end; the limit of memory is one of the front itself."""
@@ -133,12 +136,21 @@ def command(
 
             print_document(front.to_json(), shown, as_json=as_json)
     if minimise or asked.intersection(ASKED):
-        row = front.best(minimise or "latency", **demands).model_dump()
+        row = _best(front, directory if written else None, minimise or "latency", demands)
         if as_json:
             print_note(f"picked {row['id']}: {row['drawing']}")
             return
         print_text(f"\npicked from those that meet all demands: {row['id']}")
         print_table(several_table([row]) if row["several"] else front_table([row]))
+
+
+def _best(front: ParetoFront, directory: Path | None, minimise: Any, demands: Row) -> Row:  # noqa: ANN401 - click checks
+    """Return the row that is picked; an error says first where the front is."""
+    try:
+        return front.best(minimise, **demands).model_dump()
+    except DemandError as error:
+        where = f"the front is in {directory}, but " if directory else ""
+        raise DemandError(f"{where}{error}") from error
 
 
 def _check_usage(asked: frozenset[str], given: Row) -> None:
@@ -181,12 +193,12 @@ def _text(
     if directory and written:
         yield from _written(directory, written, figure)
     yield ""
-    yield front_table(shown, narrow=table_width() < NARROW)
+    yield front_table(shown, narrow=output_width() < NARROW)
     yield ""
     if len(shown) < len(every):
         yield f"{len(shown)} of {len(every)} configurations; --all lists them all"
     yield from marks(document, shown)
-    yield fill(answer(document), WIDTH)
+    yield paragraph(answer(document))
 
 
 def _several_text(
@@ -208,7 +220,7 @@ def _several_text(
     yield ""
     if len(shown) < len(every):
         yield f"{len(shown)} of {len(every)} configurations; --all lists them all"
-    yield from (fill(line, WIDTH, subsequent_indent="  ") for line in several_lines(document))
+    yield from (paragraph(line, indent=2) for line in several_lines(document))
 
 
 def _written(directory: Path, written: Sequence[Path], figure: Path | None) -> Shown:

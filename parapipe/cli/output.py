@@ -1,22 +1,27 @@
-"""What goes to standard output: one JSON document, or text and tables of at most 100 columns."""
+"""What goes to standard output: one JSON document, or text and tables in the terminal's width."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import click
 
+from parapipe.cli.table_layout import Column, TextTable
 from parapipe.errors import OutputError
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
+    from rich.console import Console, RenderableType
 
 WIDTH = 100
+"""Columns of text and tables that do not go to a terminal."""
+
+CONTINUED = 2  # columns by which further lines of a long line are indented
+
 Row = Mapping[str, Any]
 Cell = str | Callable[[Any], str]
 Columns = Mapping[str, Cell]
@@ -52,7 +57,7 @@ def print_table(table: RenderableType) -> None:
     """Print a rich table: in colour on a terminal, as plain text elsewhere."""
     from rich.console import Console
 
-    console = Console(highlight=False, markup=False, emoji=False, width=table_width())
+    console = Console(highlight=False, markup=False, emoji=False, width=output_width())
     with console.capture() as captured:
         console.print(table)
     print_text("\n".join(line.rstrip() for line in captured.get().splitlines()))
@@ -70,7 +75,7 @@ def print_document(
         return
     for each in text(document):
         if isinstance(each, str):
-            print_text(each)
+            print_text(_wrapped(each) if _terminal().is_terminal else each)
         else:
             print_table(each)
 
@@ -80,7 +85,7 @@ def text_table(
     rows: Iterable[Any],
     *,
     style: Callable[[Row], str] | None = None,
-) -> Table:
+) -> TextTable:
     """Return a table without frames.
 
     Parameters
@@ -88,30 +93,22 @@ def text_table(
     columns
         What stands in a row, by title: a key or an attribute of the row, or a function of it. A
         title that begins with a space stands over numbers, and what is under one that ends in … is
-        cut short.
+        shortened in the middle.
     style
         How a row looks.
     """
-    table = plain_table()
-    for title in columns:
-        table.add_column(
-            title.strip(" …"),
-            justify="right" if title.startswith(" ") else "left",
-            overflow="ellipsis" if title.endswith("…") else "fold",
-            no_wrap=title.endswith("…") or "\n" in title,
-        )
-    for row in rows:
-        cells = [_cell(cell, row) for cell in columns.values()]
-        table.add_row(*cells, style=style(row) if style else None)
-    return table
+    rows = list(rows)
+    return TextTable(
+        [Column(title.strip(" …"), _kind(title)) for title in columns],
+        [[_cell(cell, row) for cell in columns.values()] for row in rows],
+        [style(row) if style else None for row in rows],
+    )
 
 
-def plain_table() -> Table:
-    """Return an empty table without frames."""
-    from rich import box
-    from rich.table import Table
-
-    return Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+def _kind(title: str) -> Literal["number", "name", "text"]:
+    if title.startswith(" "):
+        return "number"
+    return "name" if title.endswith("…") else "text"
 
 
 def _cell(cell: Cell, row: Any) -> str:  # noqa: ANN401 - a mapping or a record
@@ -120,12 +117,36 @@ def _cell(cell: Cell, row: Any) -> str:  # noqa: ANN401 - a mapping or a record
     return f"{row[cell] if isinstance(row, Mapping) else getattr(row, cell)}"
 
 
-def table_width() -> int:
-    """Columns of a table: those of the terminal, at most 100."""
+def output_width() -> int:
+    """Return the columns of the terminal, or `WIDTH` where there is none."""
+    console = _terminal()
+    return console.width if console.is_terminal else WIDTH
+
+
+def paragraph(text: str, *, indent: int = 0) -> str:
+    """Return a text in lines of `output_width`, all but the first indented; words stay whole."""
+    return textwrap.fill(
+        text,
+        output_width(),
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _wrapped(text: str) -> str:
+    """Return lines of text with those that are too long for the terminal continued in others."""
+    lines = []
+    for line in text.split("\n"):
+        indent = len(line) - len(line.lstrip()) + CONTINUED
+        lines.append(paragraph(line, indent=indent) if len(line) > output_width() else line)
+    return "\n".join(lines)
+
+
+def _terminal() -> Console:
     from rich.console import Console
 
-    console = Console()
-    return min(console.width, WIDTH) if console.is_terminal else WIDTH
+    return Console()
 
 
 def abandon_stdout() -> None:

@@ -113,13 +113,14 @@ def _catalogue(told: Any) -> Shown:  # noqa: ANN401 - a JSON document
 
 @command.command(cls=VerbCommand)
 @click.option("--out", type=FILE, help="File to write.  [default: standard output]")
+@click.option("--force", is_flag=True, help="Replace a file that is there and differs.")
 @options(
     "new_platform", "chip", "cpu", "gpu", "npu", "dsp", "memory", "name", "full",
     chip={"metavar": "CHIP"}, memory={"metavar": "MEMORY"},
     **{kind: {"type": str, "multiple": True, "metavar": "[Nx]PART[@GHz]", "show_default": False}
        for kind in ("cpu", "gpu", "npu", "dsp")},
 )  # fmt: skip
-def new(*, out: Path | None, **given: Any) -> None:  # noqa: ANN401 - click checks
+def new(*, out: Path | None, force: bool, **given: Any) -> None:  # noqa: ANN401 - click checks
     """Describe a chip of the catalogue, or one made of its parts, in at most a few lines.
 
     All figures are nominal; `parapipe platforms catalogue` lists chips, parts and memories. A
@@ -131,7 +132,7 @@ def new(*, out: Path | None, **given: Any) -> None:  # noqa: ANN401 - click chec
     if out is None:
         print_text(made.text.rstrip())
         return
-    made.write(out)
+    made.write(out, force=force)
     print_text(f"wrote {out}, with {len(made.processors)} processors: {', '.join(made.processors)}")
 
 
@@ -203,12 +204,13 @@ def _cores(
 
 @command.command(cls=VerbCommand)
 @click.option("--out", type=FILE, help="File to write.  [default: standard output]")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
 @options(
     "detect_platform", "name", "split", "processors", "watch_s",
     split={"metavar": "N"},
     processors={"type": str, "metavar": "CORES", "multiple": False, "callback": _cores},
 )  # fmt: skip
-def detect(*, out: Path | None, **given: Any) -> None:  # noqa: ANN401 - click checks
+def detect(*, out: Path | None, force: bool, **given: Any) -> None:  # noqa: ANN401 - click checks
     """Describe this machine as a platform, in half a minute of measuring.
 
     Clusters, caches and frequencies are the kernel's; speeds are measured with ONNX Runtime; power
@@ -217,12 +219,15 @@ def detect(*, out: Path | None, **given: Any) -> None:  # noqa: ANN401 - click c
     if given["split"] and given["processors"]:
         raise click.UsageError("--split and --processors say the same; give one of them")
     import parapipe
+    from parapipe.api.platforms import refuse_changed
 
+    if out is not None and not force:
+        refuse_changed(out)  # before half a minute of work
     found = parapipe.detect_platform(**given)
     for sentence in found.notes:
         print_note(sentence)
     if out is None:
         print_text(found.text.rstrip())
         return
-    found.write(out)
+    found.write(out, force=force)
     print_text(f"wrote {out}; parapipe profile MODEL --platform {out} measures operators")

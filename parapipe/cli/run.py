@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from parapipe.cli.options import FILE, json_option, quiet_option, trace_option
+from parapipe.cli.options import json_option, quiet_option, trace_option
+from parapipe.cli.plan_arguments import plans_argument
 from parapipe.cli.progress import progress_shown
 from parapipe.cli.run_report import print_runs, refuse_for_several
 from parapipe.cli.verb_options import VerbCommand, options
@@ -34,7 +35,7 @@ def _cores(
 
 
 @click.command(cls=VerbCommand)
-@click.argument("plans", metavar="PLAN...", type=FILE, nargs=-1, required=True)
+@plans_argument
 @options(
     "run_plan", "model", "frames", "input", "warmup", "saturate", "period_s",
     "random_arrivals", "seed", "queue", "in_step", "arena", "cores", "patience_s", "keep",
@@ -50,7 +51,7 @@ def _cores(
 @json_option
 def command(
     *,
-    plans: tuple[Path, ...],
+    plans: list[Path],
     input: str,
     trace: Path | None,
     quiet: bool,
@@ -59,7 +60,9 @@ def command(
 ) -> None:
     """Run PLAN with ONNX Runtime, and show measured beside predicted figures.
 
-    Several are run together, with --strategy ready-pool: their work is in one pool.
+    DIR is a folder that map wrote, ID the id or a name of a configuration in it; default: the
+    balanced one. Several plans are run together, with --strategy ready-pool: their work is in one
+    pool.
 
     Each processor is a thread, bound to its cores, and frames overlap: while one stage works on a
     frame, the next one works on the frame before.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import inf
-from operator import itemgetter
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -20,10 +19,9 @@ from parapipe.cli.output import (
     print_text,
     text_table,
 )
+from parapipe.cli.table_layout import Column, TextTable
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from parapipe import Run
 
 MOST_DIFFERENCES = 3
@@ -45,8 +43,8 @@ def _fps(period_s: float | None) -> str:
 
 RESOURCES: Columns = {
     "processor": lambda row: row["name"] + " (link)" * (row["kind"] == "link"),
-    " work\npredicted ms": lambda row: _ms(row["predicted_s"]),
-    " work\nms": lambda row: _ms(row["observed_s"]),
+    " busy\npredicted ms": lambda row: _ms(row["predicted_s"]),
+    " busy\nms": lambda row: _ms(row["observed_s"]),
     " busy\n%": lambda row: _form(row["observed_utilisation"], 100, 0),
     " waits for\ninput ms": lambda row: _ms(row["for_input_s"]),
     " room\nms": lambda row: _ms(row["for_room_s"]),
@@ -113,21 +111,21 @@ def _text(document: Row) -> Shown:
     yield from _remarks(document)
 
 
-def _figures(document: Row) -> Table:
+def _figures(document: Row) -> TextTable:
     latency, period = document["latency"], document["period"]
     simulated = "simulated" if document["how"] == "simulation" else "measured"
     spread = f"{_ms(latency['least_s'])} to {_ms(latency['most_s'])}"
     spread += ", queueing included" if latency["holds_queueing"] else ""
     tail = ("p95_s", "p99_s") if _varies(document) else ()
-    titles = ("", " predicted", f" {simulated}", *(f" {key[:3]}" for key in tail), "…")
-    columns: Columns = {title: itemgetter(i) for i, title in enumerate(titles)}
+    numbers = ("predicted", simulated, *(key[:3] for key in tail))
+    columns = [Column(""), *(Column(title, "number") for title in numbers), Column("")]
     figures = ("predicted_s", "median_s", *tail)
     rows = [("latency ms", *(_ms(latency[key]) for key in figures), f"median; {spread}")]
     for title, told in (("period ms", _ms), ("frames/s", _fps)):
         remark = f"{told(period['sustained_s'])} predicted to be sustainable"
         figures = ("predicted_s", "observed_s", *tail)
         rows.append((title, *(told(period[key]) for key in figures), remark))
-    return text_table(columns, rows)
+    return TextTable(columns, rows, [None] * len(rows))
 
 
 def _varies(document: Row) -> bool:
@@ -136,7 +134,7 @@ def _varies(document: Row) -> bool:
     return made is None or bool(made["jitter"] or made["disturbed"] or made["measured"])
 
 
-def _models(document: Row, models: Sequence[Row]) -> Table:
+def _models(document: Row, models: Sequence[Row]) -> TextTable:
     """Return what each of several models got."""
     seen = "simulated" if document["how"] == "simulation" else "measured"
     columns: Columns = {
@@ -150,7 +148,7 @@ def _models(document: Row, models: Sequence[Row]) -> Table:
     return text_table(columns, models)
 
 
-def _random(document: Row, models: Sequence[Row]) -> Table:
+def _random(document: Row, models: Sequence[Row]) -> TextTable:
     """Return what frames of each model got that came at random times."""
     seen = "simulated" if document["how"] == "simulation" else "measured"
     columns: Columns = {

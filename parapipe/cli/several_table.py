@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from parapipe.cli.output import Row, plain_table
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from parapipe.cli.output import Row
+from parapipe.cli.table_layout import SHORT_NAME, Column, TextTable, shortened
 
 MOST_ROWS = 12
 WAYS = {
@@ -26,30 +23,33 @@ def shown_rows(configurations: Sequence[Row]) -> list[Row]:
     return [row for row in configurations if row in shown]
 
 
-def several_table(rows: Sequence[Row]) -> Table:
+def several_table(rows: Sequence[Row]) -> TextTable:
     """Return the table: by model its latency, then power and how far rates could grow."""
     models = [*rows[0]["several"]["models"]]
-    table = plain_table()
-    table.add_column("id", no_wrap=True)
-    table.add_column("who runs what", min_width=22, overflow="fold")
-    for model in models:
-        table.add_column(f"{model}\nms", justify="right", overflow="fold")
-    for title in ("power\nW", "rates\n×"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("named", overflow="fold")
+    titles = shortened(models, SHORT_NAME) or models
+    columns = [
+        Column("id", "fixed"),
+        Column("who runs what", least=22),
+        *(Column(f"{title}\nms", "number") for title in titles),
+        Column("power\nW", "number"),
+        Column("rates\n×", "number"),
+        Column("named"),
+    ]
+    cells = []
     for row in rows:
         got = row["several"]
         latencies_s = [got["models"][model]["latency_s"] for model in models]
-        table.add_row(
-            row["id"],
-            row["drawing"],
-            *(f"{latency_s * 1e3:.1f}" for latency_s in latencies_s),
-            f"{got['power_w']:.2f}",
-            f"{_factor(got):.2f}",
-            "\n".join(row["names"]),
-            style="bold" if row["names"] else None,
+        cells.append(
+            [
+                row["id"],
+                row["drawing"],
+                *(f"{latency_s * 1e3:.1f}" for latency_s in latencies_s),
+                f"{got['power_w']:.2f}",
+                f"{_factor(got):.2f}",
+                "\n".join(row["names"]),
+            ]
         )
-    return table
+    return TextTable(columns, cells, ["bold" if row["names"] else None for row in rows])
 
 
 def _factor(got: Row) -> float:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from parapipe.cli.options import FILE, json_option, number, trace_option
+from parapipe.cli.options import json_option, number, trace_option
+from parapipe.cli.plan_arguments import plans_argument
 from parapipe.cli.run_report import print_runs, refuse_for_several
 from parapipe.cli.verb_options import VerbCommand, options
 
@@ -35,7 +36,7 @@ def _contention(ctx: click.Context, param: click.Parameter, value: str | None) -
 
 
 @click.command(cls=VerbCommand)
-@click.argument("plans", metavar="PLAN...", type=FILE, nargs=-1, required=True)
+@plans_argument
 @options(
     "simulate_plan",
     "frames",
@@ -72,14 +73,16 @@ def _contention(ctx: click.Context, param: click.Parameter, value: str | None) -
 @json_option
 def command(
     *,
-    plans: tuple[Path, ...],
+    plans: list[Path],
     trace: Path | None,
     as_json: bool,
     **given: Any,  # noqa: ANN401 - click checks
 ) -> None:
     """Simulate frames through a plan, event by event.
 
-    Several are simulated together, with --strategy ready-pool: their work is in one pool.
+    DIR is a folder that map wrote, ID the id or a name of a configuration in it; default: the
+    balanced one. Several plans are simulated together, with --strategy ready-pool: their work is in
+    one pool.
 
     As in a real run, one thread per processor takes its operators in the plan's order; channels
     have as many slots as the plan says. Without jitter and contention, a saturated pipeline reaches

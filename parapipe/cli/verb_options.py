@@ -74,7 +74,7 @@ def _settings(name: str, hint: object, default: object) -> dict[str, Any]:
     bounds: Any = next((part for part in reversed(parts) if hasattr(part, "be")), None)
     settings: dict[str, Any] = {"default": default, "show_default": default is not None}
     if choices := [part for part in parts if isinstance(part, str)]:
-        settings["type"] = click.Choice(choices)
+        settings["type"] = _OneOf(choices)
     elif bool in parts:
         return {"is_flag": True}
     elif Path in parts:
@@ -123,6 +123,20 @@ def described(text: str) -> Mapping[str, str]:
         words = " ".join(body.split())
         told.update(dict.fromkeys(names.split(", "), words))
     return told
+
+
+class _OneOf(click.Choice):  # type: ignore[type-arg] # older clicks take none
+    """One of several words; a wrong one is answered with that which may be meant."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Take one of the words."""
+        from parapipe.api.checked import did_you_mean
+
+        if value in self.choices:
+            return value
+        words = ", ".join(f"'{each}'" for each in self.choices)
+        meant = did_you_mean(value, self.choices)
+        return self.fail(f"'{value}' is not one of {words}{meant}", param, ctx)
 
 
 class _Finite(click.FloatRange):

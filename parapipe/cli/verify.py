@@ -7,17 +7,19 @@ from pathlib import Path
 
 import click
 
-from parapipe.cli.options import FILE, json_option
+from parapipe.cli.options import json_option
 from parapipe.cli.output import Row, print_document
+from parapipe.cli.plan_arguments import plan_argument
 
 
 @click.command()
-@click.argument("plan", type=FILE)
+@plan_argument
 @json_option
 def command(*, plan: Path, as_json: bool) -> None:
     """Check that a plan is consistent, without knowing how it was made.
 
-    Checks every rule that a runtime relies on, and lists every violation.
+    Checks every rule that a runtime relies on, and lists every violation. DIR is a folder that map
+    wrote, ID the id or a name of a configuration in it; default: the balanced one.
     """
     import parapipe
 

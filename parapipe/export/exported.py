@@ -13,6 +13,8 @@ from parapipe.errors import ExportError, OutputError
 from parapipe.files.atomic import whole_folder
 from parapipe.plan.schema import Plan
 
+README = "README.md"
+
 
 @dataclass(frozen=True, slots=True)
 class Exported:
@@ -68,6 +70,7 @@ def export_folder(
     write: Callable[[Path], tuple[tuple[str, ...], tuple[str, ...]]],
     *,
     document: str = "plan.json",
+    readme: str,
 ) -> Exported:
     """Write the folder of a target; an earlier export that stands there is replaced.
 
@@ -81,6 +84,8 @@ def export_folder(
         Writes into an empty folder; returns summary and notes, see `Exported`.
     document
         Name of the document's file.
+    readme
+        What stands in its README.md.
 
     Raises
     ------
@@ -94,6 +99,7 @@ def export_folder(
     _refuse_others(destination, document, schema, earlier)
     with whole_folder(destination) as folder:
         summary, notes = write(folder)
+        (folder / README).write_text(readme, encoding="utf-8")
     files = tuple(sorted(path for path in destination.rglob("*") if path.is_file()))
     return Exported(target, files, sum(path.stat().st_size for path in files), summary, notes)
 
@@ -108,7 +114,7 @@ def _refuse_others(
     with suppress(OSError, ValueError):
         document = json.loads((folder / name).read_bytes())
     ours = isinstance(document, dict) and document.get("schema") == schema
-    known = {name, *earlier(document)} if ours else set()
+    known = {name, README, *earlier(document)} if ours else set()
     if strange := set(_strange(folder, known)):
         raise OutputError(
             f"{folder}: holds '{min(strange)}', which no export has written; name a new folder"

@@ -23,12 +23,23 @@ from parapipe.export.onnxruntime.handed import unconverted
 from parapipe.export.onnxruntime.model_file import ModelFile, placed_tensors, plain_model
 from parapipe.export.onnxruntime.parts import Parts, parts_of
 from parapipe.export.onnxruntime.weights import places, size_of, write_weights
+from parapipe.export.readme import readme
 from parapipe.plan.mapped import mapped
 from parapipe.plan.schema import ModelFile as Source
 from parapipe.plan.schema import Plan, PredictedTimes
 from parapipe.runtime.document import Segment
 
 FOLDER = "segments"
+USE = """
+Each segment is a plain ONNX model for the compiler of its processor. The manifest says which
+processor runs it, in which order, and which tensors go from one segment to another; a runtime of
+yours loads what the compilers make of them, and follows it.
+"""
+FILES = {
+    manifest.FILE: "segments in order, their inputs and outputs, transfers, processors",
+    f"{FOLDER}/NNN-PROCESSOR.onnx": "a segment, weights inside",
+    f"{FOLDER}/*.bin": "weights of segments that are too large for one file",
+}
 MARGIN_BYTES = 64 << 20  # for what a model holds beside its weights
 
 
@@ -55,8 +66,10 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
         ), tuple(unconverted(plan))
 
     return export_folder(
-        "segments", destination, manifest.SCHEMA, _earlier, write, document=manifest.FILE
-    )
+        "segments", destination, manifest.SCHEMA, _earlier, write,
+        document=manifest.FILE,
+        readme=readme(plan, "segments", USE, FILES),
+    )  # fmt: skip
 
 
 def _earlier(document: Mapping[str, Any]) -> Iterator[str]:

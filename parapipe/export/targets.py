@@ -8,13 +8,13 @@ What needs no model holds `export_plan(plan, destination) -> Exported` in its pl
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 from parapipe.errors import ArgumentError
 from parapipe.export.exported import Exported
+from parapipe.files.mistake import did_you_mean
 from parapipe.plan.schema import Plan
 
 Export = Callable[[Plan, Path, Path | None], Exported]
@@ -28,6 +28,23 @@ _MODULES: Mapping[str, str] = {
     "perfetto": "parapipe.export.perfetto",
     "segments": "parapipe.export.segment_files",
 }
+_SEGMENTS = "segments"
+_COMPILERS = frozenset(
+    {
+        "coral",
+        "eiq",
+        "hailo",
+        "openvino",
+        "qnn",
+        "rknn",
+        "rknpu",
+        "snpe",
+        "tensorrt",
+        "tflite",
+        "trt",
+    }
+)
+"""Names that stand for compilers of other vendors, see docs/segments.md."""
 
 
 def target_names() -> tuple[str, ...]:
@@ -55,8 +72,9 @@ def plan_target(name: str) -> ExportPlan:
 
 def _module(name: str) -> ModuleType:
     if name not in _MODULES:
-        close = get_close_matches(name, _MODULES, 1)
-        meant = f"; did you mean '{close[0]}'?" if close else ""
+        meant = did_you_mean(name, _MODULES)
+        if name.lower() in _COMPILERS:
+            meant = f"; the compiler of {name} takes the ONNX models of the target '{_SEGMENTS}'"
         raise ArgumentError(
             f"there is no target '{name}': choose from {', '.join(target_names())}{meant}"
         )

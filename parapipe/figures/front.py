@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from parapipe.figures.axes import LABELS_PT, below, own_axes
+from parapipe.figures.free_places import label_points
 from parapipe.formats.front import ConfigurationRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.transforms import Bbox
 
 MARKERS = {
     "sequential": "D",
@@ -21,8 +24,8 @@ MARKERS = {
 }
 WIDE = 5  # times the least latency: where others are drawn beyond, the axis is logarithmic
 MARGIN = 1.15  # a named configuration this much beyond the front's range is named, not drawn
-LABEL_GAP = 11  # points between labels that would overlap
-LABEL_REACH = 110  # points across that a label may cover
+EDGE_PT = 4  # between the legend and the edge of the figure
+LETTER_PT = 4.2  # width of a letter of the legend, at most on average
 LEGEND_PT = 30  # height of the legend, with a line of title
 LINE_PT = 8.5  # of each further line
 
@@ -42,6 +45,7 @@ def plot_front(configurations: Sequence[ConfigurationRow], ax: Axes) -> None:
     latency and throughput alone. Axes are in milliseconds and frames per second; that of latency
     is logarithmic where some take more than `WIDE` times the least.
     """
+    slot = ax.get_position()
     front = [row for row in configurations if row.pareto]
     drawn = _drawn(configurations)
     energies = [row.energy_j * 1e3 for row in front]
@@ -72,8 +76,15 @@ def plot_front(configurations: Sequence[ConfigurationRow], ax: Axes) -> None:
     ax.margins(x=0.12, y=0.08)
     _spread(ax, [row.latency_s for row in drawn])
     others = [row for row in configurations if row not in drawn]
-    ax.legend(title=_title(others), alignment="left", ncols=len(MARKERS) + 1, **below(ax))
-    _labels(ax, [row for row in drawn if row.names])
+    _legend(ax, slot, others)
+    named = sorted(
+        (row for row in drawn if row.names), key=lambda row: (row.throughput_fps, -row.latency_s)
+    )
+    label_points(
+        ax,
+        [(row.names, _point(row)) for row in named],
+        [_point(row) for row in drawn],
+    )
 
 
 def _drawn(configurations: Sequence[ConfigurationRow]) -> list[ConfigurationRow]:
@@ -95,6 +106,10 @@ def _spread(ax: Axes, latencies_s: Sequence[float]) -> None:
 
 def _places(rows: Sequence[ConfigurationRow]) -> tuple[list[float], list[float]]:
     return [row.latency_s * 1e3 for row in rows], [row.throughput_fps for row in rows]
+
+
+def _point(row: ConfigurationRow) -> tuple[float, float]:
+    return row.latency_s * 1e3, row.throughput_fps
 
 
 def _points(
@@ -121,43 +136,37 @@ def _points(
         figure.colorbar(points, ax=ax, label="energy per frame (mJ)")
 
 
-def _labels(ax: Axes, rows: Sequence[ConfigurationRow]) -> None:
-    """Write names beside their points, pushed apart where they would overlap."""
-    scale = 72 / ax.figure.dpi
-    placed: list[tuple[float, float]] = []
-    for row in sorted(rows, key=lambda row: (row.throughput_fps, -row.latency_s)):
-        point = (row.latency_s * 1e3, row.throughput_fps)
-        across, up = (value * scale for value in ax.transData.transform(point))
-        level = up + 4
-        for other_across, other_level in placed:
-            if abs(across - other_across) < LABEL_REACH and abs(level - other_level) < LABEL_GAP:
-                level = other_level + LABEL_GAP
-        placed.append((across, level))
-        label = ax.annotate(
-            ", ".join(row.names),
-            point,
-            xytext=(9, level - up),
-            textcoords="offset points",
-            fontsize=7,
-            va="center",
-            arrowprops={
-                "arrowstyle": "-",
-                "linewidth": 0.4,
-                "color": "0.5",
-                "relpos": (0, 0.5),
-                "patchA": None,
-                "shrinkA": 0,
-                "shrinkB": 0,  # nothing to cut
-            },
-        )
-        label.set_in_layout(False)  # or a long one would squeeze the axes
-
-
-def _title(others: Sequence[ConfigurationRow]) -> str:
-    """Return what stands over the legend: configurations far beyond the front too."""
-    beyond = "".join(
-        f"\nnot drawn: {', '.join(row.names)}: {row.latency_s * 1e3:.1f} ms, "
-        f"{row.throughput_fps:.2f} fps"
-        for row in others
+def _legend(ax: Axes, slot: Bbox, others: Sequence[ConfigurationRow]) -> None:
+    """Put the legend under the axes, no wider than they were, and make room for it there."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    width = slot.width * figure.bbox.width
+    for columns in range(len(MARKERS) + 1, 0, -1):
+        title = _title(others, width * 72 / figure.dpi)
+        legend = ax.legend(title=title, alignment="left", ncols=columns, **below(ax))
+        box = legend.get_window_extent()
+        if box.width <= width:
+            break
+    if figure.get_layout_engine() is not None:
+        return
+    alone = all(each is ax or each.get_label() == "<colorbar>" for each in figure.axes)
+    floor = (
+        EDGE_PT * figure.dpi / 72
+        if alone
+        else slot.y0 * figure.bbox.height - LABELS_PT * figure.dpi / 72
     )
-    return f"filled: on the front{beyond}"
+    up = (floor - box.y0) / figure.bbox.height
+    if up > 0:
+        for each in (ax, *(each for each in figure.axes if each.get_label() == "<colorbar>")):
+            place = each.get_position()
+            each.set_position((place.x0, place.y0 + up, place.width, place.height - up))
+
+
+def _title(others: Sequence[ConfigurationRow], width_pt: float) -> str:
+    """Return what stands over the legend: configurations far beyond the front too."""
+    lines = ["filled: on the front"]
+    for row in others:
+        told = f"{row.latency_s * 1e3:.1f} ms, {row.throughput_fps:.2f} fps"
+        text = f"not drawn: {', '.join(row.names)}: {told}"
+        lines += wrap(text, max(20, int(width_pt / LETTER_PT)), subsequent_indent="  ")
+    return "\n".join(lines)

@@ -39,6 +39,15 @@ def write_atomically(path: Path, content: bytes) -> None:
         _sync_folder(place.parent)
 
 
+def refuse_changed(path: Path, content: bytes | None = None) -> None:
+    """Raise an OutputError if a file is there already, unless it has the content that is new."""
+    if path.is_file() and (content is None or path.read_bytes() != content):
+        raise OutputError(
+            f"{path}: is there already, and may have been edited; name another file, or replace it "
+            "with `force`"
+        )
+
+
 @contextmanager
 def _writing(path: Path) -> Iterator[list[Path]]:
     """Raise an OSError as an OutputError; in the end remove folders that the body lists as made."""

@@ -10,6 +10,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 from parapipe.errors import ArgumentError
+from parapipe.files.mistake import did_you_mean
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, TypeAdapter
@@ -78,6 +79,7 @@ def check_arguments(
     """Raise an ArgumentError that names every argument that is not of its type, if it has one."""
     wrong = [
         f"{name} must be {words(hints[name])}, and is {_shown(value)}"
+        f"{did_you_mean(value, _choices(hints[name])) if isinstance(value, str) else ''}"
         for name, value in given.items()
         if name in hints and not _fits(value, hints[name])
     ]
@@ -99,6 +101,15 @@ def words(hint: object) -> str:
     if origin is Callable:
         return "a function"
     return "True or False" if hint is bool else f"of type {getattr(hint, '__name__', hint)}"
+
+
+def _choices(hint: object) -> list[str]:
+    """Return the words that a type takes, if it lists them."""
+    if get_origin(hint) is Literal:
+        return [part for part in get_args(hint) if isinstance(part, str)]
+    if get_origin(hint) in (Annotated, Union, UnionType):
+        return [word for part in get_args(hint) for word in _choices(part)]
+    return []
 
 
 def _fits(value: object, hint: object) -> bool:

@@ -7,6 +7,13 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 KeyPath = tuple[str | int, ...]
+SAME = {
+    "fp16": ("float16",), "f16": ("float16",), "half": ("float16",),
+    "fp32": ("float32", "model"), "f32": ("float32", "model"), "float32": ("model",),
+    "i8": ("int8",), "s8": ("int8",), "u8": ("uint8",), "bf16": ("bfloat16",),
+    "ort": ("onnxruntime",), "onnx": ("onnxruntime",), "acl": ("armcl",),
+}  # fmt: skip
+"""What others call something, and what it may be called here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +49,10 @@ def key_text(path: KeyPath) -> str:
 
 
 def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
-    """Return the known word that is most like this one, if any is; `cutoff` is that of difflib."""
-    near = get_close_matches(word, list(known), n=1, cutoff=cutoff)
+    """Return the known word that is meant or most like this one; `cutoff` is that of difflib."""
+    words = list(known)
+    meant = [each for each in SAME.get(word.lower(), ()) if each in words]
+    near = meant or get_close_matches(word, words, n=1, cutoff=cutoff)
     return near[0] if near else None
 
 

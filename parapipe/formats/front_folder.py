@@ -44,6 +44,13 @@ def folder_of(path: Path) -> Path:
     return path.parent if path.name == FRONT and not path.is_dir() else path
 
 
+def configuration_at(path: Path, key: str | None) -> tuple[Path, str | None]:
+    """Return the folder of a front and a configuration's key: of a plan in it, that of the plan."""
+    if key is None and path.parent.name == PLANS and path.name != FRONT and path.is_file():
+        return path.parent.parent, path.stem
+    return folder_of(path), key
+
+
 def load_folder(folder: Path) -> FrontFolder:
     """Read front.json, the plan of each configuration and solve_log.json.
 

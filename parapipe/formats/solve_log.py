@@ -14,6 +14,8 @@ from parapipe.pipeline.exploration import Exploration
 from parapipe.pipeline.problems import Request
 from parapipe.pipeline.time_energy import Locations
 
+NOWHERE: Mapping[str, Any] = {"requests": 0, "asked_for": []}
+
 
 def solve_log(
     graph: OperatorGraph,
@@ -22,16 +24,19 @@ def solve_log(
 ) -> list[dict[str, Any]]:
     """Return an entry for each distinct mapping problem and each set, wall times included.
 
-    `asked_for` lists where in the network this problem occurs: subgraphs, first and last
+    `asked_for` says where in the network this problem occurs first: subgraphs, first and last
     operator, the processors they may run on, and where the tensors live before and behind them: on
-    the processor that made each, then on those with a copy.
+    the processor that made each, then on those with a copy. `requests` counts all its places:
+    blocks that repeat ask for the same.
     Wall time, seed and solver of a schedule from the cache (`cached`) are of the run that found it.
     """
-    asked: dict[MappingProblem, list[dict[str, Any]]] = {}
+    asked: dict[MappingProblem, dict[str, Any]] = {}
     for processors, requests in exploration.asked.items():
         for request in requests:
-            place = _place(request, graph, partition, processors)
-            asked.setdefault(request.problem, []).append(place)
+            if request.problem not in asked:
+                place = _place(request, graph, partition, processors)
+                asked[request.problem] = {"requests": 0, "asked_for": [place]}
+            asked[request.problem]["requests"] += 1
     shortest = [
         {
             "operators": problem.operators,
@@ -39,7 +44,7 @@ def solve_log(
             "makespan_s": schedule.makespan_s,
             **_taken(schedule.certificate, "wall_s", "seed", "solver"),
             "cached": problem in exploration.cached,
-            "asked_for": asked.get(problem, []),
+            **asked.get(problem, NOWHERE),
         }
         for problem, schedule in exploration.schedules.items()
     ]
@@ -51,7 +56,7 @@ def _taken(certificate: Certificate, *names: str) -> dict[str, Any]:
 
 
 def _sets(
-    exploration: Exploration, asked: Mapping[MappingProblem, list[dict[str, Any]]]
+    exploration: Exploration, asked: Mapping[MappingProblem, Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """Return an entry for each set of schedules that trade time for energy.
 
@@ -70,7 +75,7 @@ def _sets(
             "wall_s": sum(point.certificate.wall_s for point in found.schedules[1:]),
             **_taken(found.schedules[-1].certificate, "seed", "solver"),
             "cached": question in traded.cached,
-            "asked_for": asked.get(question.problem, []),
+            **asked.get(question.problem, NOWHERE),
         }
         for question, found in traded.answers.items()
     ]

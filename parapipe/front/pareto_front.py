@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -91,7 +91,7 @@ class ParetoFront(Configurations[Made]):
         content = (
             _json(self.to_json()),
             front_csv(self.document.configurations).encode(),
-            _json(self.solve_log()),
+            _lines(self.solve_log()),
         )
         files = dict(zip(map(Path, FILES), content, strict=True))
         if self.drawn:
@@ -130,6 +130,12 @@ def check_directory(directory: Path) -> None:
         It could not.
     """
     check_folder(directory, [*map(Path, (*FILES, DRAWS)), Path(PLANS) / "c01.json"])
+
+
+def _lines(entries: Sequence[Any]) -> bytes:
+    """Return a list as JSON, a line for each entry."""
+    told = ",\n".join(json.dumps(entry, allow_nan=False) for entry in entries)
+    return f"[\n{told}\n]\n".encode()
 
 
 def _json(document: Any) -> bytes:  # noqa: ANN401 - any JSON document

@@ -56,6 +56,8 @@ class _Expander:
     ----------
     names
         What a processor's name in the file stands for.
+    inherited
+        Processors of the chip or the base.
     """
 
     raw: Raw
@@ -64,6 +66,7 @@ class _Expander:
     names: dict[str, list[str]] = field(default_factory=dict)
     uses_catalogue: bool = False
     own_sources: Mapping[str, Any] = field(default_factory=dict)
+    inherited: Sequence[str] = ()
 
     def expansion(self) -> Expansion:
         self.own_sources = _mapping(self.raw.get("sources"))
@@ -116,6 +119,7 @@ class _Expander:
         """Take what the file does not state itself from what the key names."""
         named = dict(_mapping(full))
         theirs = {each["name"]: each for each in named.pop("processors")}
+        self.inherited = [str(name) for name in theirs]
         own = _entries(self.raw, "processors")
         by_name = {str(each.get("name")): (i, each) for i, each in own}
         merged: list[Raw] = []
@@ -199,6 +203,9 @@ class _Expander:
         elif count > 1 and entry.get("kind") == "cpu":
             text = "a CPU's cores have numbers; write each cluster by itself"
             self._wrong((*origin, "count"), text)
+        elif count == 0 and name not in self.inherited:
+            text = f"is 0, and '{name}' is no processor of a chip or base that it could leave out"
+            self._wrong((*origin, "count"), text + did_you_mean(name, self.inherited))
         else:
             names = [name] if count == 1 else [f"{name}{i}" for i in range(count)]
             self.names[name] = names

@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from parapipe.errors import PlatformError
-from parapipe.files.atomic import write_atomically
+from parapipe.files.atomic import refuse_changed, write_atomically
 from parapipe.files.mistake import did_you_mean
 from parapipe.platform.catalogue import Catalogue, Part, catalogue
 from parapipe.platform.describe import as_dict
@@ -40,9 +40,23 @@ class NewPlatform:
     text: str
     processors: tuple[str, ...]
 
-    def write(self, path: str | Path) -> None:
-        """Write the file, whole or not at all; OutputError if that cannot be."""
-        write_atomically(Path(path), self.text.encode())
+    def write(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the file, whole or not at all.
+
+        Parameters
+        ----------
+        force
+            Replace a file that is there and differs.
+
+        Raises
+        ------
+        OutputError
+            There is such a file, or it cannot be written.
+        """
+        place, content = Path(path), self.text.encode()
+        if not force:
+            refuse_changed(place, content)
+        write_atomically(place, content)
 
 
 @dataclass(frozen=True, slots=True)

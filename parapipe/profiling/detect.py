@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from parapipe.errors import ProfilingError
-from parapipe.files.atomic import write_atomically
+from parapipe.files.atomic import refuse_changed, write_atomically
 from parapipe.platform.backends import BACKENDS, PREFIX, Backend, Kind
 from parapipe.platform.load import read_platform
 from parapipe.platform.platform import Platform
@@ -84,9 +84,12 @@ class Detected:
     text: str
     notes: tuple[str, ...]
 
-    def write(self, path: Path) -> None:
-        """Write the file, whole or not at all; OutputError if that cannot be."""
-        write_atomically(path, self.text.encode())
+    def write(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the file as `NewPlatform.write` does."""
+        place = Path(path)
+        if not force:
+            refuse_changed(place)
+        write_atomically(place, self.text.encode())
 
 
 def detect(

@@ -5,11 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 PACKAGE = "parapipe_runtime"
+REQUIREMENTS = ("numpy>=1.26", "onnxruntime>=1.20")
+"""As parapipe itself has them, with its extra `run`."""
+
 RUN = f'''"""Run this folder's plan with ONNX Runtime: python3 run.py --help"""
 
 import sys
 
-from {PACKAGE}.command import main
+try:
+    from {PACKAGE}.command import main
+except ModuleNotFoundError as error:
+    if error.name not in ("numpy", "onnxruntime"):
+        raise
+    sys.exit(
+        f"run.py: this Python has no {{error.name}}: install what is needed, as with "
+        f"'{{sys.executable}} -m pip install -r requirements.txt'"
+    )
 
 if __name__ == "__main__":
     sys.exit(main())
@@ -24,4 +35,5 @@ def runner_files() -> dict[str, bytes]:
     """
     modules = sorted(Path(__file__).parent.glob("*.py"))
     files = {f"{PACKAGE}/{path.name}": path.read_bytes() for path in modules}
-    return {"run.py": RUN.encode(), **files}
+    requirements = "".join(f"{each}\n" for each in REQUIREMENTS)
+    return {"run.py": RUN.encode(), "requirements.txt": requirements.encode(), **files}

@@ -50,6 +50,7 @@ VERBS = {
 PRINTED = {"--json", "--quiet", "--all", "--figures", "--sources", "--open", "--help"}
 ELSEWHERE = {
     "--trace": "Run.save_trace",
+    "--force": "NewPlatform.write",
     "--figure": "draw_comparison",
     "--to": "target, the second argument",
     "--no-cache": "cache=False",

@@ -5,12 +5,14 @@ import os
 import subprocess
 import sys
 import sysconfig
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
 
+ROOT = Path(__file__).parents[2]
 PACKAGES = Path(sysconfig.get_paths()["purelib"])
 
 
@@ -143,12 +145,55 @@ def test_a_place_that_is_a_file_is_left_alone(parapipe, plan, tmp_path) -> None:
     assert place.read_text() == "mine"
 
 
+@pytest.mark.parametrize("target", ["onnxruntime", "armcl", "segments"])
+def test_a_folder_says_what_it_is_and_what_it_needs_and_is_replaced(
+    parapipe, plan, tmp_path, target
+) -> None:
+    folder = tmp_path / "exported"
+    for _ in range(2):
+        assert parapipe("export", plan, folder, "--to", target).code == 0
+    text = (folder / "README.md").read_text()
+    assert "small on amlogic-a311d" in text
+    for path in folder.iterdir():
+        named = path.name in text or ("NN-PROCESSOR" in text and path.name[:2].isdigit())
+        assert named or path.name == "README.md"
+    assert (folder / "requirements.txt").exists() == (target == "onnxruntime")
+
+
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        ("rknn", "the compiler of rknn takes the ONNX models of the target 'segments'"),
+        ("TensorRT", "the compiler of TensorRT takes the ONNX models of the target 'segments'"),
+        ("acl", "did you mean 'armcl'?"),
+        ("onnx", "did you mean 'onnxruntime'?"),
+        ("segmnets", "did you mean 'segments'?"),
+    ],
+)
+def test_a_target_that_is_not_there_is_answered_with_what_is_meant(
+    parapipe, plan, tmp_path, target, told
+) -> None:
+    ended = parapipe("export", plan, tmp_path / "x", "--to", target)
+    assert ended.code == 2
+    assert ended.err.rstrip().endswith(told)
+
+
+def test_what_a_folder_requires_is_what_parapipe_requires(parapipe, plan, tmp_path) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    own = {*project["dependencies"], *project["optional-dependencies"]["run"]}
+    parapipe("export", plan, tmp_path / "exported", "--to", "onnxruntime")
+    lines = (tmp_path / "exported" / "requirements.txt").read_text().splitlines()
+    assert [line.split(">=")[0] for line in lines] == ["numpy", "onnxruntime"]
+    assert set(lines) <= own
+
+
 def test_a_folder_for_arm_compute_library_is_written(parapipe, plan, tmp_path) -> None:
     folder = tmp_path / "exported"
     ended = parapipe("export", plan, folder, "--to", "armcl", "--json")
     assert ended.code == 0
     document = json.loads(ended.out)
-    assert document["files"] == [str(folder / "plan.json"), str(folder / "weights.bin")]
+    names = ("README.md", "plan.json", "weights.bin")
+    assert document["files"] == [str(folder / name) for name in names]
     assert document["size_bytes"] == sum(path.stat().st_size for path in folder.iterdir())
     assert json.loads((folder / "plan.json").read_text())["schema"] == "parapipe/armcl/1"
 

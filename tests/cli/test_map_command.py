@@ -258,6 +258,24 @@ def test_the_solve_log_says_what_each_subproblem_stands_for(
     assert first == {()}
 
 
+def test_the_solve_log_does_not_repeat_itself_for_blocks_that_repeat(
+    parapipe, small_model, tmp_path
+) -> None:
+    """Twenty equal Relus ask for what one asks for: no more entries, each a line, and counted."""
+    out, entries = tmp_path / "out", []
+    for operators in (10, 20):
+        model = small_model(*["Relu"] * operators)
+        command = ("map", model, *PLATFORM, "--out", out, "--granularity", "onnx")
+        assert parapipe(*command, "--interleave", "none").code == 0
+        text = (out / "solve_log.json").read_text()
+        log = json.loads(text)
+        assert len(text.splitlines()) == len(log) + 2
+        assert all(len(entry["asked_for"]) <= 1 for entry in log)
+        entries.append({entry["proves"]: 0 for entry in log} | {"all": len(log)})
+        assert max(entry["requests"] for entry in log) >= operators - 2
+    assert entries[0] == entries[1]
+
+
 def test_googlenet_on_the_a311d_has_a_front_with_every_named_configuration(
     parapipe, tmp_path: Path
 ) -> None:

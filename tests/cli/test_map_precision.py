@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 
+import pytest
+
+import parapipe as package
+from parapipe.errors import ArgumentError
 from tests.cases.precisions import HALF_ONLY, branches, soc_file
 
 
@@ -48,3 +53,22 @@ def test_without_a_precision_a_processor_without_float32_idles_and_a_note_says_s
         "gpu computes in float16, not in float32: of 5 operators it could run 5 with --precision "
         "float16, if accuracy allows"
     ) in ended.err
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"), [("fp16", "float16"), ("half", "float16"), ("i8", "int8"), ("fp32", "model")]
+)
+def test_a_type_by_another_name_is_answered_with_the_one_that_is_meant(
+    parapipe, small_model, word, meant
+) -> None:
+    told = f"did you mean '{meant}'?"
+    command = ("map", small_model(), "--platform", "amlogic-a311d", "--precision", word)
+    ended = parapipe(*command)
+    assert (ended.code, told in ended.err) == (2, True)
+    with pytest.raises(ArgumentError, match=re.escape(told)):
+        package.map(small_model(), "amlogic-a311d", precision=word)
+
+
+def test_a_word_like_nothing_gets_no_hint(parapipe, small_model) -> None:
+    ended = parapipe("map", small_model(), "--platform", "amlogic-a311d", "--precision", "zzz")
+    assert "mean" not in ended.err

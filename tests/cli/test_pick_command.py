@@ -30,6 +30,23 @@ def test_it_names_the_configuration_that_keeps_the_demands_and_its_plan(parapipe
     assert picked["plan"] in text
 
 
+@pytest.mark.parametrize("written", [True, False])
+def test_map_says_where_the_front_is_before_what_it_misses(
+    parapipe, small_model, tmp_path, written
+) -> None:
+    out = tmp_path / "out"
+    ended = parapipe(
+        "map", small_model(), "--platform", "amlogic-a311d", "--max-latency", "0.001us",
+        *(["--out", out] if written else ["--json"]),
+    )  # fmt: skip
+    (line,) = [each for each in ended.err.splitlines() if "no configuration meets" in each]
+    first = f"parapipe: the front is in {out}, but " if written else "parapipe: "
+    assert ended.code == 1
+    assert line.startswith(f"{first}no configuration meets all demands")
+    assert (out / "front.json").exists() == written
+    assert ended.out
+
+
 def test_a_throughput_that_is_only_sustained_is_asked_for_with_sustained(parapipe, folder):
     rows = json.loads((folder / "front.json").read_text())["configurations"]
     fastest = min(rows, key=lambda row: row["sustained_period_s"])

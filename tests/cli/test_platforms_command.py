@@ -4,7 +4,10 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 import parapipe as package
+from parapipe.profiling.detect import Detected
 
 SHIPPED = Path(package.__file__).parents[1] / "platforms" / "amlogic-a311d.yaml"
 
@@ -114,3 +117,23 @@ def test_the_name_of_a_chip_in_place_of_a_platform_says_how_to_make_one(parapipe
     done = parapipe("platforms", "show", "rk3588")
     assert done.code == 1
     assert "'parapipe platforms new --chip rk3588 --out rk3588.yaml' makes a file of it" in done.err
+
+
+@pytest.mark.parametrize("command", [("new", "--chip", "rk3588"), ("detect",)])
+def test_an_edited_file_is_not_replaced_unless_forced(parapipe, tmp_path, monkeypatch, command):
+    monkeypatch.setattr("parapipe.profiling.detect.detect", lambda **_: Detected("name: x\n", ()))
+    path = tmp_path / "board.yaml"
+    arguments = ("platforms", *command, "--out", path)
+    assert parapipe(*arguments).code == 0
+    written = path.read_bytes()
+    path.write_bytes(written + b"idle_power_w: 3\n")
+    assert "--force" in parapipe(*arguments).complaint
+    assert path.read_bytes() != written
+    assert parapipe(*arguments, "--force").code == 0
+    assert path.read_bytes() == written
+
+
+def test_a_file_that_would_be_the_same_is_written_again(parapipe, tmp_path) -> None:
+    for _ in range(2):
+        done = parapipe("platforms", "new", "--chip", "rk3588", "--out", tmp_path / "board.yaml")
+        assert done.code == 0

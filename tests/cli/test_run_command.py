@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -190,6 +191,14 @@ def test_a_run_is_compared_with_what_its_document_predicts(parapipe, ran, plan):
             "error": pytest.approx(other["error"]),
         }
     assert parapipe("compare", plan, ran).out.count("work of big ") == 1
+
+
+def test_work_and_busy_are_two_things(parapipe, plan, ran) -> None:
+    """`run` shows time from start to end, `compare` that without other programs."""
+    shown, compared = parapipe("simulate", plan).out, parapipe("compare", ran).out
+    assert "busy" in shown
+    assert not re.search(r"^ *processor.*work", shown, re.MULTILINE)
+    assert "busy" not in compared
 
 
 def test_a_slower_admission_says_nothing_of_the_period_and_a_paced_one_has_a_latency(

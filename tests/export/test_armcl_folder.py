@@ -37,7 +37,7 @@ def test_the_same_plan_gives_the_same_bytes(tmp_path):
         exported = export(plan, path, tmp_path / name)
     for name in ("plan.json", "weights.bin"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
-    assert [each.name for each in exported.files] == ["plan.json", "weights.bin"]
+    assert [each.name for each in exported.files] == ["README.md", "plan.json", "weights.bin"]
     assert exported.size_bytes == sum(each.stat().st_size for each in exported.files)
 
 
@@ -54,7 +54,7 @@ def test_an_earlier_export_is_replaced_frames_beside_it_included(tmp_path):
     export(plan, path, out)
     (out / "input.bin").write_bytes(b"")
     export(plan, path, out)
-    assert sorted(each.name for each in out.iterdir()) == ["plan.json", "weights.bin"]
+    assert sorted(each.name for each in out.iterdir()) == ["README.md", "plan.json", "weights.bin"]
 
 
 def test_constants_are_aligned_and_those_that_operators_share_stand_there_once(tmp_path):

@@ -76,7 +76,7 @@ def test_the_manifest_says_what_the_plan_and_the_files_say(tmp_path) -> None:
     plan, _, made, folder = exported(tmp_path)
     document = segments_of(folder)
     files = {path.relative_to(folder).as_posix() for path in made.files}
-    assert files == {"manifest.json", *(each["file"] for each in document["segments"])}
+    assert files == {"README.md", "manifest.json", *(each["file"] for each in document["segments"])}
     held = [name for each in document["segments"] for name in each["operators"]]
     assert sorted(held) == sorted(each.id for each in plan.operators)
     for number, segment in enumerate(document["segments"]):

@@ -129,6 +129,21 @@ def test_one_mistake_is_told_once_at_its_line(change, said):
     assert mistake.startswith(said)
 
 
+@pytest.mark.parametrize("from_", ["chip: rk3588", "base: amlogic-a311d"])
+@pytest.mark.parametrize("name", ["gpu", "gpuu", "npu9"])
+def test_only_a_processor_that_is_there_can_be_left_out(from_, name):
+    text = f"schema: parapipe/platform/1\nname: mine\n{from_}\nprocessors:\n"
+    text += f"  - {{name: {name}, count: 0}}\n"
+    if name == "gpu":
+        assert name not in [each.name for each in read(text).processors]
+        return
+    with pytest.raises(PlatformError) as caught:
+        read(text)
+    (told,) = caught.value.mistakes
+    assert f"5: processors[0].count: is 0, and '{name}' is no processor" in told
+    assert ("did you mean 'gpu'?" in told) == (name == "gpuu")
+
+
 def test_an_unknown_chip_is_answered_with_the_near_one():
     (mistake,) = mistakes(f"{HEAD}chip: rk3598\n")
     assert mistake.startswith("3: chip: 'rk3598' is no chip of the catalogue; known: a311d, ")

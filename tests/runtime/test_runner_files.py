@@ -56,6 +56,17 @@ def test_it_runs_with_onnxruntime_and_numpy_only_and_tells_predicted_and_measure
     assert all("predicted" in line for line in done.stdout.splitlines()[1:7])
 
 
+def test_a_package_that_is_missing_is_named_in_one_line(folder):
+    for name in ("numpy", "onnxruntime"):
+        words = [sys.executable, "-I", "-c", ALONE.replace('"parapipe"', f'"parapipe", "{name}"')]
+        done = subprocess.run(
+            [*words, str(folder / "run.py")], check=False, capture_output=True, text=True
+        )
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"run.py: this Python has no {name}: install")
+        assert done.stderr.count("\n") == 1
+
+
 def test_frames_of_a_file_come_out_in_order_into_another(folder, tmp_path):
     x = np.arange(30, dtype=np.float32)[:, None, None] * np.ones((1, 2, 3), np.float32)
     np.savez(tmp_path / "in.npz", x=x)

@@ -13,11 +13,23 @@ from parapipe.export.armcl.build import folder_of, lowered
 from parapipe.export.armcl.steps import Weight
 from parapipe.export.constants import Constants
 from parapipe.export.exported import Exported, export_folder, refuse_converted
+from parapipe.export.readme import readme
 from parapipe.plan import armcl_plan
 from parapipe.plan.schema import Plan
 
 NAME = "weights.bin"
 _ITEM_BYTES = 4
+USE = """
+It needs the runner on ARM Compute Library, which stands in `runtimes/armcl` of parapipe's
+repository with its own README: build it for the board, copy this folder there, and run
+
+    build/parapipe-armcl DIR --frames 100
+"""
+FILES = {
+    "plan.json": "what runs where and when, in docs/armcl-format.md's words",
+    NAME: "the constants, little-endian float32, in ONNX's layout",
+    "input.bin, expected.bin": "if you put them there: frames to run on, and their results",
+}
 _FRAMES = ("input.bin", "expected.bin")  # what a user may have put beside the plan
 
 
@@ -46,7 +58,10 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
             f"transfers   {len(document.transfers)}",
         ), ()
 
-    return export_folder("armcl", destination, armcl_plan.SCHEMA, lambda _: (NAME, *_FRAMES), write)
+    return export_folder(
+        "armcl", destination, armcl_plan.SCHEMA, lambda _: (NAME, *_FRAMES), write,
+        readme=readme(plan, "armcl", USE, FILES),
+    )  # fmt: skip
 
 
 def write_library_folder(plan: Plan, model: Path, folder: Path) -> armcl_plan.LibraryPlan:

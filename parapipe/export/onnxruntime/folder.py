@@ -25,6 +25,7 @@ from parapipe.export.onnxruntime.model_file import (
 from parapipe.export.onnxruntime.parts import parts_of
 from parapipe.export.onnxruntime.session_document import WHOLE, session_plan
 from parapipe.export.onnxruntime.weights import Place, places, write_weights
+from parapipe.export.readme import readme
 from parapipe.files.listing import listed
 from parapipe.graph.denormal_weights import denormals_in
 from parapipe.graph.operator_graph import ITEM_BYTES
@@ -38,6 +39,26 @@ PLAN = "plan.json"
 WITHOUT_ARRAY = frozenset(
     {"bfloat16", "float8", "float4", "int4", "uint4", "int2", "uint2"}
 )  # ONNX Runtime gives and takes no NumPy arrays of them
+USE = """
+It needs Python 3.10, numpy and ONNX Runtime, nothing of parapipe. On the board, in this folder:
+
+    python3 -m pip install -r requirements.txt
+    python3 run.py
+
+runs a hundred frames of random numbers, and prints measured beside predicted figures;
+`python3 run.py --help` lists options. A processor with another backend than `onnxruntime-cpu` needs
+the build of ONNX Runtime that has it in place of the one in `requirements.txt`; else run.py says
+which of them run on the CPU.
+"""
+FILES = {
+    "run.py": "runs the folder",
+    "requirements.txt": "the packages that it needs",
+    "parapipe_runtime": "its modules",
+    "plan.json": "segments, channels between them, processors, predicted figures",
+    "NN-PROCESSOR.onnx": "a segment: operators that a processor runs without waiting for another",
+    "NN-PROCESSOR.bin, shared.bin": "weights of one segment, and of several",
+    "network.onnx": "the whole network in one file, which refers to these weights",
+}
 MOST_BYTES = (1 << 31) - 1  # of a protobuf message
 
 
@@ -63,7 +84,8 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
             f"channels    {sum(each.producer is not None for each in document.channels)}",
         ), (*unconverted(plan), *_notes(document))
 
-    return export_folder("onnxruntime", destination, SCHEMA, _earlier, write)
+    about = readme(plan, "onnxruntime", USE, FILES)
+    return export_folder("onnxruntime", destination, SCHEMA, _earlier, write, readme=about)
 
 
 def _notes(document: SessionPlan) -> Iterator[str]:

@@ -33,9 +33,22 @@ function put(id, ...children) {
   byId(id).replaceChildren(...children.flat(Infinity).filter((child) => child !== null));
 }
 
-// A text cut to about `width` pixels of the given size; the whole of it is a tooltip's matter.
-function shortened(text, width, size = 11) {
-  const most = Math.floor(width / (size * 0.56));
-  if (text.length <= most) return text;
-  return most < 4 ? "" : `${text.slice(0, most - 1)}…`;
+// Width of a line of text in pixels, as it is drawn.
+const ruler = document.createElement("canvas").getContext("2d");
+let family = "";
+function textWidth(text, size, weight = 400) {
+  family ||= getComputedStyle(document.body).fontFamily;
+  ruler.font = `${weight} ${size}px ${family}`;
+  return ruler.measureText(text).width;
+}
+
+// A text without its middle, no wider than `width` pixels; the whole of it is a tooltip's matter.
+function shortened(text, width, size = 11, weight = 400) {
+  const whole = textWidth(text, size, weight);
+  if (whole <= width) return text;
+  for (let kept = Math.floor((text.length * width) / whole); kept >= 3; kept -= 1) {
+    const short = `${text.slice(0, Math.ceil(kept / 2))}…${text.slice(text.length - Math.floor(kept / 2))}`;
+    if (textWidth(short, size, weight) <= width) return short;
+  }
+  return "";
 }

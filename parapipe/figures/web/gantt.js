@@ -119,7 +119,7 @@ function rowNames({ row, resources }) {
     return svg(
       "g", { transform: `translate(0,${rowTop(i)})` },
       ...(worker ? [svg("rect", { width: 12, height: 12, y: 8, rx: 3, fill: paint(each.index) })] : []),
-      svg("text", { class: "row-name", x: 20, y: 18 }, shortened(each.name, 112, 14)),
+      svg("text", { class: "row-name", x: 20, y: 18 }, shortened(each.name, 112, 14, 600)),
       svg("text", { class: "row-more", x: 20, y: 34 }, more),
     );
   }));
@@ -133,10 +133,11 @@ function periods({ row, resources, x, end }) {
   const bottom = rowTop(resources.length - 1) + GANTT.row;
   const lines = Array.from({ length: Math.ceil(end / row.period_s - 1e-9) }, (_, i) => {
     const at = x(i * row.period_s);
+    const wide = Math.min(x(row.period_s) - x(0), x(end) - at) - 8;
     const title = state.view === "frame" ? `period ${i + 1}` : `frame ${i + before + 1} enters`;
     return [
       svg("line", { class: "stage-line", x1: at, x2: at, y1: GANTT.top - 28, y2: bottom }),
-      svg("text", { class: "stage-name", x: at + 5, y: GANTT.top - 16 }, shortened(title, x(row.period_s) - x(0) - 6, 12)),
+      svg("text", { class: "stage-name", x: at + 5, y: GANTT.top - 16 }, shortened(title, wide, 12, 600)),
     ];
   });
   return [...idle, ...lines.flat()];
@@ -156,7 +157,7 @@ function stageFrame({ row, resources, x, end }, { stage, frame, at }) {
       svg("rect", { x: left, y: rowTop(i), width: Math.max(0, right - left), height: GANTT.row, fill: "url(#idle)" }),
     ),
     svg("line", { class: "stage-line", x1: left, x2: left, y1: head - 12, y2: rowTop(own[own.length - 1][1]) + GANTT.row }),
-    svg("text", { class: "stage-name", x: left + 5, y: head }, shortened(title, right - left - 6, 12)),
+    svg("text", { class: "stage-name", x: left + 5, y: head }, shortened(title, right - left - 8, 12, 600)),
     ...(frame === null ? [subgraphRuler({ row, x }, stage, at)] : []),
   );
 }

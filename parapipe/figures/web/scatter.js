@@ -29,7 +29,8 @@ function markPath(kind, r) {
 function drawFront() {
   const width = byId("front").clientWidth;
   const height = 540;
-  const edge = { left: 52, right: 96, top: 14, bottom: 78 };
+  const key = shapeLines(width, 52);
+  const edge = { left: 52, right: 96, top: 42, bottom: 50 + 16 * key.length };
   const near = rows.filter((row) => row.latency_s <= farthest);
   const [fast, slow] = rangeOf(near.map((row) => row.latency_s));
   const [few, many] = rangeOf(near.map((row) => row.throughput_fps));
@@ -44,14 +45,15 @@ function drawFront() {
     height,
     edge,
     wide,
+    taken: [],
     x: (wide ? logarithmic : linear)(...across, edge.left, width - edge.right),
     y: linear(...up, height - edge.bottom, edge.top),
     domain: [across, up],
   };
   const picture = svg(
     "svg", { width, height, role: "img", "aria-label": "Latency, throughput and energy" },
-    axes(plot), stairs(plot), clouds(plot), doubts(plot), marks(plot), beyond(plot), labels(plot), rings(plot),
-    energyScale(plot), shapes(plot),
+    axes(plot), stairs(plot), clouds(plot), doubts(plot), marks(plot), rings(plot), beyond(plot), labels(plot),
+    energyScale(plot), shapes(plot, key),
   );
   put("front", picture);
 }
@@ -59,23 +61,30 @@ function drawFront() {
 function axes({ wide, x, y, domain, width, height, edge }) {
   const scale = domain[0][1] < 1e-3 ? [1e6, "µs"] : [1e3, "ms"];
   const marked = (wide ? ticksByFactor : ticks)(...domain[0].map((at) => at * scale[0]), 8);
+  let free = -Infinity; // where the next number may begin
   const across = marked.map((tick) => {
     const at = x(tick / scale[0]);
+    const half = textWidth(`${tick}`, 12) / 2;
+    const shown = at - half > free;
+    if (shown) free = at + half + 6;
     return [
       svg("line", { class: "grid", x1: at, x2: at, y1: edge.top, y2: height - edge.bottom }),
-      svg("text", { class: "tick", x: at, y: height - edge.bottom + 18, "text-anchor": "middle" }, tick),
+      shown ? svg("text", { class: "tick", x: at, y: height - edge.bottom + 18, "text-anchor": "middle" }, tick) : null,
     ];
   });
   const up = ticks(domain[1][0], domain[1][1], 7).map((tick) => [
     svg("line", { class: "grid", x1: edge.left, x2: width - edge.right, y1: y(tick), y2: y(tick) }),
     svg("text", { class: "tick", x: edge.left - 9, y: y(tick) + 4, "text-anchor": "end" }, tick),
   ]);
-  const foot = height - edge.bottom + 40;
+  const foot = height - edge.bottom + 38;
+  const said = `Latency of one frame, ${scale[1]}`;
+  const [less, room] = ["← less is better", width - edge.right - edge.left];
+  const both = textWidth(said, 12.5, 600) + textWidth(less, 12) + 12 < room;
   return svg(
     "g", {}, ...across, ...up,
-    svg("text", { class: "axis", x: edge.left, y: foot }, `Latency of one frame, ${scale[1]}`),
-    svg("text", { class: "small", x: width - edge.right, y: foot, "text-anchor": "end" }, "← less is better"),
-    svg("text", { class: "axis", x: 4, y: edge.top - 4 }, "Throughput, frames per second"),
+    svg("text", { class: "axis", x: edge.left, y: foot }, said),
+    both ? svg("text", { class: "small", x: width - edge.right, y: foot, "text-anchor": "end" }, less) : null,
+    svg("text", { class: "axis", x: 4, y: 12 }, "Throughput, frames per second"),
   );
 }
 
@@ -142,12 +151,12 @@ function rowTip(row) {
   return [
     html("div", { class: "title" }, row.names.length ? `${row.id} ${row.names.join(", ")}` : row.id),
     html("div", { class: "dim" }, row.kind),
-    ...row.stages.map((stage, i) =>
+    ...parts(row).map(({ processors, where, time_s }) =>
       html(
         "div", { class: "line" },
-        html("span", {}, stage.processors.map((each) => [chip(processorIndex.get(each.name)), `${each.name} `]),
-          html("span", { class: "dim" }, ` subgraphs ${subgraphRun(row, i)}`)),
-        html("span", {}, joined(inMs(stage.time_s))),
+        html("span", {}, processors.map((each) => [chip(processorIndex.get(each.name)), `${each.name} `]),
+          html("span", { class: "dim" }, ` ${where}`)),
+        html("span", {}, joined(inMs(time_s))),
       ),
     ),
     line("latency", joined(inMs(row.latency_s)) + nearTo(row, "latency_s")),
@@ -164,6 +173,19 @@ function nearTo(row, figure) {
   return ` ±${(50 * (high - low) / row[figure]).toFixed(0)} %`;
 }
 
+// What is listed of a row: its stages, or that all its processors take turns on several frames.
+function parts(row) {
+  if (row.kind === "interleaved") {
+    const processors = new Map(row.stages.flatMap((stage) => stage.processors.map((each) => [each.name, each])));
+    const frames = Math.ceil(row.latency_s / row.period_s - 1e-9);
+    return [{ processors: [...processors.values()], where: `take turns on ${plural(frames, "frame")}`, time_s: row.period_s }];
+  }
+  return row.stages.map((stage, i) => ({
+    processors: stage.processors, time_s: stage.time_s,
+    where: `subgraph${stage.subgraphs.length > 1 ? "s" : ""} ${subgraphRun(row, i)}`,
+  }));
+}
+
 // "1–5", or "…3–11" where the stage begins inside subgraph 3
 function subgraphRun(row, i) {
   const { subgraphs: run } = row.stages[i];
@@ -173,7 +195,7 @@ function subgraphRun(row, i) {
   return `${before}${first}${first === last ? "" : `–${last}`}${after}`;
 }
 
-function beyond({ y, width, edge, domain, height }) {
+function beyond({ y, width, edge, domain, height, taken }) {
   const far = rows.filter((row) => row.latency_s > farthest);
   const placed = [];
   return svg(
@@ -183,7 +205,11 @@ function beyond({ y, width, edge, domain, height }) {
       const py = placed.reduce((at, other) => (Math.abs(at - other) < 15 ? other - 15 : at), up);
       placed.push(py);
       const at = width - edge.right - 6;
-      const said = `${called(row)}, ${joined(inMs(row.latency_s))} →`;
+      const time = `, ${joined(inMs(row.latency_s))} →`;
+      const name = shortened(called(row), at - 13 - edge.left - textWidth(time, 12), 12);
+      const said = `${name}${time}`;
+      const long = textWidth(said, 12);
+      taken.push(boxAt(at - 13 - long, py, long));
       return svg(
         "g", {}, mark(row, at, py),
         svg("text", { class: "label", x: at - 13, y: py + 4, "text-anchor": "end",
@@ -200,31 +226,37 @@ function rings(plot) {
       const far = row.latency_s > farthest;
       const px = far ? plot.width - plot.edge.right - 6 : plot.x(row.latency_s);
       const py = Math.min(plot.y(Math.max(row.throughput_fps, plot.domain[1][0])), plot.height - plot.edge.bottom - (far ? 8 : 0));
+      const above = boxAt(px - 8, py - 21, 16);
+      const clear = !plot.taken.some((other) => overlap(above, other));
+      plot.taken.push(clear ? above : boxAt(px - 8, py + 21, 16));
       return svg(
         "g", {},
         svg("circle", { class: `ring ${letter.toLowerCase()}`, cx: px, cy: py, r: 12.5 }),
-        svg("text", { class: "slot", x: px, y: py - 17, "text-anchor": "middle" }, letter),
+        svg("text", { class: "slot", x: px, y: clear ? py - 17 : py + 26, "text-anchor": "middle" }, letter),
       );
     }),
   );
 }
 
-// Names stand where they cover the fewest points and no other name.
-function labels({ near, x, y, width, edge }) {
+// Names stand where they cover the fewest points and no other text; where there is no such place,
+// the tooltip alone tells them.
+function labels({ near, x, y, width, height, edge, taken }) {
   const points = near.map((row) => [x(row.latency_s), y(row.throughput_fps)]);
-  const taken = shownRows().map(([, row]) => boxAt(x(row.latency_s) - 8, y(row.throughput_fps) - 24, 16));
   const named = near.filter((row) => row.names.length);
+  const right = width - edge.right + 12;
   return svg(
     "g", {},
     ...named.map((row) => {
-      const text = row.names.join(", ");
+      const text = shortened(row.names.join(", "), right - edge.left, 12);
       const [px, py] = [x(row.latency_s), y(row.throughput_fps)];
-      const long = text.length * 6;
+      const long = textWidth(text, 12);
       const tried = OFFSETS.map(([side, down]) => boxAt(side > 0 ? px + 15 : px - 15 - long, py + down, long));
       const cost = (box, i) => i + 4 * points.filter(([cx, cy]) => inside(box, cx, cy)).length
-        + (taken.some((other) => overlap(box, other)) ? 200 : 0)
-        + (box.left < edge.left || box.left + long > width - edge.right + 36 || box.top < 0 ? 100 : 0);
+        + (taken.some((other) => overlap(box, other)) ? Infinity : 0)
+        + (box.left < edge.left || box.left + long > right ? Infinity : 0)
+        + (box.top < edge.top - 8 || box.top + box.height > height - edge.bottom ? Infinity : 0);
       const costs = tried.map(cost);
+      if (!costs.some(Number.isFinite)) return null;
       const best = costs.indexOf(Math.min(...costs));
       const box = tried[best];
       taken.push(box);
@@ -233,7 +265,7 @@ function labels({ near, x, y, width, edge }) {
   );
 }
 
-const OFFSETS = [0, -15, 15, -30, 30, -45].flatMap((down) => [[1, down], [-1, down]]);
+const OFFSETS = [0, -15, 15, -30, 30, -45, 45, -60, 60, 80, -80].flatMap((down) => [[1, down], [-1, down]]);
 const boxAt = (left, middle, width) => ({ left, top: middle - 7, width, height: 14 });
 const inside = (box, px, py) =>
   px > box.left - 8 && px < box.left + box.width + 8 && py > box.top - 6 && py < box.top + box.height + 6;
@@ -253,7 +285,7 @@ function label(row, text, box, [side, down], [px, py]) {
 
 function energyScale({ width, height, edge }) {
   const [low, high] = energyRange;
-  const [top, bottom, left] = [edge.top + 26, height - edge.bottom - 90, width - 54];
+  const [top, bottom, left] = [edge.top, height - edge.bottom - 90, width - 54];
   const y = linear(low, high, bottom, top);
   const bands = 44;
   const step = (bottom - top) / bands;
@@ -276,33 +308,39 @@ function energyScale({ width, height, edge }) {
   );
   return svg(
     "g", {}, ...colours, ...(high > low ? marked : []), ...pointed,
-    svg("text", { class: "axis", x: left + 42, y: top - 30, "text-anchor": "end" }, "Energy,"),
-    svg("text", { class: "axis", x: left + 42, y: top - 14, "text-anchor": "end" }, "mJ per frame"),
+    svg("text", { class: "axis", x: left + 42, y: 12, "text-anchor": "end" }, "Energy,"),
+    svg("text", { class: "axis", x: left + 42, y: 28, "text-anchor": "end" }, "mJ per frame"),
   );
 }
 
-// What the shapes mean; only those that occur, in as many lines as it takes.
-function shapes({ width, height, edge }) {
-  const meaning = {
-    sequential: "sequential: one processor", "pipe-only": "pipe-only: stages of one",
-    "para-only": "para-only: one stage of several", hybrid: "hybrid: both",
-    interleaved: "interleaved: frames take turns", replicated: "replicated: processors take turns",
-  };
+const MEANING = {
+  sequential: "sequential: one processor", "pipe-only": "pipe-only: stages of one",
+  "para-only": "para-only: one stage of several", hybrid: "hybrid: both",
+  interleaved: "interleaved: frames take turns", replicated: "replicated: processors take turns",
+};
+
+// Which shapes stand in which line under the picture, and where: only those that occur.
+function shapeLines(width, left) {
   const lines = [[]];
-  let at = edge.left;
-  for (const kind of Object.keys(meaning).filter((each) => rows.some((row) => row.kind === each))) {
-    const wide = 34 + meaning[kind].length * 5.9;
-    if (at + wide > width && at > edge.left) {
+  let at = left;
+  for (const kind of Object.keys(MEANING).filter((each) => rows.some((row) => row.kind === each))) {
+    const wide = 19 + textWidth(MEANING[kind], 12);
+    if (at + wide > width && at > left) {
       lines.push([]);
-      at = edge.left;
+      at = left;
     }
     lines.at(-1).push([kind, at]);
-    at += wide;
+    at += wide + 16;
   }
+  return lines;
+}
+
+// What the shapes mean.
+function shapes({ height }, lines) {
   const drawn = lines.flatMap((line, i) => line.map(([kind, left]) => svg(
     "g", { transform: `translate(${left + 6},${height - 9 - 16 * (lines.length - 1 - i)})` },
     svg("path", { class: "point off", d: markPath(kind, 5) }),
-    svg("text", { class: "small", x: 13, y: 4 }, meaning[kind]),
+    svg("text", { class: "small", x: 13, y: 4 }, MEANING[kind]),
   )));
   return svg("g", {}, ...drawn);
 }

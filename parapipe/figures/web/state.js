@@ -7,7 +7,7 @@ const rowOf = new Map(rows.map((row) => [row.id, row]));
 const processorIndex = new Map(front.processors.map((processor, i) => [processor.name, i]));
 const operators = network.operators;
 
-const state = { a: firstShown(), b: null, view: "frame", sort: ["latency_s", 1] };
+const state = { a: firstShown(), b: null, view: "frame", sort: ["latency_s", 1], evaluated: false };
 const listeners = [];
 
 function firstShown() {

@@ -24,30 +24,31 @@ const FIGURES = [
 function drawSummary() {
   const shown = shownRows();
   const two = shown.length > 1;
-  put("summary", ...shown.map(([letter, row]) => chosen(letter, row)), figures(shown, two), actions(two));
+  put("summary", ...shown.map(([letter, row]) => chosen(letter, row)), figures(shown, two), evaluation(shown), actions(two));
 }
 
 function chosen(letter, row) {
-  const longest = Math.max(...row.stages.map((stage) => stage.time_s));
+  const listed = parts(row);
+  const longest = Math.max(...listed.map((part) => part.time_s));
   return html(
     "div", { class: "one", "data-chosen": letter },
     html("div", { class: "chosen" }, badge(letter), called(row),
       html("small", {}, row.names.length ? `${row.id} · ${row.kind}` : row.kind)),
-    html("div", { class: "stages" }, row.stages.map((stage, i) => stageLine(row, stage, i, longest))),
+    html("div", { class: "stages" }, listed.map((part, i) => partLine(part, listed.length > 1 ? i + 1 : "", longest))),
   );
 }
 
-function stageLine(row, stage, i, longest) {
-  const share = `${(100 * stage.time_s) / longest}%`;
-  const indices = stage.processors.map((each) => processorIndex.get(each.name));
+function partLine({ processors, where, time_s }, number, longest) {
+  const share = `${(100 * time_s) / longest}%`;
+  const indices = processors.map((each) => processorIndex.get(each.name));
   const point = (each) => (front.dvfs ? html("span", { class: "unit" }, ` ${atPoint(each)}`) : null);
   return html(
     "div", { class: "stage" },
-    html("span", { class: "number" }, i + 1),
+    html("span", { class: "number" }, number),
     html("span", {},
-      stage.processors.map((each, k) => [k ? " + " : null, chip(indices[k]), each.name, point(each)]),
-      html("span", { class: "number" }, `  subgraph${stage.subgraphs.length > 1 ? "s" : ""} ${subgraphRun(row, i)}`)),
-    html("span", { class: "time" }, joined(inMs(stage.time_s))),
+      processors.map((each, k) => [k ? " + " : null, chip(indices[k]), each.name, point(each)]),
+      html("span", { class: "number" }, `  ${where}`)),
+    html("span", { class: "time" }, joined(inMs(time_s))),
     html("span", { class: "meter", style: { width: share } },
       indices.map((index) => html("i", { class: `fill-${textureOf(index)}`, style: { flex: "1" } }))),
   );
@@ -57,13 +58,12 @@ function figures(shown, two) {
   const head = two
     ? html("thead", {}, html("tr", {}, html("th"), ...shown.map(([letter]) => html("th", {}, letter)), html("th", {}, "B to A")))
     : null;
-  const body = FIGURES.map(({ name, of, key, show, less, means }) => {
+  const body = FIGURES.map(({ name, of, show, less, means }) => {
     const values = shown.map(([, row]) => of(row));
     return html(
       "tr", { title: means }, html("th", { scope: "row" }, name),
-      ...shown.map(([, row], i) => html(
+      ...shown.map((_, i) => html(
         "td", {}, html("b", {}, show(values[i])[0]), html("span", { class: "unit" }, ` ${show(values[i])[1]}`),
-        row.evaluated && key in row.evaluated ? evaluated(row.evaluated[key], values[i], show) : null,
       )),
       two ? difference(values, less) : null,
     );
@@ -71,11 +71,19 @@ function figures(shown, two) {
   return html("table", { class: two ? "figures two" : "figures" }, head, html("tbody", {}, body));
 }
 
-// The final evaluation, where the platform has one and it differs.
-function evaluated(value, searched, show) {
-  if (joined(show(value)) === joined(show(searched))) return null;
-  const means = "By the final evaluation: each operator starts as early as possible, and effects that the search leaves out are included.";
-  return html("div", { class: "evaluated", title: means }, `evaluated ${joined(show(value))}`);
+// The final evaluation, where the platform has one: on demand, since it is not what a run is compared with.
+function evaluation(shown) {
+  if (!shown.some(([, row]) => row.evaluated)) return null;
+  const lines = FIGURES.filter(({ key }) => key).map(({ name, key, show }) => html(
+    "tr", {}, html("th", { scope: "row" }, name),
+    ...shown.map(([, row]) => html("td", {}, row.evaluated ? joined(show(row.evaluated[key])) : "–")),
+  ));
+  return html(
+    "details", { open: state.evaluated, on: { toggle: (event) => { state.evaluated = event.target.open; } } },
+    html("summary", {}, "Final evaluation"),
+    html("p", {}, "Each operator starts as early as possible, and effects that the search leaves out are included. The figures above are those that simulate and run compare a plan with."),
+    html("table", { class: "figures evaluated" }, html("tbody", {}, lines)),
+  );
 }
 
 function difference([a, b], less) {

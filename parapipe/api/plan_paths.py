@@ -1,0 +1,39 @@
+"""Plans named on the command line: by their file, or by the folder of a front and an ID in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+
+def plan_files(named: Sequence[Path]) -> Iterator[Path]:
+    """Yield the files that some words name, see `first_plan_file`."""
+    left = named
+    while left:
+        file, left = first_plan_file(left)
+        yield file
+
+
+def first_plan_file(named: Sequence[Path]) -> tuple[Path, Sequence[Path]]:
+    """Return the file that the first words name, and the words after them.
+
+    A folder that `map` wrote, or the front.json in it, stands for the plan of the configuration
+    that the next word names by id or name; of the balanced one if that is another file's name, or
+    there is none. Any other word is a file itself.
+
+    Raises
+    ------
+    FrontError
+        A folder holds no front, or no such configuration.
+    """
+    from parapipe.api.pick import load_front
+    from parapipe.formats.front_folder import FRONT
+
+    path, *others = named
+    if not (path.is_dir() or path.name == FRONT):
+        return path, others
+    front = load_front(path)
+    names = {name for row in front for name in (row.id, *row.names)}
+    if others and (str(others[0]) in names or not others[0].exists()):
+        return front.plan_file(front[str(others[0])]), others[1:]
+    return front.plan_file(front.document.configuration()), others

@@ -1,0 +1,40 @@
+"""The README.md of an exported folder: what it is of, what it needs, and what stands in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from parapipe.files.titles import model_title
+from parapipe.plan.schema import Plan
+
+
+def readme(plan: Plan, target: str, use: str, files: Mapping[str, str]) -> str:
+    """Return the text.
+
+    Parameters
+    ----------
+    use
+        Markdown that says how the folder is used.
+    files
+        What each file is, by its name.
+    """
+    stages = " │ ".join("+".join(each.name for each in s.processors) for s in plan.stages)
+    told = plan.predicted
+    processors = "\n".join(f"| {each.name} | {each.backend} |" for each in plan.processors)
+    rows = "\n".join(f"| `{name}` | {what} |" for name, what in files.items())
+    return f"""# {model_title(plan.model.name)} on {plan.platform}
+
+Written by `parapipe export --to {target}`, from a plan with the stages {stages}. Predicted: latency
+{told.latency_s * 1e3:.4g} ms, {1 / told.sustained_period_s:.4g} frames/s sustained,
+{told.energy_j * 1e3:.4g} mJ per frame.
+
+{use.strip()}
+
+| processor | backend |
+|---|---|
+{processors}
+
+| file | what |
+|---|---|
+{rows}
+"""

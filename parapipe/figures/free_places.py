@@ -1,0 +1,165 @@
+"""Texts beside points: where they cover no other text, few points, and nothing beyond the axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FONT_PT = 7.0
+BESIDE_PT = 9.0  # between a point and its text
+STEP_PT = 4.0  # by which texts are moved up and down
+MARGIN_PT = 2.5  # around a text
+COVERED = 8.0  # points that a text may rather be away than cover a mark
+OVERLAP = 1e3  # and another text
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    def overlaps(self, other: _Box) -> bool:
+        across = self.left < other.right and other.left < self.right
+        return across and self.bottom < other.top and other.bottom < self.top
+
+    def holds(self, point: Point) -> bool:
+        return self.left <= point[0] <= self.right and self.bottom <= point[1] <= self.top
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """Axes with what is drawn on them, in pixels; `pixels` are those of a point of type."""
+
+    inside: _Box
+    points: Sequence[Point]
+    pixels: float
+    taken: list[_Box] = field(default_factory=list)
+
+
+def label_points(
+    ax: Axes, labels: Iterable[tuple[Sequence[str], Point]], points: Sequence[Point]
+) -> None:
+    """Write names beside their points, with a line to the point.
+
+    Parameters
+    ----------
+    labels
+        Names, which stand in several lines where one would be wider than the axes, and the point
+        in data coordinates.
+    points
+        All points that are drawn, which texts cover where nothing else helps.
+    """
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    if figure.get_layout_engine() is not None:
+        figure.draw_without_rendering()  # only then do axes have their place
+    ax.autoscale_view()  # before asking where points are: limits wait for the first drawing
+    within = ax.get_window_extent()
+    inside = _Box(within.x0, within.y0, within.x1, within.y1)
+    pixels = figure.dpi / 72
+    drawn = _Field(inside, [_drawn(ax, point) for point in points], pixels)
+    for names, point in labels:
+        text, size = _measured(ax, names, within.width)
+        box = _place(_drawn(ax, point), size, drawn)
+        drawn.taken.append(box)
+        _write(ax, text, point, box, pixels)
+
+
+def _measured(ax: Axes, names: Sequence[str], width: float) -> tuple[str, Point]:
+    """Return the text of some names, in lines if it would be wide, and its size in pixels."""
+    text = ", ".join(names)
+    size = _size(ax, text)
+    if size[0] > width / 2:
+        text = ",\n".join(names)
+        size = _size(ax, text)
+    return text, size
+
+
+def _size(ax: Axes, text: str) -> Point:
+    trial = ax.text(0, 0, text, fontsize=FONT_PT, transform=ax.transAxes)
+    box = trial.get_window_extent()
+    trial.remove()
+    return box.width, box.height
+
+
+def _write(ax: Axes, text: str, point: Point, box: _Box, pixels: float) -> None:
+    """Write a text into its box, with a line from the nearer end to its point."""
+    at = _drawn(ax, point)
+    left = box.left + MARGIN_PT * pixels
+    middle = (box.bottom + box.top) / 2
+    label = ax.annotate(
+        text,
+        point,
+        xytext=((left - at[0]) / pixels, (middle - at[1]) / pixels),
+        textcoords="offset points",
+        fontsize=FONT_PT,
+        va="center",
+        arrowprops={
+            "arrowstyle": "-",
+            "linewidth": 0.4,
+            "color": "0.5",
+            "relpos": (0 if box.left > at[0] else 1, 0.5),
+            "patchA": None,
+            "shrinkA": 0,
+            "shrinkB": 0,  # nothing to cut
+        },
+    )
+    label.set_in_layout(False)  # or a long one would squeeze the axes
+
+
+def _drawn(ax: Axes, point: Point) -> Point:
+    across, up = ax.transData.transform(point)
+    return float(across), float(up)
+
+
+def _place(
+    point: Point,
+    size: tuple[float, float],
+    on: _Field,
+) -> _Box:
+    """Return the box of a text that costs least, a margin included."""
+    width, height = (each + 2 * MARGIN_PT * on.pixels for each in size)
+    best, least = None, inf
+    for distance, box in _candidates(point, (width, height), on):
+        if distance >= least:
+            break
+        covers = sum(map(box.holds, on.points))
+        cost = distance + COVERED * covers + OVERLAP * sum(map(box.overlaps, on.taken))
+        if cost < least:
+            best, least = box, cost
+    if best is not None:
+        return best
+    (_, box), *_ = _beside(point, (width, height), on, 0.0)  # it is higher than the axes
+    return box
+
+
+def _candidates(
+    point: Point, size: tuple[float, float], on: _Field
+) -> Iterator[tuple[float, _Box]]:
+    """Yield boxes within the axes, the nearest first, and how far they are, in points."""
+    inside, step = on.inside, STEP_PT * on.pixels
+    for number in range(2 * int((inside.top - inside.bottom) / step) + 2):
+        up = (number + 1) // 2 * step * (1 if number % 2 else -1)
+        for distance, box in _beside(point, size, on, up):
+            if inside.bottom <= box.bottom and box.top <= inside.top:
+                yield distance, box
+
+
+def _beside(
+    point: Point, size: tuple[float, float], on: _Field, up: float
+) -> Iterator[tuple[float, _Box]]:
+    """Yield the boxes to the right and to the left, moved sideways into the axes."""
+    (width, height), beside = size, BESIDE_PT * on.pixels
+    middle = point[1] + up
+    for wanted in (point[0] + beside, point[0] - beside - width):
+        left = min(max(wanted, on.inside.left), on.inside.right - width)
+        box = _Box(left, middle - height / 2, left + width, middle + height / 2)
+        yield abs(up) / on.pixels, box
