@@ -67,8 +67,8 @@ class Stretch(NamedTuple):
 class Step:
     """All ways to run one unit, or several as one.
 
-    A column says where exits run: first one for each processor that runs all alone, then one for
-    each choice of the exits' processors among several.
+    A column says where exits run: first one for each processor of the platform, which runs all
+    alone, then one for each choice of the exits' processors among several.
 
     Parameters
     ----------
@@ -125,7 +125,8 @@ class Relaxed:
 
     def _made(self, unit: int, run: UnitRun, costs: CostTable) -> Step:
         ways = {_key(each, self.count): each for each in run.template.ways()}
-        size = 1 + max(column for column, _ in ways)
+        # processors that cannot run the unit have columns, too: there may even be no way at all
+        size = max([self.count, *(column + 1 for column, _ in ways)])
         able = np.zeros((size, 1 << self.count), bool)
         for column, processors in ways:
             able[column, processors] = True

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
 from functools import reduce
+from math import inf
 from operator import or_
 
 import pytest
 
 import parapipe
-from parapipe.graph.partition import partition
+from parapipe.graph.partition import MergedUnit, Unit, partition
 from parapipe.pipeline import promising
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.explore import explore
@@ -73,6 +76,38 @@ def test_with_several_live_tensors_too(seed, kinds):
     every = list(every_configuration(graph, costs))
     assert found.latency_s == pytest.approx(min(latency_s for latency_s, _, _ in every))
     assert found.period_s == pytest.approx(min(period_s for _, period_s, _ in every))
+
+
+def with_few_able(costs, kinds, seed):
+    """Let some operators run on some kinds of processor only: the last ones are left out most."""
+    rng, last = random.Random(seed), max(kinds)
+    for v, row in enumerate(costs.times):
+        able = {rng.randint(0, last), *(k for k in range(last) if rng.random() < 0.3)}
+        able -= {last} if able != {last} and v != seed % len(costs.times) else set()
+        row[:] = [t if kind in able else inf for t, kind in zip(row, kinds, strict=True)]
+    return costs
+
+
+@pytest.mark.parametrize("few", [False, True])
+@pytest.mark.parametrize("kinds", KINDS)
+@pytest.mark.parametrize("seed", range(6))
+def test_with_operators_that_some_processors_cannot_run_too(seed, kinds, few, monkeypatch):
+    if few:
+        monkeypatch.setattr(promising, "MOST_REQUESTS", 0)
+    graph = chain(4) if seed % 2 else tangled(4, seed)
+    costs = with_few_able(identical_costs(graph, kinds, seed), kinds, seed)
+    merged = MergedUnit(0, 2, Unit((0, 1), (0, 1)))  # often there is no way to run it on several
+    parts = replace(cut_everywhere(graph), merged_units=(merged,))
+    every = [c for c in every_configuration(graph, costs, kinds) if c[0] < inf]
+    options = MapOptions(mapper="auto", time_limit_s=10, resolution=0.0, jobs=1, budget_s=600.0)
+    explored = explore(graph, parts, costs, options)
+    rows = [(row.evaluated.latency_s, row.evaluated.period_s) for row in explored.found]
+    for figure in (0, 1):
+        least = min(configuration[figure] for configuration in every)
+        assert min(row[figure] for row in rows) == pytest.approx(least)
+    relaxed = Relaxed(graph, parts, costs, identical_processors(graph, costs))
+    for ask in relaxed.one_by_one():
+        assert all(row[ask.column] < inf for row in relaxed.request(ask).problem.time_s)
 
 
 @pytest.mark.parametrize("resolution", [0.0, 10.0])
