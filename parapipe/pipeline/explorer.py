@@ -164,10 +164,7 @@ class Explorer:
             )
         if many:
             self.asked = (promising.requests, *self.asked[1:])
-            self.undone.append(
-                "there are too many subgraphs, processors and locations of tensors: only those "
-                "were looked at that the shortest latencies, periods and energies ask for"
-            )
+            self.undone += promising.reasons
 
     def solve(self) -> None:
         """Answer all questions with the mapper; list schedules answer those that are left."""

@@ -11,8 +11,9 @@ from operator import or_
 import pytest
 
 import parapipe
-from parapipe.graph.partition import MergedUnit, Unit, partition
+from parapipe.graph.partition import MergedUnit, Partition, Subgraph, Unit, partition
 from parapipe.pipeline import promising
+from parapipe.pipeline import relaxed as relaxed_module
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.explore import explore
 from parapipe.pipeline.identical import identical_processors, replica_sets
@@ -225,6 +226,55 @@ def test_a_first_front_is_there_before_the_bounds_are_close(seed, monkeypatch):
     assert solving[-1].best_latency_s > 0
     least_s = min(each.evaluated.latency_s for each in found.found)
     assert least_s <= solving[-1].best_latency_s * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("kinds", [(0, 1, 2), (0, 1, 1, 1)])
+@pytest.mark.parametrize("seed", range(8))
+def test_where_places_are_left_out_there_is_a_front_and_its_bounds_hold(seed, kinds, monkeypatch):
+    monkeypatch.setattr(promising, "MOST_REQUESTS", 0)
+    monkeypatch.setattr(relaxed_module, "MOST_CHOICES", 2)
+    monkeypatch.setattr(relaxed_module, "MOST_CELLS", 0)
+    graph = tangled(5 if len(kinds) == 3 else 4, seed)
+    costs, parts = identical_costs(graph, kinds, seed), cut_everywhere(graph)
+    if seed % 2:
+        costs = with_few_able(costs, kinds, seed)
+    options = MapOptions(mapper="auto", time_limit_s=10, resolution=0.0, jobs=1)
+    explored = explore(graph, parts, costs, options)
+    live = max(map(len, parts.boundaries))
+    relaxed = Relaxed(graph, parts, costs, (), limited=True)
+    assert max(map(len, relaxed.places)) <= len(kinds) ** 2
+    assert relaxed.left_out or live < 3 or seed % 2
+    undone = explored.unfinished
+    assert any("seldom change" in each for each in undone.reasons) == relaxed.left_out
+    every = [c for c in every_configuration(graph, costs, kinds) if c[0] < inf]
+    for figure, bound_s in ((0, undone.latency_s), (1, undone.period_s)):
+        least_s = min(configuration[figure] for configuration in every)
+        assert 0 < bound_s <= least_s * (1 + 1e-9)
+        rows = [(row.evaluated.latency_s, row.evaluated.period_s) for row in explored.found]
+        assert min(row[figure] for row in rows) >= least_s * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("exits", [2, 4, 5])
+def test_bounds_of_very_many_places_take_a_limited_number_of_cells(exits, monkeypatch):
+    """Each of many operators is read once more, at the end: all are live up to there."""
+    monkeypatch.setattr(relaxed_module, "MOST_CELLS", 1 << 18)
+    graph = tangled(3 * exits, 0)
+    operators = tuple(
+        replace(each, inputs=("x",) if v < exits else tuple(f"t{u}" for u in range(v)))
+        for v, each in enumerate(graph.operators)
+    )
+    graph = replace(graph, operators=operators)
+    units = (Unit(tuple(range(exits)), (tuple((v,) for v in range(exits)),)),)
+    units += tuple(Unit((v,), (v,)) for v in range(exits, 3 * exits))
+    live = [sorted(f"t{v}" for v in range(n)) for n in range(exits, 3 * exits)]
+    parts = Partition((Subgraph(units, 1, 1),), ((), *map(tuple, live), ()))
+    relaxed = Relaxed(graph, parts, random_costs(graph, 6, 0), (), limited=True)
+    cells = [step.time_s.size for some in relaxed.steps for step in some]
+    most = relaxed_module.MOST_CELLS / relaxed.units
+    assert max(cells) <= max(most, 36 * 64 * (6 + 6**2))
+    assert cells[0] <= 64 * (6 + relaxed_module.MOST_CHOICES)
+    assert relaxed.left_out
+    assert relaxed.least_latency(relaxed.sets)[0] < inf
 
 
 @pytest.mark.parametrize("units", [5, 100])
