@@ -12,7 +12,16 @@ LOOK_S = 3.0  # before the first look at what is known so far
 LOOK_SHARE = 1 / 3  # of the time so far, which a look may take
 AGAIN_SHARE = 1 / 8  # of the time so far that goes by before the next look, if there is a deadline
 LEAST_S = 1.0  # between two looks
+SEARCH_SHARE = 0.9  # of a budget; the rest is for draws and plans of what was found
 PATIENCE = 2  # times what a look has taken goes by at least before the next one
+
+
+def search_s(budget_s: float | None) -> float:
+    """Return the seconds from the first one on after which searches end; infinite if never.
+
+    Reading and pricing the model are among them.
+    """
+    return inf if budget_s is None else budget_s * SEARCH_SHARE
 
 
 class OverError(Exception):
