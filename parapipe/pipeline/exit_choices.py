@@ -44,7 +44,7 @@ def _with_changes(length: int, processors: int, most: int) -> int:
 
 def _sequences(processors: Sequence[int], length: int, most: int) -> list[tuple[int, ...]]:
     """Return the sequences of processors with at most so many changes."""
-    found = [((p,), 0) for p in processors]
+    found: list[tuple[tuple[int, ...], int]] = [((p,), 0) for p in processors]
     for _ in range(length - 1):
         found = [
             ((*some, p), changes + (p != some[-1]))
