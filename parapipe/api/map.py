@@ -8,7 +8,6 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
@@ -19,6 +18,7 @@ from parapipe.errors import ModelError
 from parapipe.files.locked_folders import clear_abandoned_scratch
 from parapipe.files.progress import Tell
 from parapipe.mapping import registry
+from parapipe.pipeline.deadline import Deadline, search_s
 from parapipe.pipeline.options import (
     ByModel,
     Dims,
@@ -112,6 +112,7 @@ def map(
         Fields of `MapOptions`, in place of those of `options`.
     """
     options = replace(options or MapOptions(), **keywords)
+    deadline = Deadline(search_s(options.of_stated_costs.budget_s))
     registry.check_name(options.mapper)
     clear_abandoned_scratch()
     from parapipe.cost.operating_points import settings
@@ -144,7 +145,9 @@ def map(
     if target.nominal_power:
         note(f"energy of {', '.join(target.nominal_power)} rests on nominal power, not measured")
     if asked:
-        found = _several(graph, known.combinations[0], asked, options, progress)
+        found = _several(
+            graph, known.combinations[0], asked, options, progress=progress, deadline=deadline
+        )
         exploration = found.exploration
     else:
 
@@ -164,6 +167,7 @@ def map(
             progress=progress,
             splits=_splits(options, target, measured, split),
             recomputes=_recomputes(options, target, measured, split),
+            deadline=deadline,
         )
     # what follows loads packages that are of no use before there is a front
     from parapipe.api.front import Configuration, ParetoFront
@@ -246,6 +250,7 @@ def _explored(
     progress: Tell | None,
     splits: Splits | None,
     recomputes: Recomputes | None,
+    deadline: Deadline,
 ) -> Exploration:
     """Search for configurations of one model."""
     from parapipe.pipeline.cache import Cache
@@ -267,6 +272,7 @@ def _explored(
             splits=splits,
             interleaves=_interleaves(options),
             recomputes=recomputes,
+            deadline=deadline,
         )
     method = Method(options.mapper, options.time_limit_s, options.seed, options.deterministic)
     late = stopped_by_clock(exploration.schedules.values(), method)
@@ -283,13 +289,13 @@ def _several(
     at: Setting,
     asked: Asked,
     options: MapOptions,
+    *,
     progress: Tell | None,
+    deadline: Deadline,
 ) -> SeveralFound:
     """Search for patterns of several models."""
-    from parapipe.pipeline.deadline import Deadline
     from parapipe.pipeline.several_front import explore_several
 
-    deadline = Deadline(inf if options.budget_s is None else options.budget_s)
     with deadline.ending():
         return explore_several(
             graph,

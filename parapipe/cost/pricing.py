@@ -69,9 +69,10 @@ class Pricing:
     def row(self, v: int) -> Row:
         """Return the operator's cost, or why there is none, for each processor."""
         operator = self.graph.operators[v]
-        singles = (*operator.singles, *folded_into(operator))
-        names = tuple(single.name for single in singles)
-        content = tuple(_content(each, self.graph) for each in (operator, *singles))
+        # a quantised operator is priced as one, or as its parts where it runs dequantised
+        priced = (operator, *operator.parts, *folded_into(operator))
+        names = tuple(each.name for each in priced)
+        content = tuple(_content(each, self.graph) for each in priced)
         if content in self.rows:  # networks repeat their operators
             before, row = self.rows[content]
             row = _renamed(row, dict(zip(before, names, strict=True)))

@@ -12,7 +12,19 @@ LOOK_S = 3.0  # before the first look at what is known so far
 LOOK_SHARE = 1 / 3  # of the time so far, which a look may take
 AGAIN_SHARE = 1 / 8  # of the time so far that goes by before the next look, if there is a deadline
 LEAST_S = 1.0  # between two looks
+PLANS_SHARE = 0.1  # of a budget, for draws and plans of what was found
+PLANS_S = 1.0  # of it besides, but not more than half in all
 PATIENCE = 2  # times what a look has taken goes by at least before the next one
+
+
+def search_s(budget_s: float | None) -> float:
+    """Return the seconds from the first one on after which searches end; infinite if never.
+
+    Reading and pricing the model are among them.
+    """
+    if budget_s is None:
+        return inf
+    return max(budget_s / 2, budget_s * (1 - PLANS_SHARE) - PLANS_S)
 
 
 class OverError(Exception):

@@ -47,6 +47,7 @@ def explore(
     splits: Splits | None = None,
     interleaves: Interleaves | None = None,
     recomputes: Recomputes | None = None,
+    deadline: Deadline | None = None,
 ) -> Exploration:
     """Map every subgraph on every set of processors, then search all stages built from them.
 
@@ -75,6 +76,8 @@ def explore(
         Searches with frames interleaved; none are if it is not given. See `interleaved_candidates`.
     recomputes
         Searches with tensors made again; none are if it is not given. See `recomputed_candidates`.
+    deadline
+        The end of the budget, if it began to count before.
 
     Raises
     ------
@@ -82,6 +85,7 @@ def explore(
         No configuration exists.
     """
     check_times(graph, costs)
+    deadline = deadline or Deadline(inf if options.budget_s is None else options.budget_s)
     tables = (costs, *others)
     many = not others and many_requests(graph, partition, costs)
     asked = tuple(() if many else tuple(requests(graph, partition, table)) for table in tables)
@@ -89,11 +93,10 @@ def explore(
     identical = tuple(identical_processors(graph, table) for table in tables)
     promising = None
     if many or options.budget_s is not None:
-        relaxed = Relaxed(graph, partition, costs, identical[0])
+        relaxed = Relaxed(graph, partition, costs, identical[0], limited=many)
         replicas = replica_sets(replicable(identical[0], costs).alone)
         promising = Promising(relaxed, Periods(relaxed, replicas), options.resolution)
     with kept_processes():
-        deadline = Deadline(inf if options.budget_s is None else options.budget_s)
         run = Explorer(
             graph,
             asked,

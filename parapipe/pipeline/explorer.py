@@ -164,10 +164,7 @@ class Explorer:
             )
         if many:
             self.asked = (promising.requests, *self.asked[1:])
-            self.undone.append(
-                "there are too many subgraphs, processors and locations of tensors: only those "
-                "were looked at that the shortest latencies, periods and energies ask for"
-            )
+            self.undone += promising.reasons
 
     def solve(self) -> None:
         """Answer all questions with the mapper; list schedules answer those that are left."""
@@ -298,15 +295,17 @@ class Explorer:
         return others and deadline.gone_s > HELPED_S
 
     def take_lists(self, questions: Iterable[Question]) -> None:
-        """Answer questions by list schedules."""
+        """Answer questions by list schedules; where others give bounds, to the deadline only."""
         method = replace(self.solver.method, mapper=LIST_MAPPER)
         left = [question for question in questions if question not in self.quick]
-        self.quick |= solve_here(left, method, self.solver.identical)
+        until = self.deadline if self.promising and self.searches.kept else None
+        self.quick |= solve_here(left, method, self.solver.identical, until)
 
     def fastest(self, asked: Sequence[Request], solved: Mapping[Question, Answer]) -> list[Choice]:
         """Return the shortest schedule of each request, one by a list where it is not solved."""
         answers = {**self.quick, **solved}
-        return [Choice(each, answers[Question(each.problem)].schedules[0]) for each in asked]
+        every = ((each, answers.get(Question(each.problem))) for each in asked)
+        return [Choice(each, answer.schedules[0]) for each, answer in every if answer]
 
     def explored(self) -> Exploration:
         """Choose from what has been found: of the last searches, or of all if they were ended."""

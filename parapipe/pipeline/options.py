@@ -91,8 +91,9 @@ class MapOptions:
         Time for one subgraph on one set of processors. When it is over, the best schedule found is
         taken and its gap reported.
     budget_s
-        Time for the whole search, at least that which a first front takes. When it is over, or
-        when it is interrupted with Ctrl-C, the best front so far is taken. Default: no limit.
+        Time for the whole command, at least that which a first front takes. A tenth and a
+        second, but at most half, are for plans of what was found. When the search is over, or
+        interrupted with Ctrl-C, the best front so far is taken. Default: no limit.
     objectives
         What the front minimises and maximises.
     max_memory_bytes

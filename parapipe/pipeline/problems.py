@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import product
-from math import inf
+from math import inf, prod
 from typing import NamedTuple
 
 from parapipe.cost.cost_table import CostTable, Matrix
@@ -19,6 +18,7 @@ from parapipe.graph import branches
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition, Unit
 from parapipe.mapping.problem import Flow, MappingProblem, Series, TransferResources
+from parapipe.pipeline.exit_choices import choices_of
 from parapipe.pipeline.time_energy import Location, Locations
 
 # Combinations of locations at one boundary, copies included, that are told apart.
@@ -169,9 +169,14 @@ class Template(NamedTuple):
     alone: bool
     transfer_resource: TransferResources
 
-    def ways(self) -> Sequence[Placed]:
-        """Return sets of processors with every choice for the exits."""
-        return _placed(self.time_s, self.exits, 1 if self.alone else 2)
+    def ways(self, most: float = inf) -> Sequence[Placed]:
+        """Return sets of processors with choices for the exits, of these at most about so many."""
+        return _placed(self.time_s, self.exits, 1 if self.alone else 2, most)
+
+    @property
+    def choices(self) -> int:
+        """How many choices of processors there are for the exits."""
+        return prod(sum(time_s < inf for time_s in self.time_s[v]) for v in self.exits)
 
     def asked(self, locations: Locations) -> Iterator[_Asked]:
         """Yield what can be asked for, given where incoming tensors are."""
@@ -300,28 +305,30 @@ def _renamed(series: branches.Series, local: dict[int, int]) -> Series:
 
 @lru_cache(maxsize=8)  # it is the same for all locations
 def _placed(
-    time_s: tuple[tuple[float, ...], ...], exits: tuple[int, ...], least: int
+    time_s: tuple[tuple[float, ...], ...], exits: tuple[int, ...], least: int, most: float
 ) -> tuple[Placed, ...]:
-    """Return sets of `least` or more processors, with every choice for the exits.
+    """Return sets of `least` or more processors, with choices for the exits.
 
     Processors that can run none of the operators are in no set, and all of them run somewhere.
     """
     count = range(len(time_s[0]))
     able = sum(1 << p for p in count if any(row[p] < inf for row in time_s))
+    support = [tuple(p for p in count if time_s[v][p] < inf) for v in exits]
+    choices = [(sum(1 << p for p in {*each}), each) for each in choices_of(support, most)]
     found = []
     for processors in _sets(len(count), least, min(len(time_s), len(count))):
         if processors & ~able:
             continue
-        inside = [p for p in count if processors >> p & 1]
         rows = [tuple(row[p] if processors >> p & 1 else inf for p in count) for row in time_s]
-        for chosen in product(inside, repeat=len(exits)):
+        if not all(min(row) < inf for row in rows):
+            continue
+        for chosen in (each for used, each in choices if not used & ~processors):
             pins = dict(zip(exits, chosen, strict=True))
             left = [
                 tuple(t if p == pins[v] else inf for p, t in enumerate(row)) if v in pins else row
                 for v, row in enumerate(rows)
             ]
-            if all(min(row) < inf for row in left):
-                found.append(Placed(processors, pins, tuple(left)))
+            found.append(Placed(processors, pins, tuple(left)))
     return tuple(found)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import comb, inf, sqrt
@@ -43,8 +43,6 @@ class Promising:
         What latency may be off by, as a share, so that its bound is good enough.
     answers
         What has been solved.
-    latency_s, period_s
-        No configuration has less.
     most_latency_s, most_period_s
         What known schedules reach.
     """
@@ -53,11 +51,35 @@ class Promising:
     periods: Periods
     resolution: float = 0.0
     answers: dict[Question, Answer] = field(default_factory=dict)
-    latency_s: float = 0.0
-    period_s: float = 0.0
     most_latency_s: float = inf
     most_period_s: float = inf
+    _latency_s: float = 0.0
+    _period_s: float = 0.0
     _asked: dict[Ask, None] = field(default_factory=dict)
+
+    @property
+    def latency_s(self) -> float:
+        """No configuration has less."""
+        return min(self._latency_s, self.relaxed.anyhow_s)
+
+    @property
+    def period_s(self) -> float:
+        """No configuration has less."""
+        # of all stages together the longest takes its share at least
+        return min(self._period_s, self.relaxed.anyhow_s / self.relaxed.count * (1 - EXACT))
+
+    @property
+    def reasons(self) -> Iterator[str]:
+        """Say what is left out if these are all problems that are solved."""
+        yield (
+            "there are too many subgraphs, processors and locations of tensors: only those were "
+            "looked at that the shortest latencies, periods and energies ask for"
+        )
+        if self.relaxed.left_out:
+            yield (
+                "where very many tensors are live between subgraphs, only places were looked at in "
+                "which tensors made one after the other seldom change processors"
+            )
 
     def solve(
         self, answered: Answered, deadline: Deadline, first: Callable[[], None] | None = None
@@ -92,15 +114,15 @@ class Promising:
 
     def _for_latency(self) -> list[Ask]:
         """Raise the bound of the latency; return what is to be solved next for it."""
-        if self._is_close(self.latency_s, self.most_latency_s):
+        if self._is_close(self._latency_s, self.most_latency_s):
             return []
         whole = Stretch(0, 0, self.relaxed.units, self.relaxed.sets[-1])
-        self.latency_s, self.most_latency_s, near = self.relaxed.between(whole)
+        self._latency_s, self.most_latency_s, near = self.relaxed.between(whole)
         # of all stages together the longest takes its share at least
-        self.period_s = max(self.period_s, self.latency_s / self.relaxed.count * (1 - EXACT))
-        if self._is_close(self.latency_s, self.most_latency_s):
+        self._period_s = max(self._period_s, self._latency_s / self.relaxed.count * (1 - EXACT))
+        if self._is_close(self._latency_s, self.most_latency_s):
             return []
-        limit_s = self.latency_s + NEAR * (self.most_latency_s - self.latency_s)
+        limit_s = self._latency_s + NEAR * (self.most_latency_s - self._latency_s)
         asked = [ask for length_s, ask in near if length_s <= limit_s]
         return asked[:AT_ONCE] or self._open(self.relaxed.shortest())
 
@@ -113,15 +135,15 @@ class Promising:
         found, wider = None, FINE
         while True:
             most_s = self.most_period_s = min(self.most_latency_s, self.most_period_s)
-            if self._is_close(self.period_s, most_s):
+            if self._is_close(self._period_s, most_s):
                 return []
-            if found and found.longest_s <= self.period_s * FINE:
+            if found and found.longest_s <= self._period_s * FINE:
                 return self._along(found)
             most_s *= 1 - EXACT
-            limit_s = sqrt(self.period_s * found.longest_s) if found else self.period_s * wider
+            limit_s = sqrt(self._period_s * found.longest_s) if found else self._period_s * wider
             pipeline = self.periods.within(min(limit_s, most_s), deadline)
             if not pipeline:
-                self.period_s, wider = min(limit_s, most_s) * (1 - EXACT), wider**2
+                self._period_s, wider = min(limit_s, most_s) * (1 - EXACT), wider**2
             elif self._open([ask for _, some in pipeline.stages for ask in some]):
                 found = pipeline
             else:

@@ -10,9 +10,9 @@ bounds of all configurations and reached ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from itertools import permutations, product
 from math import inf
 from typing import NamedTuple
@@ -23,22 +23,26 @@ from numpy.typing import NDArray
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
+from parapipe.mapping.paths import simple_bound_s
 from parapipe.mapping.renamed import Names
+from parapipe.pipeline.exit_choices import changes_of
 from parapipe.pipeline.identical import in_turn
 from parapipe.pipeline.problems import (
-    Placed,
     Request,
     UnitRun,
     copies_count,
     runs_of,
     without_copies,
 )
+from parapipe.pipeline.relaxed_step import Step, Ways, code_of, places_behind, ways_of
 from parapipe.pipeline.request_bounds import bounds_s, least_energy_j
 from parapipe.pipeline.search import FEW_CUTS
 from parapipe.pipeline.time_energy import Locations
+from parapipe.pipeline.whole_problem import whole_problem
 
 Numbers = NDArray[np.float64]
-Whole = NDArray[np.int64]
+MOST_CHOICES = 1296  # of processors for the exits of a unit, where these are limited: 4 of 6
+MOST_CELLS = 1 << 24  # of all steps together, likewise: what the places at boundaries share
 NEAREST = 100  # ways to run a unit that are looked at
 PLACES_EACH = 2  # places at a boundary, for each processor, that stages of one processor begin at
 
@@ -63,35 +67,6 @@ class Stretch(NamedTuple):
     processors: int
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """All ways to run one unit, or several as one.
-
-    A column says where exits run: first one for each processor that runs all alone, then one for
-    each choice of the exits' processors among several.
-
-    Parameters
-    ----------
-    ways
-        By column and processors.
-    time_s
-        [place before, column, processors]: a bound, or what was found. Infinite if impossible.
-    energy_j
-        [column, processors]: a bound of the dynamic energy.
-    out
-        [place before, column]: number of the place behind.
-    known
-        [place before, column, processors]: whether a schedule for it is known.
-    """
-
-    run: UnitRun
-    ways: dict[tuple[int, int], Placed]
-    time_s: Numbers
-    energy_j: Numbers
-    out: Whole
-    known: NDArray[np.bool_]
-
-
 class Relaxed:
     """Bounds of all requests, and the shortest paths through them.
 
@@ -99,6 +74,10 @@ class Relaxed:
     ----------
     identical
         Groups of identical processors.
+    limited
+        Whether choices for the exits of a unit, and places at a boundary, are left out where there
+        are very many: those in which tensors, in the order in which they are made, change
+        processors most often.
     """
 
     def __init__(
@@ -107,7 +86,10 @@ class Relaxed:
         partition: Partition,
         costs: CostTable,
         identical: Sequence[Sequence[int]],
+        *,
+        limited: bool = False,
     ) -> None:
+        self._network = graph, costs
         self.count = len(costs.processors)
         self.units = len(partition.units)
         self._inside = cache(lambda mask: np.flatnonzero(np.arange(1 << self.count) & ~mask == 0))
@@ -117,38 +99,78 @@ class Relaxed:
         self.sets = [mask for mask in sets.tolist() if mask and in_turn(mask, identical)]
         self.places: list[dict[Locations, int]] = [{} for _ in range(self.units + 1)]
         self.places[0][()] = 0
+        self._ages: list[Sequence[tuple[int, int]]] = [()] * (self.units + 1)
+        runs = [list(runs_of(graph, partition, costs, unit)) for unit in range(self.units)]
+        choices = MOST_CHOICES if limited else inf
+        ways = [[ways_of(each.template, self.count, choices) for each in some] for some in runs]
+        self.left_out = any(each.template.choices > choices for some in runs for each in some)
+        """Whether anything is left out."""
+        self._most_places = [self._most(some) if limited else inf for some in (*ways, ())]
         self.steps: list[list[Step]] = []
-        for unit in range(self.units):
-            runs = runs_of(graph, partition, costs, unit)
-            self.steps.append([self._made(unit, each, costs) for each in runs])
+        for unit, some in enumerate(runs):
+            made = [self._made(*each, costs) for each in zip(some, ways[unit], strict=True)]
+            self.steps.append(made)
         self._closed: dict[tuple[int, int, bool], Numbers] = {}
 
-    def _made(self, unit: int, run: UnitRun, costs: CostTable) -> Step:
-        ways = {_key(each, self.count): each for each in run.template.ways()}
-        size = 1 + max(column for column, _ in ways)
+    @cached_property
+    def anyhow_s(self) -> float:
+        """Return what no latency is below, where the shortest path may be, since some are left out.
+
+        Infinite if none are.
+        """
+        return simple_bound_s(whole_problem(*self._network)) if self.left_out else inf
+
+    def _most(self, some: Sequence[Ways]) -> float:
+        """Return how many places may be told apart at a boundary, given the ways from there."""
+        cells = MOST_CELLS / self.units / max((len(each.columns) for each in some), default=1)
+        return max(self.count**2, cells / (1 << self.count))
+
+    def _made(self, run: UnitRun, found: Ways, costs: CostTable) -> Step:
+        unit, ways, size = run.begin, found.ways, len(found.columns)
         able = np.zeros((size, 1 << self.count), bool)
         for column, processors in ways:
             able[column, processors] = True
         # where exits run decides where tensors are behind, not on how many more processors
         by_column = {column: way for (column, _), way in ways.items()}
         places = list(self.places[unit])
-        behind = [
-            {column: run.template.locations_out(at, way) for column, way in by_column.items()}
-            for at in places
+        behind = places_behind(run.template, [without_copies(at) for at in places], by_column)
+        if copies_count({at for row in behind for at in row.values()}):
+            copied = places_behind(run.template, places, by_column, copies=True)
+            if copies_count({at for row in copied for at in row.values()}):
+                behind = copied
+        self._ages[run.end] = [
+            self._ages[unit][before] if maker is None else (unit, maker)
+            for maker, before in run.template.behind
         ]
-        if not copies_count({at for row in behind for at in row.values()}):
-            behind = [{c: without_copies(at) for c, at in row.items()} for row in behind]
-        number = self.places[run.end]
+        number = self._told_apart(run.end, [at for row in behind for at in row.values()])
         out = np.zeros((len(places), size), np.int64)
+        lost = np.zeros(out.shape, bool)
         for i, row in enumerate(behind):
             for column, at in row.items():
-                out[i, column] = number.setdefault(at, len(number))
+                out[i, column] = number.get(at, 0)
+                lost[i, column] = at not in number
         pins = [by_column[c].pins if c in by_column else None for c in range(size)]
         time_s = bounds_s(run.template, places, pins, self.count)
         time_s[:, ~able] = inf
+        time_s[lost] = inf
         energy_j = least_energy_j(run, pins, costs)
         energy_j[~able] = inf
-        return Step(run, ways, time_s, energy_j, out, np.zeros(time_s.shape, bool))
+        known = np.zeros(time_s.shape, bool)
+        return Step(run, ways, found.columns, time_s, energy_j, out, known)
+
+    def _told_apart(self, boundary: int, reached: Sequence[Locations]) -> Mapping[Locations, int]:
+        """Return numbers of places at a boundary, given those that more ways lead to."""
+        number = self.places[boundary]
+        more = [at for at in dict.fromkeys(reached) if at not in number]
+        if len(number) + len(more) > self._most_places[boundary]:
+            self.left_out = True
+            ages = self._ages[boundary]
+            order = sorted(range(len(ages)), key=ages.__getitem__)
+            more.sort(key=lambda at: changes_of([at[i][0] for i in order]))
+            more = more[: max(0, int(self._most_places[boundary]) - len(number))]
+        for at in more:
+            number[at] = len(number)
+        return number
 
     def request(self, ask: Ask) -> Request:
         """Return what is asked for."""
@@ -168,9 +190,9 @@ class Relaxed:
             there = tuple((names[each[0]], *sorted(names[p] for p in each[1:])) for each in at)
             processors = sum(1 << names[p] for p in range(self.count) if ask.processors >> p & 1)
             pins = step.ways[ask.column, ask.processors].pins.values()
-            column = _column(processors, [names[p] for p in pins], self.count)
-            if there in self.places[ask.unit]:
-                place = self.places[ask.unit][there]
+            code = code_of(processors, [names[p] for p in pins], self.count)
+            if there in self.places[ask.unit] and code in step.columns:
+                place, column = self.places[ask.unit][there], step.columns[code]
                 found.setdefault(Ask(ask.unit, ask.step, place, processors, column), names)
         return found
 
@@ -354,17 +376,3 @@ def _permutations(count: int, identical: Sequence[Sequence[int]]) -> Iterator[Na
             for p, q in zip(group, order, strict=True):
                 names[p] = q
         yield tuple(names)
-
-
-def _key(way: Placed, count: int) -> tuple[int, int]:
-    """Return column and processors of a way."""
-    return _column(way.processors, way.pins.values(), count), way.processors
-
-
-def _column(processors: int, pins: Iterable[int], count: int) -> int:
-    if processors.bit_count() == 1:
-        return processors.bit_length() - 1
-    found = 0
-    for p in pins:
-        found = found * count + p
-    return count + found

@@ -153,12 +153,23 @@ def solve(
 
 
 def solve_here(
-    questions: Iterable[Question], method: Method, identical: Sequence[Sequence[int]]
+    questions: Iterable[Question],
+    method: Method,
+    identical: Sequence[Sequence[int]],
+    deadline: Deadline | None = None,
 ) -> dict[Question, Answer]:
-    """Answer questions in this process, one after the other, by a method that is quick."""
+    """Answer questions in this process, one after the other, by a method that is quick.
+
+    Parameters
+    ----------
+    deadline
+        When to leave what has not been answered.
+    """
     found: dict[Question, Answer] = {}
     answers = {}
     for question in questions:
+        if deadline and deadline.over:
+            break
         place = _Place.of(question, identical)
         if place.question not in found:
             found[place.question] = answer_of(place.question, method)

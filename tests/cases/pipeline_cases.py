@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from math import inf
 
 from parapipe.cost.cost_table import CostTable
 
@@ -17,6 +18,9 @@ class Costs(CostTable):
 
     def energy_j(self, v, p):
         return self.energies[v][p]
+
+    def unsupported(self, v, p):
+        return None if self.times[v][p] < inf else "it cannot"
 
 
 def random_costs(graph, processors, seed):

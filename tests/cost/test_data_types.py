@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.measured_source import MeasuredSource
+from parapipe.cost.pricing import Pricing
 from parapipe.cost.profile import Measurement, Profile
 from parapipe.cost.signature import signature_of
 from parapipe.errors import CostError
@@ -133,6 +135,34 @@ def test_a_processor_without_integers_runs_the_nodes_as_they_stand():
     assert conv.time_s == pytest.approx(100e-6 + max(6912 / 32e9, (768 + 124 + 1024) / 9e9))
     assert costs.time_s(1, GPU) == pytest.approx(sum(each.time_s for each in parts))
     assert [each.time.givens[0].origin.name for each in (quantise, relu)] == ["launch"] * 2
+
+
+@pytest.mark.parametrize("second", ["one", "per channel", "stepped"])
+def test_each_of_several_quantised_operators_has_the_price_that_it_has_alone(second):
+    scales = {"one": np.float32(0.01), "per channel": np.full(4, 0.01, np.float32)}
+    axis, pads = ("<axis = 0>", "1, 1, 1, 1") if second == "per channel" else ("", "1, 1, 1, 1")
+    nodes = "".join(
+        f"""
+        {x}d = DequantizeLinear ({x}, s, z)
+        {y}w = DequantizeLinear {axis if y == "b" else ""} (wq, {y}s)
+        {y}c = Conv <pads = [{pads}], strides = [{step}, {step}]> ({x}d, {y}w)
+        {y} = QuantizeLinear ({y}c, s, z)
+        """
+        for x, y, step in (("x", "a", 1), ("a", "b", 2 if second == "stepped" else 1),
+                           ("b", "c", 1))
+    )  # fmt: skip
+    graph = graph_of(
+        f"g (uint16[1, 4, 8, 8] x) => (uint16[1, 4, h, w] c) {{ {nodes} }}",
+        granularity="fused", opset=21,
+        s=np.float32(0.02), z=np.uint16(32768), wq=np.ones((4, 4, 3, 3), np.int8),
+        **{"as": scales["one"], "bs": scales.get(second, scales["one"]), "cs": scales["one"]},
+    )  # fmt: skip
+    assert [each.computes_in for each in graph.operators] == ["uint16"] * 3
+    together = Pricing(graph, BOTH, (), "deployed", "model")
+    for v, operator in enumerate(graph.operators):
+        row = together.row(v)
+        assert row == Pricing(graph, BOTH, (), "deployed", "model").row(v)
+        assert {p.operator for p in row[GPU].parts} == {part.name for part in operator.parts}
 
 
 def test_the_float_price_of_a_dequantised_operator_may_be_measured():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import Executor, Future
 from functools import partial
+from importlib import import_module
 from itertools import pairwise
 from math import inf
 
@@ -108,11 +109,12 @@ class OneByOne(Executor):
                 yield future
 
 
-def with_work(monkeypatch, most, *, interrupted=False):
+def with_work(monkeypatch, most, *, interrupted=False, work=None):
     """Let a budget be counted in work; return an executor, and the budget if it is one."""
-    work = Work(most if interrupted else inf)
+    work = work or Work(most if interrupted else inf)
     executor = OneByOne(work)
-    monkeypatch.setattr(exploring, "Deadline", partial(Deadline, clock=work))
+    for module in (exploring, import_module("parapipe.api.map")):
+        monkeypatch.setattr(module, "Deadline", partial(Deadline, clock=work))
     monkeypatch.setattr(distribute, "as_completed", executor.as_completed)
     return {"executor": executor, "budget_s": None if interrupted else float(most)}
 

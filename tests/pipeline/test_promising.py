@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
 from functools import reduce
+from math import inf
 from operator import or_
 
 import pytest
 
 import parapipe
-from parapipe.graph.partition import partition
+from parapipe.graph.partition import MergedUnit, Partition, Subgraph, Unit, partition
 from parapipe.pipeline import promising
+from parapipe.pipeline import relaxed as relaxed_module
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.explore import explore
 from parapipe.pipeline.identical import identical_processors, replica_sets
@@ -73,6 +77,38 @@ def test_with_several_live_tensors_too(seed, kinds):
     every = list(every_configuration(graph, costs))
     assert found.latency_s == pytest.approx(min(latency_s for latency_s, _, _ in every))
     assert found.period_s == pytest.approx(min(period_s for _, period_s, _ in every))
+
+
+def with_few_able(costs, kinds, seed):
+    """Let some operators run on some kinds of processor only: the last ones are left out most."""
+    rng, last = random.Random(seed), max(kinds)
+    for v, row in enumerate(costs.times):
+        able = {rng.randint(0, last), *(k for k in range(last) if rng.random() < 0.3)}
+        able -= {last} if able != {last} and v != seed % len(costs.times) else set()
+        row[:] = [t if kind in able else inf for t, kind in zip(row, kinds, strict=True)]
+    return costs
+
+
+@pytest.mark.parametrize("few", [False, True])
+@pytest.mark.parametrize("kinds", KINDS)
+@pytest.mark.parametrize("seed", range(6))
+def test_with_operators_that_some_processors_cannot_run_too(seed, kinds, few, monkeypatch):
+    if few:
+        monkeypatch.setattr(promising, "MOST_REQUESTS", 0)
+    graph = chain(4) if seed % 2 else tangled(4, seed)
+    costs = with_few_able(identical_costs(graph, kinds, seed), kinds, seed)
+    merged = MergedUnit(0, 2, Unit((0, 1), (0, 1)))  # often there is no way to run it on several
+    parts = replace(cut_everywhere(graph), merged_units=(merged,))
+    every = [c for c in every_configuration(graph, costs, kinds) if c[0] < inf]
+    options = MapOptions(mapper="auto", time_limit_s=10, resolution=0.0, jobs=1, budget_s=600.0)
+    explored = explore(graph, parts, costs, options)
+    rows = [(row.evaluated.latency_s, row.evaluated.period_s) for row in explored.found]
+    for figure in (0, 1):
+        least = min(configuration[figure] for configuration in every)
+        assert min(row[figure] for row in rows) == pytest.approx(least)
+    relaxed = Relaxed(graph, parts, costs, identical_processors(graph, costs))
+    for ask in relaxed.one_by_one():
+        assert all(row[ask.column] < inf for row in relaxed.request(ask).problem.time_s)
 
 
 @pytest.mark.parametrize("resolution", [0.0, 10.0])
@@ -190,6 +226,55 @@ def test_a_first_front_is_there_before_the_bounds_are_close(seed, monkeypatch):
     assert solving[-1].best_latency_s > 0
     least_s = min(each.evaluated.latency_s for each in found.found)
     assert least_s <= solving[-1].best_latency_s * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("kinds", [(0, 1, 2), (0, 1, 1, 1)])
+@pytest.mark.parametrize("seed", range(8))
+def test_where_places_are_left_out_there_is_a_front_and_its_bounds_hold(seed, kinds, monkeypatch):
+    monkeypatch.setattr(promising, "MOST_REQUESTS", 0)
+    monkeypatch.setattr(relaxed_module, "MOST_CHOICES", 2)
+    monkeypatch.setattr(relaxed_module, "MOST_CELLS", 0)
+    graph = tangled(5 if len(kinds) == 3 else 4, seed)
+    costs, parts = identical_costs(graph, kinds, seed), cut_everywhere(graph)
+    if seed % 2:
+        costs = with_few_able(costs, kinds, seed)
+    options = MapOptions(mapper="auto", time_limit_s=10, resolution=0.0, jobs=1)
+    explored = explore(graph, parts, costs, options)
+    live = max(map(len, parts.boundaries))
+    relaxed = Relaxed(graph, parts, costs, (), limited=True)
+    assert max(map(len, relaxed.places)) <= len(kinds) ** 2
+    assert relaxed.left_out or live < 3 or seed % 2
+    undone = explored.unfinished
+    assert any("seldom change" in each for each in undone.reasons) == relaxed.left_out
+    every = [c for c in every_configuration(graph, costs, kinds) if c[0] < inf]
+    for figure, bound_s in ((0, undone.latency_s), (1, undone.period_s)):
+        least_s = min(configuration[figure] for configuration in every)
+        assert 0 < bound_s <= least_s * (1 + 1e-9)
+        rows = [(row.evaluated.latency_s, row.evaluated.period_s) for row in explored.found]
+        assert min(row[figure] for row in rows) >= least_s * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("exits", [2, 4, 5])
+def test_bounds_of_very_many_places_take_a_limited_number_of_cells(exits, monkeypatch):
+    """Each of many operators is read once more, at the end: all are live up to there."""
+    monkeypatch.setattr(relaxed_module, "MOST_CELLS", 1 << 18)
+    graph = tangled(3 * exits, 0)
+    operators = tuple(
+        replace(each, inputs=("x",) if v < exits else tuple(f"t{u}" for u in range(v)))
+        for v, each in enumerate(graph.operators)
+    )
+    graph = replace(graph, operators=operators)
+    units = (Unit(tuple(range(exits)), (tuple((v,) for v in range(exits)),)),)
+    units += tuple(Unit((v,), (v,)) for v in range(exits, 3 * exits))
+    live = [sorted(f"t{v}" for v in range(n)) for n in range(exits, 3 * exits)]
+    parts = Partition((Subgraph(units, 1, 1),), ((), *map(tuple, live), ()))
+    relaxed = Relaxed(graph, parts, random_costs(graph, 6, 0), (), limited=True)
+    cells = [step.time_s.size for some in relaxed.steps for step in some]
+    most = relaxed_module.MOST_CELLS / relaxed.units
+    assert max(cells) <= max(most, 36 * 64 * (6 + 6**2))
+    assert cells[0] <= 64 * (6 + relaxed_module.MOST_CHOICES)
+    assert relaxed.left_out
+    assert relaxed.least_latency(relaxed.sets)[0] < inf
 
 
 @pytest.mark.parametrize("units", [5, 100])

@@ -98,10 +98,10 @@ def built(
     useful = [0.0] * net.processors
     arrivals = net.arrivals(period)
     for v in range(count):
+        if over():
+            return []
         if v % SHOWN_AGAIN == 0:
             useful = _useful(net, v)
-            if over():
-                return []
         steps = [
             step
             for each in kept

@@ -46,11 +46,12 @@ def least_latency(
         Whether to end with what is found.
     """
     found = [*_built(net, period, values, above, over)]
-    found += filter(None, (scheduled(Works.of(net, place), period) for place in known))
+    left = (place for place in known if not (found and over()))
+    found += filter(None, (scheduled(Works.of(net, place), period) for place in left))
     if not found:
         return None
     best = min(found, key=net.cost)
-    return best if over() else improved(net, best, seed)
+    return improved(net, best, seed, over)
 
 
 def _built(
@@ -61,6 +62,8 @@ def _built(
         for each in built(net, period, values, manner, above=above, width=width, over=over)[
             :SCHEDULED
         ]:
+            if over():
+                return
             works = Works.of(net, each.place)
             if manner.exclusive and not works.routes:
                 yield works.schedule(period, tightened(works, period, [*each.start]))
@@ -68,13 +71,21 @@ def _built(
                 yield schedule
 
 
-def improved(net: Cyclic, schedule: ModuloSchedule, seed: int = 0) -> ModuloSchedule:
-    """Return a schedule with operators moved to other processors while that shortens it."""
+def improved(
+    net: Cyclic, schedule: ModuloSchedule, seed: int = 0, over: Callable[[], bool] = lambda: False
+) -> ModuloSchedule:
+    """Return a schedule with operators moved to other processors while that shortens it.
+
+    Parameters
+    ----------
+    over
+        Whether to end with what is found.
+    """
     draw = random.Random(seed)
     best, loads = schedule, net.loads(schedule.processor)
     left = PLACED
     for _ in range(DRAWN):
-        if left <= 0:
+        if left <= 0 or over():
             break
         place = _changed(net, best.processor, best.period, loads, draw)
         if place is None:
