@@ -26,14 +26,14 @@ def first_plan_file(named: Sequence[Path]) -> tuple[Path, Sequence[Path]]:
     FrontError
         A folder holds no front, or no such configuration.
     """
-    from parapipe.api.pick import load_front
+    from parapipe.api.stored_front import load_front
+    from parapipe.formats.front import DEFAULT
     from parapipe.formats.front_folder import FRONT
 
     path, *others = named
     if not (path.is_dir() or path.name == FRONT):
         return path, others
     front = load_front(path)
-    names = {name for row in front for name in (row.id, *row.names)}
-    if others and (str(others[0]) in names or not others[0].exists()):
-        return front.plan_file(front[str(others[0])]), others[1:]
-    return front.plan_file(front.document.configuration()), others
+    if others and (str(others[0]) in front or not others[0].exists()):
+        return front[str(others[0])].plan_file, others[1:]
+    return front[DEFAULT].plan_file, others
