@@ -20,7 +20,15 @@ from parapipe.runtime.folder import RunError, open_folder
 from parapipe.runtime.frames import random_frames
 from parapipe.runtime.sessions import open_sessions
 from parapipe.runtime.views import Views
-from tests.cases.arena_runs import check, exported, interleaved, laid, moving_model, staged
+from tests.cases.arena_runs import (
+    casting_model,
+    check,
+    exported,
+    interleaved,
+    laid,
+    moving_model,
+    staged,
+)
 from tests.cases.hand_made import Piece, folder_of, node
 from tests.runtime.test_views import by_part, written
 from tests.runtime.test_views import exported as split_folder
@@ -62,6 +70,32 @@ def test_processors_in_turn_in_an_arena_give_what_one_session_gives(
     rng, path, model = drawn(tmp_path, seed)
     plan = staged(path, rng, replicated=True)
     check(exported(plan, path, tmp_path / "out", single=single), model, monkeypatch, seed=seed)
+
+
+def check_casts(seed, alignment_bytes, tmp_path, monkeypatch):
+    rng, path = random.Random(seed), tmp_path / "model.onnx"
+    model = casting_model(path, rng, rng.randint(4, 12))
+    plan = laid(staged(path, rng), alignment_bytes=alignment_bytes)
+    for single in (True, False):
+        folder = exported(plan, path, tmp_path / f"single={single}", single=single)
+        check(folder, model, monkeypatch, count=3, seed=seed)
+
+
+@pytest.mark.parametrize("alignment_bytes", [1, 64])
+@pytest.mark.parametrize("seed", range(24, 32))
+def test_elements_of_all_sizes_in_an_arena_give_what_one_session_gives(
+    seed, alignment_bytes, tmp_path, monkeypatch
+):
+    check_casts(seed, alignment_bytes, tmp_path, monkeypatch)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("alignment_bytes", [1, 2, 4, 8, 16, 32, 64, 128])
+@pytest.mark.parametrize("seed", range(100, 140))
+def test_elements_of_all_sizes_at_any_alignment_give_what_one_session_gives(
+    seed, alignment_bytes, tmp_path, monkeypatch
+):
+    check_casts(seed, alignment_bytes, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
