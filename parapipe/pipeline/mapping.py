@@ -293,10 +293,6 @@ class Mapping:
         ends_s = [each.lag * period_s + each.end_s for each in self.placements]
         return max(ends_s) - min(starts_s)
 
-    def wraps(self, placement: Placement) -> bool:
-        """Tell whether an operator ends in the period after that in which it starts."""
-        return self.period_s is not None and placement.end_s > self.period_s * (1 + ROUNDING)
-
     def slots(self, edge: Edge) -> int:
         """Frames of a tensor that are held at once between two operators."""
         return self.depth(self.at[edge.producer], self.at[edge.consumer])
