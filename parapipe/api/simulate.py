@@ -228,6 +228,7 @@ def simulate_plan(
         pace_s=pace_s,
         strategy=name,
         simulation=how,
+        exact_s=found.pace_s,
         arrivals_seed=seed if random_arrivals else None,
     )
     notes = notes_of(opened, target, name, contends=memory is not None)

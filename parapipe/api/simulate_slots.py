@@ -12,6 +12,7 @@ from parapipe.formats.run_document import kept, warm_up_frames
 from parapipe.pipeline.options import FilePath
 from parapipe.plan.schema import Plan
 from parapipe.plan.slots import with_slots, written_with_slots
+from parapipe.runtime.record import done_while_admitted
 from parapipe.simulate.measured_times import MeasuredTimes, TaskTimes
 from parapipe.simulate.queues import Run, least_slots
 from parapipe.simulate.simulation import Simulation
@@ -83,7 +84,7 @@ def with_chosen_slots(
     def p99s(made: Simulation) -> tuple[float, float]:
         counted = made.record.frames[warm_up_frames(frames, max(made.program.graph.lag) + 1) :]
         latencies_s = sorted(frame.done_s - frame.admitted_s for frame in counted)
-        done_s = sorted(frame.done_s for frame in counted)
+        done_s = done_while_admitted(counted)
         between_s = sorted(later - one for one, later in pairwise(done_s))
         return kept(latencies_s, 0.99), kept(between_s, 0.99) if between_s else 0.0
 

@@ -39,7 +39,8 @@ def split(
     ----------
     out
         File to write. If the model's weights stand in files of their own, it must be in the folder
-        of the model, since it names the same files.
+        of the model, since it names the same files; small constants of whole numbers, such as
+        indices, are written into it.
     parts
         Rules SELECTOR:AXIS=SHARES. SELECTOR is a type, a name (* stands for
         anything), or FIRST..LAST for all operators between two. AXIS is batch, channels, heads,
@@ -63,6 +64,7 @@ def split(
         The file cannot be written. Nothing is written in any of these cases.
     """
     from parapipe.files.atomic import write_atomically
+    from parapipe.graph.model_source import take_indices_in
     from parapipe.graph.parts.rules import read_rule
     from parapipe.graph.parts.split import split_proto, written_to
 
@@ -73,6 +75,10 @@ def split(
     place = Path(out)
     proto = _loaded(name, place)
     made, found = split_proto(proto, name, rules, granularity=granularity, dims=dims, shapes=shapes)
+    try:
+        take_indices_in(made, Path(name).parent)
+    except OSError as error:
+        raise ModelError(f"weights of '{name}' cannot be read ({error}): export it again") from None
     for sentence in found.notes:
         (note or warnings.warn)(sentence)
     write_atomically(place, made.SerializeToString(deterministic=True))

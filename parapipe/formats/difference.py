@@ -125,7 +125,8 @@ class DifferenceDocument(Row):
         Parameters
         ----------
         max_loss
-            Of all figures, or by their names: latency, throughput, energy, memory.
+            Of all figures, or by their names: latency, throughput, energy, memory. Of a figure that
+            is not named, any loss is allowed.
 
         Raises
         ------
@@ -139,7 +140,11 @@ class DifferenceDocument(Row):
             raise WorseError(
                 f"{', '.join(sorted(unknown))}: no objective of both fronts; there are {known}"
             )
-        worse = [each for each in self.best if each.loss > allowed.get(each.figure, 1.0)]
+        worse = [
+            each
+            for each in self.best
+            if each.figure in allowed and each.loss > allowed[each.figure]
+        ]
         if worse:
             told = (f"{_told(each)}, allowed are {allowed[each.figure]:.3g}" for each in worse)
             raise WorseError(f"the new front is worse: {'; '.join(told)}")

@@ -53,10 +53,12 @@ class PeriodRow(Row):
     observed_limited_by: tuple[str, ...]
     """The resources of that circle."""
     observed_s: float | None
-    """Mean of the frames counted; of a simulation that recurs, the exact one. Null for a single
-    frame."""
+    """Mean of the times between results after the warm-up, while frames are still admitted: what
+    comes while the pipeline empties does not count. Of a saturated simulation without chance and
+    contention, exactly what frames take in the long run, at the pace of the slowest task. Null for
+    a single frame."""
     median_s: float | None = None
-    """Median of the times between one result and the next; null for a single frame."""
+    """Median of these times; null for a single frame."""
     p95_s: float | None = None
     """No more than 5 % of these times are longer."""
     p99_s: float | None = None

@@ -29,7 +29,7 @@ from parapipe.pipeline.sustained import PICOSECONDS, picoseconds
 from parapipe.plan.program import Program, Task
 from parapipe.plan.schema import Plan
 from parapipe.runtime.arena_use import InArenas
-from parapipe.runtime.record import Record, Span
+from parapipe.runtime.record import Record, Span, done_while_admitted
 from parapipe.runtime.used import Used
 from parapipe.strategies.registry import PLAN
 from parapipe.version import __version__
@@ -53,6 +53,7 @@ def run_document(
     members: Mapping[str, Sequence[str]] | None = None,
     machine: MachineRow | None = None,
     simulation: SimulationRow | None = None,
+    exact_s: float | None = None,
     used: Sequence[Used] | None = None,
     in_arenas: InArenas | None = None,
     arrivals_seed: int | None = None,
@@ -74,6 +75,8 @@ def run_document(
         program's tasks.
     machine
         Of a run.
+    exact_s
+        Of a simulation, seconds between frames in the long run, where they are known exactly.
     used
         Of a run, what ran each processor.
     in_arenas
@@ -101,13 +104,11 @@ def run_document(
         for i, (task, done) in enumerate(zip(program.tasks, did, strict=True))
     )
     counted = record.frames[warm_up:]
-    done_s = sorted(frame.done_s for frame in counted)
-    took_s = done_s[-1] - done_s[0]
-    seen_s = took_s / (len(counted) - 1) if len(counted) > 1 else None
+    done_s = done_while_admitted(counted)
+    seen_s = (done_s[-1] - done_s[0]) / (len(done_s) - 1) if len(done_s) > 1 else None
     between_s = sorted(later - one for one, later in pairwise(done_s))
     limit_s, limited_by = _limit(program)
     observed_limit_s, observed_limited_by = _limit(program, [task.observed_s for task in tasks])
-    steady = simulation.steady if simulation else None
     period = PeriodRow(
         predicted_s=plan.predicted.period_s,
         sustained_s=plan.predicted.sustained_period_s,
@@ -115,7 +116,7 @@ def run_document(
         limited_by=limited_by,
         observed_limit_s=observed_limit_s,
         observed_limited_by=observed_limited_by,
-        observed_s=steady.period_s if steady else seen_s,
+        observed_s=seen_s if exact_s is None else exact_s,
         median_s=median(between_s) if between_s else None,
         p95_s=kept(between_s, 0.95) if between_s else None,
         p99_s=kept(between_s, 0.99) if between_s else None,

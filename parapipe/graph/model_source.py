@@ -22,6 +22,8 @@ PLAIN = frozenset(
     | {onnx.AttributeProto.INTS, onnx.AttributeProto.FLOATS, onnx.AttributeProto.STRINGS}
 )
 
+_INDICES = frozenset({onnx.TensorProto.INT32, onnx.TensorProto.INT64})
+_MOST_INDEX_BYTES = 1 << 20
 _MOST_DIGITS = 19
 _LONGEST_NAME = 100  # characters
 
@@ -114,6 +116,25 @@ def external_bytes(tensor: onnx.TensorProto, folder: Path) -> bytes:
     if len(data) < size_bytes:
         raise OSError(f"'{location}' ends within the tensor")
     return data
+
+
+def take_indices_in(model: onnx.ModelProto, folder: Path) -> None:
+    """Bring the data of small constants of whole numbers from other files into a model.
+
+    Runtimes infer shapes from indices and sizes when they load a model, and some refuse it where
+    those stand in other files.
+
+    Raises
+    ------
+    OSError
+        As of `external_bytes`.
+    """
+    for tensor in tensors_of(model):
+        small = tensor.data_type in _INDICES and is_external(tensor)
+        if small and external_place(tensor)[2] <= _MOST_INDEX_BYTES:
+            tensor.raw_data = external_bytes(tensor, folder)
+            tensor.ClearField("external_data")
+            tensor.data_location = onnx.TensorProto.DEFAULT
 
 
 def tensors_of(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:

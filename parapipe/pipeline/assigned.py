@@ -12,7 +12,7 @@ from parapipe.files.listing import listed
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mapping.list_order import list_order
 from parapipe.mapping.problem import Flow, MappingProblem
-from parapipe.mapping.replay import expanded, source_of
+from parapipe.mapping.replay import Job, expanded, needed_transfers, replay, source_of
 from parapipe.mapping.replay import timed as timed_by
 from parapipe.pipeline import mapping
 from parapipe.pipeline.assignment import Assignment
@@ -63,6 +63,33 @@ def mapping_of(
     return mapping.Mapping(tuple(placements), tuple(transfers), tuple(edges))
 
 
+def as_early(given: mapping.Mapping, graph: OperatorGraph, costs: CostTable) -> mapping.Mapping:
+    """Return plain stages in which all starts as early as the order of each resource allows.
+
+    Schedules of units that stand one behind the other let a transfer wait for its unit, though the
+    link and the tensor are free before. The order is kept, of operators and of the transfers that
+    keep something busy, unless that of `timed` is shorter. If no transfer does, or nothing starts
+    earlier by more than sums of times are rounded, the same mapping is returned: then a stage takes
+    its units' makespans, as in the paper.
+    """
+    if all(each.resource is None for each in given.transfers):
+        return given
+    timing = _Timing(graph, costs, assignment_of(given), None, 1.0, given)
+    placements: list[Placement] = []
+    transfers: list[Transfer] = []
+    edges: list[Edge] = []
+    for stage in range(len(given.stages)):
+        timing.add_stage(stage, placements, transfers, edges)
+    early = mapping.Mapping(tuple(placements), tuple(transfers), tuple(edges))
+    before = {(each.tensor, each.target): each.start_s for each in given.transfers}
+    pairs = [
+        *((at.start_s, given.at[at.operator].start_s) for at in early.placements),
+        *((each.start_s, before[each.tensor, each.target]) for each in early.transfers),
+    ]
+    rounding_s = mapping.ROUNDING * max(stage.time_s for stage in given.stages)
+    return early if any(now < then - rounding_s for now, then in pairs) else given
+
+
 def assignment_of(given: mapping.Mapping) -> Assignment:
     """Return where the operators of a mapping run, in its order."""
     return Assignment(
@@ -80,6 +107,8 @@ class _Timing:
     ----------
     hand_over_share
         How much of a transfer between two blocks their measured times do not hold.
+    given
+        A mapping whose order is kept, of transfers too.
     """
 
     graph: OperatorGraph
@@ -87,6 +116,7 @@ class _Timing:
     assignment: Assignment
     blocks: Sequence[int] | None
     hand_over_share: float
+    given: mapping.Mapping | None = None
 
     def add_stage(
         self,
@@ -110,7 +140,12 @@ class _Timing:
             tuple(range(len(operators))),
             self.costs.transfer_resource,
         )
-        if self.assignment.ordered:
+        if self.given is not None:
+            names = [tensor for _, tensor, _ in read]
+            kept = replay(problem, placed, self._order(self.given, problem, operators, names))
+            again = timed_by(problem, placed, range(len(operators)))
+            timed = min(kept, again, key=lambda found: found.makespan_s)
+        elif self.assignment.ordered:
             timed = timed_by(problem, placed, range(len(operators)))
         else:
             alone = expanded(problem, placed)
@@ -141,6 +176,33 @@ class _Timing:
                     )
                 )
             edges += [Edge(maker, operators[v], number.get(placed[v])) for v in flow.consumers]
+
+    def _order(
+        self,
+        given: mapping.Mapping,
+        problem: MappingProblem,
+        operators: Sequence[int],
+        tensors: Sequence[str],
+    ) -> list[Job]:
+        """Return operators and transfers of a stage as they start; who makes goes before readers.
+
+        A transfer that the mapping does not say goes before its first reader.
+        """
+        placed = [self.assignment.processors[v] for v in operators]
+        starts = [(given.at[v].start_s, given.at[v].end_s) for v in operators]
+        moved = {(each.tensor, each.target): each for each in given.transfers}
+        keyed: list[tuple[float, float, float, Job]] = [
+            (*starts[i], float(i), i) for i in range(len(operators))
+        ]
+        for f, q in needed_transfers(problem, placed):
+            flow, known = problem.flows[f], moved[tensors[f], q]
+            if known.resource is None:
+                first = min((v for v in flow.consumers if placed[v] == q), key=starts.__getitem__)
+                keyed.append((*starts[first], first - 0.5, (f, q)))
+            else:
+                maker = -1 if flow.producer is None else flow.producer
+                keyed.append((known.start_s, known.end_s, maker + 0.5, (f, q)))
+        return [job for *_, job in sorted(keyed, key=lambda each: each[:3])]
 
     def _flows(self, local: Mapping[int, int], stage: int) -> Iterator[tuple[int, str, Flow]]:
         """Yield what the operators read, each with its maker and its name."""

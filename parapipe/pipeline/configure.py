@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.pipeline.assigned import as_early
 from parapipe.pipeline.candidate import Candidate
 from parapipe.pipeline.choices import Choice
 from parapipe.pipeline.choose import Chosen
@@ -33,7 +34,7 @@ def configure(
     stages = [list(choices) for choices in _choices(candidate)]
     sets = (stage.replicas for stage in candidate.stages if stage.replicas)
     turns = [tuple(p for p in range(len(costs.processors)) if mask >> p & 1) for mask in sets]
-    mapping = _mapping(stages, graph, costs).taken_in_turn(turns)
+    mapping = as_early(_mapping(stages, graph, costs), graph, costs).taken_in_turn(turns)
     claims = [choice.claim for choices in stages for choice in choices]
     return Configuration(
         mapping,

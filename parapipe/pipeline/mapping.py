@@ -19,9 +19,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
+from math import ceil
 from typing import Literal
 
 Kind = Literal["sequential", "pipe-only", "para-only", "hybrid", "interleaved", "replicated"]
+LEAST_SLOTS = 2  # of a channel: with one, those at its ends would never work at the same time
 ROUNDING = 1e-9  # share of a period by which sums of times may be off
 
 
@@ -291,22 +293,33 @@ class Mapping:
         ends_s = [each.lag * period_s + each.end_s for each in self.placements]
         return max(ends_s) - min(starts_s)
 
-    def wraps(self, placement: Placement) -> bool:
-        """Tell whether an operator ends in the period after that in which it starts."""
-        return self.period_s is not None and placement.end_s > self.period_s * (1 + ROUNDING)
-
     def slots(self, edge: Edge) -> int:
         """Frames of a tensor that are held at once between two operators."""
         return self.depth(self.at[edge.producer], self.at[edge.consumer])
 
+    @cached_property
+    def channel_slots(self) -> tuple[int, ...]:
+        """Frames that each transfer's channel holds at once, with whatever reads what it brings."""
+        slots = [LEAST_SLOTS] * len(self.transfers)
+        for edge in self.edges:
+            if edge.transfer is not None:
+                slots[edge.transfer] = max(slots[edge.transfer], self.slots(edge))
+        return tuple(slots)
+
     def last_lag(self, placement: Placement) -> int:
-        """Lag of the period in which an operator ends at the latest."""
-        more = len(self.replicas.get(placement.processor, (0,))) - 1
-        return placement.lag + more + self.wraps(placement)
+        """Lag of the period in which an operator of a plain stage ends at the latest."""
+        return placement.lag + len(self.replicas.get(placement.processor, (0,))) - 1
 
     def depth(self, made: Placement, read: Placement) -> int:
-        """Frames of a tensor that are held at once between its maker and a reader."""
-        return channel_depth(made.lag, self.last_lag(read))
+        """Frames of a tensor that are held at once between its maker and a reader.
+
+        Where times are made for a period, as many as are begun while one is held: whoever makes the
+        next one then starts when its time says so, and the period is kept.
+        """
+        if self.period_s is None:
+            return channel_depth(made.lag, self.last_lag(read))
+        periods = (read.end_s - made.start_s) / self.period_s - ROUNDING
+        return max(LEAST_SLOTS, read.lag - made.lag + ceil(periods))
 
 
 def channel_depth(producer_lag: int, consumer_lag: int) -> int:
@@ -315,7 +328,7 @@ def channel_depth(producer_lag: int, consumer_lag: int) -> int:
     With stages one period apart that spans one period more than the stages are apart. Two is the
     least, or neighbours would wait for each other.
     """
-    return max(2, consumer_lag - producer_lag + 1)
+    return max(LEAST_SLOTS, consumer_lag - producer_lag + 1)
 
 
 def kind_of(widths: Sequence[int]) -> Kind:

@@ -40,8 +40,6 @@ class Event:
         Periods between a frame's entry and its turn.
     time_s
         Seconds.
-    wraps
-        Whether it ends in the period after that in which it starts.
     replicas
         How many processors take turns on it, each for its own frame.
     """
@@ -49,13 +47,12 @@ class Event:
     resource: int
     lag: int
     time_s: float
-    wraps: bool = False
     replicas: int = 1
 
     @property
     def last_lag(self) -> int:
         """Lag of the period in which it ends at the latest."""
-        return self.lag + self.replicas - 1 + self.wraps
+        return self.lag + self.replicas - 1
 
 
 # By what a resource orders its work, operators or -1 - a transfer, and the event.
@@ -199,10 +196,11 @@ def executed(
     runs
         What each processor runs at one go, in its order; operators alone if left out.
     slots
-        Of the channel of each transfer; `channel_depth` if left out.
+        Of the channel of each transfer; those that the mapping needs if left out.
     moves
         Whether transfers that keep something busy are events; they only take their time if not.
     """
+    slots = slots or mapping.channel_slots
     runs = runs or {p: [(at,) for at in order] for p, order in mapping.orders.items()}
     moved: dict[int, list[_Work]] = {}
     for number, each in enumerate(mapping.transfers):
@@ -230,8 +228,8 @@ def executed(
             occupying.append((u, place[-1 - moving], v))
         else:
             edges.append((u, v, 0.0 if moving is None else mapping.transfers[moving].time_s))
-        if moving is not None and slots:
-            depth[u, v] = min(slots[moving], depth.get((u, v), slots[moving]))
+        room = mapping.slots(edge) if moving is None else slots[moving]
+        depth[u, v] = min(room, depth.get((u, v), room))
     graph = event_graph([event for *_, event in works], edges, occupying, depth)
     return Executed(tuple(names for _, names, _ in works), place, graph)
 
@@ -242,7 +240,7 @@ def _run(mapping: Mapping, run: Sequence[Placement]) -> _Work:
     time_ps = sum(picoseconds(at.end_s - at.start_s) for at in run)
     replicas = len(mapping.replicas.get(first.processor, (0,)))
     time_s = time_ps / PICOSECONDS
-    event = Event(first.processor, first.lag, time_s, mapping.wraps(run[-1]), replicas)
+    event = Event(first.processor, first.lag, time_s, replicas)
     return (*first.in_order, "", -1), tuple(at.operator for at in run), event
 
 

@@ -99,7 +99,7 @@ class Blocks:
         read, made = self.lives.all[before], self.lives.all[after]
         return (
             read.life.memory == made.life.memory
-            and read.life.size_bytes == made.life.size_bytes
+            and self.lives.element_bits(before) == self.lives.element_bits(after)
             and not (read.queued or made.queued)
             and read.free_for(operator) <= made.begin
         )

@@ -243,10 +243,6 @@ def _transfers(
     graph: OperatorGraph, platform: Platform, costs: CostTable, mapping: Mapping
 ) -> Iterator[schema.Transfer]:
     """Yield one transfer for each tensor and pair of processors, by name."""
-    slots: dict[int, int] = {}
-    for edge in mapping.edges:
-        if edge.transfer is not None:
-            slots[edge.transfer] = max(slots.get(edge.transfer, 0), mapping.slots(edge))
     group_of = {p: i for i, g in enumerate(mapping.groups) for s in g for p in s.processors}
     ordered = sorted(
         enumerate(mapping.transfers),
@@ -274,7 +270,7 @@ def _transfers(
                 "size_bytes": size_bytes,
                 "time_s": moved.time_s,
                 "cast": _cast(cast, platform),
-                "queue_depth": slots[number],
+                "queue_depth": mapping.channel_slots[number],
                 **busy,
             }
         )

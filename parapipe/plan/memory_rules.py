@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
 
 from parapipe.files.listing import listed
+from parapipe.graph.operator_graph import size_in_bytes
+from parapipe.plan.alias_rules import aliases, overwritable
 from parapipe.plan.mapped import MappedPlan
 from parapipe.plan.memory_record import MemoryLayout, PlacedBuffer
 from parapipe.plan.network import network_of
 from parapipe.plan.plan_lives import NumberedLife, PlanLives
 from parapipe.plan.schema import Plan
-from parapipe.plan.sharing import ranges, writes_over
 
 Numbers = npt.NDArray[np.int64]
 ROWS = 256
@@ -163,32 +165,40 @@ class _Links:
         over, within = dict[int, int](), dict[int, int]()
         lives, tensors = self.lives, self.lives.graph.tensors
         for v, operator in enumerate(lives.graph.operators):
-            made = [(name, lives.made_by[name, v]) for name in operator.outputs if name]
-            for name, i in made:
-                before = lives.read.get((self.buffers[i].over or "", v))
-                if (
-                    before is not None
-                    and writes_over(operator, lives.all[before].name, tensors)
-                    and lives.all[before].free_for(v) <= lives.all[i].begin
-                    and self._lie(i, before, 0)
-                    and self.buffers[i].size_bytes == self.buffers[before].size_bytes
-                    and name == operator.outputs[0]
-                ):
+            for name in overwritable(operator, tensors):
+                before, i = lives.read[name, v], lives.made_by[operator.outputs[0], v]
+                if self.buffers[i].over == name and self._takes_over(i, before, v):
                     over[i] = before
-            for each in ranges(operator, tensors):
-                part, whole = (self._used(name, v) for name in (each.tensor, each.whole))
-                begin = lives.range_bytes(whole, each.begin)
-                if begin is None:
+            for tensor, other, first in aliases(operator, tensors):
+                part, whole = (self._used(name, v) for name in (tensor, other))
+                bits = self._element_bits(whole)
+                if self._element_bits(part) != bits or first * bits % 8:
                     continue
-                if self._links(part, whole) and self._lie(part, whole, begin):
+                if self._links(part, whole) and self._lie(part, whole, first * bits // 8):
                     within[part] = whole
                 elif (
-                    tensors[each.tensor].size_bytes == tensors[each.whole].size_bytes
+                    prod(tensors[tensor].shape) == prod(tensors[other].shape)
                     and self._links(whole, part)
                     and self._lie(whole, part, 0)
                 ):
                     within[whole] = part
         return over, within
+
+    def _takes_over(self, i: int, before: int, operator: int) -> bool:
+        """Whether what an operator makes lies element by element on what nobody else reads then."""
+        read, begin = self.lives.all[before], self.lives.all[i].begin
+        others = (end for v, end in read.reads.items() if v != operator)
+        return (
+            self._element_bits(i) == self._element_bits(before)
+            and read.other_end <= begin
+            and all(end <= begin for end in others)
+            and self._lie(i, before, 0)
+        )
+
+    def _element_bits(self, i: int) -> int:
+        """Return the bits of an element of a tensor in the type in which it is kept there."""
+        life = self.lives.all[i].life
+        return size_in_bytes((8,), self.lives.storage.type_of(life.name, life.processor)) or 0
 
     def _links(self, i: int, whole: int) -> bool:
         return self.buffers[i].within == self.lives.all[whole].name

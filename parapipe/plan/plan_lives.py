@@ -132,9 +132,12 @@ class PlanLives:
         """Index of what an operator reads, by tensor and operator."""
         return {(each.name, v): i for i, each in enumerate(self.all) for v in each.reads}
 
+    def element_bits(self, i: int) -> int:
+        """Return the bits of an element of a tensor where it is kept; 0 if they have no size."""
+        life = self.all[i].life
+        return size_in_bytes((8,), self.storage.type_of(life.name, life.processor)) or 0
+
     def range_bytes(self, i: int, begin: int) -> int | None:
         """Return where an element of a tensor lies in it; None if no byte begins with it."""
-        life = self.all[i].life
-        dtype = self.storage.type_of(life.name, life.processor)
-        eighths = size_in_bytes((8, begin), dtype) or 0
-        return None if eighths % 8 else eighths // 8
+        bits = begin * self.element_bits(i)
+        return None if bits % 8 else bits // 8

@@ -110,13 +110,16 @@ def writes_over(operator: _Operator, name: str, tensors: Mapping[str, _Tensor]) 
     """Whether an operator may write its result over one of the tensors that it reads.
 
     It makes each element of those at the same place: it is element-wise, and so is what is fused
-    with it, which does not read that tensor again. Of several operands it is one of the first two.
+    with it, which does not read that tensor again. Of several operands it is one of the first two,
+    and none of the others. That elements have equal sizes is for the caller to see to: it depends
+    on where they are kept.
     """
     singles = operator.parts or (operator,)
     (first, *later), made = singles, operator.outputs
     return (
         len(made) == 1
         and name in first.inputs[:_OPERANDS]
+        and name not in first.inputs[_OPERANDS:]
         and tensors[name].shape == tensors[made[0]].shape
         and all(
             each.type in _ELEMENTWISE.get(each.domain, ()) and len(each.outputs) == 1

@@ -5,7 +5,7 @@ This file needs the standard library only, so that it can stand beside a runner 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -93,6 +93,18 @@ class Record:
     first_of: Mapping[str, str] = field(default_factory=dict)
     peak_tensor_bytes: int | None = None
     peak_outside_bytes: int | None = None
+
+
+def done_while_admitted(frames: Sequence[Frame]) -> list[float]:
+    """Return when those of some frames ended that did so while frames were still admitted, sorted.
+
+    Later ones follow each other faster than a full pipeline lets them. If less than two ended
+    before, all count.
+    """
+    last_s = max((frame.admitted_s for frame in frames), default=0.0)
+    done_s = sorted(frame.done_s for frame in frames)
+    before = [each for each in done_s if each <= last_s]
+    return before if len(before) > 1 else done_s
 
 
 def chrome_trace(record: Record, title: str) -> dict[str, Any]:

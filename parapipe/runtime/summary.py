@@ -6,12 +6,12 @@ This file needs the standard library only, so that it can stand beside a runner 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from statistics import mean, median
 from typing import Any
 
 from .folder import Folder
-from .record import Frame, Record
+from .record import Frame, Record, done_while_admitted
 
 SHOWN = 8
 TOO_SLOW = 1.005  # of the time between frames
@@ -20,7 +20,8 @@ TOO_SLOW = 1.005  # of the time between frames
 def measured(folder: Folder, record: Record) -> dict[str, Any]:
     """Return a run's figures beside the predicted ones.
 
-    The first fifth of the frames, in which the pipeline fills, does not count.
+    The first fifth of the frames, in which the pipeline fills, does not count, nor for the period
+    what ends when the last frame has been admitted, so that the pipeline empties.
 
     Returns
     -------
@@ -97,10 +98,11 @@ def lines(figures: dict[str, Any], *, pace_s: float | None) -> Iterator[str]:
         yield f"  {each['name']:14} {_both(names, _ms)}"
 
 
-def _period_s(steady: tuple[Frame, ...]) -> float | None:
-    if len(steady) < 2 or steady[-1].done_s <= steady[0].done_s:
+def _period_s(steady: Sequence[Frame]) -> float | None:
+    done_s = done_while_admitted(steady)
+    if len(done_s) < 2 or done_s[-1] <= done_s[0]:
         return None
-    return (steady[-1].done_s - steady[0].done_s) / (len(steady) - 1)
+    return (done_s[-1] - done_s[0]) / (len(done_s) - 1)
 
 
 def _both(figure: dict[str, Any], shown: Any) -> str:  # noqa: ANN401

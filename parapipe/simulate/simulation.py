@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 
 from parapipe.errors import SimulationError
 from parapipe.files.listing import listed
@@ -15,7 +16,7 @@ from parapipe.simulate.contention import Contention, Memory
 from parapipe.simulate.frame_replay import Admission, Replayed, StuckError, replay
 from parapipe.simulate.luck import Luck
 from parapipe.simulate.measured_times import MeasuredTimes
-from parapipe.simulate.steady import Steady, steady
+from parapipe.simulate.steady import Steady, slowest_pace, steady
 
 WAITING = 2
 
@@ -33,6 +34,9 @@ class Simulation:
     steady
         How frames follow each other for ever; None with chance, contention or paced frames, and
         where the frames were too few to show it.
+    pace_ps
+        Picoseconds between frames in the long run, exactly; None with chance, contention or paced
+        frames, and of too few frames.
     replayed
         Starts and ends by task and frame, hand-overs of a run included in the work; None where a
         strategy decided.
@@ -42,6 +46,12 @@ class Simulation:
     record: Record
     steady: Steady | None
     replayed: Replayed | None = None
+    pace_ps: Fraction | None = None
+
+    @property
+    def pace_s(self) -> float | None:
+        """The same in seconds."""
+        return None if self.pace_ps is None else float(self.pace_ps / PICOSECONDS)
 
 
 def simulate(
@@ -101,12 +111,11 @@ def simulate(
             f"channel: tasks wait for each other in a circle ({waiting}); give it a longer queue"
         ) from stuck
     regular = saturate and luck is None and memory is None and measured is None
-    return Simulation(
-        tasks,
-        _record(tasks, replayed, frames, measured),
-        steady(tasks.graph, replayed.start_ps) if regular else None,
-        replayed,
-    )
+    recurs = steady(tasks.graph, replayed.start_ps) if regular else None
+    pace_ps = recurs.period_ps if recurs else None
+    if regular and recurs is None:
+        pace_ps = slowest_pace(tasks.graph, replayed.start_ps)
+    return Simulation(tasks, _record(tasks, replayed, frames, measured), recurs, replayed, pace_ps)
 
 
 def _no_delay(_wait: int, _frame: int) -> int:

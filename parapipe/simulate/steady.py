@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 from parapipe.pipeline.sustained import EventGraph
 from parapipe.simulate.frame_replay import Picoseconds
@@ -78,3 +79,44 @@ def _of_part(
             took = Fraction(origin) - Fraction(rounds[before - 1][0])
             return Steady(took / (now - before), now - before, before - 1)
     return None
+
+
+def slowest_pace(graph: EventGraph, start_ps: Sequence[Sequence[Picoseconds]]) -> Fraction | None:
+    """Return picoseconds from frame to frame of the slowest task; None if no two rounds show them.
+
+    Tasks may differ in their paces for thousands of frames, while a queue fills, or what the first
+    frames left in one is used up. In the end all go at the pace of the slowest. It is that of the
+    second half of the rounds in which every task runs: not while the pipeline empties.
+
+    Parameters
+    ----------
+    start_ps
+        By task and frame, of a saturated replay without jitter and contention.
+    """
+    latest, frames = max(graph.lag), len(start_ps[0])
+    rounds = range(latest + (frames - latest) // 2, frames)
+    if len(rounds) < 2:
+        return None
+    starts = ([row[r - lag] for r in rounds] for row, lag in zip(start_ps, graph.lag, strict=True))
+    return max(map(_pace, starts))
+
+
+def _pace(starts_ps: Sequence[Picoseconds]) -> Fraction:
+    """Return the mean step, over a whole number of those in which steps recur if they do."""
+    steps = [later - one for one, later in pairwise(starts_ps)]
+    every = _recurrence(steps)
+    if 2 * every > len(steps):
+        every = len(steps)
+    return Fraction(starts_ps[-1] - starts_ps[-1 - every]) / every
+
+
+def _recurrence(steps: Sequence[Picoseconds]) -> int:
+    """Return the least distance at which all steps are equal (Knuth, Morris and Pratt, 1977)."""
+    border = [0] * len(steps)
+    length = 0
+    for i in range(1, len(steps)):
+        while length and steps[i] != steps[length]:
+            length = border[length - 1]
+        length += steps[i] == steps[length]
+        border[i] = length
+    return len(steps) - border[-1]

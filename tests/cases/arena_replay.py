@@ -15,7 +15,7 @@ import numpy as np
 from parapipe.graph.operator_graph import size_in_bytes
 from tests.cases.memory_oracle import Run
 
-ELEMENTWISE = ("Relu", "Add")
+ELEMENTWISE = ("Relu", "Add", "Cast")
 
 
 class Replay:

@@ -76,6 +76,42 @@ def moving_model(path, rng, count):
     return model
 
 
+TYPES = {
+    **dict.fromkeys(("float", "double", "int32", "int64"), ("Max", "Min", "Cast", "Cast")),
+    **dict.fromkeys(("float16", "int8", "uint8", "int16", "uint16"), ("Cast",)),
+    "bool": ("Not", "And", "Cast"),
+}
+"""What is made of tensors of each type, with elements of 1 to 8 bytes."""
+
+
+def casting_model(path, rng, count):
+    """Write a network of element-wise operators on tensors of few elements of all types."""
+    size = rng.choice([1, 2, 3, 7, 8, 9, 16, 17])
+    types, lines = {"a": "float"}, ["f = Mul(x, c)", "a = Abs(f)"]
+    for i in range(count):
+        name, read = f"t{i}", rng.choice([*types][-3:])
+        dtype = types[read]
+        kind = rng.choice(TYPES[dtype])
+        if kind == "Cast":
+            dtype = rng.choice([*TYPES])
+            number = onnx.parser.parse_graph(f"g ({dtype} y) => () {{}}").input[0]
+            lines.append(f"{name} = Cast<to={number.type.tensor_type.elem_type}>({read})")
+        elif kind == "Not":
+            lines.append(f"{name} = Not({read})")
+        else:
+            other = rng.choice([each for each in types if types[each] == dtype])
+            lines.append(f"{name} = {kind}({read}, {other})")
+        types[name] = dtype
+    last = f"t{count - 1}"
+    body = "\n".join(["c = Constant<value_float=9.0>()", *lines])
+    model = onnx.parser.parse_model(
+        f'<ir_version: 10, opset_import: ["": 17]> m (float[1,{size}] x) => '
+        f"({types[last]}[1,{size}] {last}) {{ {body} }}"
+    )
+    onnx.save(model, path)
+    return model
+
+
 def staged(path, rng, *, replicated=False, cpus=False):
     """A plan of stages; of replicated ones, one stage runs on several processors in turn.
 
@@ -106,14 +142,14 @@ def interleaved(path, seed, *, processors=3):
     return laid(plan_of(document)) if document else None
 
 
-def laid(plan, names=("shared",), memory_of=lambda _: 0):
+def laid(plan, names=("shared",), memory_of=lambda _: 0, alignment_bytes=4):
     """The plan with offsets, in memories of its processors."""
     view = mapped(plan)
     system = MemorySystem(
         names=tuple(names),
         assumed=False,
         memory_of={name: memory_of(name) for name in view.resources},
-        alignment_bytes=(4,) * len(names),
+        alignment_bytes=(alignment_bytes,) * len(names),
         usable_bytes=(None,) * len(names),
         copying=frozenset(),
         packing={},

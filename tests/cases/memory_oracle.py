@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-from parapipe.pipeline.mapping import channel_depth
-
 
 def ps(time_s):
     return round(time_s * 10**12)
@@ -44,12 +42,19 @@ class Run:
     def depth(self, name, made, place, copied):
         """Slots of the deepest queue of those that share a place."""
         return max(
-            channel_depth(made.lag, each.lag + self.mapping.wraps(each))
+            self.slots(made, each)
             for each in self.readers(name)
             if each.lag != made.lag
             and each.processor != made.processor
             and (each.processor == place if place in copied else each.processor not in copied)
         )
+
+    def slots(self, made, read):
+        """Two, or as many frames as one finds there that comes when others still are."""
+        if self.mapping.period_s is None:
+            return max(2, read.lag - made.lag + 1)
+        begin_ps, end_ps = ps(made.start_s), (read.lag - made.lag) * self.period_ps + ps(read.end_s)
+        return max(2, len(range(begin_ps, end_ps, self.period_ps)))
 
     def events(self, frames):
         """Yield (time, phase, operator, step, frame, what); see `parapipe.pipeline.memory`."""

@@ -263,12 +263,16 @@ MODELS = {
 }  # fmt: skip
 
 
-def written(model, folder, *, external=False):
-    """Write a model, its weights beside it if wanted."""
+def written(model, folder, *, external=False, least_bytes=90):
+    """Write a model, its weights beside it if wanted: those of so many bytes and more."""
     path = folder / "model.onnx"
     if external:
         onnx.save(
-            model, path, save_as_external_data=True, location="weights.data", size_threshold=90
+            model,
+            path,
+            save_as_external_data=True,
+            location="weights.data",
+            size_threshold=least_bytes,
         )
     else:
         onnx.save(model, path)

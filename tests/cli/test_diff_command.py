@@ -6,6 +6,8 @@ import re
 import numpy as np
 import onnx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import parapipe as package
 from parapipe.cost.profile import Measurement, write_profile
@@ -21,7 +23,11 @@ CONVOLUTIONS = """<ir_version: 8, opset_import: ["": 17]> three
 
 @pytest.fixture(scope="module")
 def where(tmp_path_factory):
-    """Fronts of three convolutions, all of whose times are measured: `b` is slower on big later."""
+    """Fronts of three convolutions, all of whose times are measured.
+
+    Of the new one, `b` is slower on big; of the slow one, everything by a factor of 2.5: latency
+    and energy lose about 1.5, throughput about 0.6.
+    """
     folder = tmp_path_factory.mktemp("fronts")
     model = onnx.parser.parse_model(CONVOLUTIONS)
     for name, (made, read) in (("u", (8, 3)), ("v", (6, 8)), ("w", (4, 6))):
@@ -31,11 +37,11 @@ def where(tmp_path_factory):
     graph = package.load_model(folder / "three.onnx")
     processors = package.load_platform("amlogic-a311d").processors
     clock_hz = {each.name: each.point.frequency_hz for each in processors}
-    for name, slower in (("old", 1.0), ("new", 1.5)):
+    for name, times, on_big in (("old", 1.0, 1.0), ("new", 1.0, 1.5), ("slow", 2.5, 1.0)):
         rows = [
             Measurement(
                 signature_of(each, graph), "conv1x1", 1000, 1000, on, clock_hz[on],
-                time_s=1e-3 * (v + at + 2) * (slower if (each.id, on) == ("b", "big") else 1.0),
+                time_s=1e-3 * (v + at + 2) * (on_big if (each.id, on) == ("b", "big") else times),
                 rows=5, spread=0.01, method="timed",
             )
             for v, each in enumerate(graph.operators)
@@ -104,6 +110,44 @@ def test_losses_are_those_of_the_best_configurations(old):
     ):
         with pytest.raises(WorseError, match=told):
             found.check(wrong)
+
+
+BY = {"latency": "latency_s", "throughput": "period_s", "energy": "energy_j"}
+
+
+@given(
+    by=st.fixed_dictionaries({each: st.sampled_from([0.5, 1.0, 1.5, 2.5, 4.0]) for each in BY}),
+    allowed=st.one_of(
+        st.sampled_from([0.0, 0.4, 0.99, 2.0]),
+        st.dictionaries(st.sampled_from([*BY]), st.sampled_from([0.0, 0.4, 0.99, 2.0])),
+    ),
+)
+def test_exactly_the_figures_that_are_named_may_not_lose_more(old, by, allowed):
+    # 4 times the period is a loss of 3/4 of the throughput, and 4 times the latency one of 3.
+    lost = {
+        each: 1 - 1 / times if each == "throughput" else times - 1 for each, times in by.items()
+    }
+    limits = allowed if isinstance(allowed, dict) else dict.fromkeys(BY, allowed)
+    wrong = [each for each in BY if each in limits and lost[each] > limits[each]]
+    found = difference(old, changed(old, **{BY[each]: times for each, times in by.items()}))
+    if not wrong:
+        found.check(allowed)
+        return
+    with pytest.raises(WorseError) as raised:
+        found.check(allowed)
+    named = re.findall(r"(?:worse: |; )(\w+)", str(raised.value))
+    assert named == wrong
+
+
+@pytest.mark.parametrize("figure", [*BY])
+@pytest.mark.parametrize("share", ["0%", "49%", "99%"])
+def test_a_loss_of_a_figure_that_is_not_named_is_let_pass(parapipe, where, figure, share):
+    allowed = "--max-loss", f"{figure}={share}"
+    for form in ([], ["--json"]):
+        ended = parapipe("diff", where / "old", where / "slow", *allowed, *form)
+        passes = (figure, share) == ("throughput", "99%")
+        assert (ended.code, len(ended.err.splitlines())) == ((0, 0) if passes else (1, 1))
+        assert passes or f"is worse: {figure} " in ended.err
 
 
 def test_configurations_are_lost_and_gained_by_what_they_offer(old):

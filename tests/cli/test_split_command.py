@@ -1,9 +1,11 @@
 """`parapipe split` writes a model with the same results, or nothing and one line."""
 
 import json
+import random
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 
 import parapipe as api
@@ -107,3 +109,49 @@ def test_a_model_with_external_weights_is_split_into_its_own_folder(parapipe, tm
     assert out.stat().st_size < 2000
     inputs = feeds(onnx.load(path))
     assert equal(run(str(path), inputs), run(str(out), inputs))
+
+
+def gathering(rng):
+    """A random model of constants only: rows are taken by their indices, and weights added."""
+    rows, columns = rng.randint(3, 6), rng.choice([4, 6])
+    constants = {"w": np.array([[rng.random() for _ in range(columns)] for _ in range(8)], "f")}
+    lines, at = ["t0 = MatMul (x, w)"], rows
+    for i in range(1, rng.randint(2, 5)):
+        kind, read = rng.choice(["Gather", "Add"]), f"t{i - 1}"
+        if kind == "Gather":
+            count = rng.randint(2, 4)
+            dtype = rng.choice([np.int32, np.int64])
+            constants[f"i{i}"] = np.array([rng.randrange(at) for _ in range(count)], dtype)
+            lines.append(f"t{i} = Gather <axis = 1> ({read}, i{i})")
+            at = count
+        else:
+            constants[f"c{i}"] = np.array([rng.random() for _ in range(columns)], "f")
+            lines.append(f"t{i} = Add ({read}, c{i})")
+    lines.append(f"y = Relu (t{len(lines) - 1})")
+    head = f"net (float[1, {rows}, 8] x) => (float[1, {at}, {columns}] y)"
+    return parsed(f"{head} {{ {'  '.join(lines)} }}", **constants)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_constants_in_files_of_their_own_are_split_so_that_runtimes_load_them(
+    parapipe, tmp_path, seed
+):
+    rng = random.Random(seed)
+    path = written(gathering(rng), tmp_path, external=True, least_bytes=0)
+    rules = (("MatMul", "2"), ("Gather", "1"), ("Add", "1"), ("Relu", "2"))
+    there = {node.op_type for node in onnx.load(path, load_external_data=False).graph.node}
+    given = [
+        text
+        for kind, axis in rules
+        if kind in there
+        for text in ("--parts", f"{kind}:{axis}={rng.choice(['2', '1,1', '2,1'])}")
+    ]
+    out = tmp_path / "split.onnx"
+    ended = parapipe("split", path, *given, "--granularity", "onnx", "--out", out)
+    assert ended.code == 0, ended.err
+    inputs = feeds(onnx.load(path))
+    assert equal(run(str(path), inputs), run(str(out), inputs))
+    options = onnxruntime.SessionOptions()  # its optimiser reads indices, too
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(out, options, providers=["CPUExecutionProvider"])
+    assert equal(run(str(path), inputs), session.run(None, inputs))

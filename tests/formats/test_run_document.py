@@ -69,6 +69,20 @@ def test_a_full_queue_is_what_a_fast_producer_waits_for():
     assert big.for_room_s == pytest.approx(5.25 - 3)
 
 
+def test_what_comes_while_the_pipeline_empties_does_not_count_for_the_period():
+    tasks = program(PLAN)
+    done_s = [5.25 + 3.0 * n for n in range(18)] + [57.5, 57.75]  # the last two at once
+    spans = tuple(
+        Span(task.resource, task.name, n, at - 1.0, at)
+        for n, at in enumerate(done_s)
+        for task in tasks.tasks
+    )
+    frames = tuple(Frame(n, 3.0 * n, at) for n, at in enumerate(done_s))
+    record = Record(tasks.resources, spans, (), frames)
+    period = run_document(PLAN, tasks, record, how="run", saturated=True).period
+    assert (period.observed_s, period.median_s, period.p99_s) == (3.0, 3.0, 3.0)
+
+
 def test_spans_of_other_names_are_found_by_their_operators():
     tasks = program(PLAN, unit="segment")
     spans = tuple(

@@ -6,12 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parapipe.errors import VerificationError
 from parapipe.pipeline.mapping import Placement
-from parapipe.pipeline.sustained import PICOSECONDS
+from parapipe.pipeline.sustained import PICOSECONDS, picoseconds
 from parapipe.plan.build import build_plan
-from parapipe.plan.mapped import mapped
+from parapipe.plan.mapped import mapped, route_of
 from parapipe.plan.program import program
 from parapipe.plan.segments import segments
+from parapipe.plan.slots import fewest_slots, with_slots
+from parapipe.plan.verify import verify_plan
+from parapipe.simulate.simulation import simulate
 from tests.cases.interleaved import (
     DRAWN,
     between_stages,
@@ -65,7 +69,8 @@ def test_the_mapping_of_a_plan_says_what_is_interleaved():
     view = mapped(plan_of(wrapped()))
     assert view.mapping.kind == "interleaved"
     assert view.mapping.lags == {0: (0, 1), 1: (0, 2)}
-    assert [view.id(at) for at in view.placements.values() if view.mapping.wraps(at)] == ["b"]
+    late = [at for at in view.placements.values() if at.end_s > view.mapping.period_s]
+    assert [view.id(at) for at in late] == ["b"]
     assert mapped(plan_of(between_stages())).interleaved == {1}
 
 
@@ -238,3 +243,37 @@ def test_a_tensor_is_held_as_long_as_its_last_reader_runs():
     assert violations(document) == [
         "the transfer of tensor 'a' from 'big' to 'little' has a queue of 3, and needs 4"
     ]
+
+
+def held_at_once(made, read, period_s):
+    """The most frames that are held between two operators at any time, counted one by one."""
+    begin_s, end_s = made.start_s, (read.lag - made.lag) * period_s + read.end_s
+    count = int((end_s - begin_s) / period_s) + 2
+    lives = [(begin_s + n * period_s, end_s + n * period_s) for n in range(2 * count)]
+    rounding = 1e-9 * period_s
+    return max(sum(a <= at < b - rounding for a, b in lives) for at, _ in lives)
+
+
+@given(seed=SEEDS)
+def test_a_queue_has_a_slot_for_each_frame_that_is_held_and_keeps_the_period(seed):
+    document = random_document(random_case(seed)[0], seed)
+    if document is None:
+        return
+    plan = plan_of(document)
+    view, period_s = mapped(plan), plan.predicted.period_s
+    slots = view.mapping.channel_slots
+    assert slots == tuple(
+        max(2, *(held_at_once(each.made, each.read, period_s) for each in view.users[route]))
+        for route in map(route_of, view.moved)
+    )
+    assert fewest_slots(plan) == slots  # the verifier's own rule
+    made = with_slots(plan, slots)
+    assert program(made).graph.period_ps() <= picoseconds(period_s)
+    simulated = simulate(made, frames=30).record.frames
+    latest_s = max(each.done_s - each.admitted_s for each in simulated)
+    first_s = min(at.start_s + at.lag * period_s for at in view.placements.values())
+    assert latest_s <= plan.predicted.latency_s + first_s + 1e-9
+    for i in (i for i, depth in enumerate(slots) if depth > 2):
+        less = with_slots(plan, [depth - (j == i) for j, depth in enumerate(slots)])
+        with pytest.raises(VerificationError, match=f"a queue of {slots[i] - 1}, and needs"):
+            verify_plan(less)

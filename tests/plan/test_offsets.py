@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
 from types import SimpleNamespace
@@ -18,7 +19,7 @@ from parapipe.plan.network import network_of
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.verify import verify_plan
 from parapipe.platform.memories import MemorySystem
-from tests.cases.arena_replay import Replay
+from tests.cases.arena_replay import ELEMENTWISE, Replay
 from tests.cases.interleaved import plan_of, random_document
 from tests.cases.moving_networks import moving_graph
 from tests.cases.plan_cases import (
@@ -29,7 +30,7 @@ from tests.cases.plan_cases import (
     operator,
     platform_of,
 )
-from tests.cases.plan_changes import found_after
+from tests.cases.plan_changes import found_after, violations
 
 
 def alone(made, **changed):
@@ -101,7 +102,12 @@ def test_a_cast_to_a_type_of_equal_size_writes_over_what_it_reads():
     assert shared(plan, "over") == {"b": "a"}
 
 
-JOINED = [conv("a", "x"), conv("b", "x"), operator("j", "a b", kind="Concat"), conv("c", "j")]
+JOINED = [
+    conv("a", "x"),
+    conv("b", "x"),
+    operator("j", "a b", kind="Concat", attributes={"axis": 1}),
+    conv("c", "j"),
+]
 
 
 def test_what_is_joined_lies_in_its_result_in_order():
@@ -238,11 +244,11 @@ def replay(plan):
     Replay(plan, view.mapping, lives.storage).frames(lags + 12)
 
 
-def staged(seed, *, replicated=False):
+def staged(seed, *, replicated=False, casts=False):
     """A plan of stages, sequential ones and hybrid ones included."""
     rng = random.Random(seed)
     count = rng.randint(2, 12)
-    graph = moving_graph(rng, count)
+    graph = moving_graph(rng, count, casts=casts)
     processors = rng.randint(2, 5)
     moved_s = {
         (name, p, q): rng.choice([0.0, 0.125, 0.3])
@@ -271,6 +277,12 @@ def staged(seed, *, replicated=False):
 @given(seed=SEEDS)
 def test_frames_of_stages_find_what_they_read(seed):
     replay(staged(seed))
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=SEEDS)
+def test_frames_of_elements_of_many_sizes_find_what_they_read(seed):
+    replay(staged(seed, casts=True))
 
 
 @settings(max_examples=60, deadline=None)
@@ -327,3 +339,66 @@ def test_a_buffer_that_frames_miss_is_found_by_the_rules(seed):
     except VerificationError:
         return
     replay(wrong)
+
+
+@settings(max_examples=100, deadline=None)
+@given(seed=SEEDS, link=st.sampled_from(["over", "within"]))
+def test_a_link_that_frames_do_not_bear_is_found_by_the_rules(seed, link):
+    rng = random.Random(seed)
+    plan = staged(seed, casts=True)
+    kinds = ELEMENTWISE if link == "over" else ("Concat", "Slice", "Reshape", "Conv", "Cast")
+    pairs = [
+        pair
+        for each in plan.operators
+        for name in each.inputs
+        for pair in ((name, each.outputs[0]), (each.outputs[0], name))[: 1 + (link == "within")]
+        if pair[0] != pair[1] and each.type in kinds
+    ]
+    for below, above in rng.sample(pairs, min(4, len(pairs))):
+        shift = rng.choice([0, 64, 12, 4]) if link == "within" else 0
+        wrong = linked(plan, below, above, link, shift)
+        try:
+            verify_plan(wrong)
+        except VerificationError:
+            continue
+        replay(wrong)
+
+
+def linked(plan, below, above, link, shift):
+    """The plan with a tensor so far behind the begin of another one, and said to be over it."""
+    at = {each.tensor: each.offset_bytes for each in plan.buffers if each.content == "tensor"}
+    offsets = tuple(place + shift for place in at.get(below, ()))
+    changed = (
+        each.model_copy(update={"offset_bytes": offsets, link: below})
+        if each.tensor == above and each.content == "tensor" and offsets
+        else each
+        for each in plan.buffers
+    )
+    return plan.model_copy(update={"buffers": tuple(changed)})
+
+
+@pytest.mark.parametrize("alignment_bytes", [1, 64])
+@pytest.mark.parametrize("count", [1, 2, 8, 9, 16, 17])
+@pytest.mark.parametrize(
+    ("dtype", "shares"), [("int64", False), ("float16", False), ("int32", True)]
+)
+def test_what_is_written_over_has_elements_of_equal_size(dtype, shares, count, alignment_bytes):
+    made = [conv("a", "x"), operator("b", "a", kind="Cast"), conv("c", "b")]
+    shape = (1, 1, count)
+    graph = graph_of(made, inputs=["x"], outputs=["c"])
+    tensors = {name: replace(each, shape=shape) for name, each in graph.tensors.items()}
+    tensors["b"] = replace(tensors["b"], dtype=dtype)
+    graph = replace(graph, tensors=tensors)
+    costs = Costs([[1.0] * 5] * 3, {})
+    costs.memory_system = replace(
+        MemorySystem.assumed_for(costs.processors), alignment_bytes=(alignment_bytes,)
+    )
+    mapping = configured(graph, costs, [[(v, 0) for v in range(3)]])
+    plan = build_plan(graph, platform_of(1), costs, mapping)
+    assert shared(plan, "over") == ({"b": "a"} if shares else {})
+    document = json.loads(plan.to_bytes())
+    buffer(document, "b").update(over="a", offset_bytes=buffer(document, "a")["offset_bytes"])
+    (arena,) = document["memory"]["arenas"]
+    arena.update(size_bytes=arena["size_bytes"] + 1000, bound_bytes=0, proven=False)
+    wrong = [each for each in violations(document) if "does not lie on 'a' right" in each]
+    assert wrong == ([] if shares else ["'b' on 'big' does not lie on 'a' right"])

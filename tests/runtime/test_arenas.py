@@ -9,9 +9,12 @@ import tracemalloc
 from dataclasses import replace
 
 import numpy as np
+import onnx
 import pytest
 
-from parapipe.export.onnxruntime.arena import COPIES, RESULTS
+from parapipe.export.onnxruntime.arena import COPIES, OTHER_TYPE, RESULTS
+from parapipe.graph.onnx_import import import_model
+from parapipe.plan.build import build_plan
 from parapipe.runtime.arena import SOURCE, waits
 from parapipe.runtime.arena_use import placed_as_taken
 from parapipe.runtime.document import Arena, Place
@@ -20,8 +23,17 @@ from parapipe.runtime.folder import RunError, open_folder
 from parapipe.runtime.frames import random_frames
 from parapipe.runtime.sessions import open_sessions
 from parapipe.runtime.views import Views
-from tests.cases.arena_runs import check, exported, interleaved, laid, moving_model, staged
+from tests.cases.arena_runs import (
+    casting_model,
+    check,
+    exported,
+    interleaved,
+    laid,
+    moving_model,
+    staged,
+)
 from tests.cases.hand_made import Piece, folder_of, node
+from tests.cases.plan_cases import Costs, configured, platform_of
 from tests.runtime.test_views import by_part, written
 from tests.runtime.test_views import exported as split_folder
 
@@ -62,6 +74,51 @@ def test_processors_in_turn_in_an_arena_give_what_one_session_gives(
     rng, path, model = drawn(tmp_path, seed)
     plan = staged(path, rng, replicated=True)
     check(exported(plan, path, tmp_path / "out", single=single), model, monkeypatch, seed=seed)
+
+
+def check_casts(seed, alignment_bytes, tmp_path, monkeypatch):
+    rng, path = random.Random(seed), tmp_path / "model.onnx"
+    model = casting_model(path, rng, rng.randint(4, 12))
+    plan = laid(staged(path, rng), alignment_bytes=alignment_bytes)
+    for single in (True, False):
+        folder = exported(plan, path, tmp_path / f"single={single}", single=single)
+        check(folder, model, monkeypatch, count=3, seed=seed)
+
+
+@pytest.mark.parametrize("alignment_bytes", [1, 64])
+@pytest.mark.parametrize("seed", range(24, 32))
+def test_elements_of_all_sizes_in_an_arena_give_what_one_session_gives(
+    seed, alignment_bytes, tmp_path, monkeypatch
+):
+    check_casts(seed, alignment_bytes, tmp_path, monkeypatch)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("alignment_bytes", [1, 2, 4, 8, 16, 32, 64, 128])
+@pytest.mark.parametrize("seed", range(100, 140))
+def test_elements_of_all_sizes_at_any_alignment_give_what_one_session_gives(
+    seed, alignment_bytes, tmp_path, monkeypatch
+):
+    check_casts(seed, alignment_bytes, tmp_path, monkeypatch)
+
+
+def test_what_has_another_type_here_than_in_the_plan_lies_outside(tmp_path, monkeypatch):
+    path = tmp_path / "model.onnx"
+    text = "m (float[1,8] x) => (bool[1,8] y) { a = Mul(x, x)  b = Less(a, x)  y = Not(b) }"
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 17]> {text}')
+    onnx.save(model, path)
+    graph = import_model(path)
+    costs = Costs([[1.0] * 5] * 3, {})
+    mapping = configured(graph, costs, [[(v, 0) for v in range(3)]])
+    plan = build_plan(graph, platform_of(1), costs, mapping)
+    (cpu,) = plan.processors
+    converted = cpu.model_copy(update={"data_type": "int8"})
+    plan = plan.model_copy(update={"precision": "int8", "processors": (converted,)})
+    plan = laid(plan, alignment_bytes=64)
+    assert {each.tensor: each.over for each in plan.buffers}["b"] == "a"  # one byte each
+    folder = exported(plan, path, tmp_path / "out", single=True)
+    assert {each.tensor: each.why for each in folder.outside}["a"] == OTHER_TYPE
+    check(folder, model, monkeypatch, count=3)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import json
 
-from parapipe.runtime.record import Arrow, Frame, Record, Span, chrome_trace
+import pytest
+
+from parapipe.runtime.record import (
+    Arrow,
+    Frame,
+    Record,
+    Span,
+    chrome_trace,
+    done_while_admitted,
+)
 
 RECORD = Record(
     resources=("big", "gpu"),
@@ -63,3 +72,19 @@ def test_an_arrow_stands_behind_the_slice_it_binds_to_and_at_its_start():
     for event in phase("s") + phase("f"):
         before = [e for e in EVENTS[: EVENTS.index(event)] if e["ph"] == "X"][-1]
         assert (before["tid"], before["ts"]) == (event["tid"], event["ts"])
+
+
+@pytest.mark.parametrize(
+    ("done_s", "counted"),
+    [
+        ((4, 6, 8, 8.5, 9), (4, 6, 8)),  # the last one comes in at 8
+        ((4, 6, 8.1, 8.5, 9), (4, 6)),
+        ((4, 9, 9.5, 9.6, 9.7), (4, 9, 9.5, 9.6, 9.7)),  # one alone shows no time between two
+        ((9, 8, 6, 4, 8.5), (4, 6, 8)),
+        ((4,), (4,)),
+        ((), ()),
+    ],
+)
+def test_what_comes_while_the_pipeline_empties_is_left_out(done_s, counted):
+    frames = [Frame(i, 2.0 * i, at) for i, at in enumerate(done_s)]
+    assert done_while_admitted(frames) == [*counted]

@@ -60,3 +60,31 @@ def test_what_may_be_written_over_an_operand_is_what_is_made_elsewhere(kind):
     found = [is_equal_over(kind, *each) for each in product((1, 2, 3), types, (0, 1))]
     assert True in found
     assert False not in found
+
+
+SIZES = {
+    1: (np.bool_, np.int8, np.uint8),
+    2: (np.float16, np.int16, np.uint16),
+    4: (np.float32, np.int32, np.uint32),
+    8: (np.float64, np.int64, np.uint64),
+}
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [pair for types in SIZES.values() for pair in product(types, types)]
+)
+def test_a_cast_may_be_written_over_elements_of_the_same_size(source, target):
+    kinds = [helper.np_dtype_to_tensor_dtype(np.dtype(each)) for each in (source, target)]
+    x, y = (helper.make_tensor_value_info(n, k, SHAPE) for n, k in zip("xy", kinds, strict=True))
+    graph = helper.make_graph([helper.make_node("Cast", ["x"], ["y"], to=kinds[1])], "g", [x], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    array = np.random.default_rng(0).uniform(0, 100, SHAPE).astype(source)
+    (wanted,) = session.run(None, {"x": array})
+    binding = session.io_binding()
+    binding.bind_cpu_input("x", array)
+    binding.bind_output("y", "cpu", 0, target, SHAPE, array.ctypes.data)
+    session.run_with_iobinding(binding)
+    assert np.array_equal(array.view(target), wanted)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parapipe.pipeline.sustained import EventGraph
+from parapipe.pipeline.sustained import PICOSECONDS, EventGraph
 from parapipe.plan.build import build_plan
 from parapipe.plan.program import program
 from parapipe.simulate.frame_replay import Admission, replay
-from parapipe.simulate.steady import Steady, steady
+from parapipe.simulate.simulation import simulate
+from parapipe.simulate.steady import Steady, slowest_pace, steady
+from tests.cases.interleaved import plan_of, random_document
+from tests.cases.moving_networks import moving_graph
 from tests.cases.plan_cases import random_case
 
 
@@ -74,6 +78,71 @@ def test_a_saturated_replay_recurs_with_the_maximum_cycle_ratio(seed):
 def test_so_does_that_of_any_plan(seed, unit):
     graph = program(build_plan(*random_case(seed)), unit=unit).graph
     assert recurring(graph).period_ps == graph.period_ps()
+
+
+def pace(plan, frames, unit):
+    return simulate(plan, frames=frames, saturate=True, unit=unit).pace_ps
+
+
+def frames_of(rng, graph):
+    """Any number of frames above a few times the lags."""
+    return rng.randint(5 * (max(graph.lag) + 2), 40 * (max(graph.lag) + 2))
+
+
+@given(seed=st.integers(0, 10**9), unit=st.sampled_from(["operator", "segment"]))
+def test_the_pace_of_saturated_stages_is_the_maximum_cycle_ratio(seed, unit):
+    rng, plan = random.Random(seed), build_plan(*random_case(seed))
+    graph = program(plan, unit=unit).graph
+    assert pace(plan, frames_of(rng, graph), unit) == graph.period_ps()
+
+
+@given(seed=st.integers(0, 10**9))
+def test_so_is_that_of_interleaved_frames(seed):
+    rng = random.Random(seed)
+    document = random_document(moving_graph(rng, rng.randint(2, 12)), seed)
+    if document is not None:
+        plan = plan_of(document)
+        graph = program(plan).graph
+        found = pace(plan, frames_of(rng, graph), "operator")
+        assert found == graph.period_ps()
+        assert float(found / PICOSECONDS) == plan.predicted.sustained_period_s
+
+
+@given(seed=st.integers(0, 10**9), unit=st.sampled_from(["operator", "segment"]))
+def test_the_slowest_task_has_that_pace_though_not_all_recur(seed, unit):
+    graph = program(build_plan(*random_case(seed)), unit=unit).graph
+    first = frozenset(range(len(graph.time_ps)))
+    frames = 40 * (max(graph.lag) + 2)
+    assert slowest_pace(graph, replay(graph, frames, Admission(first, None, 2)).start_ps) == (
+        graph.period_ps()
+    )
+
+
+@pytest.mark.parametrize("frames", [12, 30, 31, 100])
+def test_a_queue_that_is_used_up_slowly_makes_no_pace_faster(frames):
+    graph = interleaved_pair()
+    starts = replay(graph, frames, Admission(frozenset({0}), None, 2)).start_ps
+    assert steady(graph, starts) is None
+    assert slowest_pace(graph, starts) == graph.period_ps() == 300
+
+
+def interleaved_pair():
+    """A chain of five in turn on two processors, one of which takes 300 a frame, the other 299."""
+    chain = [(v, v + 1) for v in range(4)]
+    return EventGraph(
+        (100, 100, 100, 199, 100),
+        (0, 1, 2, 3, 4),
+        ((0, 2, 4), (1, 3)),
+        tuple((u, v, 0) for u, v in chain),
+        tuple((u, v, 3) for u, v in chain),
+    )
+
+
+def test_too_few_frames_have_no_pace():
+    graph = interleaved_pair()
+    for frames, pace_ps in ((4, None), (5, None), (7, 300)):
+        starts = replay(graph, frames, Admission(frozenset({0}), None, 2)).start_ps
+        assert slowest_pace(graph, starts) == pace_ps
 
 
 @settings(max_examples=50)

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from parapipe.cost.precision import type_there
 from parapipe.export.onnxruntime.handed import Handed
-from parapipe.graph.operator_graph import ITEM_BYTES
+from parapipe.graph.operator_graph import ITEM_BYTES, size_in_bytes
 from parapipe.graph.parts.elementwise import ANY_AXIS
 from parapipe.plan.memory_record import Arena as PlannedArena
 from parapipe.plan.memory_record import PlacedBuffer
@@ -97,8 +98,8 @@ class _Places:
             return NO_BINDING
         if len(found) != 1:
             return COPIES
-        (buffer,), alignment_bytes = found, self._arena_of(found[0]).alignment_bytes
-        if -(-tensor.size_bytes // alignment_bytes) * alignment_bytes != buffer.size_bytes:
+        (buffer,) = found
+        if size_in_bytes(tensor.shape, self._planned_type(buffer)) != tensor.size_bytes:
             return OTHER_TYPE
         if any(offset % ITEM_BYTES[tensor.dtype] for offset in buffer.offset_bytes):
             return ODD
@@ -128,6 +129,11 @@ class _Places:
             and all(not each.domain for each in singles)
             and kinds <= ANY_AXIS - READ_AGAIN
         )
+
+    def _planned_type(self, buffer: PlacedBuffer) -> str:
+        """Return the type that the plan keeps a tensor in."""
+        keeper = next(p for p in self._plan.processors if p.name == buffer.processors[0])
+        return type_there(self._plan.tensors[buffer.tensor].dtype, keeper.data_type)
 
     def _arena_of(self, buffer: PlacedBuffer) -> PlannedArena:
         assert self._plan.memory is not None

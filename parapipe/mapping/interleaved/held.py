@@ -103,7 +103,7 @@ class Held:
             lag, slots = (made - first) // period, 0
             for v in across:
                 if (start[v] - first) // period != lag:
-                    slots = max(slots, 2, (start[v] + time[v] - 1 - first) // period - lag + 1)
+                    slots = max(slots, 2, -(-(start[v] + time[v] - made) // period))
             if slots:
                 life = max(slots, -(-life // period)) * period
             total += size * life
