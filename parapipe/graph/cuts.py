@@ -62,7 +62,7 @@ def cut(
     -------
     The operators of each smaller unit, in a topological order.
     """
-    if _size(graph, operators) <= OVERSIZE:
+    if not oversize(graph, operators):
         return [tuple(operators)]
     lifetimes = _lifetimes(graph, operators, before, behind)
     ranks = frugal_order(len(operators), lifetimes)
@@ -95,7 +95,7 @@ def _worthwhile(
     left_out: set[int] = set()
     for i, (begin, end) in enumerate(pairwise([0, *(end + 1 for end in ends)])):
         unit = order[begin:end]
-        if _size(graph, unit) > OVERSIZE and _is_wide(graph, unit):
+        if oversize(graph, unit) and _is_wide(graph, unit):
             left_out.update(takewhile(lambda at: live[at] > 1, reversed(ends[:i])))
             left_out.update(takewhile(lambda at: live[at] > 1, ends[i:-1]))
     return [end for end in ends if end not in left_out]
@@ -171,9 +171,9 @@ def _is_wide(graph: OperatorGraph, operators: Sequence[int]) -> bool:
     return parallelism(operators, {v: graph.successors(v) for v in operators}) > 1
 
 
-def _size(graph: OperatorGraph, operators: Sequence[int]) -> int:
-    """Count single operators: a fused one stands for several."""
-    return sum(len(graph.operators[v].singles) for v in operators)
+def oversize(graph: OperatorGraph, operators: Sequence[int]) -> bool:
+    """Tell whether a unit holds too many single operators: a fused one stands for several."""
+    return sum(len(graph.operators[v].singles) for v in operators) > OVERSIZE
 
 
 def _lifetimes(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
 from parapipe.graph.branches import Series, articulations, parallelism, structure
-from parapipe.graph.cuts import cut, heavy_operators, mergeable
+from parapipe.graph.canonical import canonical_order
+from parapipe.graph.cuts import cut, heavy_operators, mergeable, oversize
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.subgraphs import Dag, merge_nodes, node_dag, subgraphs
 
@@ -122,6 +123,40 @@ def partition(graph: OperatorGraph) -> Partition:
     `subgraphs`. Units that single cuts leave oversize are cut where few tensors are live, see
     `cuts`.
     """
+    order = canonical_order(graph)
+    ranked = replace(graph, operators=tuple(graph.operators[v] for v in order))
+    heavy = heavy_operators(ranked)
+    uncut = [_between_articulations(ranked, operators) for operators in _subgraphs(ranked)]
+    around = iter(pairwise(_boundaries(ranked, [unit for units in uncut for unit in units])))
+    cut_up = [[cut(ranked, unit, *next(around), heavy) for unit in units] for units in uncut]
+    parts = [part for units in cut_up for unit in units for part in unit]
+    boundaries = _boundaries(ranked, parts)
+    merged = mergeable(ranked, parts, [len(live) for live in boundaries], heavy)
+    found = tuple(
+        _subgraph(graph, [_in_the_graph(graph, unit, order) for unit in units]) for units in cut_up
+    )
+    units = [unit.operators for subgraph in found for unit in subgraph.units]
+    merged_units = tuple(
+        MergedUnit(begin, end, _unit(graph, [v for unit in units[begin:end] for v in unit]))
+        for begin, end in merged
+    )
+    return Partition(found, boundaries, merged_units)
+
+
+def _in_the_graph(
+    graph: OperatorGraph, unit: Sequence[Sequence[int]], order: Sequence[int]
+) -> list[list[int]]:
+    """Return the parts of a unit, given by places in an order, by indices into the graph.
+
+    The operators stand as in the graph, but for oversize units, which have an order of their own.
+    """
+    parts = [[order[v] for v in part] for part in unit]
+    whole = [v for part in parts for v in part]
+    return parts if oversize(graph, whole) else [sorted(part) for part in parts]
+
+
+def _subgraphs(graph: OperatorGraph) -> Iterator[list[int]]:
+    """Yield the operators of each of the paper's subgraphs."""
     nodes = merge_nodes(graph)
     dag = node_dag(graph, nodes)
     node_of = {v: i for i, operators in enumerate(nodes) for v in operators}
@@ -130,19 +165,8 @@ def partition(graph: OperatorGraph) -> Partition:
     for readers in _primaries(graph):
         found = _merge_linear(subgraphs(dag, {node_of[v] for v in readers}, sinks), dag)
         best = max(best, found, key=len)
-    heavy = heavy_operators(graph)
-    uncut = [
-        _between_articulations(graph, sorted(v for i in run for v in nodes[i])) for run in best
-    ]
-    around = iter(pairwise(_boundaries(graph, [unit for units in uncut for unit in units])))
-    cut_up = tuple(_subgraph(graph, units, around, heavy) for units in uncut)
-    units = [unit.operators for subgraph in cut_up for unit in subgraph.units]
-    boundaries = _boundaries(graph, units)
-    merged_units = tuple(
-        MergedUnit(begin, end, _unit(graph, [v for unit in units[begin:end] for v in unit]))
-        for begin, end in mergeable(graph, units, [len(live) for live in boundaries], heavy)
-    )
-    return Partition(cut_up, boundaries, merged_units)
+    for run in best:
+        yield sorted(v for i in run for v in nodes[i])
 
 
 def _primaries(graph: OperatorGraph) -> list[tuple[int, ...]]:
@@ -168,18 +192,13 @@ def _merge_linear(found: list[list[int]], dag: Dag) -> list[list[int]]:
     return merged
 
 
-def _subgraph(
-    graph: OperatorGraph,
-    uncut: list[list[int]],
-    boundaries: Iterator[tuple[tuple[str, ...], tuple[str, ...]]],
-    heavy: Sequence[bool],
-) -> Subgraph:
-    """Cut the oversize units of a subgraph where few tensors are live."""
-    cut_up = (part for unit in uncut for part in cut(graph, unit, *next(boundaries), heavy))
-    steps = (step for unit in uncut for step in _unit(graph, unit).structure)
-    operators = [v for unit in uncut for v in unit]
+def _subgraph(graph: OperatorGraph, units: Sequence[Sequence[Sequence[int]]]) -> Subgraph:
+    """Return a subgraph of some units, each given as the parts that it was cut into."""
+    whole = [[v for part in parts for v in part] for parts in units]
+    steps = (step for unit in whole for step in _unit(graph, unit).structure)
+    operators = [v for unit in whole for v in unit]
     return Subgraph(
-        tuple(_unit(graph, part) for part in cut_up),
+        tuple(_unit(graph, part) for parts in units for part in parts),
         parallelism(operators, {v: graph.successors(v) for v in operators}),
         branches=next((len(step) for step in steps if not isinstance(step, int)), 1),
     )
