@@ -73,6 +73,52 @@ class MergedUnit:
     unit: Unit
 
 
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Operators that are mapped as one problem, from a boundary on.
+
+    Parameters
+    ----------
+    end
+        The boundary behind it.
+    alone
+        Whether it may run on one processor, too: if not, other runs do the same there.
+    """
+
+    end: int
+    unit: Unit
+    alone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CutGraph:
+    """Boundaries at which stages may begin and end, and what runs between them.
+
+    Parameters
+    ----------
+    boundaries
+        Names of the activation tensors that are live at each; sorted. Each boundary stands before
+        those that can be reached from it.
+    runs
+        `runs[i]`: what may run from boundary i on.
+    line
+        Boundaries, ascending, of which each one is reached from the one before; both ends are
+        among them.
+    stretches
+        Operators between each two boundaries of the line.
+    """
+
+    boundaries: tuple[tuple[str, ...], ...]
+    runs: tuple[tuple[Run, ...], ...]
+    line: tuple[int, ...]
+    stretches: tuple[tuple[int, ...], ...]
+
+    @property
+    def last(self) -> int:
+        """The boundary behind all operators."""
+        return len(self.runs)
+
+
 @dataclass(frozen=True)
 class Partition:
     """All subgraphs in topological order; together they hold every operator once.
@@ -85,11 +131,29 @@ class Partition:
         count. One more entry than units; the first and the last are empty.
     merged_units
         Alternatives to units, ascending; they do not overlap.
+    finer
+        Where stages may be cut, if not between units alone.
     """
 
     subgraphs: tuple[Subgraph, ...]
     boundaries: tuple[tuple[str, ...], ...]
     merged_units: tuple[MergedUnit, ...] = ()
+    finer: CutGraph | None = None
+
+    @cached_property
+    def cuts(self) -> CutGraph:
+        """Where stages may be cut."""
+        return self.finer or self.between_units
+
+    @cached_property
+    def between_units(self) -> CutGraph:
+        """All places between units."""
+        runs = [[Run(i, unit, alone=True)] for i, unit in enumerate(self.units, start=1)]
+        for each in self.merged_units:
+            runs[each.begin].append(Run(each.end, each.unit, alone=False))
+        line = tuple(range(len(self.boundaries)))
+        stretches = tuple(unit.operators for unit in self.units)
+        return CutGraph(self.boundaries, tuple(map(tuple, runs)), line, stretches)
 
     @cached_property
     def units(self) -> tuple[Unit, ...]:
@@ -102,17 +166,17 @@ class Partition:
         return tuple(v for subgraph in self.subgraphs for v in subgraph.operators)
 
     @cached_property
-    def number_of(self) -> tuple[int, ...]:
-        """Number, from 1, of the subgraph that each unit is in."""
-        return tuple(
-            number
+    def number_of(self) -> dict[int, int]:
+        """Number, from 1, of the subgraph that each operator is in."""
+        return {
+            v: number
             for number, subgraph in enumerate(self.subgraphs, start=1)
-            for _ in subgraph.units
-        )
+            for v in subgraph.operators
+        }
 
-    def numbers(self, units: Iterable[int]) -> tuple[int, ...]:
-        """Return the numbers, from 1, of the subgraphs that some units are in, ascending."""
-        return tuple(sorted({self.number_of[unit] for unit in units}))
+    def numbers(self, operators: Iterable[int]) -> tuple[int, ...]:
+        """Return the numbers, from 1, of the subgraphs that some operators are in, ascending."""
+        return tuple(sorted({self.number_of[v] for v in operators}))
 
 
 def partition(graph: OperatorGraph) -> Partition:
@@ -137,7 +201,7 @@ def partition(graph: OperatorGraph) -> Partition:
     )
     units = [unit.operators for subgraph in found for unit in subgraph.units]
     merged_units = tuple(
-        MergedUnit(begin, end, _unit(graph, [v for unit in units[begin:end] for v in unit]))
+        MergedUnit(begin, end, unit_of(graph, [v for unit in units[begin:end] for v in unit]))
         for begin, end in merged
     )
     return Partition(found, boundaries, merged_units)
@@ -195,10 +259,10 @@ def _merge_linear(found: list[list[int]], dag: Dag) -> list[list[int]]:
 def _subgraph(graph: OperatorGraph, units: Sequence[Sequence[Sequence[int]]]) -> Subgraph:
     """Return a subgraph of some units, each given as the parts that it was cut into."""
     whole = [[v for part in parts for v in part] for parts in units]
-    steps = (step for unit in whole for step in _unit(graph, unit).structure)
+    steps = (step for unit in whole for step in unit_of(graph, unit).structure)
     operators = [v for unit in whole for v in unit]
     return Subgraph(
-        tuple(_unit(graph, part) for parts in units for part in parts),
+        tuple(unit_of(graph, part) for parts in units for part in parts),
         parallelism(operators, {v: graph.successors(v) for v in operators}),
         branches=next((len(step) for step in steps if not isinstance(step, int)), 1),
     )
@@ -212,7 +276,8 @@ def _between_articulations(graph: OperatorGraph, operators: list[int]) -> list[l
     return [operators[begin:end] for begin, end in pairwise([0, *ends])]
 
 
-def _unit(graph: OperatorGraph, operators: Sequence[int]) -> Unit:
+def unit_of(graph: OperatorGraph, operators: Sequence[int]) -> Unit:
+    """Return a unit of operators in topological order."""
     successors = {v: graph.successors(v) for v in operators}
     return Unit(tuple(operators), structure(operators, successors))
 
@@ -227,3 +292,16 @@ def _boundaries(
         for boundary in range(unit_of[producer] + 1, max(readers, default=-1) + 1):
             live[boundary].append(name)
     return tuple(tuple(sorted(names)) for names in live)
+
+
+def live_behind(graph: OperatorGraph, operators: Iterable[int]) -> tuple[str, ...]:
+    """Return the activation tensors that some operators make and others read; sorted."""
+    inside = {*operators}
+    return tuple(
+        sorted(
+            name
+            for v in inside
+            for name in graph.operators[v].outputs
+            if not inside.issuperset(graph.consumers.get(name, ()))
+        )
+    )

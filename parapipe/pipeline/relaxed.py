@@ -109,7 +109,7 @@ class Relaxed:
         identical: Sequence[Sequence[int]],
     ) -> None:
         self.count = len(costs.processors)
-        self.units = len(partition.units)
+        self.units = partition.cuts.last
         self._inside = cache(lambda mask: np.flatnonzero(np.arange(1 << self.count) & ~mask == 0))
         every = list(_permutations(self.count, identical))
         self._names = cache(lambda mask: _distinct(every, mask))
@@ -206,15 +206,16 @@ class Relaxed:
         most = units if units <= FEW_CUTS * 3 else FEW_CUTS
         begins = {round(i * units / most) for i in range(most)}
         reached: list[set[tuple[int, int]]] = [{(0, 0)}, *(set() for _ in range(units))]
-        for unit, (step, *_) in enumerate(self.steps):
+        for unit, steps in enumerate(self.steps):
             places = list(self.places[unit])
             spread = [len({p for each in at for p in each}) for at in places]
             here = sorted(reached[unit], key=lambda each: (spread[each[0]], each))
             for place, before in here[: PLACES_EACH * self.count]:
-                for p in range(self.count) if unit in begins else (before,):
+                processors = range(self.count) if unit in begins else (before,)
+                for p, (number, step) in product(processors, enumerate(steps)):
                     if step.time_s[place, p, 1 << p] < inf:
-                        found[Ask(unit, 0, place, 1 << p, p)] = None
-                        reached[unit + 1].add((int(step.out[place, p]), p))
+                        found[Ask(unit, number, place, 1 << p, p)] = None
+                        reached[step.run.end].add((int(step.out[place, p]), p))
         return list(found)
 
     def least_latency(self, sets: Sequence[int]) -> tuple[float, list[Ask]]:

@@ -1,6 +1,8 @@
-"""The same network with its nodes in another order, as another exporter may list them."""
+"""Networks with heads, side inputs and forks, and the same with nodes in another order."""
 
 from dataclasses import replace
+
+from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, Tensor, Work
 
 
 def shuffled(graph, rng):
@@ -13,3 +15,22 @@ def shuffled(graph, rng):
         operators.remove(order[-1])
         made.update(order[-1].outputs)
     return replace(graph, operators=tuple(order))
+
+
+def scattered(rng, operators):
+    """Operators that read some of the tensors before them, with heads, side inputs and forks."""
+    made, tensors = [], ["x", "y"]
+    for v in range(operators):
+        near = tensors[-rng.choice([2, 4, operators]) :]
+        reads = rng.sample(near, min(len(near), rng.choice([1, 1, 2, 3])))
+        outputs = tuple(f"t{v}.{i}" for i in range(rng.choice([1, 1, 1, 2])))
+        work = Work(rng.choice([0, 1, 1000]), rng.randint(1, 9), rng.randint(1, 9))
+        made.append(Operator(outputs[0], f"op{v}", "", "Conv", {}, tuple(reads), outputs, work, ()))
+        tensors += outputs
+    read = {name for each in made for name in each.inputs}
+    outputs = [each.outputs[0] for each in made if not read & {*each.outputs}]
+    return OperatorGraph(
+        ModelSource("random", ""), "onnx", tuple(made),
+        {name: Tensor(name, (1,), "float32") for name in tensors}, {},
+        tuple(name for name in ("x", "y") if name in read), tuple(outputs),
+    )  # fmt: skip

@@ -12,27 +12,8 @@ from parapipe.graph.canonical import canonical_order
 from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, Tensor, Work
 from parapipe.graph.partition import partition
 from parapipe.zoo.registry import build
-from tests.cases.shuffled import shuffled
+from tests.cases.shuffled import scattered, shuffled
 from tests.cases.small_models import imported
-
-
-def network(rng, operators):
-    """Operators that read some of the tensors before them, with heads, side inputs and forks."""
-    made, tensors = [], ["x", "y"]
-    for v in range(operators):
-        near = tensors[-rng.choice([2, 4, operators]) :]
-        reads = rng.sample(near, min(len(near), rng.choice([1, 1, 2, 3])))
-        outputs = tuple(f"t{v}.{i}" for i in range(rng.choice([1, 1, 1, 2])))
-        work = Work(rng.choice([0, 1, 1000]), rng.randint(1, 9), rng.randint(1, 9))
-        made.append(Operator(outputs[0], f"op{v}", "", "Conv", {}, tuple(reads), outputs, work, ()))
-        tensors += outputs
-    read = {name for each in made for name in each.inputs}
-    outputs = [each.outputs[0] for each in made if not read & {*each.outputs}]
-    return OperatorGraph(
-        ModelSource("random", ""), "onnx", tuple(made),
-        {name: Tensor(name, (1,), "float32") for name in tensors}, {},
-        tuple(name for name in ("x", "y") if name in read), tuple(outputs),
-    )  # fmt: skip
 
 
 def described(graph):
@@ -54,7 +35,7 @@ def described(graph):
 @given(st.integers(0, 1 << 32), st.integers(2, 60))
 def test_a_partition_is_the_same_for_every_order_of_nodes(seed, operators):
     rng = random.Random(seed)
-    graph = network(rng, operators)
+    graph = scattered(rng, operators)
     assert described(shuffled(graph, rng)) == described(graph)
 
 
@@ -62,7 +43,7 @@ def test_a_partition_is_the_same_for_every_order_of_nodes(seed, operators):
 @given(st.integers(0, 1 << 32), st.integers(2, 30))
 def test_the_canonical_order_is_topological_and_the_same_for_every_order_of_nodes(seed, operators):
     rng = random.Random(seed)
-    graph = network(rng, operators)
+    graph = scattered(rng, operators)
     order = canonical_order(graph)
     assert sorted(order) == list(range(operators))
     place = {v: i for i, v in enumerate(order)}
