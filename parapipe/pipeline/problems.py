@@ -59,7 +59,7 @@ def requests(graph: OperatorGraph, partition: Partition, costs: CostTable) -> It
     there from then on, and is not moved there again. Where several run it, that depends on the
     schedule, and no copy is counted on. If more than `MOST_LOCATIONS` combinations of locations
     meet at a boundary, its copies are forgotten: estimates then are on the safe side, since a plan
-    moves a tensor once.
+    moves a tensor once. With finer cuts, which are for few requests alone, none are forgotten.
     """
     last = partition.cuts.last
     arriving: list[list[Request]] = [[] for _ in range(last + 1)]
@@ -67,7 +67,7 @@ def requests(graph: OperatorGraph, partition: Partition, costs: CostTable) -> It
     known: dict[Template, dict[Locations, list[_Asked]]] = {}
     for index in range(last):
         if index:
-            arrived = _told_apart(arriving[index])
+            arrived = _told_apart(arriving[index], partition)
             reachable = {request.locations_out for request in arrived}
             yield from arrived
         for each in runs_of(graph, partition, costs, index):
@@ -93,8 +93,8 @@ def runs_of(
         yield UnitRun(index, run.end, run.unit.operators, names, template)
 
 
-def _told_apart(requests: Sequence[Request]) -> list[Request]:
-    if copies_count({request.locations_out for request in requests}):
+def _told_apart(requests: Sequence[Request], partition: Partition) -> list[Request]:
+    if copies_count({request.locations_out for request in requests}, partition):
         return list(requests)
     return [
         replace(request, locations_out=without_copies(request.locations_out))
@@ -102,9 +102,9 @@ def _told_apart(requests: Sequence[Request]) -> list[Request]:
     ]
 
 
-def copies_count(places: Collection[Locations]) -> bool:
+def copies_count(places: Collection[Locations], partition: Partition) -> bool:
     """Tell whether copies are told apart at a boundary where so many locations meet."""
-    return len(places) <= MOST_LOCATIONS
+    return partition.finer is not None or len(places) <= MOST_LOCATIONS
 
 
 def without_copies(locations: Locations) -> Locations:

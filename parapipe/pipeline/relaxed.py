@@ -120,10 +120,10 @@ class Relaxed:
         self.steps: list[list[Step]] = []
         for unit in range(self.units):
             runs = runs_of(graph, partition, costs, unit)
-            self.steps.append([self._made(unit, each, costs) for each in runs])
+            self.steps.append([self._made(unit, each, partition, costs) for each in runs])
         self._closed: dict[tuple[int, int, bool], Numbers] = {}
 
-    def _made(self, unit: int, run: UnitRun, costs: CostTable) -> Step:
+    def _made(self, unit: int, run: UnitRun, partition: Partition, costs: CostTable) -> Step:
         ways = {_key(each, self.count): each for each in run.template.ways()}
         size = 1 + max(column for column, _ in ways)
         able = np.zeros((size, 1 << self.count), bool)
@@ -136,7 +136,7 @@ class Relaxed:
             {column: run.template.locations_out(at, way) for column, way in by_column.items()}
             for at in places
         ]
-        if not copies_count({at for row in behind for at in row.values()}):
+        if not copies_count({at for row in behind for at in row.values()}, partition):
             behind = [{c: without_copies(at) for c, at in row.items()} for row in behind]
         number = self.places[run.end]
         out = np.zeros((len(places), size), np.int64)
