@@ -7,20 +7,21 @@ from collections.abc import Collection, Sequence
 from parapipe.graph.operator_graph import OperatorGraph
 
 
-def canonical_order(graph: OperatorGraph) -> list[int]:
+def canonical_order(graph: OperatorGraph, *, longest: bool = True) -> list[int]:
     """Return a topological order that is the same however a file lists and names its nodes.
 
     It is the post-order of a depth-first search from the outputs of the model against the edges. Of
-    what an operator reads, that comes first which the longest path leads to; of equals, that which
-    it reads first. So branches stay together, and long ones come before short ones. Operators that
-    no output needs come last, in the order of the file.
+    what an operator reads, that comes first which the longest path leads to, unless `longest` is
+    false; of equals, that which it reads first. So branches stay together. Operators that no output
+    needs come last, in the order of the file.
     """
     reads = [_makers(graph, v) for v in range(len(graph.operators))]
     depth: list[int] = []
     for before in reads:
         depth.append(max((depth[u] + 1 for u in before), default=0))
-    for before in reads:
-        before.sort(key=lambda u: -depth[u])
+    if longest:
+        for before in reads:
+            before.sort(key=lambda u: -depth[u])
     order: dict[int, None] = {}
     for v in (*(graph.producer[name] for name in graph.outputs), *range(len(reads))):
         _visit(v, reads, order)

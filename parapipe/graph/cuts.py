@@ -15,7 +15,7 @@ beside it, only cuts where one tensor is live are kept, unless it is a mere chai
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate, pairwise, takewhile
 
 from parapipe.graph.branches import parallelism
@@ -46,17 +46,22 @@ def cut(
     before: Collection[str],
     behind: Collection[str],
     heavy: Sequence[bool],
+    *,
+    other: Mapping[int, int],
 ) -> list[tuple[int, ...]]:
     """Cut a unit into smaller ones; one that is not oversize stays as it is.
 
     Parameters
     ----------
     operators
-        Indices of its operators, in topological order.
+        Indices of its operators, in topological order. Where orders of few live tensors are equal,
+        this one decides, or the other one if its parts leave more to run side by side.
     before, behind
         Names of the tensors that are live before it and behind it.
     heavy
         Of each operator of the graph, whether it counts as heavy.
+    other
+        Place of each operator of the graph in another topological order.
 
     Returns
     -------
@@ -64,6 +69,31 @@ def cut(
     """
     if not oversize(graph, operators):
         return [tuple(operators)]
+    orders = (operators, sorted(operators, key=other.__getitem__))
+    found = [_cut(graph, order, before, behind, heavy) for order in orders]
+    return min(found, key=lambda parts: _loss(graph, parts))
+
+
+def _loss(graph: OperatorGraph, parts: Sequence[Sequence[int]]) -> tuple[int, int]:
+    """Count operators in oversize parts, and multiply-accumulates on the longest paths of parts."""
+    large = sum(len(part) for part in parts if oversize(graph, part))
+    in_turn = 0
+    for part in parts:
+        until: dict[int, int] = {}
+        for v in part:
+            longest = max((until.get(u, 0) for u in graph.predecessors(v)), default=0)
+            until[v] = longest + graph.operators[v].work.macs
+        in_turn += max(until.values())
+    return large, in_turn
+
+
+def _cut(
+    graph: OperatorGraph,
+    operators: Sequence[int],
+    before: Collection[str],
+    behind: Collection[str],
+    heavy: Sequence[bool],
+) -> list[tuple[int, ...]]:
     lifetimes = _lifetimes(graph, operators, before, behind)
     ranks = frugal_order(len(operators), lifetimes)
     order = [operators[rank] for rank in ranks]

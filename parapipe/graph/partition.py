@@ -192,7 +192,10 @@ def partition(graph: OperatorGraph) -> Partition:
     heavy = heavy_operators(ranked)
     uncut = [_between_articulations(ranked, operators) for operators in _subgraphs(ranked)]
     around = iter(pairwise(_boundaries(ranked, [unit for units in uncut for unit in units])))
-    cut_up = [[cut(ranked, unit, *next(around), heavy) for unit in units] for units in uncut]
+    other = {v: i for i, v in enumerate(canonical_order(ranked, longest=False))}
+    cut_up = [
+        [cut(ranked, unit, *next(around), heavy, other=other) for unit in units] for units in uncut
+    ]
     parts = [part for units in cut_up for unit in units for part in unit]
     boundaries = _boundaries(ranked, parts)
     merged = mergeable(ranked, parts, [len(live) for live in boundaries], heavy)

@@ -34,3 +34,15 @@ def scattered(rng, operators):
         {name: Tensor(name, (1,), "float32") for name in tensors}, {},
         tuple(name for name in ("x", "y") if name in read), tuple(outputs),
     )  # fmt: skip
+
+
+def operators_of(reads):
+    """Return operators a, b, ... that read the tensors named, x being the model's input."""
+    made = [
+        Operator(name, name, "", "Conv", {}, tuple(names), (name,), Work(1, 4, 4), ())
+        for name, names in reads.items()
+    ]
+    tensors = {name: Tensor(name, (1,), "float32") for name in ["x", *reads]}
+    read = {each for names in reads.values() for each in names}
+    outputs = tuple(name for name in reads if name not in read)
+    return OperatorGraph(ModelSource("", ""), "onnx", tuple(made), tensors, {}, ("x",), outputs)

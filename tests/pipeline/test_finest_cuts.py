@@ -7,7 +7,6 @@ from itertools import permutations, product
 
 import pytest
 
-from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, Tensor, Work
 from parapipe.graph.partition import partition
 from parapipe.pipeline.dominance import nondominated
 from parapipe.pipeline.explore import explore
@@ -17,18 +16,6 @@ from tests.cases.branchy_networks import random_costs
 from tests.cases.shuffled import scattered, shuffled
 
 OPTIONS = MapOptions(interleave="none", resolution=0.0, energy_resolution=0.0, jobs=1)
-
-
-def graph_of(reads):
-    """Return operators a, b, ... that read the tensors named, x being the model's input."""
-    made = [
-        Operator(name, name, "", "Conv", {}, tuple(names), (name,), Work(1, 4, 4), ())
-        for name, names in reads.items()
-    ]
-    tensors = {name: Tensor(name, (1,), "float32") for name in ["x", *reads]}
-    read = {each for names in reads.values() for each in names}
-    outputs = tuple(name for name in reads if name not in read)
-    return OperatorGraph(ModelSource("", ""), "onnx", tuple(made), tensors, {}, ("x",), outputs)
 
 
 def front_of(graph, costs, parts):
