@@ -13,7 +13,7 @@ from parapipe.pipeline.explore import explore
 from parapipe.pipeline.finest_cuts import finest_partition
 from parapipe.pipeline.options import MapOptions
 from tests.cases.branchy_networks import random_costs
-from tests.cases.shuffled import scattered, shuffled
+from tests.cases.shuffled import operators_of, scattered, shuffled
 
 OPTIONS = MapOptions(interleave="none", resolution=0.0, energy_resolution=0.0, jobs=1)
 
@@ -30,6 +30,37 @@ def front_of(graph, costs, parts):
 def at_least_as_good(found, wanted):
     """Whether something is found that is no worse in any figure, up to rounding."""
     return any(all(a <= b + 1e-8 for a, b in zip(f, wanted, strict=True)) for f in found)
+
+
+def costs_of(graph, times, moved=0.0):
+    """Return costs with times in milliseconds, by operator and processor."""
+    costs = random_costs(graph, len(times[0]), 0)
+    matrix = tuple(
+        tuple(moved * (p != q) for q in range(len(times[0]))) for p in range(len(times[0]))
+    )
+    object.__setattr__(costs, "times", times)
+    object.__setattr__(costs, "transfers", dict.fromkeys(graph.tensors, matrix))
+    return costs
+
+
+def test_a_skip_connection_is_cut_inside_where_nothing_is_parallel():
+    # a, b and c in a chain, and c reads a, too: c alone runs well on the second processor
+    graph = operators_of({"a": ["x"], "b": ["a"], "c": ["b", "a"]})
+    costs = costs_of(graph, [[1, 9], [1, 9], [9, 2]])
+    parts = finest_partition(graph, [costs])
+    assert min(period for _, period, _ in front_of(graph, costs, parts)) == pytest.approx(2e-3)
+    between = front_of(graph, costs, partition(graph))
+    assert min(period for _, period, _ in between) > 2e-3
+
+
+@pytest.mark.parametrize("order", ["bcd", "cbd", "dbc"])
+def test_heads_go_to_any_stage_whatever_their_order(order):
+    # a and c suit the first processor, b and d the second
+    graph = operators_of({"a": ["x"], **{name: ["a"] for name in order}})
+    times = {"a": [1, 9], "b": [9, 2], "c": [2, 9], "d": [9, 1]}
+    costs = costs_of(graph, [times[each.id] for each in graph.operators])
+    found = front_of(graph, costs, finest_partition(graph, [costs]))
+    assert min(period for _, period, _ in found) == pytest.approx(3e-3)
 
 
 def stage_ms(graph, costs, operators, stage_processor, stage_of):
