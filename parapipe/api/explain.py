@@ -149,12 +149,12 @@ def _check_profiles(front: FrontDocument, found: Sequence[Profile] | None, name:
 
 def _effects(chip: Chip, front: FrontDocument, progress: Tell | None) -> tuple[EffectRow, ...]:
     from parapipe.front.reasons import effect_rows
-    from parapipe.graph.partition import partition
     from parapipe.pipeline.cache import Cache
     from parapipe.pipeline.explore import explore
+    from parapipe.pipeline.finest_cuts import finest_partition
     from parapipe.pipeline.options import MapOptions
 
-    parts, told = partition(chip.graph), front.options
+    parts, told = finest_partition(chip.graph, [chip.costs]), front.options
     same = {key: getattr(told, key) for key in ("mapper", "time_limit_s", "seed", "deterministic")}
     options = MapOptions(objectives="latency-throughput", resolution=0.0, **same)
     with Cache(None, lambda _note: None) as cache:

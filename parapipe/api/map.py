@@ -118,7 +118,7 @@ def map(
     from parapipe.cost.operating_points import settings
     from parapipe.cost.pricing import conversions
     from parapipe.cost.profile import chosen_profiles
-    from parapipe.graph.partition import partition
+    from parapipe.pipeline.finest_cuts import finest_partition
     from parapipe.pipeline.infeasible import check_energies
     from parapipe.pipeline.sized import MemoryLimit
 
@@ -141,7 +141,7 @@ def map(
     if costs.precision == "model":
         for told in conversions(graph, target):
             note(told)
-    parts = partition(graph)
+    parts = finest_partition(graph, [each.costs for each in known.combinations])
     if target.nominal_power:
         note(f"energy of {', '.join(target.nominal_power)} rests on nominal power, not measured")
     if asked:

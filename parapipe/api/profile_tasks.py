@@ -133,15 +133,16 @@ def most_useful(
     CostError
         If an operator has no price on a processor that runs it.
     """
-    from parapipe.graph.partition import partition
     from parapipe.pipeline.explore import explore
+    from parapipe.pipeline.finest_cuts import finest_partition
     from parapipe.pipeline.most_useful import gains
     from parapipe.pipeline.options import MapOptions
     from parapipe.profiling.single_models import unit_key
 
     costs, _ = _known(graph, platform, path)
     options = MapOptions(objectives="latency-throughput", time_limit_s=SEARCH_S, jobs=1)
-    found = explore(graph, partition(graph), costs, options).found
+    parts = finest_partition(graph, [costs])
+    found = explore(graph, parts, costs, options).found
     named = [each for each in found if each.names]
     total: dict[tuple[UnitKey, str], float] = defaultdict(float)
     for (v, p), gain in gains(named, graph, costs).items():

@@ -12,7 +12,7 @@ from parapipe.cli.table_layout import Column, TextTable
 MOST_ROWS = 12
 NARROW = 96  # columns below which names stand under the stages
 MOST_DECIMALS = 6
-CUT_INSIDE = r"(\[[^]]*?(\d+)…\]) │ [^[]*(\[…[^]]*\])"  # two stages that share a subgraph
+CUT_INSIDE = r"(\[[^]]*?(\d+)…[^]]*\]).*?(\[[^]]*…\2\b[^]]*\])"  # two stages share a subgraph
 NOTEWORTHY = 0.005  # by which the sustained period differs from the longest stage
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import ceil
 
 from parapipe.cost.operating_points import Setting
@@ -45,14 +45,30 @@ def draw(stages: Sequence[StageRow], defaults_hz: dict[str, float]) -> str:
     """Return the stages in one line; see `ConfigurationRow.drawing`."""
     drawn = []
     for i, stage in enumerate(stages):
-        first, last = stage.subgraphs[0], stage.subgraphs[-1]
-        before = "…" if i > 0 and stages[i - 1].subgraphs[-1] == first else ""
-        after = "…" if i + 1 < len(stages) and stages[i + 1].subgraphs[0] == last else ""
-        run = f"{first}" if first == last else f"{first}-{last}"
+        before, behind = (
+            {n for each in some for n in each.subgraphs} for some in (stages[:i], stages[i + 1 :])
+        )
         names = (_drawn_name(processor, defaults_hz) for processor in stage.processors)
         used = ("/" if stage.in_turn else "+").join(names)
-        drawn.append(f"{used}[{before}{run}{after}]")
+        drawn.append(f"{used}[{_drawn_numbers(stage.subgraphs, before, behind)}]")
     return " │ ".join(drawn)
+
+
+def _drawn_numbers(numbers: Sequence[int], before: Collection[int], behind: Collection[int]) -> str:
+    """Return a stage's subgraphs in runs; marked are those that earlier or later ones run, too."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        previous = runs[-1][-1] if runs else None
+        if number - 1 == previous and previous not in behind and number not in before:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ",".join(
+        ("…" if run[0] in before else "")
+        + "-".join(str(number) for number in dict.fromkeys((run[0], run[-1])))
+        + ("…" if run[-1] in behind else "")
+        for run in runs
+    )
 
 
 def _drawn_name(processor: ProcessorRow, defaults_hz: dict[str, float]) -> str:

@@ -73,7 +73,8 @@ class ConfigurationRow(Row):
     """First to last."""
     drawing: str
     """The stages in one line, as in `big+little[1-9] │ gpu[10-11]`: processors and subgraphs. A
-    subgraph cut between stages shows as `big[1-3…] │ gpu[…3-11]`, a processor that is not at its
+    subgraph cut between stages shows as `big[1-3…] │ gpu[…3-11]`, a stage that leaves one out as
+    `big[1,3] │ gpu[2]`, a processor that is not at its
     default operating point with its gigahertz, as `big@1.2[1-9]`, processors that take turns on
     frames as `dsp0/dsp1[1-11]`. Where frames are interleaved, all
     processors and the frames under way: `big+gpu[1-11] takes turns on 4 frames`. Of several models,

@@ -289,14 +289,15 @@ def _stages(
         for p, processor in enumerate(at.platform.processors)
     ]
     wholes = _wholes(found, graph)
-    unit_of = {v: i for i, unit in enumerate(partition.units) for v in unit.operators}
+    place = {v: i for i, v in enumerate(partition.order)}
     for stage in mapping.stages:
-        inside = sorted({unit_of[wholes[placed.operator]] for placed in stage.placements})
-        first, last = partition.units[inside[0]], partition.units[inside[-1]]
+        inside = sorted(
+            {wholes[placed.operator] for placed in stage.placements}, key=place.__getitem__
+        )
         yield StageRow(
             processors=tuple(processors[p] for p in stage.replicas or stage.processors),
-            first_operator=graph.operators[first.operators[0]].id,
-            last_operator=graph.operators[last.operators[-1]].id,
+            first_operator=graph.operators[inside[0]].id,
+            last_operator=graph.operators[inside[-1]].id,
             subgraphs=partition.numbers(inside),
             time_s=stage.time_s,
             in_turn=bool(stage.replicas),

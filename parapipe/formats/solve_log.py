@@ -93,12 +93,12 @@ def _place(
     """Return where in the network a request belongs."""
 
     def locations(unit: int, where: Locations) -> dict[str, list[str]]:
-        live = partition.boundaries[unit]
+        live = partition.cuts.boundaries[unit]
         return {name: [processors[p] for p in held] for name, held in zip(live, where, strict=True)}
 
     usable = {p for row in request.problem.time_s for p, s in enumerate(row) if s < inf}
     return {
-        "subgraphs": list(partition.numbers(range(request.begin, request.end))),
+        "subgraphs": list(partition.numbers(request.operators)),
         "first_operator": graph.operators[request.operators[0]].id,
         "last_operator": graph.operators[request.operators[-1]].id,
         "processors": [processors[p] for p in sorted(usable)],

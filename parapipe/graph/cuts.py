@@ -15,7 +15,7 @@ beside it, only cuts where one tensor is live are kept, unless it is a mere chai
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate, pairwise, takewhile
 
 from parapipe.graph.branches import parallelism
@@ -46,24 +46,54 @@ def cut(
     before: Collection[str],
     behind: Collection[str],
     heavy: Sequence[bool],
+    *,
+    other: Mapping[int, int],
 ) -> list[tuple[int, ...]]:
     """Cut a unit into smaller ones; one that is not oversize stays as it is.
 
     Parameters
     ----------
     operators
-        Indices of its operators, in topological order.
+        Indices of its operators, in topological order. Where orders of few live tensors are equal,
+        this one decides, or the other one if its parts leave more to run side by side.
     before, behind
         Names of the tensors that are live before it and behind it.
     heavy
         Of each operator of the graph, whether it counts as heavy.
+    other
+        Place of each operator of the graph in another topological order.
 
     Returns
     -------
     The operators of each smaller unit, in a topological order.
     """
-    if _size(graph, operators) <= OVERSIZE:
+    if not oversize(graph, operators):
         return [tuple(operators)]
+    orders = (operators, sorted(operators, key=other.__getitem__))
+    found = [_cut(graph, order, before, behind, heavy) for order in orders]
+    return min(found, key=lambda parts: _loss(graph, parts))
+
+
+def _loss(graph: OperatorGraph, parts: Sequence[Sequence[int]]) -> tuple[int, int]:
+    """Count operators in oversize parts, and multiply-accumulates on the longest paths of parts."""
+    large = sum(len(part) for part in parts if oversize(graph, part))
+    in_turn = 0
+    for part in parts:
+        until: dict[int, int] = {}
+        for v in part:
+            longest = max((until.get(u, 0) for u in graph.predecessors(v)), default=0)
+            until[v] = longest + graph.operators[v].work.macs
+        in_turn += max(until.values())
+    return large, in_turn
+
+
+def _cut(
+    graph: OperatorGraph,
+    operators: Sequence[int],
+    before: Collection[str],
+    behind: Collection[str],
+    heavy: Sequence[bool],
+) -> list[tuple[int, ...]]:
     lifetimes = _lifetimes(graph, operators, before, behind)
     ranks = frugal_order(len(operators), lifetimes)
     order = [operators[rank] for rank in ranks]
@@ -95,7 +125,7 @@ def _worthwhile(
     left_out: set[int] = set()
     for i, (begin, end) in enumerate(pairwise([0, *(end + 1 for end in ends)])):
         unit = order[begin:end]
-        if _size(graph, unit) > OVERSIZE and _is_wide(graph, unit):
+        if oversize(graph, unit) and _is_wide(graph, unit):
             left_out.update(takewhile(lambda at: live[at] > 1, reversed(ends[:i])))
             left_out.update(takewhile(lambda at: live[at] > 1, ends[i:-1]))
     return [end for end in ends if end not in left_out]
@@ -171,9 +201,9 @@ def _is_wide(graph: OperatorGraph, operators: Sequence[int]) -> bool:
     return parallelism(operators, {v: graph.successors(v) for v in operators}) > 1
 
 
-def _size(graph: OperatorGraph, operators: Sequence[int]) -> int:
-    """Count single operators: a fused one stands for several."""
-    return sum(len(graph.operators[v].singles) for v in operators)
+def oversize(graph: OperatorGraph, operators: Sequence[int]) -> bool:
+    """Tell whether a unit holds too many single operators: a fused one stands for several."""
+    return sum(len(graph.operators[v].singles) for v in operators) > OVERSIZE
 
 
 def _lifetimes(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
 from parapipe.graph.branches import Series, articulations, parallelism, structure
-from parapipe.graph.cuts import cut, heavy_operators, mergeable
+from parapipe.graph.canonical import canonical_order
+from parapipe.graph.cuts import cut, heavy_operators, mergeable, oversize
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.subgraphs import Dag, merge_nodes, node_dag, subgraphs
 
@@ -72,6 +73,52 @@ class MergedUnit:
     unit: Unit
 
 
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Operators that are mapped as one problem, from a boundary on.
+
+    Parameters
+    ----------
+    end
+        The boundary behind it.
+    alone
+        Whether it may run on one processor, too: if not, other runs do the same there.
+    """
+
+    end: int
+    unit: Unit
+    alone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CutGraph:
+    """Boundaries at which stages may begin and end, and what runs between them.
+
+    Parameters
+    ----------
+    boundaries
+        Names of the activation tensors that are live at each; sorted. Each boundary stands before
+        those that can be reached from it.
+    runs
+        `runs[i]`: what may run from boundary i on.
+    line
+        Boundaries, ascending, of which each one is reached from the one before; both ends are
+        among them.
+    stretches
+        Operators between each two boundaries of the line.
+    """
+
+    boundaries: tuple[tuple[str, ...], ...]
+    runs: tuple[tuple[Run, ...], ...]
+    line: tuple[int, ...]
+    stretches: tuple[tuple[int, ...], ...]
+
+    @property
+    def last(self) -> int:
+        """The boundary behind all operators."""
+        return len(self.runs)
+
+
 @dataclass(frozen=True)
 class Partition:
     """All subgraphs in topological order; together they hold every operator once.
@@ -84,11 +131,29 @@ class Partition:
         count. One more entry than units; the first and the last are empty.
     merged_units
         Alternatives to units, ascending; they do not overlap.
+    finer
+        Where stages may be cut, if not between units alone.
     """
 
     subgraphs: tuple[Subgraph, ...]
     boundaries: tuple[tuple[str, ...], ...]
     merged_units: tuple[MergedUnit, ...] = ()
+    finer: CutGraph | None = None
+
+    @cached_property
+    def cuts(self) -> CutGraph:
+        """Where stages may be cut."""
+        return self.finer or self.between_units
+
+    @cached_property
+    def between_units(self) -> CutGraph:
+        """All places between units."""
+        runs = [[Run(i, unit, alone=True)] for i, unit in enumerate(self.units, start=1)]
+        for each in self.merged_units:
+            runs[each.begin].append(Run(each.end, each.unit, alone=False))
+        line = tuple(range(len(self.boundaries)))
+        stretches = tuple(unit.operators for unit in self.units)
+        return CutGraph(self.boundaries, tuple(map(tuple, runs)), line, stretches)
 
     @cached_property
     def units(self) -> tuple[Unit, ...]:
@@ -101,17 +166,17 @@ class Partition:
         return tuple(v for subgraph in self.subgraphs for v in subgraph.operators)
 
     @cached_property
-    def number_of(self) -> tuple[int, ...]:
-        """Number, from 1, of the subgraph that each unit is in."""
-        return tuple(
-            number
+    def number_of(self) -> dict[int, int]:
+        """Number, from 1, of the subgraph that each operator is in."""
+        return {
+            v: number
             for number, subgraph in enumerate(self.subgraphs, start=1)
-            for _ in subgraph.units
-        )
+            for v in subgraph.operators
+        }
 
-    def numbers(self, units: Iterable[int]) -> tuple[int, ...]:
-        """Return the numbers, from 1, of the subgraphs that some units are in, ascending."""
-        return tuple(sorted({self.number_of[unit] for unit in units}))
+    def numbers(self, operators: Iterable[int]) -> tuple[int, ...]:
+        """Return the numbers, from 1, of the subgraphs that some operators are in, ascending."""
+        return tuple(sorted({self.number_of[v] for v in operators}))
 
 
 def partition(graph: OperatorGraph) -> Partition:
@@ -122,6 +187,43 @@ def partition(graph: OperatorGraph) -> Partition:
     `subgraphs`. Units that single cuts leave oversize are cut where few tensors are live, see
     `cuts`.
     """
+    order = canonical_order(graph)
+    ranked = replace(graph, operators=tuple(graph.operators[v] for v in order))
+    heavy = heavy_operators(ranked)
+    uncut = [_between_articulations(ranked, operators) for operators in _subgraphs(ranked)]
+    around = iter(pairwise(_boundaries(ranked, [unit for units in uncut for unit in units])))
+    other = {v: i for i, v in enumerate(canonical_order(ranked, longest=False))}
+    cut_up = [
+        [cut(ranked, unit, *next(around), heavy, other=other) for unit in units] for units in uncut
+    ]
+    parts = [part for units in cut_up for unit in units for part in unit]
+    boundaries = _boundaries(ranked, parts)
+    merged = mergeable(ranked, parts, [len(live) for live in boundaries], heavy)
+    found = tuple(
+        _subgraph(graph, [_in_the_graph(graph, unit, order) for unit in units]) for units in cut_up
+    )
+    units = [unit.operators for subgraph in found for unit in subgraph.units]
+    merged_units = tuple(
+        MergedUnit(begin, end, unit_of(graph, [v for unit in units[begin:end] for v in unit]))
+        for begin, end in merged
+    )
+    return Partition(found, boundaries, merged_units)
+
+
+def _in_the_graph(
+    graph: OperatorGraph, unit: Sequence[Sequence[int]], order: Sequence[int]
+) -> list[list[int]]:
+    """Return the parts of a unit, given by places in an order, by indices into the graph.
+
+    The operators stand as in the graph, but for oversize units, which have an order of their own.
+    """
+    parts = [[order[v] for v in part] for part in unit]
+    whole = [v for part in parts for v in part]
+    return parts if oversize(graph, whole) else [sorted(part) for part in parts]
+
+
+def _subgraphs(graph: OperatorGraph) -> Iterator[list[int]]:
+    """Yield the operators of each of the paper's subgraphs."""
     nodes = merge_nodes(graph)
     dag = node_dag(graph, nodes)
     node_of = {v: i for i, operators in enumerate(nodes) for v in operators}
@@ -130,19 +232,8 @@ def partition(graph: OperatorGraph) -> Partition:
     for readers in _primaries(graph):
         found = _merge_linear(subgraphs(dag, {node_of[v] for v in readers}, sinks), dag)
         best = max(best, found, key=len)
-    heavy = heavy_operators(graph)
-    uncut = [
-        _between_articulations(graph, sorted(v for i in run for v in nodes[i])) for run in best
-    ]
-    around = iter(pairwise(_boundaries(graph, [unit for units in uncut for unit in units])))
-    cut_up = tuple(_subgraph(graph, units, around, heavy) for units in uncut)
-    units = [unit.operators for subgraph in cut_up for unit in subgraph.units]
-    boundaries = _boundaries(graph, units)
-    merged_units = tuple(
-        MergedUnit(begin, end, _unit(graph, [v for unit in units[begin:end] for v in unit]))
-        for begin, end in mergeable(graph, units, [len(live) for live in boundaries], heavy)
-    )
-    return Partition(cut_up, boundaries, merged_units)
+    for run in best:
+        yield sorted(v for i in run for v in nodes[i])
 
 
 def _primaries(graph: OperatorGraph) -> list[tuple[int, ...]]:
@@ -168,18 +259,13 @@ def _merge_linear(found: list[list[int]], dag: Dag) -> list[list[int]]:
     return merged
 
 
-def _subgraph(
-    graph: OperatorGraph,
-    uncut: list[list[int]],
-    boundaries: Iterator[tuple[tuple[str, ...], tuple[str, ...]]],
-    heavy: Sequence[bool],
-) -> Subgraph:
-    """Cut the oversize units of a subgraph where few tensors are live."""
-    cut_up = (part for unit in uncut for part in cut(graph, unit, *next(boundaries), heavy))
-    steps = (step for unit in uncut for step in _unit(graph, unit).structure)
-    operators = [v for unit in uncut for v in unit]
+def _subgraph(graph: OperatorGraph, units: Sequence[Sequence[Sequence[int]]]) -> Subgraph:
+    """Return a subgraph of some units, each given as the parts that it was cut into."""
+    whole = [[v for part in parts for v in part] for parts in units]
+    steps = (step for unit in whole for step in unit_of(graph, unit).structure)
+    operators = [v for unit in whole for v in unit]
     return Subgraph(
-        tuple(_unit(graph, part) for part in cut_up),
+        tuple(unit_of(graph, part) for parts in units for part in parts),
         parallelism(operators, {v: graph.successors(v) for v in operators}),
         branches=next((len(step) for step in steps if not isinstance(step, int)), 1),
     )
@@ -193,7 +279,8 @@ def _between_articulations(graph: OperatorGraph, operators: list[int]) -> list[l
     return [operators[begin:end] for begin, end in pairwise([0, *ends])]
 
 
-def _unit(graph: OperatorGraph, operators: Sequence[int]) -> Unit:
+def unit_of(graph: OperatorGraph, operators: Sequence[int]) -> Unit:
+    """Return a unit of operators in topological order."""
     successors = {v: graph.successors(v) for v in operators}
     return Unit(tuple(operators), structure(operators, successors))
 
@@ -208,3 +295,16 @@ def _boundaries(
         for boundary in range(unit_of[producer] + 1, max(readers, default=-1) + 1):
             live[boundary].append(name)
     return tuple(tuple(sorted(names)) for names in live)
+
+
+def live_behind(graph: OperatorGraph, operators: Iterable[int]) -> tuple[str, ...]:
+    """Return the activation tensors that some operators make and others read; sorted."""
+    inside = {*operators}
+    return tuple(
+        sorted(
+            name
+            for v in inside
+            for name in graph.operators[v].outputs
+            if not inside.issuperset(graph.consumers.get(name, ()))
+        )
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.mapping.schedule import Certificate, EnergyClaim, Schedule
@@ -37,18 +38,32 @@ def options_of(
         request, schedule = choice.request, choice.schedule
         placed = request.operators, schedule.processor
         if placed not in energies_nj:
-            energy_j = sum(costs.energy_j(v, p) for v, p in zip(*placed, strict=True))
-            energies_nj[placed] = round(energy_j * NANO)
+            each_j = (costs.energy_j(v, p) for v, p in zip(*placed, strict=True))
+            energies_nj[placed] = sum(round(energy_j * NANO) for energy_j in each_j)
         option = Option(
             sum(1 << p for p in schedule.used),
             request.locations_out,
-            round(schedule.makespan_s * NANO),
+            _time_ns(choice),
             energies_nj[placed],
             choice,
             request.end - request.begin,
         )
         every.setdefault((request.begin, request.locations_in), []).append(option)
     return {key: _undominated(options) for key, options in every.items()}
+
+
+def _time_ns(choice: Choice) -> int:
+    """Return the makespan; on one processor, the sum of what its operators and its waits take.
+
+    So one processor takes as long for operators as one problem as for one after the other.
+    """
+    problem, schedule = choice.request.problem, choice.schedule
+    if len(schedule.used) > 1:
+        return round(schedule.makespan_s * NANO)
+    rows = zip(problem.time_s, schedule.processor, strict=True)
+    each_s = [row[p] for row, p in rows]
+    waits_s = schedule.makespan_s - fsum(each_s)
+    return sum(round(time_s * NANO) for time_s in each_s) + round(waits_s * NANO)
 
 
 def lookup(options: Mapping[tuple[int, Locations], Sequence[Option]]) -> Options:

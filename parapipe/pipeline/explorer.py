@@ -385,7 +385,7 @@ class Explorer:
             found = Unfinished(undone, promising.latency_s, promising.period_s, least_j)
         else:
             fastest = self.fastest(self.asked[0], self.answers)
-            units = len(self.searches.partition.units)
+            units = self.searches.partition.cuts.last
             replicas = replica_sets(self.searches.replicable(0).alone)
             found = unfinished(
                 undone, units, fastest, self.searches.tables[0], least_j, replicas=replicas

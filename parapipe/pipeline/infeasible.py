@@ -16,7 +16,7 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.errors import MappingError
 from parapipe.files.listing import listed
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.graph.partition import Partition, Unit
+from parapipe.graph.partition import Partition
 from parapipe.pipeline.choose import Candidate
 from parapipe.pipeline.mapping import Kind
 
@@ -70,13 +70,15 @@ class _Support:
     ----------
     runs
         `runs[v]`: the processors that run operator v.
+    units
+        Operators between each two places to cut, in order.
     whole
         `whole[u]`: the processors that run every operator of unit u.
     """
 
     graph: OperatorGraph
     costs: CostTable
-    units: tuple[Unit, ...]
+    units: tuple[tuple[int, ...], ...]
     runs: tuple[int, ...]
     whole: tuple[int, ...]
 
@@ -88,12 +90,13 @@ class _Support:
             for v in range(len(graph.operators))
         )
         whole = []
-        for unit in partition.units:
+        units = partition.cuts.stretches
+        for unit in units:
             mask = (1 << len(processors)) - 1
-            for v in unit.operators:
+            for v in unit:
                 mask &= runs[v]
             whole.append(mask)
-        return cls(graph, costs, partition.units, runs, tuple(whole))
+        return cls(graph, costs, units, runs, tuple(whole))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -149,11 +152,11 @@ class _Support:
 
     def first(self, unit: int) -> str:
         """Name the operator that a unit begins with."""
-        return self.operator(self.units[unit].operators[0])
+        return self.operator(self.units[unit][0])
 
     def last(self, unit: int) -> str:
         """Name the operator that a unit ends with."""
-        return self.operator(self.units[unit].operators[-1])
+        return self.operator(self.units[unit][-1])
 
     def operator(self, v: int) -> str:
         """Name an operator."""
@@ -210,14 +213,14 @@ def _pipe_only(support: _Support) -> str:
     uncovered = [unit for unit, mask in enumerate(support.whole) if not mask]
     if uncovered:
         more = f", nor all of {len(uncovered) - 1} more such units" if len(uncovered) > 1 else ""
-        lacks = support.lacks(everyone, support.units[uncovered[0]].operators)
+        lacks = support.lacks(everyone, support.units[uncovered[0]])
         return (
             f"no processor runs all operators from {support.first(uncovered[0])} to "
             f"{support.last(uncovered[0])}, between which there is no place to cut{more}: {lacks}"
         )
     for p in everyone:
         if not support.lacking(p, support.operators):
-            ends = (*support.units[0].operators, *support.units[-1].operators)
+            ends = (*support.units[0], *support.units[-1])
             lacks = support.lacks((q for q in everyone if q != p), ends)
             return f"no processor but {support.names[p]} can begin or end the model: {lacks}"
     return _exhausted(support)
@@ -261,16 +264,16 @@ def _hybrid(support: _Support) -> str:
     if not short:
         mask = next(mask for end, _, mask in splits if end == count)
         able, rest = support.told(mask), support.told(everyone ^ mask)
-        early = support.needing(mask, support.units[0].operators)[0]
-        late = support.needing(mask, support.units[-1].operators)[-1]
+        early = support.needing(mask, support.units[0])[0]
+        late = support.needing(mask, support.units[-1])[-1]
         return (
             f"only {able} can begin or end the model: {rest} cannot run "
             f"{support.operator(early)} at its beginning, nor {support.operator(late)} at its end"
         )
     end, begin, mask = max(short, key=lambda split: (split[0] - split[1], split[0], -split[2]))
     head, tail = support.told(mask), support.told(everyone ^ mask)
-    early = support.needing(everyone ^ mask, support.units[end].operators)[0]
-    late = support.needing(mask, support.units[begin - 1].operators)[-1]
+    early = support.needing(everyone ^ mask, support.units[end])[0]
+    late = support.needing(mask, support.units[begin - 1])[-1]
     place = "later" if end < begin - 1 else "in the same unit"
     return (
         f"no place to cut suits both sides: with {head} before it and {tail} behind, "
@@ -295,7 +298,7 @@ def _suffix(support: _Support, mask: int) -> int:
 
 
 def _together(support: _Support, mask: int, unit: int) -> bool:
-    return all(support.runs[v] & mask for v in support.units[unit].operators)
+    return all(support.runs[v] & mask for v in support.units[unit])
 
 
 def check_times(graph: OperatorGraph, costs: CostTable) -> None:

@@ -32,7 +32,7 @@ class Request:
     Parameters
     ----------
     begin, end
-        Range of units that it runs, the end exclusive: one unit, or a merged unit.
+        Boundaries before and behind it.
     operators
         Their operators, in the order of the problem's.
     locations_in, locations_out
@@ -59,14 +59,15 @@ def requests(graph: OperatorGraph, partition: Partition, costs: CostTable) -> It
     there from then on, and is not moved there again. Where several run it, that depends on the
     schedule, and no copy is counted on. If more than `MOST_LOCATIONS` combinations of locations
     meet at a boundary, its copies are forgotten: estimates then are on the safe side, since a plan
-    moves a tensor once.
+    moves a tensor once. With finer cuts, which are for few requests alone, none are forgotten.
     """
-    arriving: list[list[Request]] = [[] for _ in range(len(partition.units) + 1)]
+    last = partition.cuts.last
+    arriving: list[list[Request]] = [[] for _ in range(last + 1)]
     reachable: set[Locations] = {()}
     known: dict[Template, dict[Locations, list[_Asked]]] = {}
-    for index in range(len(partition.units)):
+    for index in range(last):
         if index:
-            arrived = _told_apart(arriving[index])
+            arrived = _told_apart(arriving[index], partition)
             reachable = {request.locations_out for request in arrived}
             yield from arrived
         for each in runs_of(graph, partition, costs, index):
@@ -83,20 +84,17 @@ def requests(graph: OperatorGraph, partition: Partition, costs: CostTable) -> It
 def runs_of(
     graph: OperatorGraph, partition: Partition, costs: CostTable, index: int
 ) -> Iterator[UnitRun]:
-    """Yield what can be run from a boundary on: the unit there, and the merged one if any."""
-    merged = next((each for each in partition.merged_units if each.begin == index), None)
-    ends = [(index + 1, partition.units[index])]
-    if merged:
-        ends.append((merged.end, merged.unit))
-    for end, unit in ends:
-        boundaries = partition.boundaries[index], partition.boundaries[end]
-        names = _names_read(graph, unit.operators)
-        template = _template(graph, costs, unit, names, boundaries, alone=end == index + 1)
-        yield UnitRun(index, end, unit.operators, names, template)
+    """Yield what can be run from a boundary on."""
+    cuts = partition.cuts
+    for run in cuts.runs[index]:
+        boundaries = cuts.boundaries[index], cuts.boundaries[run.end]
+        names = _names_read(graph, run.unit.operators)
+        template = _template(graph, costs, run.unit, names, boundaries, alone=run.alone)
+        yield UnitRun(index, run.end, run.unit.operators, names, template)
 
 
-def _told_apart(requests: Sequence[Request]) -> list[Request]:
-    if copies_count({request.locations_out for request in requests}):
+def _told_apart(requests: Sequence[Request], partition: Partition) -> list[Request]:
+    if copies_count({request.locations_out for request in requests}, partition):
         return list(requests)
     return [
         replace(request, locations_out=without_copies(request.locations_out))
@@ -104,9 +102,9 @@ def _told_apart(requests: Sequence[Request]) -> list[Request]:
     ]
 
 
-def copies_count(places: Collection[Locations]) -> bool:
+def copies_count(places: Collection[Locations], partition: Partition) -> bool:
     """Tell whether copies are told apart at a boundary where so many locations meet."""
-    return len(places) <= MOST_LOCATIONS
+    return partition.finer is not None or len(places) <= MOST_LOCATIONS
 
 
 def without_copies(locations: Locations) -> Locations:

@@ -9,7 +9,7 @@ from math import comb, inf, sqrt
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.graph.partition import Partition
+from parapipe.graph.partition import CutGraph, Partition, Run
 from parapipe.mapping.paths import simple_bound_s
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Answer, Certificate
@@ -194,13 +194,18 @@ def _proven_s(problem: MappingProblem, claim: Certificate) -> float:
 
 def many_requests(graph: OperatorGraph, partition: Partition, costs: CostTable) -> bool:
     """Tell whether there are too many requests to build them all; an estimate from above."""
-    processors = len(costs.processors)
+    processors, cuts = len(costs.processors), partition.cuts
     found = 0
-    for index, unit in enumerate(partition.units):
-        live = len(partition.boundaries[index])
-        inside = set(unit.operators)
-        makers = {graph.producer[name] for name in partition.boundaries[index + 1]} & inside
-        most = min(processors, len(unit.operators))
-        ways = sum(comb(processors, k) * k ** max(1, len(makers)) for k in range(1, most + 1))
-        found += max(processors**live, MOST_LOCATIONS if live > 1 else 1) * ways
+    for begin, runs in enumerate(cuts.runs):
+        live = len(cuts.boundaries[begin])
+        places = max(processors**live, MOST_LOCATIONS if live > 1 else 1)
+        found += places * sum(ways(graph, cuts, run, processors) for run in runs if run.alone)
     return found > MOST_REQUESTS
+
+
+def ways(graph: OperatorGraph, cuts: CutGraph, run: Run, processors: int) -> int:
+    """Count sets of processors, with every choice for where the exits of a run are."""
+    makers = {graph.producer[name] for name in cuts.boundaries[run.end]}
+    exits = max(1, len(makers.intersection(run.unit.operators)))
+    most = min(processors, len(run.unit.operators))
+    return sum(comb(processors, k) * k**exits for k in range(1 if run.alone else 2, most + 1))

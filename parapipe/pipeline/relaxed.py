@@ -91,7 +91,7 @@ class Relaxed:
     ) -> None:
         self._network = graph, costs
         self.count = len(costs.processors)
-        self.units = len(partition.units)
+        self.units = partition.cuts.last
         self._inside = cache(lambda mask: np.flatnonzero(np.arange(1 << self.count) & ~mask == 0))
         every = list(_permutations(self.count, identical))
         self._names = cache(lambda mask: _distinct(every, mask))
@@ -108,7 +108,9 @@ class Relaxed:
         self._most_places = [self._most(some) if limited else inf for some in (*ways, ())]
         self.steps: list[list[Step]] = []
         for unit, some in enumerate(runs):
-            made = [self._made(*each, costs) for each in zip(some, ways[unit], strict=True)]
+            made = [
+                self._made(*each, partition, costs) for each in zip(some, ways[unit], strict=True)
+            ]
             self.steps.append(made)
         self._closed: dict[tuple[int, int, bool], Numbers] = {}
 
@@ -125,7 +127,7 @@ class Relaxed:
         cells = MOST_CELLS / self.units / max((len(each.columns) for each in some), default=1)
         return max(self.count**2, cells / (1 << self.count))
 
-    def _made(self, run: UnitRun, found: Ways, costs: CostTable) -> Step:
+    def _made(self, run: UnitRun, found: Ways, partition: Partition, costs: CostTable) -> Step:
         unit, ways, size = run.begin, found.ways, len(found.columns)
         able = np.zeros((size, 1 << self.count), bool)
         for column, processors in ways:
@@ -134,9 +136,9 @@ class Relaxed:
         by_column = {column: way for (column, _), way in ways.items()}
         places = list(self.places[unit])
         behind = places_behind(run.template, [without_copies(at) for at in places], by_column)
-        if copies_count({at for row in behind for at in row.values()}):
+        if copies_count({at for row in behind for at in row.values()}, partition):
             copied = places_behind(run.template, places, by_column, copies=True)
-            if copies_count({at for row in copied for at in row.values()}):
+            if copies_count({at for row in copied for at in row.values()}, partition):
                 behind = copied
         self._ages[run.end] = [
             self._ages[unit][before] if maker is None else (unit, maker)
@@ -228,15 +230,16 @@ class Relaxed:
         most = units if units <= FEW_CUTS * 3 else FEW_CUTS
         begins = {round(i * units / most) for i in range(most)}
         reached: list[set[tuple[int, int]]] = [{(0, 0)}, *(set() for _ in range(units))]
-        for unit, (step, *_) in enumerate(self.steps):
+        for unit, steps in enumerate(self.steps):
             places = list(self.places[unit])
             spread = [len({p for each in at for p in each}) for at in places]
             here = sorted(reached[unit], key=lambda each: (spread[each[0]], each))
             for place, before in here[: PLACES_EACH * self.count]:
-                for p in range(self.count) if unit in begins else (before,):
+                processors = range(self.count) if unit in begins else (before,)
+                for p, (number, step) in product(processors, enumerate(steps)):
                     if step.time_s[place, p, 1 << p] < inf:
-                        found[Ask(unit, 0, place, 1 << p, p)] = None
-                        reached[unit + 1].add((int(step.out[place, p]), p))
+                        found[Ask(unit, number, place, 1 << p, p)] = None
+                        reached[step.run.end].add((int(step.out[place, p]), p))
         return list(found)
 
     def least_latency(self, sets: Sequence[int]) -> tuple[float, list[Ask]]:

@@ -47,6 +47,7 @@ def search(
     replicable: Replicable = NO_REPLICAS,
     known: Sequence[Candidate] = (),
     most_cuts: int = MOST_CUTS,
+    line: Sequence[int] | None = None,
     pipes: bool = False,
     deadline: Deadline | None = None,
     tell: Callable[[int, int], None] | None = None,
@@ -78,6 +79,9 @@ def search(
         Configurations that what is found must not be beaten by.
     most_cuts
         If there are more boundaries between units, stages begin and end at so many of them alone.
+    line
+        Boundaries, both ends included, of which each one can be reached from the one before. Where
+        stages are not cut everywhere, they are cut at some of these; all boundaries if not given.
     pipes
         Whether to search only pipelines of one processor for each stage.
     deadline
@@ -100,9 +104,11 @@ def search(
     """
     if pipes and not all(stages.places(units)):
         return []
+    line = line or range(units + 1)
     if units > most_cuts:
-        cuts = _spread(stages.places(units), most_cuts)
-        units, stages = most_cuts, stages.at_cuts(cuts)
+        cuts = _spread(stages.places(units), line, most_cuts)
+        units, stages = len(cuts) - 1, stages.at_cuts(cuts)
+        line = range(units + 1)
     deadline = deadline or Deadline()
     static_w = tuple(static_power_w)
     whole = SearchSpace(
@@ -116,7 +122,7 @@ def search(
             found += whole.single_stages()
         # what is known leaves out as much as first passes would, which take longer than the last
         enough = known and stages.energy and deadline.seconds == inf
-        passes += _passes(whole, last_only=bool(enough))
+        passes += _passes(whole, line, last_only=bool(enough))
         if alone:
             passes = [replace(passes[0], pipes=True), *([] if pipes else passes)]
             found += passes[0].single_stages()
@@ -149,9 +155,9 @@ def _distinct(found: Sequence[Candidate]) -> Iterable[Candidate]:
     return kept.values()
 
 
-def _passes(whole: SearchSpace, *, last_only: bool) -> Iterator[SearchSpace]:
+def _passes(whole: SearchSpace, line: Sequence[int], *, last_only: bool) -> Iterator[SearchSpace]:
     """Yield passes over some of the boundaries, first few, then more, and over all of them."""
-    for cuts in () if last_only else _cuts(whole.places):
+    for cuts in () if last_only else _cuts(whole.places, line):
         yield replace(whole, units=len(cuts) - 1, stages=whole.stages.at_cuts(cuts))
     yield whole
 
@@ -161,23 +167,26 @@ def _tell(tell: Callable[[int, int], None] | None, before: int, total: int, done
         tell(before + done, total)
 
 
-def _cuts(places: Sequence[Sequence[object]]) -> Iterator[list[int]]:
+def _cuts(places: Sequence[Sequence[object]], line: Sequence[int]) -> Iterator[list[int]]:
     """Yield a few boundaries, then more, both ends included; those with few places come first."""
-    units = len(places) - 1
     count = FEW_CUTS
-    while count < units:
-        yield _spread(places, count)
+    while count < len(line) - 1:
+        yield _spread(places, line, count)
         count *= 3
 
 
 def few_cuts(units: int, stages: StageTable) -> list[int]:
     """Return the boundaries of a pass of moderate size; all of them if there are no more."""
     most = FEW_CUTS * 3
-    return list(range(units + 1)) if units <= most else _spread(stages.places(units), most)
+    every = range(units + 1)
+    return list(every) if units <= most else _spread(stages.places(units), every, most)
 
 
-def _spread(places: Sequence[Sequence[object]], count: int) -> list[int]:
-    units = len(places) - 1
-    ends = [round(i * units / count) for i in range(1, count + 1)]
-    inner = [min(range(a, b), key=lambda u: len(places[u])) for a, b in pairwise(ends)]
-    return [0, *inner, units]
+def _spread(places: Sequence[Sequence[object]], line: Sequence[int], count: int) -> list[int]:
+    """Return at most so many boundaries besides the first, all over a line."""
+    last = len(line) - 1
+    if last <= count:
+        return list(line)
+    ends = [round(i * last / count) for i in range(1, count + 1)]
+    inner = [min(line[a:b], key=lambda u: len(places[u])) for a, b in pairwise(ends)]
+    return [line[0], *inner, line[last]]

@@ -64,7 +64,7 @@ class Searches:
     @property
     def large(self) -> bool:
         """Whether the network has too many units for an exact search."""
-        units = len(self.partition.units)
+        units = self.partition.cuts.last
         return units > (ENERGY_UNITS if self.options.energy else MOST_CUTS)
 
     def replicable(self, table: int) -> Replicable:
@@ -73,7 +73,7 @@ class Searches:
 
     def left_out(self, resolution: float) -> Iterator[str]:
         """Yield what is left out of the front of a large network, shown at a resolution."""
-        units = len(self.partition.units)
+        units = self.partition.cuts.last
         cuts = 0 if units > MOST_CUTS else LARGE_CUTS
         return left_out(units, MOST_CUTS, cuts if self.options.energy else None, resolution)
 
@@ -153,7 +153,7 @@ class Searches:
         finds is known to the one with energy, for which options that take more in every respect
         than others on fewer processors are left out.
         """
-        costs, units = self.tables[table], len(self.partition.units)
+        costs, units = self.tables[table], self.partition.cuts.last
         more: list[Choice] = []
         if proves_shortest(self.options.mapper) and not look:
             more += using_all(choices, self.identical[table], self.deadline)
@@ -186,7 +186,7 @@ class Searches:
         if self.kept:
             self.deadline.check()
         found = search(
-            len(self.partition.units),
+            self.partition.cuts.last,
             stages,
             self.tables[table].static_power_w,
             tolerance=tolerance,
@@ -195,6 +195,7 @@ class Searches:
             replicable=self.replicable(table),
             known=known,
             most_cuts=most_cuts,
+            line=self.partition.cuts.line,
             pipes=pipes,
             deadline=self.deadline,
             tell=None if look else self._telling(),

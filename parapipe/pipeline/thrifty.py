@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import compress, product
 from math import inf
 
 from parapipe.cost.cost_table import CostTable
@@ -231,28 +231,17 @@ def cheap_cuts(graph: OperatorGraph, partition: Partition) -> Iterator[list[int]
     All choices of boundaries if there are few. Both ends are among them, and all boundaries are not
     yielded.
     """
-    live = live_bytes(graph, partition)
-    units = len(partition.units)
-    if units <= FEW_UNITS:
-        for cuts in product((False, True), repeat=units - 1):
-            if not all(cuts):
-                yield [0, *(u for u, cut in enumerate(cuts, start=1) if cut), units]
+    first, *inner, last = partition.cuts.line
+    if len(inner) < FEW_UNITS:
+        for chosen in product((False, True), repeat=len(inner)):
+            if not all(chosen):
+                yield [first, *compress(inner, chosen), last]
         return
-    levels = sorted(set(live[1:units]))[:-1]
+    boundaries = partition.cuts.boundaries
+    live = {at: sum(graph.tensors[name].size_bytes for name in boundaries[at]) for at in inner}
+    levels = sorted(set(live.values()))[:-1]
     step = max(1, len(levels) / MOST_THRESHOLDS)
     for most in dict.fromkeys(
         levels[int(i * step)] for i in range(min(MOST_THRESHOLDS, len(levels)))
     ):
-        yield [0, *(u for u in range(1, units) if live[u] <= most), units]
-
-
-def live_bytes(graph: OperatorGraph, partition: Partition) -> list[int]:
-    """Return the bytes of tensors that are live at each boundary between units."""
-    unit_of = {v: u for u, unit in enumerate(partition.units) for v in unit.operators}
-    live = [0] * (len(partition.units) + 1)
-    for name, maker in graph.producer.items():
-        readers = graph.consumers.get(name, ())
-        last = max((unit_of[v] for v in readers), default=-1)
-        for u in range(unit_of[maker] + 1, last + 1):
-            live[u] += graph.tensors[name].size_bytes
-    return live
+        yield [first, *(at for at in inner if live[at] <= most), last]

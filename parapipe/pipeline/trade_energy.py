@@ -185,7 +185,7 @@ def trade_energy(
     if not more:
         return Traded((), reached, timed_out)
     search_share = ((1 + resolution) / (1 + share)) ** (1 / SEARCH_PARTS) - 1
-    units = len(partition.units)
+    units = partition.cuts.last
     options = cheapest_first(options_of([*fastest, *more], costs))
     stages, tolerance = _within(options, units, len(costs.processors), search_share, deadline)
     candidates = search(
@@ -196,6 +196,7 @@ def trade_energy(
         identical=identical,
         replicable=replicable,
         known=known,
+        line=partition.cuts.line,
         deadline=deadline,
         better=better,
     )

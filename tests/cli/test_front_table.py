@@ -58,9 +58,19 @@ def test_sixty_columns_are_enough(capsys, monkeypatch) -> None:
         assert ("1.2" in out) != proven
 
 
-def test_the_cut_that_is_explained_is_one_of_the_front() -> None:
-    rows = [row(1), row(2, drawing="big[1…] │ gpu[…1…] │ npu[…1-3]")]
-    assert "[1…] │ […1…]: cut inside subgraph 1" in marks(document(rows), rows)
+@pytest.mark.parametrize(
+    ("drawing", "told"),
+    [
+        ("big[1…] │ gpu[…1…] │ npu[…1-3]", "[1…] │ […1…]: cut inside subgraph 1"),
+        ("big[1…,2] │ gpu[…1,3]", "[1…,2] │ […1,3]: cut inside subgraph 1"),
+        ("big[1-12…] │ gpu[2] │ npu[…12]", "[1-12…] │ […12]: cut inside subgraph 12"),
+        ("big[1,3] │ gpu[2]", None),
+    ],
+)
+def test_the_cut_that_is_explained_is_one_of_the_front(drawing, told) -> None:
+    rows = [row(1), row(2, drawing=drawing)]
+    lines = marks(document(rows), rows)
+    assert [line for line in lines if "cut inside" in line] == [told] * bool(told)
 
 
 def document(configurations: list[dict], **changes) -> dict:
