@@ -10,12 +10,11 @@ from typing import Any
 
 import click
 
+from parapipe.cli.advice import answer, headline
 from parapipe.cli.front_table import (
     NARROW,
-    answer,
     coverage_lines,
     front_table,
-    headline,
     marks,
     search_notes,
 )

@@ -20,7 +20,7 @@ from parapipe.cost.measured_network import (
 from parapipe.cost.operating_points import Setting, Settings
 from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.formats.coverage import coverage_row
-from parapipe.formats.doubt import ChancesRow, IntervalsRow, QuantilesRow, RobustRow, doubts
+from parapipe.formats.doubt import DrawnFigureRow, RobustRow, doubts
 from parapipe.formats.drawing import drawing
 from parapipe.formats.front import (
     SCHEMA,
@@ -96,7 +96,7 @@ def front_document(
     peak_of = peaks_of(graph, lambda found: settings.combinations[found.table].costs)
     peaks = [peak_of(found) for found in exploration.found]
     objectives = tuple(options.objectives.split("-"))
-    sure: Iterable[dict[str, IntervalsRow | ChancesRow | QuantilesRow]] = repeat({})
+    sure: Iterable[dict[str, DrawnFigureRow]] = repeat({})
     if drawn:
         sizes = [peak.total.size_bytes for peak in peaks]
         quantile = robust.quantile if robust else None
@@ -239,7 +239,7 @@ def _row(
     evaluated: EvaluatedRow | None,
     memory: PeakMemory,
     several: GrowthRow | None,
-    **doubt: IntervalsRow | ChancesRow | QuantilesRow,
+    **doubt: DrawnFigureRow,
 ) -> ConfigurationRow:
     made = found.evaluated
     return ConfigurationRow.of(
@@ -259,7 +259,7 @@ def _row(
         peak_memory_bytes=memory.total.size_bytes,
         memories=tuple(map(MemoryRow.of_peak, memory.memories)),
         several=several,
-        **{"intervals": None, "chances": None, "quantiles": None, **doubt},
+        **{"intervals": None, "medians": None, "chances": None, "quantiles": None, **doubt},
     )
 
 

@@ -5,13 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from parapipe.cli.advice import MOST_ROWS, answer, headline
 from parapipe.cli.front_table import (
-    MOST_ROWS,
     NARROW,
-    answer,
     coverage_lines,
     front_table,
-    headline,
     marks,
     search_notes,
 )
