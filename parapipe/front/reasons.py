@@ -82,20 +82,32 @@ class Reasons:
 
     def _sets_the_period(self) -> str:
         stages = self.plan.stages
-        longest = max(stages, key=lambda stage: stage.time_s)
+        longest = max(stages, key=_every_s)
+        turns = _turns(longest)
         if len(stages) == 1:
+            if len(turns) == 1:
+                return (
+                    f"There is one stage, so a frame comes every {_ms(longest.time_s)}, when the "
+                    "previous one has ended."
+                )
             return (
-                f"There is one stage, so a frame comes every {_ms(longest.time_s)}, when the "
-                "previous one has ended."
+                f"There is one stage, and {listed(turns)} take turns on its frames: each takes "
+                f"{_ms(longest.time_s)}, so a frame comes every {_ms(_every_s(longest))}."
             )
         others = ", ".join(
-            f"stage {stage.index + 1} ({_names(stage)}) takes {stage.time_s / longest.time_s:.0%}"
+            f"stage {stage.index + 1} ({_names(stage)}) takes "
+            f"{_every_s(stage) / _every_s(longest):.0%}"
             for stage in stages
             if stage is not longest
         )
+        in_turn = (
+            f" a frame, as {listed(turns)} take turns on frames of {_ms(longest.time_s)}"
+            if len(turns) > 1
+            else ""
+        )
         return (
-            f"Stage {longest.index + 1} ({_names(longest)}) is the longest, {_ms(longest.time_s)}, "
-            f"and sets the period; {others} of that."
+            f"Stage {longest.index + 1} ({_names(longest)}) is the longest, "
+            f"{_ms(_every_s(longest))}{in_turn}, and sets the period; {others} of that."
         )
 
     def _busiest(self) -> Iterator[str]:
@@ -374,7 +386,21 @@ def _kind(step: StepRow) -> str:
 
 
 def _names(stage: Stage) -> str:
+    turns = _turns(stage)
+    if len(turns) > 1:
+        return "/".join(turns)
     return "+".join(processor.name for processor in stage.processors)
+
+
+def _turns(stage: Stage) -> tuple[str, ...]:
+    """Return the processors that take turns on the frames of a stage, or its first one alone."""
+    first = stage.processors[0]
+    return first.name, *(first.replicas or ())
+
+
+def _every_s(stage: Stage) -> float:
+    """Return the seconds between frames that a stage can keep."""
+    return stage.time_s / len(_turns(stage))
 
 
 def _ms(time_s: float) -> str:

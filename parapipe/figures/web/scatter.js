@@ -145,23 +145,25 @@ function rowTip(row) {
     ...row.stages.map((stage, i) =>
       html(
         "div", { class: "line" },
-        html("span", {}, stage.processors.map((each) => [chip(processorIndex.get(each.name)), `${each.name} `]),
+        html("span", {}, stage.processors.map((each, k) => [stage.in_turn && k ? "/ " : null, chip(processorIndex.get(each.name)), `${each.name} `]),
           html("span", { class: "dim" }, ` subgraphs ${subgraphRun(row, i)}`)),
         html("span", {}, joined(inMs(stage.time_s))),
       ),
     ),
-    line("latency", joined(inMs(row.latency_s)) + nearTo(row, "latency_s")),
-    line("throughput", fps(row.throughput_fps) + nearTo(row, "period_s")),
-    line("energy per frame", joined(inMj(row.energy_j)) + nearTo(row, "energy_j")),
+    line("latency", withInterval(row, "latency_s", inMs)),
+    line("throughput", withInterval(row, "throughput_fps", (value) => [digits(value), "fps"])),
+    line("energy per frame", withInterval(row, "energy_j", inMj)),
     ...(row.chances ? [line("not beaten in", `${percent(row.chances.pareto)} of the draws`)] : []),
   ];
 }
 
-// half the width of an interval, if there is one
-function nearTo(row, figure) {
-  if (!row.intervals) return "";
-  const [low, high] = row.intervals[figure];
-  return ` ±${(50 * (high - low) / row[figure]).toFixed(0)} %`;
+// A figure with its interval, if it has one: with ± where that says it.
+function withInterval(row, key, show) {
+  const drawn = shownFigure(row, key);
+  const text = medianMark(row, key) + joined(show(valueOf(row, key)));
+  if (!drawn) return text;
+  if (drawn.even) return `${text} ±${(50 * (drawn.high - drawn.low) / drawn.stated).toFixed(0)}\u202f%`;
+  return `${text} (${show(drawn.low)[0]}–${show(drawn.high)[0]})`;
 }
 
 // "1–5", or "…3–11" where the stage begins inside subgraph 3
