@@ -41,8 +41,8 @@ def page_data(folder: FrontFolder) -> dict[str, Any]:
     [tensor, operator, from, to, stage, within, occupies, start, end, bytes, cast]. Times count from
     the start of the stage; of an `interleaved` plan from the frame's entry. A split operator has a
     bar for each part. `memory` holds for each memory its name, its weights' bytes and [time, bytes]
-    over a period. `clouds` has, by id, [latency, period] in microseconds in some draws of costs, and
-    `shown` what figures with intervals are shown as.
+    over a period. `clouds` has, by id, [latency, period] in microseconds in some draws of costs,
+    and `shown` what figures with intervals are shown as.
     """
     document = folder.document
     plans = list(folder.plans.values())

@@ -122,8 +122,9 @@ class ConfigurationRow(Row):
     """Whether every schedule is proven optimal in what its mapper proves. Where frames are
     interleaved, whether it has the least period, or the least latency or energy at its period."""
     gap: Figure
-    """The largest gap among its schedules. Where frames are interleaved, the share by which it may
-    be above the nearest of the bounds in `least`."""
+    """1 − bound ÷ value, the largest among its schedules: the share by which what its mapper proves
+    might be less. Where frames are interleaved, value is the figure that is nearest to its bound in
+    `least`."""
     least: LeastRow | None = None
     """Bounds where frames are interleaved."""
     intervals: IntervalsRow | None = None

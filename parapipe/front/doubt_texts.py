@@ -88,7 +88,8 @@ def doubt_texts(
         told = ", ".join(f"{share:.0%} comes from {name}" for name, share in sources(doubt, figure))
         low, high = (end * 1e3 for end in getattr(row.intervals, key))
         shown = shown_figure(row.model_dump(include={key, "intervals", "medians"}), key)
-        middle = f", {shown.median * 1e3:.4g} ms in the middle one" if shown else ""
+        skewed = shown is not None and not shown.even
+        middle = f", {shown.median * 1e3:.4g} ms in the middle one" if shown and skewed else ""
         beside = (
             f" The {getattr(row, key) * 1e3:.4g} ms that the stated costs give lie outside: of "
             "several loads, one is mostly slower than stated."
