@@ -56,10 +56,11 @@ class _Objective:
         return figure is not None and not figure.even
 
     def interval(self, row: Row) -> str:
-        """Return where the figure of a row lies in draws."""
+        """Return where the figure of a row lies in draws, and its median."""
         figure = drawn_figure(row, self.shown)
         assert figure is not None
-        return f"{ends(figure, self.scale)} {self.unit}"
+        median = f"{figure.median * self.scale:.4g}"
+        return f"{ends(figure, self.scale)} {self.unit}, median {median}"
 
 
 _OBJECTIVES: Mapping[str, _Objective] = {

@@ -48,10 +48,10 @@ class ShownFigure:
 
     @property
     def even(self) -> bool:
-        """Whether the stated figure is about in the middle of its interval."""
+        """Whether the stated figure is about in the middle of an interval not too wide for ±."""
         below, above = self.stated - self.low, self.high - self.stated
         most = SKEWED * min(below, above) + TIE * self.stated
-        return self.inside and max(below, above) <= most
+        return self.inside and self.half_width <= 1 and max(below, above) <= most
 
     @property
     def half_width(self) -> float:
