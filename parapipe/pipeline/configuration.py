@@ -15,6 +15,14 @@ if TYPE_CHECKING:
 CLOSE = 1e-6  # share within which a bound proves: programmes are solved, and times rounded, to that
 
 
+DIGITS = 12  # more than any cost has
+
+
+def stated(figure: float) -> float:
+    """Return a figure as a front states it: sums of the same times are equal in any order."""
+    return float(f"{figure:.{DIGITS}g}")
+
+
 @dataclass(frozen=True, slots=True)
 class Least:
     """What no mapping of whole operators is below.
@@ -100,6 +108,6 @@ class Configuration:
 
     @property
     def objectives(self) -> tuple[float, float, float]:
-        """Latency and period in seconds, energy in joules."""
+        """Latency and period in seconds, energy in joules, as a front states them."""
         made = self.evaluated
-        return (made.latency_s, made.period_s, made.energy_j)
+        return (stated(made.latency_s), stated(made.period_s), stated(made.energy_j))

@@ -10,6 +10,9 @@ import onnx
 import parapipe
 from tests.cases.random_networks import network
 
+ONE_STAGE, TWO_STAGES = 7, 11
+"""Seeds of fronts whose replicas run the whole network, and a part of it."""
+
 
 def replicated_front(folder: Path, seed: int) -> parapipe.ParetoFront:
     """Map a random network onto an RK3588 in half precision."""
