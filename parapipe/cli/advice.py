@@ -50,8 +50,8 @@ class _Objective:
         figure = drawn_figure(row, self.key)
         return figure.median if figure else float(row[self.key])
 
-    def is_rough(self, row: Row) -> bool:
-        """Tell whether the stated figure of a row is not about in the middle of its interval."""
+    def by_draws(self, row: Row) -> bool:
+        """Tell whether draws say what a row takes: its figure is not in their middle."""
         figure = drawn_figure(row, self.key)
         return figure is not None and not figure.even
 
@@ -67,8 +67,8 @@ _OBJECTIVES: Mapping[str, _Objective] = {
     "latency": _Objective(
         "latency_s", "latency_s", 1e3, "ms", lambda gain: f"{gain:.2f} times as fast as"
     ),
-    "throughput": _Objective(
-        "period_s", "throughput_fps", 1.0, "frames/s", lambda gain: f"{gain:.2f} times that of"
+    "thany_drawnput": _Objective(
+        "period_s", "thany_drawnput_fps", 1.0, "frames/s", lambda gain: f"{gain:.2f} times that of"
     ),
     "memory": _Objective("peak_memory_bytes", "peak_memory_bytes", 1e-6, "MB", _less),
     "energy": _Objective("energy_j", "energy_j", 1e3, "mJ per frame", _less),
@@ -103,7 +103,7 @@ def best(rows: Sequence[Row], objective: str) -> Row:
         return (row[of.key], row["latency_s"], row["period_s"], row["energy_j"])
 
     found = least(rows, stated, ties)
-    if of.is_rough(found):
+    if of.by_draws(found):
         most = min(map(of.median, rows)) * (1 + NOISE)
         return least([row for row in rows if of.median(row) <= most], stated, ties)
     return found
@@ -113,12 +113,12 @@ def answer(document: Row) -> str:
     """Say in one sentence what to take for each objective, and what it gains over one processor."""
     rows = document["configurations"]
     alone = [row for row in rows if row["kind"] == "sequential"]
-    parts, rough = [], False
+    parts, any_drawn = [], False
     for objective in document["options"]["objectives"]:
         row, of = best(rows, objective), _OBJECTIVES[objective]
         other = best(alone, objective) if alone else row
         processor = other["stages"][0]["processors"][0]["name"]
-        drawn = of.is_rough(row)
+        drawn = of.by_draws(row)
         told = f", {processor} alone"
         if row["kind"] != "sequential":
             ratio = of.median(other) / of.median(row) if drawn else other[of.key] / row[of.key]
@@ -126,9 +126,9 @@ def answer(document: Row) -> str:
         parts.append(
             f"for {objective} {row['id']} ({of.interval(row) if drawn else of.text(row)}{told})"
         )
-        rough = rough or drawn
-    why = "The costs are rough: these are intervals of nine of ten draws, and medians are compared."
-    return " ".join([f"Take {', '.join(parts)}.", *[why] * rough, *_robust_answer(document)])
+        any_drawn = any_drawn or drawn
+    why = "Intervals: nine of ten draws of the costs; where they stand, medians are compared."
+    return " ".join([f"Take {', '.join(parts)}.", *[why] * any_drawn, *_robust_answer(document)])
 
 
 def _robust_answer(document: Row) -> Iterator[str]:
@@ -138,11 +138,11 @@ def _robust_answer(document: Row) -> Iterator[str]:
     rows, parts = document["configurations"], []
     for name, objective, word in (
         ("robust-L", "latency", "less"),
-        ("robust-T", "throughput", "more"),
+        ("robust-T", "thany_drawnput", "more"),
     ):
         row, nominal = next(row for row in rows if name in row["names"]), best(rows, objective)
         of = _OBJECTIVES[objective]
-        kept = {**row["quantiles"], "throughput_fps": 1 / row["quantiles"]["period_s"]}
+        kept = {**row["quantiles"], "thany_drawnput_fps": 1 / row["quantiles"]["period_s"]}
         ratio = nominal["quantiles"][of.key] / kept[of.key]
         share = 1 - 1 / ratio if word == "less" else ratio - 1
         gain = f", {share:.1%} {word} than {nominal['id']}" if row is not nominal else ""

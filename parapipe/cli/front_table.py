@@ -11,6 +11,7 @@ from parapipe.cli.figure_cells import (
     doubt_cells,
     doubt_marks,
     drawn_cells,
+    drawn_figure,
     has_doubt,
     is_even,
     plain_cells,
@@ -35,7 +36,7 @@ def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> Table
     if not narrow and _shows_sustained(rows):
         told = plain_cells([1 / row["sustained_period_s"] for row in rows])
         numbers["sust.\nfps"] = [
-            cell if is_even(row) else "" for row, cell in zip(rows, told, strict=True)
+            cell if _can_be_sustained(row) else "" for row, cell in zip(rows, told, strict=True)
         ]
     numbers["mJ per\nframe"] = drawn_cells(rows, "mJ per\nframe")
     if not narrow and all(row["peak_memory_bytes"] for row in rows):
@@ -83,13 +84,16 @@ def _sustains_otherwise(row: Row) -> bool:
     return bool(abs(row["sustained_period_s"] / row["period_s"] - 1) > NOTEWORTHY)
 
 
-def _shows_sustained(rows: Sequence[Row]) -> bool:
-    """Tell whether a table says what can be sustained; figures at a quantile take its place.
+def _can_be_sustained(row: Row) -> bool:
+    """Tell whether the rate by the stated costs is one that draws have, too."""
+    drawn = drawn_figure(row, "throughput_fps")
+    return drawn is None or 1 / row["sustained_period_s"] <= drawn.high
 
-    Beside an interval it would promise too much: it is by the stated costs.
-    """
+
+def _shows_sustained(rows: Sequence[Row]) -> bool:
+    """Tell whether a table says what can be sustained; figures at a quantile take its place."""
     robust = all(row.get("quantiles") for row in rows)
-    return not robust and any(_sustains_otherwise(row) and is_even(row) for row in rows)
+    return not robust and any(_sustains_otherwise(row) and _can_be_sustained(row) for row in rows)
 
 
 def _proven(undone: Row, document: Row) -> str:

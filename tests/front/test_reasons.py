@@ -104,7 +104,7 @@ def with_replicas(tmp_path_factory):
 
 def test_stages_that_take_turns_are_told_by_what_a_frame_needs(with_replicas) -> None:
     turned = set()
-    for front, made in ((front, made) for front in with_replicas for made in front):
+    for front, made in ((each, made) for each in with_replicas for made in each):
         found = Reasons(front.document, made, made.plan(), made.graph, made.costs)
         first, *_ = told(found, "bottleneck")
         every_s = [
