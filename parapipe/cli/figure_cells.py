@@ -28,25 +28,25 @@ def drawn_figure(row: Row, key: str) -> ShownFigure | None:
 
 
 def drawn_cells(rows: Sequence[Row], title: str) -> list[str]:
-    """Write a column of figures, with the interval below where ± does not say it."""
+    """Write a column of figures, with intervals below if ± does not say them all."""
     key, scale = DRAWN[title]
     figures = [drawn_figure(row, key) for row in rows]
     values = [
         scale * (figure.value if figure else row[key])
         for figure, row in zip(figures, rows, strict=True)
     ]
-    cells = []
-    for row, figure, text in zip(rows, figures, plain_cells(values), strict=True):
-        if figure is None or is_even(row):
-            cells.append(text)
-        else:
-            cells.append(f"{'' if figure.inside else '~'}{text}\n{ends(figure, scale)}")
-    return cells
+    texts = plain_cells(values)
+    if are_even(rows):
+        return texts
+    return [
+        f"{'' if figure.inside else '~'}{text}\n{ends(figure, scale)}" if figure else text
+        for figure, text in zip(figures, texts, strict=True)
+    ]
 
 
 def doubt_cells(rows: Sequence[Row]) -> list[str]:
-    """Write half the width of the widest interval in percent; nothing where ± does not say it."""
-    return [f"{100 * _widest(row):.0f}" if is_even(row) else "" for row in rows]
+    """Write half the width of the widest interval of each row, in percent."""
+    return [f"{100 * _widest(row):.0f}" for row in rows]
 
 
 def doubt_marks(rows: Sequence[Row], *, widths: bool) -> Iterator[str]:
@@ -57,17 +57,17 @@ def doubt_marks(rows: Sequence[Row], *, widths: bool) -> Iterator[str]:
     widths
         Whether the table has a column for ±.
     """
-    if widths and any(map(is_even, rows)):
+    if widths and are_even(rows):
         yield "±: latency, fps and energy each stay this near in nine of ten draws of the costs"
-    if not all(map(is_even, rows)):
+    if not are_even(rows):
         yield "low–high: latency, fps and energy in nine of ten draws of the costs"
     if not all(figure.inside for row in rows for figure in _figures(row)):
         yield "~: median of the draws, where what the stated costs give is outside of them"
 
 
-def is_even(row: Row) -> bool:
-    """Tell whether ± says all intervals of a row."""
-    return all(figure.even for figure in _figures(row))
+def are_even(rows: Sequence[Row]) -> bool:
+    """Tell whether ± says all intervals of some rows."""
+    return all(figure.even for row in rows for figure in _figures(row))
 
 
 def has_doubt(row: Row) -> bool:

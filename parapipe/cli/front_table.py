@@ -8,12 +8,11 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from parapipe.cli.figure_cells import (
+    are_even,
     doubt_cells,
     doubt_marks,
     drawn_cells,
-    drawn_figure,
     has_doubt,
-    is_even,
     plain_cells,
 )
 from parapipe.cli.output import Row, plain_table
@@ -34,10 +33,7 @@ def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> Table
     rows = sorted(configurations, key=lambda row: (row["latency_s"], row["period_s"]))
     numbers = {title: drawn_cells(rows, title) for title in ("latency\nms", "\nfps")}
     if not narrow and _shows_sustained(rows):
-        told = plain_cells([1 / row["sustained_period_s"] for row in rows])
-        numbers["sust.\nfps"] = [
-            cell if _can_be_sustained(row) else "" for row, cell in zip(rows, told, strict=True)
-        ]
+        numbers["sust.\nfps"] = plain_cells([1 / row["sustained_period_s"] for row in rows])
     numbers["mJ per\nframe"] = drawn_cells(rows, "mJ per\nframe")
     if not narrow and all(row["peak_memory_bytes"] for row in rows):
         numbers["peak\nMB"] = plain_cells([row["peak_memory_bytes"] / 1e6 for row in rows])
@@ -46,7 +42,7 @@ def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> Table
         share = f"{kept[0]['share'] * 100:g}%"
         numbers[f"{share}\nms"] = plain_cells([each["latency_s"] * 1e3 for each in kept])
         numbers[f"{share}\nfps"] = plain_cells([1 / each["period_s"] for each in kept])
-    elif not narrow and all(map(has_doubt, rows)) and any(map(is_even, rows)):
+    elif not narrow and all(map(has_doubt, rows)) and are_even(rows):
         numbers["±\n%"] = doubt_cells(rows)
     if not (narrow and all(row["proven"] for row in rows)):
         gaps = ["0" if row["proven"] else f"{row['gap'] * 100:.1f}" for row in rows]
@@ -84,16 +80,13 @@ def _sustains_otherwise(row: Row) -> bool:
     return bool(abs(row["sustained_period_s"] / row["period_s"] - 1) > NOTEWORTHY)
 
 
-def _can_be_sustained(row: Row) -> bool:
-    """Tell whether the rate by the stated costs is one that draws have, too."""
-    drawn = drawn_figure(row, "throughput_fps")
-    return drawn is None or 1 / row["sustained_period_s"] <= drawn.high
-
-
 def _shows_sustained(rows: Sequence[Row]) -> bool:
-    """Tell whether a table says what can be sustained; figures at a quantile take its place."""
+    """Tell whether a table says what can be sustained.
+
+    Figures at a quantile take its place, and intervals: what is sustained has none.
+    """
     robust = all(row.get("quantiles") for row in rows)
-    return not robust and any(_sustains_otherwise(row) and _can_be_sustained(row) for row in rows)
+    return not robust and are_even(rows) and any(map(_sustains_otherwise, rows))
 
 
 def _proven(undone: Row, document: Row) -> str:
