@@ -315,7 +315,7 @@ def _stages(
             first_operator=graph.operators[first.operators[0]].id,
             last_operator=graph.operators[last.operators[-1]].id,
             subgraphs=partition.numbers(inside),
-            time_s=stage.time_s,
+            time_s=stated(stage.time_s),
             in_turn=bool(stage.replicas),
         )
 
