@@ -11,7 +11,7 @@ from parapipe.files.listing import listed
 from parapipe.formats.explanation import EffectRow, ReasonRow, StepRow
 from parapipe.formats.front import ConfigurationRow, FrontDocument
 from parapipe.front.in_turn import busiest, frame_way, lighter
-from parapipe.front.longest_way import longest_way
+from parapipe.front.longest_way import every_s, longest_way, turns_of
 from parapipe.front.memory_texts import memory_texts
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.configuration import CLOSE
@@ -82,8 +82,8 @@ class Reasons:
 
     def _sets_the_period(self) -> str:
         stages = self.plan.stages
-        longest = max(stages, key=_every_s)
-        turns = _turns(longest)
+        longest = max(stages, key=every_s)
+        turns = turns_of(longest)
         if len(stages) == 1:
             if len(turns) == 1:
                 return (
@@ -92,11 +92,11 @@ class Reasons:
                 )
             return (
                 f"There is one stage, and {listed(turns)} take turns on its frames: each takes "
-                f"{_ms(longest.time_s)}, so a frame comes every {_ms(_every_s(longest))}."
+                f"{_ms(longest.time_s)}, so a frame comes every {_ms(every_s(longest))}."
             )
         others = ", ".join(
             f"stage {stage.index + 1} ({_names(stage)}) takes "
-            f"{_every_s(stage) / _every_s(longest):.0%}"
+            f"{every_s(stage) / every_s(longest):.0%}"
             for stage in stages
             if stage is not longest
         )
@@ -107,7 +107,7 @@ class Reasons:
         )
         return (
             f"Stage {longest.index + 1} ({_names(longest)}) is the longest, "
-            f"{_ms(_every_s(longest))}{in_turn}, and sets the period; {others} of that."
+            f"{_ms(every_s(longest))}{in_turn}, and sets the period; {others} of that."
         )
 
     def _busiest(self) -> Iterator[str]:
@@ -386,21 +386,10 @@ def _kind(step: StepRow) -> str:
 
 
 def _names(stage: Stage) -> str:
-    turns = _turns(stage)
+    turns = turns_of(stage)
     if len(turns) > 1:
         return "/".join(turns)
     return "+".join(processor.name for processor in stage.processors)
-
-
-def _turns(stage: Stage) -> tuple[str, ...]:
-    """Return the processors that take turns on the frames of a stage, or its first one alone."""
-    first = stage.processors[0]
-    return first.name, *(first.replicas or ())
-
-
-def _every_s(stage: Stage) -> float:
-    """Return the seconds between frames that a stage can keep."""
-    return stage.time_s / len(_turns(stage))
 
 
 def _ms(time_s: float) -> str:
