@@ -22,6 +22,11 @@ from parapipe.errors import KeywordError
 from parapipe.files.checked_arguments import Must, NotEmpty, check_arguments
 from parapipe.files.mistake import did_you_mean as did_you_mean
 from parapipe.files.titles import model_title as model_title
+from parapipe.formats.shown import ShownFigure as ShownFigure
+from parapipe.formats.shown import shown_figure as shown_figure
+from parapipe.pipeline.dominance import TIE as TIE
+from parapipe.pipeline.dominance import TIES as TIES
+from parapipe.pipeline.dominance import least as least
 from parapipe.pipeline.options import MapOptions, option_hints
 from parapipe.pipeline.options import flag as flag
 from parapipe.pipeline.options import idle_options as idle_options

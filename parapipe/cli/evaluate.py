@@ -57,13 +57,21 @@ def _text(document: Row) -> Shown:
     yield f"energy      {_mj(document)}"
     yield f"in sequence {_mj(document['sequential'])}: one frame at a time"
     if ends := document["intervals"]:
-        named = zip(("latency", "period", "energy"), ends.items(), strict=True)
-        told = (
-            f"{name} ±{50 * (high - low) / document[key]:.0f} %"
-            for name, (key, (low, high)) in named
-        )
-        yield f"doubt       {', '.join(told)} in nine of ten draws of the costs"
+        told = ", ".join(f"{key[:-2]} {_doubt(document, key)}" for key in ends)
+        yield f"doubt       {told} in nine of ten draws of the costs"
     yield from coverage_lines(document["coverage"])
+
+
+def _doubt(document: Row, key: str) -> str:
+    """Say how near a figure stays: with ± if it is in the middle, else from where to where."""
+    from parapipe.api.checked import shown_figure
+
+    figure = shown_figure(document, key)
+    assert figure is not None
+    if figure.even:
+        return f"±{100 * figure.half_width:.0f} %"
+    unit = "mJ" if key == "energy_j" else "ms"
+    return f"{figure.low * 1e3:.4g} to {figure.high * 1e3:.4g} {unit}"
 
 
 def _ms(document: Row, key: str) -> str:

@@ -118,7 +118,7 @@ def _summary(document: Row) -> Iterator[str]:
             for kind in ("operator", "transfer", "wait")
             if kinds[kind]
         )
-        names = "+".join(stage["processors"])
+        names = ("/" if stage["in_turn"] else "+").join(stage["processors"])
         yield f"stage {stage['number']} ({names}) = {_value(stage['time'])}: {told} in a row"
         if kinds.total() <= MOST_TERMS:
             yield f"  = {stage['time']['numbers']}"

@@ -3,104 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import floor, inf, log10
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 
+from parapipe.cli.figure_cells import (
+    are_even,
+    doubt_cells,
+    doubt_marks,
+    drawn_cells,
+    has_doubt,
+    plain_cells,
+)
 from parapipe.cli.output import Row
 from parapipe.cli.table_layout import Column, TextTable
 
-MOST_ROWS = 12
 NARROW = 96  # columns below which names stand under the stages
-MOST_DECIMALS = 6
 CUT_INSIDE = r"(\[[^]]*?(\d+)…[^]]*\]).*?(\[[^]]*…\2\b[^]]*\])"  # two stages share a subgraph
 NOTEWORTHY = 0.005  # by which the sustained period differs from the longest stage
-
-
-def _less(gain: float) -> str:
-    share = 100 - 100 / gain
-    if share < 0.05:
-        return "as much as"
-    return f"{share:.{0 if share >= 1 else 1}f} % less than"
-
-
-# What is to be least, how a row's figure reads, and how a gain over another row does.
-_LEAST: Mapping[str, tuple[str, Callable[[Row], str], Callable[[float], str]]] = {
-    "latency": (
-        "latency_s",
-        lambda row: f"{row['latency_s'] * 1e3:.4g} ms",
-        lambda gain: f"{gain:.2f} times as fast as",
-    ),
-    "throughput": (
-        "period_s",
-        lambda row: f"{row['throughput_fps']:.4g} frames/s",
-        lambda gain: f"{gain:.2f} times that of",
-    ),
-    "memory": (
-        "peak_memory_bytes",
-        lambda row: f"{row['peak_memory_bytes'] / 1e6:.4g} MB",
-        _less,
-    ),
-    "energy": (
-        "energy_j",
-        lambda row: f"{row['energy_j'] * 1e3:.4g} mJ per frame",
-        _less,
-    ),
-}
-
-
-def headline(configurations: Sequence[Row], objectives: Sequence[str]) -> list[Row]:
-    """Return what answers first: the best in each objective, then what has a name.
-
-    At most `MOST_ROWS`; processors alone are left out first, the slowest of them before others.
-    """
-    named = [row for row in configurations if row["names"]]
-    alone = [row for row in named if all(name.endswith("-alone") for name in row["names"])]
-    first = [best(configurations, objective) for objective in objectives]
-    first += [row for row in named if row not in alone]
-    first += sorted(alone, key=lambda row: row["latency_s"])
-    shown = {row["id"]: row for row in first}
-    return list(shown.values())[:MOST_ROWS]
-
-
-def best(rows: Sequence[Row], objective: str) -> Row:
-    """Return the row that is best in latency, throughput or energy; of equal ones the first."""
-    return min(rows, key=lambda row: row[_LEAST[objective][0]])
-
-
-def answer(document: Row) -> str:
-    """Say in one sentence what to take for each objective, and what it gains over one processor."""
-    rows = document["configurations"]
-    alone = [row for row in rows if row["kind"] == "sequential"]
-    parts = []
-    for objective in document["options"]["objectives"]:
-        row, (key, shown, gain) = best(rows, objective), _LEAST[objective]
-        other = best(alone, objective) if alone else row
-        processor = other["stages"][0]["processors"][0]["name"]
-        if row["kind"] == "sequential":
-            told = f", {processor} alone"
-        else:
-            told = f", {gain(other[key] / row[key])} {processor} alone" if alone else ""
-        parts.append(f"for {objective} {row['id']} ({shown(row)}{told})")
-    return " ".join([f"Take {', '.join(parts)}.", *_robust_answer(document)])
-
-
-def _robust_answer(document: Row) -> Iterator[str]:
-    """Say what to take at the quantile of the draws that was asked for, and what that gains."""
-    if not (robust := document.get("robust")):
-        return
-    rows, parts = document["configurations"], []
-    for name, objective, word in (
-        ("robust-L", "latency", "less"),
-        ("robust-T", "throughput", "more"),
-    ):
-        row, nominal = next(row for row in rows if name in row["names"]), best(rows, objective)
-        key, shown, _ = _LEAST[objective]
-        kept = {**row["quantiles"], "throughput_fps": 1 / row["quantiles"]["period_s"]}
-        ratio = nominal["quantiles"][key] / kept[key]
-        share = 1 - 1 / ratio if word == "less" else ratio - 1
-        gain = f", {share:.1%} {word} than {nominal['id']}" if row is not nominal else ""
-        parts.append(f"for {objective} {row['id']} ({shown(kept)}{gain})")
-    yield f"In {robust['quantile'] * 100:g} % of the draws: {', '.join(parts)}."
 
 
 def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> TextTable:
@@ -109,22 +28,19 @@ def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> TextT
     A narrow one of 60 columns has names under the stages, and no gaps if there are none.
     """
     rows = sorted(configurations, key=lambda row: (row["latency_s"], row["period_s"]))
-    numbers = {
-        "latency\nms": _figures([row["latency_s"] * 1e3 for row in rows]),
-        "\nfps": _figures([row["throughput_fps"] for row in rows]),
-    }
+    numbers = {title: drawn_cells(rows, title) for title in ("latency\nms", "\nfps")}
     if not narrow and _shows_sustained(rows):
-        numbers["sust.\nfps"] = _figures([1 / row["sustained_period_s"] for row in rows])
-    numbers["mJ per\nframe"] = _figures([row["energy_j"] * 1e3 for row in rows])
+        numbers["sust.\nfps"] = plain_cells([1 / row["sustained_period_s"] for row in rows])
+    numbers["mJ per\nframe"] = drawn_cells(rows, "mJ per\nframe")
     if not narrow and all(row["peak_memory_bytes"] for row in rows):
-        numbers["peak\nMB"] = _figures([row["peak_memory_bytes"] / 1e6 for row in rows])
+        numbers["peak\nMB"] = plain_cells([row["peak_memory_bytes"] / 1e6 for row in rows])
     if not narrow and rows and all(row.get("quantiles") for row in rows):
         kept = [row["quantiles"] for row in rows]
         share = f"{kept[0]['share'] * 100:g}%"
-        numbers[f"{share}\nms"] = _figures([each["latency_s"] * 1e3 for each in kept])
-        numbers[f"{share}\nfps"] = _figures([1 / each["period_s"] for each in kept])
-    elif not narrow and all(row.get("intervals") for row in rows):
-        numbers["±\n%"] = [f"{100 * _doubt(row):.0f}" for row in rows]
+        numbers[f"{share}\nms"] = plain_cells([each["latency_s"] * 1e3 for each in kept])
+        numbers[f"{share}\nfps"] = plain_cells([1 / each["period_s"] for each in kept])
+    elif not narrow and all(map(has_doubt, rows)) and are_even(rows):
+        numbers["±\n%"] = doubt_cells(rows)
     if not (narrow and all(row["proven"] for row in rows)):
         gaps = ["0" if row["proven"] else f"{row['gap'] * 100:.1f}" for row in rows]
         numbers["gap\n%"] = gaps
@@ -152,21 +68,18 @@ def _fronts(row: Row) -> str:
     return f"{stated} R".strip() if row.get("robust") else stated
 
 
-def _doubt(row: Row) -> float:
-    """Return half the width of the widest interval, as a share of its figure."""
-    ends: Iterable[tuple[str, Sequence[float]]] = row["intervals"].items()
-    return max((high - low) / 2 / float(row[figure]) for figure, (low, high) in ends)
-
-
 def _sustains_otherwise(row: Row) -> bool:
     """Tell whether more, or fewer, frames can be sustained than the longest stage says."""
     return bool(abs(row["sustained_period_s"] / row["period_s"] - 1) > NOTEWORTHY)
 
 
 def _shows_sustained(rows: Sequence[Row]) -> bool:
-    """Tell whether a table says what can be sustained; figures at a quantile take its place."""
+    """Tell whether a table says what can be sustained.
+
+    Figures at a quantile take its place, and intervals: what is sustained has none.
+    """
     robust = all(row.get("quantiles") for row in rows)
-    return not robust and any(_sustains_otherwise(row) for row in rows)
+    return not robust and are_even(rows) and any(map(_sustains_otherwise, rows))
 
 
 def _proven(undone: Row, document: Row) -> str:
@@ -210,13 +123,6 @@ def _energy(options: Row, where: str) -> list[str]:
     return [line, f"{wanted}; {why}"]
 
 
-def _figures(values: Sequence[float]) -> list[str]:
-    """Write a column with as many decimals as give its least value three digits, at least one."""
-    least = min(values, default=1.0)
-    decimals = min(max(1, 2 - floor(log10(least))), MOST_DECIMALS) if least > 0 else 1
-    return [f"{value:.{decimals}f}" for value in values]
-
-
 def marks(document: Row, shown: Sequence[Row]) -> list[str]:
     """Say what the columns and marks of a table of these rows mean."""
     fronts = "front: LT = no row has both less latency and more throughput"
@@ -237,10 +143,8 @@ def marks(document: Row, shown: Sequence[Row]) -> list[str]:
             f"{share}%: kept in {share} % of the draws of the costs; R = no row keeps less of all "
             f"figures"
         )
-    elif all(row.get("intervals") for row in shown):
-        lines.append(
-            "±: latency, fps and energy each stay this near in nine of ten draws of the costs"
-        )
+    if all(map(has_doubt, shown)):
+        lines += doubt_marks(shown, widths=not robust)
     if _shows_sustained(shown):
         lines.append(
             "sust.: throughput when each processor starts the next frame as soon as it can"

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from parapipe.cli.advice import answer, headline
 from parapipe.cli.front_table import (
     NARROW,
-    answer,
     coverage_lines,
     front_table,
-    headline,
     marks,
     search_notes,
 )

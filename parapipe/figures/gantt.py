@@ -35,7 +35,7 @@ def plot_gantt(plan: Plan, looks: Looks, ax: Axes) -> None:
             )  # fmt: skip
     _bars(time, rows, looks, ax)
     _passages(time, rows, ax)
-    ax.set_yticks(range(len(rows)), list(rows), parse_math=False)
+    ax.set_yticks(range(len(rows)), _labels(plan, rows), parse_math=False)
     ax.set_ylim(len(rows) - 0.4, -0.6)
     ax.set_xlim(0, end_s * 1e3)
     ax.set_xlabel(
@@ -50,6 +50,12 @@ def _rows(time: Timeline) -> dict[str, int]:
     used = [name for stage in time.stages for name in stage.processors]
     links = [name for passage in time.passages if (name := passage.transfer.occupies) is not None]
     return {name: row for row, name in enumerate(dict.fromkeys([*used, *links]))}
+
+
+def _labels(plan: Plan, rows: Mapping[str, int]) -> list[str]:
+    """Name the rows: that of a frame on processors in turn, one of which works on it, by all."""
+    turns = {p.name: (p.name, *(p.replicas or ())) for s in plan.stages for p in s.processors}
+    return ["/".join(turns.get(name, (name,))) for name in rows]
 
 
 def _band(row: int) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from parapipe.figures.network_layout import layout
@@ -12,6 +12,7 @@ from parapipe.files.titles import model_title
 from parapipe.formats.front import FrontDocument
 from parapipe.formats.front_folder import FrontFolder
 from parapipe.formats.memory import MemorySystemRow
+from parapipe.formats.shown import shown_figure
 from parapipe.graph.parts.origins import origins
 from parapipe.pipeline.memory import peak_memory
 from parapipe.pipeline.storage import Storage
@@ -19,6 +20,7 @@ from parapipe.plan.mapped import mapped
 from parapipe.plan.network import network_of
 from parapipe.plan.schema import Plan, Tensor, Transfer
 
+SHOWN = ("latency_s", "throughput_fps", "energy_j")
 CLOUD = 80  # draws of each configuration that the page shows
 DIGITS = 3  # of microseconds: the page shows nanoseconds at most
 
@@ -39,7 +41,8 @@ def page_data(folder: FrontFolder) -> dict[str, Any]:
     [tensor, operator, from, to, stage, within, occupies, start, end, bytes, cast]. Times count from
     the start of the stage; of an `interleaved` plan from the frame's entry. A split operator has a
     bar for each part. `memory` holds for each memory its name, its weights' bytes and [time, bytes]
-    over a period. `clouds` has, by id, [latency, period] in microseconds in some draws of costs.
+    over a period. `clouds` has, by id, [latency, period] in microseconds in some draws of costs,
+    and `shown` what figures with intervals are shown as.
     """
     document = folder.document
     plans = list(folder.plans.values())
@@ -63,6 +66,17 @@ def page_data(folder: FrontFolder) -> dict[str, Any]:
         },
         "solver": _solver(folder.solve_log),
         "clouds": _clouds(folder),
+        "shown": {row["id"]: _shown(row) for row in front["configurations"]},
+    }
+
+
+def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return by figure how it is shown, of those with intervals."""
+    figures = {key: shown_figure(row, key) for key in SHOWN}
+    return {
+        key: asdict(each) | {"value": each.value, "inside": each.inside, "even": each.even}
+        for key, each in figures.items()
+        if each
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field
@@ -20,6 +20,7 @@ from parapipe.formats.record import Row
 from parapipe.pipeline.chances import DrawnFront, interval, least_chances, pareto_chances
 from parapipe.pipeline.choose import BEST_OF_KIND
 from parapipe.pipeline.configuration import Configuration
+from parapipe.pipeline.dominance import TIE, TIES
 from parapipe.pipeline.robust import quantiles
 from parapipe.pipeline.uncertain import Array
 from parapipe.plan.record import PositiveFigure
@@ -46,8 +47,28 @@ class IntervalsRow(Row):
     """Least and most joules of the used processors per frame."""
 
 
+class MediansRow(Row):
+    """Figures in the middle of the draws of the costs.
+
+    Where nothing waits, that is what the stated costs give. The slowest of several loads is likely
+    to be slower in a draw than any of them is by the stated costs, so that a stated period may even
+    lie outside its interval: then this is the figure to go by.
+    """
+
+    latency_s: PositiveFigure
+    """Seconds of one frame through all stages."""
+    period_s: PositiveFigure
+    """Time between frames."""
+    energy_j: PositiveFigure
+    """Joules of the used processors per frame."""
+
+
 class ChancesRow(Row):
-    """In which share of the draws a configuration is the best one of those in the front."""
+    """In which share of the draws a configuration is the best one of those in the front.
+
+    Several that are equally good in a draw, to within rounding, are each the best one in it.
+    Energies count as equal to within a thousandth.
+    """
 
     pareto: Share
     """No other one beats it in all objectives."""
@@ -72,6 +93,9 @@ class QuantilesRow(Row):
     """Time between frames."""
     energy_j: PositiveFigure
     """Joules of the used processors per frame."""
+
+
+DrawnFigureRow: TypeAlias = IntervalsRow | MediansRow | ChancesRow | QuantilesRow
 
 
 class RobustRow(Row):
@@ -115,8 +139,8 @@ def doubts(
     objectives: Sequence[str],
     peaks_bytes: Sequence[float],
     quantile: float | None = None,
-) -> Iterator[dict[str, IntervalsRow | ChancesRow | QuantilesRow]]:
-    """Yield intervals, chances and what is kept at a quantile, for each configuration.
+) -> Iterator[dict[str, DrawnFigureRow]]:
+    """Yield intervals, medians, chances and what is kept at a quantile, for each configuration.
 
     Parameters
     ----------
@@ -137,7 +161,8 @@ def doubts(
     every = range(len(found))
     pareto = pareto_chances([figures[objective] for objective in objectives])
     least = {
-        name: least_chances(figures[name], every) for name in ("latency", "throughput", "energy")
+        name: least_chances(figures[name], every, TIES.get(name, TIE))
+        for name in ("latency", "throughput", "energy")
     }
     named: list[dict[str, float]] = [{} for _ in found]
     for i, each in enumerate(found):
@@ -149,7 +174,7 @@ def doubts(
             elif name == "most-efficient":
                 named[i][name] = least["energy"][i]
     kept = quantile_rows(drawn, quantile) if quantile else []
-    for i, ends in enumerate(intervals(drawn)):
+    for i, (ends, middle) in enumerate(zip(intervals(drawn), medians(drawn), strict=True)):
         chances = ChancesRow(
             pareto=pareto[i],
             latency=least["latency"][i],
@@ -158,7 +183,7 @@ def doubts(
             names=named[i],
         )
         at_quantile = {"quantiles": kept[i]} if kept else {}
-        yield {"intervals": ends, "chances": chances, **at_quantile}
+        yield {"intervals": ends, "medians": middle, "chances": chances, **at_quantile}
 
 
 def intervals(drawn: DrawnFront) -> list[IntervalsRow]:
@@ -168,6 +193,13 @@ def intervals(drawn: DrawnFront) -> list[IntervalsRow]:
         IntervalsRow(**{key: interval(one) for key, one in zip(FIGURES, each, strict=True)})
         for each in figures
     ]
+
+
+def medians(drawn: DrawnFront) -> list[MediansRow]:
+    """Return the medians of each configuration."""
+    middle = [np.median(getattr(drawn, key), axis=1).tolist() for key in FIGURES]
+    figures = zip(*middle, strict=True)
+    return [MediansRow(**dict(zip(FIGURES, each, strict=True))) for each in figures]
 
 
 def quantile_rows(drawn: DrawnFront, share: float) -> list[QuantilesRow]:

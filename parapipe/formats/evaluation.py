@@ -16,7 +16,7 @@ from parapipe.cost.pricing import View
 from parapipe.cost.profile import Profile
 from parapipe.errors import AssignmentError
 from parapipe.formats.coverage import CoverageRow, coverage_row
-from parapipe.formats.doubt import IntervalsRow, intervals
+from parapipe.formats.doubt import IntervalsRow, MediansRow, intervals, medians
 from parapipe.formats.record import Row
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import partition
@@ -26,7 +26,7 @@ from parapipe.pipeline.assignment import (
     assignment_of_order,
     load_assignment,
 )
-from parapipe.pipeline.chances import drawn, joined
+from parapipe.pipeline.chances import DrawnFront, drawn, joined
 from parapipe.pipeline.evaluate import Evaluated, EvaluatedStage, evaluate, priced_parts
 from parapipe.pipeline.mapping import Mapping
 from parapipe.pipeline.options import DRAWS
@@ -131,6 +131,8 @@ class EvaluationDocument(Row):
     """Energy of one frame at a time."""
     intervals: IntervalsRow | None = None
     """In which figures lie in nine of ten draws of the costs; none in older documents."""
+    medians: MediansRow | None = None
+    """Figures in the middle of these draws; none in older documents."""
     coverage: CoverageRow
     """Where the operator times come from, by number and by time."""
     sources: tuple[SourceRow, ...]
@@ -195,6 +197,7 @@ def evaluation(
     mapping = mapping_of(graph, platform, costs, placed, blocks=blocks if as_run else None)
     found = evaluate(mapping, graph, costs, contention=platform.contention)
     parts = priced_parts(mapping, costs)
+    figures = _drawn(mapping, found, graph, costs)
     return EvaluationDocument.of(
         found,
         schema=SCHEMA,
@@ -212,17 +215,18 @@ def evaluation(
         sequential=SequentialRow(
             energy_j=found.sequential_energy_j, board_energy_j=found.sequential_board_energy_j
         ),
-        intervals=_intervals(mapping, found, graph, costs),
+        intervals=intervals(figures)[0],
+        medians=medians(figures)[0],
         coverage=coverage_row(coverage_of(parts)),
         sources=_sources(part for some in parts.values() for part in some),
     )
 
 
-def _intervals(
+def _drawn(
     mapping: Mapping, found: Evaluated, graph: OperatorGraph, costs: CostTable
-) -> IntervalsRow:
+) -> DrawnFront:
     names = [operator.id for operator in graph.operators]
-    return intervals(joined([drawn(mapping, found, costs, names, Draws(DRAWS, seed=0))]))[0]
+    return joined([drawn(mapping, found, costs, names, Draws(DRAWS, seed=0))])
 
 
 def _stage(

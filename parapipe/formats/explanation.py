@@ -144,8 +144,10 @@ class StageExplained(Row):
     """From 1."""
     processors: tuple[str, ...]
     """Names."""
+    in_turn: bool
+    """Whether they are identical and take turns on frames, each alone."""
     time: DerivationRow
-    """Sum of the steps."""
+    """Sum of the steps: what a frame takes."""
     steps: tuple[StepRow, ...]
     """First to last, without a gap."""
 

@@ -34,7 +34,7 @@ def front_csv(configurations: Sequence[ConfigurationRow]) -> str:
 
 def _flat(row: ConfigurationRow) -> dict[str, Any]:
     figures = row.model_dump(
-        exclude={"stages", "memories", "evaluated", "intervals", "chances", "several"}
+        exclude={"stages", "memories", "evaluated", "intervals", "medians", "chances", "several"}
     )
     figures["names"] = " ".join(row.names)
     if row.several:
@@ -51,5 +51,6 @@ def _flat(row: ConfigurationRow) -> dict[str, Any]:
             for figure in EVALUATED
             for i, end in enumerate(("low", "high"))
         },
+        **{f"median_{figure}": getattr(row.medians, figure, None) for figure in EVALUATED},
         "chance_pareto": row.chances.pareto if row.chances else None,
     }

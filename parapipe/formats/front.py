@@ -12,7 +12,7 @@ from parapipe.errors import NoConfigurationError
 from parapipe.files.listing import listed
 from parapipe.files.mistake import did_you_mean
 from parapipe.formats.coverage import CoverageRow
-from parapipe.formats.doubt import ChancesRow, IntervalsRow, QuantilesRow, RobustRow
+from parapipe.formats.doubt import ChancesRow, IntervalsRow, MediansRow, QuantilesRow, RobustRow
 from parapipe.formats.least import LeastRow
 from parapipe.formats.memory import MemoryRow, MemorySystemRow
 from parapipe.formats.record import Row
@@ -64,11 +64,16 @@ class ConfigurationRow(Row):
     turns on the frames of a stage."""
     names: tuple[str, ...]
     """Names of its own: the best of its kind, the balanced and the most efficient one; if memory is
-    an objective, also that of the least; robust-L, -T and -E are the best at the quantile."""
+    an objective, also that of the least; robust-L, -T and -E are the best at the quantile. Of those
+    that are equal in what a name is for, it is the best in the other figures. Times are equal to
+    within a billionth, energies to within a thousandth."""
     pareto: bool
-    """On the front of the objectives: latency, throughput and energy, if nothing else was asked."""
+    """On the front of the objectives in `options`: no other one listed is at least as good in all
+    of them, by the figures that stand here, and better in one. Of several models the objectives
+    are the latency of each, the factor by which rates can grow (with contention, where it is
+    known), and energy."""
     pareto_latency_throughput: bool
-    """On the paper's front, of latency and throughput."""
+    """On the paper's front: the same without energy, and without memory."""
     stages: Annotated[tuple[StageRow, ...], Field(min_length=1)]
     """First to last."""
     drawing: str
@@ -118,12 +123,15 @@ class ConfigurationRow(Row):
     """Whether every schedule is proven optimal in what its mapper proves. Where frames are
     interleaved, whether it has the least period, or the least latency or energy at its period."""
     gap: Figure
-    """The largest gap among its schedules. Where frames are interleaved, the share by which it may
-    be above the nearest of the bounds in `least`."""
+    """1 − bound ÷ value, the largest among its schedules: the share by which what its mapper proves
+    might be less. Where frames are interleaved, value is the figure that is nearest to its bound in
+    `least`."""
     least: LeastRow | None = None
     """Bounds where frames are interleaved."""
     intervals: IntervalsRow | None = None
     """In which figures lie in nine of ten draws of the costs; none without draws."""
+    medians: MediansRow | None = None
+    """Figures in the middle of these draws; none without draws, and in older documents."""
     chances: ChancesRow | None = None
     """How often it is the best one in these draws."""
     robust: bool = False

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import repeat
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.cost.measured_network import (
@@ -20,7 +20,7 @@ from parapipe.cost.measured_network import (
 from parapipe.cost.operating_points import Setting, Settings
 from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.formats.coverage import coverage_row
-from parapipe.formats.doubt import ChancesRow, IntervalsRow, QuantilesRow, RobustRow, doubts
+from parapipe.formats.doubt import DrawnFigureRow, RobustRow, doubts
 from parapipe.formats.drawing import drawing
 from parapipe.formats.front import (
     SCHEMA,
@@ -45,7 +45,7 @@ from parapipe.graph.partition import Partition
 from parapipe.graph.parts.origins import origins
 from parapipe.pipeline.assigned import assignment_of, mapping_of
 from parapipe.pipeline.chances import DrawnFront
-from parapipe.pipeline.configuration import Configuration
+from parapipe.pipeline.configuration import Configuration, stated
 from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.exploration import Exploration
 from parapipe.pipeline.memory import PeakMemory, peaks_of
@@ -58,6 +58,8 @@ from parapipe.version import __version__
 
 if TYPE_CHECKING:
     from parapipe.pipeline.several import Demand, Reached
+
+Bounds = TypeVar("Bounds", LeastRow, UnfinishedRow)
 
 
 def front_document(
@@ -96,7 +98,7 @@ def front_document(
     peak_of = peaks_of(graph, lambda found: settings.combinations[found.table].costs)
     peaks = [peak_of(found) for found in exploration.found]
     objectives = tuple(options.objectives.split("-"))
-    sure: Iterable[dict[str, IntervalsRow | ChancesRow | QuantilesRow]] = repeat({})
+    sure: Iterable[dict[str, DrawnFigureRow]] = repeat({})
     if drawn:
         sizes = [peak.total.size_bytes for peak in peaks]
         quantile = robust.quantile if robust else None
@@ -168,7 +170,9 @@ def front_document(
         conversion=_conversion(costs),
         absent=dict(exploration.absent),
         notes=graph.notes,
-        unfinished=UnfinishedRow.of(undone) if (undone := exploration.unfinished) else None,
+        unfinished=_stated(UnfinishedRow.of(undone))
+        if (undone := exploration.unfinished)
+        else None,
         coverage=coverage_row(settings.coverage),
         memory=MemorySystemRow.of_system(platform.memory_system),
         dvfs=_considered_points(settings),
@@ -239,9 +243,10 @@ def _row(
     evaluated: EvaluatedRow | None,
     memory: PeakMemory,
     several: GrowthRow | None,
-    **doubt: IntervalsRow | ChancesRow | QuantilesRow,
+    **doubt: DrawnFigureRow,
 ) -> ConfigurationRow:
     made = found.evaluated
+    (latency_s, period_s, energy_j), board_energy_j = found.objectives, stated(made.board_energy_j)
     return ConfigurationRow.of(
         found,
         made,
@@ -251,16 +256,28 @@ def _row(
         drawing=drawing(found, stages, at, graph),
         split=found.split.rules if found.split else (),
         divided=divisions_used(at.platform, [p.name for s in stages for p in s.processors]),
-        frames_per_joule=1 / made.energy_j,
-        board_frames_per_joule=1 / made.board_energy_j,
-        latency_with_io_s=made.input_s + made.latency_s + made.output_s,
+        latency_s=latency_s,
+        period_s=period_s,
+        sustained_period_s=stated(made.sustained_period_s),
+        throughput_fps=1 / period_s,
+        energy_j=energy_j,
+        board_energy_j=board_energy_j,
+        frames_per_joule=1 / energy_j,
+        board_frames_per_joule=1 / board_energy_j,
+        latency_with_io_s=made.input_s + latency_s + made.output_s,
         evaluated=evaluated,
-        least=LeastRow.of(found.least) if found.least else None,
+        least=_stated(LeastRow.of(found.least)) if found.least else None,
         peak_memory_bytes=memory.total.size_bytes,
         memories=tuple(map(MemoryRow.of_peak, memory.memories)),
         several=several,
-        **{"intervals": None, "chances": None, "quantiles": None, **doubt},
+        **{"intervals": None, "medians": None, "chances": None, "quantiles": None, **doubt},
     )
+
+
+def _stated(row: Bounds) -> Bounds:
+    """Return bounds in as many digits as figures have, so that none is above what it bounds."""
+    figures = {key: stated(each) for key, each in dict(row).items() if isinstance(each, float)}
+    return row.model_copy(update=figures)
 
 
 def _stages(
@@ -299,7 +316,7 @@ def _stages(
             first_operator=graph.operators[inside[0]].id,
             last_operator=graph.operators[inside[-1]].id,
             subgraphs=partition.numbers(inside),
-            time_s=stage.time_s,
+            time_s=stated(stage.time_s),
             in_turn=bool(stage.replicas),
         )
 

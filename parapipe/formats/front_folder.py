@@ -13,6 +13,7 @@ from parapipe.files.listing import listed
 from parapipe.formats.doubt import DRAWS, load_draws
 from parapipe.formats.front import SCHEMA, ConfigurationRow, FrontDocument
 from parapipe.pipeline.chances import DrawnFront
+from parapipe.pipeline.configuration import stated
 from parapipe.plan.files import load_plan
 from parapipe.plan.schema import Plan
 
@@ -113,13 +114,15 @@ def _plans(folder: Path, front: FrontDocument, rows: Sequence[ConfigurationRow])
 
 def _belongs(plan: Plan, row: ConfigurationRow, front: FrontDocument) -> bool:
     predicted = plan.predicted
-    planned = (plan.model.sha256, plan.platform, predicted.latency_s, predicted.energy_j)
-    stated = (front.model_sha256, front.platform, row.latency_s, row.energy_j)
+    figures = (predicted.latency_s, predicted.energy_j), (row.latency_s, row.energy_j)
+    same = [tuple(map(stated, each)) for each in figures]  # older fronts have all digits
+    known = (plan.model.sha256, plan.platform) == (front.model_sha256, front.platform)
+    fits = known and same[0] == same[1]
     if row.split or plan.model.split:
         rules = plan.model.split.rules if plan.model.split else ()
-        return planned == stated and rules == row.split
+        return fits and rules == row.split
     listed_ones = {operator.id for operator in front.operators}
-    return planned == stated and {operator.id for operator in plan.operators} == listed_ones
+    return fits and {operator.id for operator in plan.operators} == listed_ones
 
 
 def _solve_log(path: Path) -> Sequence[Mapping[str, Any]]:

@@ -12,6 +12,7 @@ from parapipe.errors import DemandError
 from parapipe.formats.front import ConfigurationRow
 from parapipe.front.demands import Demands, Figure, InMemory, Objective, Row
 from parapipe.pipeline.chances import INTERVAL, DrawnFront, at_quantile
+from parapipe.pipeline.dominance import TIE, TIES, least
 from parapipe.pipeline.uncertain import Array
 
 
@@ -24,7 +25,8 @@ class Certainty:
     keeps
         Draws in which it keeps all demands.
     best
-        Draws in which it keeps them, and no other one that does has less of what is to be least.
+        Draws in which it keeps them, and no other one that does has less of what is to be least,
+        by more than `TIES`.
     regret_mean, regret_most
         By how much more it takes than the best one of a draw that keeps the demands: on average,
         and the most in nine of ten draws. None if no draw has one.
@@ -45,8 +47,8 @@ def surest(
 ) -> Row:
     """Return what keeps all demands, and the least of one figure, in a share of the draws.
 
-    The figure is what is not exceeded in that share of the draws. Of those equal in it, the one of
-    least stated latency, then period, then energy.
+    The figure is what is not exceeded in that share of the draws. Of those equal in it (`TIES`),
+    the one of least stated latency, then period, then energy.
 
     Parameters
     ----------
@@ -79,7 +81,7 @@ def surest(
         drawn_ones = _figure(rows, drawn, i, minimise, demands)
         return [at_quantile(drawn_ones, confidence), *(demands.figure(rows[i], o) for o in order)]
 
-    return rows[min(sure, key=first)]
+    return rows[least(sure, first, (TIES.get(minimise, TIE),))]
 
 
 def certainty(
@@ -92,12 +94,13 @@ def certainty(
     """Return how sure it is that one of the rows, by its place, is the right choice."""
     kept = _kept(rows, drawn, demands)
     figures = np.stack([_figure(rows, drawn, i, minimise, demands) for i in range(len(rows))])
-    least = np.where(kept, figures, np.inf).min(axis=0)
-    there = np.isfinite(least)
-    regret = np.maximum(figures[choice][there] / least[there] - 1, 0)
+    best = np.where(kept, figures, np.inf).min(axis=0)
+    there = np.isfinite(best)
+    regret = np.maximum(figures[choice][there] / best[there] - 1, 0)
+    most = best * (1 + TIES.get(minimise, TIE))
     return Certainty(
         keeps=float(kept[choice].mean()),
-        best=float((kept[choice] & (figures[choice] <= least)).mean()),
+        best=float((kept[choice] & (figures[choice] <= most)).mean()),
         regret_mean=float(regret.mean()) if there.any() else None,
         regret_most=float(np.quantile(regret, INTERVAL)) if there.any() else None,
     )

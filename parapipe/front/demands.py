@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 from parapipe.errors import DemandError
 from parapipe.formats.front import ConfigurationRow
+from parapipe.pipeline.dominance import TIE, TIES, least
 from parapipe.platform.memories import no_such_memory
 
 Objective = Literal["latency", "period", "energy", "power", "memory"]
@@ -151,7 +152,7 @@ def _peak_bytes(row: ConfigurationRow, of: Figure) -> float:
 def best(rows: Sequence[Row], minimise: Objective, demands: Demands) -> Row:
     """Return the configuration that is least in one figure among those that keep all demands.
 
-    Of those equal in it, the one of least latency, then period, then energy.
+    Of those equal in it (`TIES`), the one of least latency, then period, then energy.
 
     Raises
     ------
@@ -163,7 +164,8 @@ def best(rows: Sequence[Row], minimise: Objective, demands: Demands) -> Row:
         told = _in_the_way(rows, demands)
         raise DemandError(f"no configuration meets all demands: {told}{_sustains(rows, demands)}")
     order: tuple[Objective, ...] = (minimise, "latency", "period", "energy")
-    return min(kept, key=lambda row: [demands.figure(row, of) for of in order])
+    ties = (TIES.get(minimise, TIE),)
+    return least(kept, lambda row: [demands.figure(row, of) for of in order], ties)
 
 
 def _keeping(rows: Sequence[Row], demands: Demands, limits: Limits) -> Sequence[Row]:

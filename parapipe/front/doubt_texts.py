@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from parapipe.cost.cost_table import CostTable
 from parapipe.formats.explanation import DoubtRow, ExplanationDocument, ReasonRow
 from parapipe.formats.front import ConfigurationRow, Options
+from parapipe.formats.shown import ShownFigure, shown_figure
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.contributions import Doubt
 from parapipe.pipeline.uncertain import HAND_OVERS, Draws, uncertain
@@ -86,8 +87,18 @@ def doubt_texts(
     for figure, (key, what) in enumerate(FIGURES[:count]):
         told = ", ".join(f"{share:.0%} comes from {name}" for name, share in sources(doubt, figure))
         low, high = (end * 1e3 for end in getattr(row.intervals, key))
+        shown = shown_figure(row.model_dump(include={key, "intervals", "medians"}), key)
+        skewed = shown is not None and not shown.even
+        middle = f", {shown.median * 1e3:.4g} ms in the middle one" if shown and skewed else ""
+        beside = (
+            f" The {getattr(row, key) * 1e3:.4g} ms that the stated costs give lie outside: of "
+            "several loads, one is mostly slower than stated."
+            if shown and not shown.inside
+            else ""
+        )
         yield (
-            f"{what} is {low:.4g} to {high:.4g} ms in nine of ten draws of the costs. Of this "
+            f"{what} is {low:.4g} to {high:.4g} ms in nine of ten draws of the costs{middle}."
+            f"{beside} Of this "
             f"doubt, {told}. {_measuring(doubt, figure, graph, costs)}"
         )
 
@@ -116,9 +127,9 @@ def sources(doubt: Doubt, figure: int) -> Iterator[tuple[str, float]]:
 def _measuring(doubt: Doubt, figure: int, graph: OperatorGraph, costs: CostTable) -> str:
     """Say which operators to measure first, and what that brings."""
     found = doubt.most_useful(figure, MEASURED)
-    before = doubt.width(figure)
-    after = doubt.measured(found).width(figure) if found else before
-    if after > before * (1 - LEAST):
+    before = doubt.ends(figure)
+    after = doubt.measured(found).ends(figure) if found else before
+    if after[2] - after[0] > (before[2] - before[0]) * (1 - LEAST):
         of_links = doubt.shares[doubt.costs.causes.index(HAND_OVERS), figure]
         return (
             "Measuring the links would take away most of it."
@@ -130,4 +141,15 @@ def _measuring(doubt: Doubt, figure: int, graph: OperatorGraph, costs: CostTable
         f"{graph.operators[v].name or graph.operators[v].id} on {costs.processors[at[v].processor]}"
         for v in found
     )
-    return f"Measuring {names} would narrow it from ±{100 * before:.2g} % to ±{100 * after:.2g} %."
+    return f"Measuring {names} would narrow it {_narrowed(before, after)}."
+
+
+def _narrowed(before: tuple[float, float, float], after: tuple[float, float, float]) -> str:
+    """Say from what to what: with ± if that says where both intervals are."""
+    shown = [ShownFigure(stated, low, high, stated) for low, stated, high in (before, after)]
+    if all(each.even for each in shown):
+        return " ".join(
+            f"{word} ±{100 * each.half_width:.2g} %"
+            for word, each in zip(("from", "to"), shown, strict=True)
+        )
+    return f"to {after[0] * 1e3:.4g} to {after[2] * 1e3:.4g} ms"

@@ -237,7 +237,10 @@ class _Explainer:
             assert isclose(time.value, stage.time_s, rel_tol=1e-6), "the way has no gap"
             yield StageExplained(
                 number=stage.index + 1,
-                processors=tuple(p.name for p in stage.processors),
+                processors=tuple(
+                    name for p in stage.processors for name in (p.name, *(p.replicas or ()))
+                ),
+                in_turn=any(p.replicas for p in stage.processors),
                 time=self.derived(time, "s", value=stage.time_s),
                 steps=steps,
             )

@@ -30,6 +30,17 @@ def longest_way(plan: Plan, stage: Stage) -> tuple[StepRow, ...]:
     return tuple(walk.back())[::-1]
 
 
+def turns_of(stage: Stage) -> tuple[str, ...]:
+    """Return the processors that take turns on the frames of a stage, or its first one alone."""
+    first = stage.processors[0]
+    return first.name, *(first.replicas or ())
+
+
+def every_s(stage: Stage) -> float:
+    """Return the seconds between frames that a stage can keep."""
+    return stage.time_s / len(turns_of(stage))
+
+
 @dataclass(frozen=True, slots=True)
 class _Walk:
     stage: Stage

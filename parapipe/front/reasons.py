@@ -11,7 +11,7 @@ from parapipe.files.listing import listed
 from parapipe.formats.explanation import EffectRow, ReasonRow, StepRow
 from parapipe.formats.front import ConfigurationRow, FrontDocument
 from parapipe.front.in_turn import busiest, frame_way, lighter
-from parapipe.front.longest_way import longest_way
+from parapipe.front.longest_way import every_s, longest_way, turns_of
 from parapipe.front.memory_texts import memory_texts
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.configuration import CLOSE
@@ -82,20 +82,32 @@ class Reasons:
 
     def _sets_the_period(self) -> str:
         stages = self.plan.stages
-        longest = max(stages, key=lambda stage: stage.time_s)
+        longest = max(stages, key=every_s)
+        turns = turns_of(longest)
         if len(stages) == 1:
+            if len(turns) == 1:
+                return (
+                    f"There is one stage, so a frame comes every {_ms(longest.time_s)}, when the "
+                    "previous one has ended."
+                )
             return (
-                f"There is one stage, so a frame comes every {_ms(longest.time_s)}, when the "
-                "previous one has ended."
+                f"There is one stage, and {listed(turns)} take turns on its frames: each takes "
+                f"{_ms(longest.time_s)}, so a frame comes every {_ms(every_s(longest))}."
             )
         others = ", ".join(
-            f"stage {stage.index + 1} ({_names(stage)}) takes {stage.time_s / longest.time_s:.0%}"
+            f"stage {stage.index + 1} ({_names(stage)}) takes "
+            f"{every_s(stage) / every_s(longest):.0%}"
             for stage in stages
             if stage is not longest
         )
+        in_turn = (
+            f" a frame, as {listed(turns)} take turns on frames of {_ms(longest.time_s)}"
+            if len(turns) > 1
+            else ""
+        )
         return (
-            f"Stage {longest.index + 1} ({_names(longest)}) is the longest, {_ms(longest.time_s)}, "
-            f"and sets the period; {others} of that."
+            f"Stage {longest.index + 1} ({_names(longest)}) is the longest, "
+            f"{_ms(every_s(longest))}{in_turn}, and sets the period; {others} of that."
         )
 
     def _busiest(self) -> Iterator[str]:
@@ -374,6 +386,9 @@ def _kind(step: StepRow) -> str:
 
 
 def _names(stage: Stage) -> str:
+    turns = turns_of(stage)
+    if len(turns) > 1:
+        return "/".join(turns)
     return "+".join(processor.name for processor in stage.processors)
 
 

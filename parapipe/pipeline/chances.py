@@ -12,6 +12,7 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.parts.origins import origins
 from parapipe.pipeline.configuration import Configuration
+from parapipe.pipeline.dominance import TIE
 from parapipe.pipeline.drawn import DrawnFigures, drawn_figures
 from parapipe.pipeline.evaluate import Evaluated
 from parapipe.pipeline.mapping import Mapping
@@ -125,6 +126,9 @@ def at_quantile(values: Array, share: float) -> float:
 def pareto_chances(figures: Sequence[Array]) -> list[float]:
     """Return in which share of the draws no other configuration beats each one.
 
+    One beats another that is no better than it in any objective, and worse in one by more than
+    rounding.
+
     Parameters
     ----------
     figures
@@ -132,14 +136,17 @@ def pareto_chances(figures: Sequence[Array]) -> list[float]:
     """
     chances = []
     for i in range(len(figures[0])):
-        no_worse = np.logical_and.reduce([each <= each[i] for each in figures])
-        better = np.logical_or.reduce([each < each[i] for each in figures])
+        no_worse = np.logical_and.reduce([each <= each[i] * (1 + TIE) for each in figures])
+        better = np.logical_or.reduce([each * (1 + TIE) < each[i] for each in figures])
         chances.append(1 - float((no_worse & better).any(axis=0).mean()))
     return chances
 
 
-def least_chances(figure: Array, among: Iterable[int]) -> dict[int, float]:
-    """Return in which share of the draws each of some configurations has the least of a figure."""
+def least_chances(figure: Array, among: Iterable[int], tie: float = TIE) -> dict[int, float]:
+    """Return in which share of the draws each of some configurations has the least of a figure.
+
+    Those equal to within `tie` all have it.
+    """
     some = list(among)
-    least = figure[some].argmin(axis=0)
-    return {i: float((least == place).mean()) for place, i in enumerate(some)}
+    most = figure[some].min(axis=0) * (1 + tie)
+    return {i: float((figure[i] <= most).mean()) for i in some}

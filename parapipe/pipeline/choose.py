@@ -1,15 +1,29 @@
-"""Which candidates of the searches are worth showing: those on a front, and those with a name."""
+"""Which candidates of the searches are worth showing: those on a front, and those with a name.
+
+A search counts in whole nanoseconds, and a schedule may turn out shorter than it said. So what is
+chosen is marked afterwards, by the exact figures that front.json states: `marked`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Generic, Literal, Protocol, TypeVar
 
-from parapipe.pipeline.dominance import most_balanced, nondominated, thinned
+from parapipe.mapping.units import NANO
+from parapipe.pipeline.configuration import Configuration
+from parapipe.pipeline.dominance import (
+    ENERGY_TIE,
+    TIE,
+    equal,
+    least,
+    most_balanced,
+    nondominated,
+    on_front,
+    thinned,
+)
 from parapipe.pipeline.mapping import Kind
 
-Key = Callable[[int], tuple[float, ...]]
 BEST_OF_KIND: Mapping[str, tuple[Kind, Literal["latency", "throughput"]]] = {
     "sequential": ("sequential", "latency"),
     "pipe-only": ("pipe-only", "throughput"),
@@ -22,13 +36,12 @@ BEST_OF_KIND: Mapping[str, tuple[Kind, Literal["latency", "throughput"]]] = {
 """Names of configurations: best of which kind, and in what first."""
 
 
-class Candidate(Protocol):
-    """What there is to choose from."""
+Names = Callable[[Sequence[int], Sequence[int]], Mapping[int, tuple[str, ...]]]
+"""Gives the names of some, by their numbers; the second ones are those of them on the front."""
 
-    @property
-    def cost_table(self) -> int:
-        """Number of the cost table that it rests on."""
-        ...
+
+class Nameable(Protocol):
+    """What may have a name."""
 
     @property
     def processors(self) -> tuple[int, ...]:
@@ -42,21 +55,20 @@ class Candidate(Protocol):
 
     @property
     def objectives(self) -> tuple[float, float, float]:
-        """Latency, period and energy, in nanoseconds and nanojoules."""
+        """Latency, period and energy."""
+        ...
+
+
+class Candidate(Nameable, Protocol):
+    """What there is to choose from; its objectives are in nanoseconds and nanojoules."""
+
+    @property
+    def cost_table(self) -> int:
+        """Number of the cost table that it rests on."""
         ...
 
 
 Of = TypeVar("Of", bound=Candidate)
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen(Generic[Of]):
-    """A candidate that is shown; see `Configuration` for its marks."""
-
-    candidate: Of
-    names: tuple[str, ...]
-    pareto: bool
-    pareto_latency_throughput: bool
 
 
 def choose(
@@ -67,7 +79,7 @@ def choose(
     resolution: float,
     large: bool = False,
     memory: bool = False,
-) -> list[Chosen[Of]]:
+) -> list[Of]:
     """Return the candidates worth showing, by ascending latency.
 
     What would be shown of those of the first cost table alone is shown, or something at least as
@@ -91,7 +103,143 @@ def choose(
     alone = choice.of(first, ())
     if len(first) == len(candidates):
         return alone
-    return choice.of(range(len(candidates)), [each.candidate for each in alone])
+    return choice.of(range(len(candidates)), alone)
+
+
+def marked(
+    found: Sequence[Configuration],
+    objectives: Sequence[Sequence[float]],
+    names: Names,
+    *,
+    without_energy: int = 2,
+    resolution: float = 0.0,
+    stay: Collection[int] = (),
+) -> list[Configuration]:
+    """Return configurations with their names and the fronts that they are on, by ascending latency.
+
+    One with the figures and the processors of another one is left out. So is one without a name
+    that others beat, or that another one matches in all objectives.
+
+    Parameters
+    ----------
+    objectives
+        What the front trades, of each: exact, and to be least.
+    names
+        Says which have names.
+    without_energy
+        How many of the first objectives the front of latency and throughput trades.
+    resolution
+        Share within which one matches another; at least `TIE`.
+    stay
+        Places of those that are left in.
+    """
+    order = sorted(range(len(found)), key=lambda i: (found[i].objectives, objectives[i]))
+    left: list[int] = []
+    for i in order:
+        if i in stay or not any(_repeats(i, j, found, objectives) for j in left):
+            left.append(i)
+    unbeaten = on_front([objectives[i] for i in left])
+    front = [i for i, on in zip(left, unbeaten, strict=True) if on]
+    named = names(left, front)
+    best = [i for i in left if i in named or i in stay]
+    keep = [i for i in best if i in front]
+    among = {*thinned(front, lambda i: objectives[i], max(resolution, TIE), keep), *best}
+    shown = [i for i in left if i in among]
+    pareto = on_front([objectives[i] for i in shown])
+    paper = on_front([objectives[i][:without_energy] for i in shown])
+    return [
+        replace(found[i], names=named.get(i, ()), pareto=on, pareto_latency_throughput=on_paper)
+        for i, on, on_paper in zip(shown, pareto, paper, strict=True)
+    ]
+
+
+def _repeats(
+    i: int, j: int, found: Sequence[Configuration], objectives: Sequence[Sequence[float]]
+) -> bool:
+    """Tell whether two configurations are the same for a reader."""
+    one, other = found[i], found[j]
+    same = (one.table, one.kind, one.processors) == (other.table, other.kind, other.processors)
+    figures = (*one.objectives, *objectives[i]), (*other.objectives, *objectives[j])
+    return same and equal(*figures)
+
+
+def names_of(
+    some: Mapping[int, Nameable],
+    processors: Sequence[str],
+    *,
+    front: Sequence[int],
+    memory_bytes: Mapping[int, float] | None = None,
+    smallest: float = 1.0,
+) -> dict[int, tuple[str, ...]]:
+    """Return the names of those that have some: each is the lexicographic best of its kind.
+
+    Figures within `TIE` are equal, and energies within `ENERGY_TIE`.
+
+    Parameters
+    ----------
+    some
+        What may have a name, by numbers.
+    front
+        Numbers of what no other one beats; the balanced one is of these.
+    memory_bytes
+        Peaks, if memory is an objective.
+    smallest
+        As for `most_balanced`.
+    """
+    of_kind: dict[Kind, list[int]] = {}
+    for i, each in some.items():
+        of_kind.setdefault(each.kind, []).append(i)
+
+    def latency_first(i: int) -> tuple[float, ...]:
+        return some[i].objectives
+
+    def period_first(i: int) -> tuple[float, ...]:
+        latency, period, energy = some[i].objectives
+        return period, latency, energy
+
+    def energy_first(i: int) -> tuple[float, ...]:
+        latency, period, energy = some[i].objectives
+        return energy, latency, period
+
+    first = {"latency": latency_first, "throughput": period_first}
+    best = {
+        name: least(of_kind[kind], first[objective])
+        for name, (kind, objective) in BEST_OF_KIND.items()
+        if kind in of_kind
+    }
+    best["balanced"] = most_balanced(front, latency_first, smallest)
+    best["most-efficient"] = least(some, energy_first, (ENERGY_TIE,))
+    if memory_bytes is not None:
+        best["least-memory"] = least(some, lambda i: (memory_bytes[i], *latency_first(i)))
+    for p, processor in enumerate(processors):
+        alone = [i for i in of_kind.get("sequential", ()) if some[i].processors == (1 << p,)]
+        if alone:
+            best[f"{processor}-alone"] = least(alone, latency_first)
+    names: dict[int, list[str]] = {}
+    for name, i in best.items():
+        names.setdefault(i, []).append(name)
+    return {i: tuple(each) for i, each in names.items()}
+
+
+def names_among(
+    found: Sequence[Configuration],
+    objectives: Sequence[Sequence[float]],
+    processors: Sequence[str],
+    *,
+    memory: bool,
+) -> Names:
+    """Return what names some of these configurations; parameters as for `marked` and `choose`."""
+
+    def names(some: Sequence[int], front: Sequence[int]) -> dict[int, tuple[str, ...]]:
+        return names_of(
+            {i: found[i] for i in some},
+            processors,
+            front=front,
+            memory_bytes={i: objectives[i][-1] for i in some} if memory else None,
+            smallest=1 / NANO,
+        )
+
+    return names
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,55 +253,29 @@ class _Choice(Generic[Of]):
     large: bool
     memory: bool
 
-    def of(self, numbers: Sequence[int], wanted: Sequence[Candidate]) -> list[Chosen[Of]]:
+    def of(self, numbers: Sequence[int], wanted: Sequence[Candidate]) -> list[Of]:
         """Choose among some; `wanted`: what something is to be shown for that is as good."""
         front = nondominated(numbers, self.objectives)
-        paper = set(nondominated(front, lambda i: self.objectives(i)[:2]))
-        winners = self.winners(numbers, front)
-        names: dict[int, list[str]] = {}
-        for name, i in winners.items():
-            names.setdefault(i, []).append(name)
-        best = dict.fromkeys(winners.values())
+        best = dict.fromkeys(
+            names_of(
+                {i: self.candidates[i] for i in numbers},
+                self.processors,
+                front=front,
+                memory_bytes={i: self.objectives(i)[-1] for i in numbers} if self.memory else None,
+            )
+        )
         if not self.large:
-            best |= dict.fromkeys(i for i in front if i in paper)
+            best |= dict.fromkeys(nondominated(front, lambda i: self.objectives(i)[:2]))
         best |= dict.fromkeys(self.at_least_as_good(numbers, wanted))
         on_front = set(front)
         # What is named but beaten, or of a kind that equals another in all figures, replaces
         # nothing.
-        keep = [i for i in best if i in on_front]
+        keep = dict.fromkeys(i for i in best if i in on_front)
+        if self.energy:  # what is called the most efficient may take a little more than the least
+            keep |= {min(front, key=lambda i: self.latency_first(i)[::-1]): None}
         beaten = [i for i in best if i not in on_front]
         shown = [*thinned(front, self.objectives, self.resolution, keep), *beaten]
-        return [
-            Chosen(self.candidates[i], tuple(names.get(i, ())), i in on_front, i in paper)
-            for i in sorted(shown, key=self.latency_first)
-        ]
-
-    def winners(self, numbers: Sequence[int], front: Sequence[int]) -> dict[str, int]:
-        """Return the configurations with a name, each the lexicographic best of its kind."""
-        of_kind: dict[Kind, list[int]] = {}
-        for i in numbers:
-            of_kind.setdefault(self.candidates[i].kind, []).append(i)
-        first: dict[str, Key] = {"latency": self.latency_first, "throughput": self.period_first}
-        found = {
-            name: min(of_kind[kind], key=first[objective])
-            for name, (kind, objective) in BEST_OF_KIND.items()
-            if kind in of_kind
-        }
-        found["balanced"] = most_balanced(front, self.latency_first)
-        found["most-efficient"] = min(numbers, key=self.energy_first)
-        if self.memory:
-            found["least-memory"] = min(
-                numbers, key=lambda i: (self.objectives(i)[-1], *self.latency_first(i))
-            )
-        for p, processor in enumerate(self.processors):
-            alone = [
-                i
-                for i in of_kind.get("sequential", ())
-                if self.candidates[i].processors == (1 << p,)
-            ]
-            if alone:
-                found[f"{processor}-alone"] = min(alone, key=self.latency_first)
-        return found
+        return [self.candidates[i] for i in sorted(shown, key=self.latency_first)]
 
     def at_least_as_good(
         self, numbers: Sequence[int], wanted: Sequence[Candidate]
@@ -183,13 +305,3 @@ class _Choice(Generic[Of]):
     def latency_first(self, i: int) -> tuple[float, ...]:
         """Return latency, period, energy."""
         return self.candidates[i].objectives
-
-    def period_first(self, i: int) -> tuple[float, ...]:
-        """Return period, latency, energy."""
-        latency_ns, period_ns, energy_nj = self.candidates[i].objectives
-        return (period_ns, latency_ns, energy_nj)
-
-    def energy_first(self, i: int) -> tuple[float, ...]:
-        """Return energy, latency, period."""
-        latency_ns, period_ns, energy_nj = self.candidates[i].objectives
-        return (energy_nj, latency_ns, period_ns)

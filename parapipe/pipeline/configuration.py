@@ -6,13 +6,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from parapipe.pipeline.evaluate import Evaluated
-from parapipe.pipeline.mapping import Mapping
+from parapipe.pipeline.mapping import Kind, Mapping
 
 if TYPE_CHECKING:
     from parapipe.pipeline.served import Served
     from parapipe.pipeline.split_model import SplitModel
 
 CLOSE = 1e-6  # share within which a bound proves: programmes are solved, and times rounded, to that
+
+
+DIGITS = 12  # more than any cost has
+
+
+def stated(figure: float) -> float:
+    """Return a figure as a front states it: sums of the same times are equal in any order."""
+    return float(f"{figure:.{DIGITS}g}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +63,14 @@ class Configuration:
     proven, gap
         Whether every schedule's objective is proven, and the largest of their gaps; where frames
         are interleaved, how far it is from the nearest bound in `least`.
-    names
-        Names it has ("hybrid-L", ...), in a fixed order; may be empty.
-    pareto
-        Whether it is on the front of latency, throughput and energy.
-    pareto_latency_throughput
-        Whether it is on the paper's front, of latency and throughput alone.
     table
         Which cost table it was found with: 0 is the first.
+    names
+        Names it has ("hybrid-L", ...), in a fixed order; may be empty, as before it is marked.
+    pareto
+        Whether no other one listed beats it in the objectives: see `on_front`.
+    pareto_latency_throughput
+        Whether none beats it in latency and throughput alone, the paper's front.
     split
         The model with operators split into parts, which the mapping is of; None if it is of the
         model as it is.
@@ -78,11 +86,28 @@ class Configuration:
     evaluated: Evaluated
     proven: bool
     gap: float
-    names: tuple[str, ...]
-    pareto: bool
-    pareto_latency_throughput: bool
     table: int
+    names: tuple[str, ...] = ()
+    pareto: bool = False
+    pareto_latency_throughput: bool = False
     split: SplitModel | None = None
     robust: bool = False
     several: Served | None = None
     least: Least | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """What the stages amount to."""
+        return self.mapping.kind
+
+    @property
+    def processors(self) -> tuple[int, ...]:
+        """Bit mask of the processors that each stage uses."""
+        stages = self.mapping.stages
+        return tuple(sum(1 << p for p in stage.replicas or stage.processors) for stage in stages)
+
+    @property
+    def objectives(self) -> tuple[float, float, float]:
+        """Latency and period in seconds, energy in joules, as a front states them."""
+        made = self.evaluated
+        return (stated(made.latency_s), stated(made.period_s), stated(made.energy_j))

@@ -3,33 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.assigned import as_early
 from parapipe.pipeline.candidate import Candidate
 from parapipe.pipeline.choices import Choice
-from parapipe.pipeline.choose import Chosen
+from parapipe.pipeline.choose import marked, names_among
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.mapping import Edge, Mapping, Placement, Transfer
+from parapipe.pipeline.options import MapOptions
 
 if TYPE_CHECKING:
     from parapipe.pipeline.interleaved import InterleavedCandidate
     from parapipe.pipeline.sized import SizedCandidate
     from parapipe.pipeline.split_search import SplitCandidate
 
+Found: TypeAlias = "Candidate | SplitCandidate | InterleavedCandidate | SizedCandidate"
 
-def configure(
-    chosen: Chosen[Candidate | SplitCandidate | InterleavedCandidate | SizedCandidate],
-    graph: OperatorGraph,
-    tables: Sequence[CostTable],
-) -> Configuration:
-    """Make a configuration of a candidate that is worth showing."""
-    candidate = chosen.candidate
+
+def listed(
+    chosen: Sequence[Found], graph: OperatorGraph, tables: Sequence[CostTable], options: MapOptions
+) -> tuple[Configuration, ...]:
+    """Return what was chosen in exact seconds, with its names and the fronts that it is on."""
+    made = [configure(each, graph, tables) for each in chosen]
+    figures = [each.objectives[: 2 + options.energy] for each in made]
+    if options.memory:
+        peaks = (getattr(each, "memory_bytes", 0) for each in chosen)
+        figures = [(*some, peak) for some, peak in zip(figures, peaks, strict=True)]
+    names = names_among(made, figures, tables[0].processors, memory=options.memory)
+    return tuple(marked(made, figures, names))
+
+
+def configure(candidate: Found, graph: OperatorGraph, tables: Sequence[CostTable]) -> Configuration:
+    """Make a configuration of a candidate, without names."""
     if not isinstance(candidate, Candidate):
-        return candidate.configured(chosen)
+        return candidate.configured()
     costs = tables[candidate.cost_table]
     stages = [list(choices) for choices in _choices(candidate)]
     sets = (stage.replicas for stage in candidate.stages if stage.replicas)
@@ -41,9 +52,6 @@ def configure(
         evaluate(mapping, graph, costs),
         proven=all(claim.proven for claim in claims),
         gap=max(claim.gap for claim in claims),
-        names=chosen.names,
-        pareto=chosen.pareto,
-        pareto_latency_throughput=chosen.pareto_latency_throughput,
         table=candidate.cost_table,
     )
 

@@ -62,12 +62,17 @@ class Doubt:
         total = variances.sum(axis=0)
         return variances / np.where(total, total, 1)
 
-    def width(self, figure: int) -> float:
-        """Return half the width of a figure's interval, as a share of the figure."""
+    def ends(self, figure: int) -> tuple[float, float, float]:
+        """Return the lower end of a figure's interval, the stated figure, and the upper end."""
         drawn = self._figures(self.draws.of(self.costs.causes))
         values = (drawn.latency_s, drawn.period_s, drawn.energy_j)[figure]
         low, high = interval(values[1:])
-        return float((high - low) / 2 / values[0])
+        return low, float(values[0]), high
+
+    def width(self, figure: int) -> float:
+        """Return half the width of a figure's interval, as a share of the figure."""
+        low, stated, high = self.ends(figure)
+        return (high - low) / 2 / stated
 
     def gains(self, figure: int) -> dict[int, float]:
         """Return by operator how much of the variance of a figure's logarithm measuring takes away.

@@ -1,14 +1,54 @@
-"""The Pareto front, and the configurations that have a name of their own."""
+"""The Pareto front, which figures count as equal, and the least of them.
+
+What is on a front is decided by exact figures, all to be least: an item is beaten by another one
+that is at most equal in all of them and less in one. Items equal in all figures do not beat each
+other.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
-from math import hypot, log
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import hypot, isclose, log
 from typing import TypeVar
 
 T = TypeVar("T")
 Objectives = Callable[[T], Sequence[float]]
+TIE = 1e-9
+"""Share within which figures are equal where the least one is looked for: sums of the same times
+differ by that, depending on their order."""
+ENERGY_TIE = 1e-3
+"""The same of energy and power, which no model of a chip knows to a thousandth: so that a little of
+it does not weigh more than ten times the latency."""
+TIES: Mapping[str, float] = {"energy": ENERGY_TIE, "power": ENERGY_TIE}
+"""By figure, where it is not `TIE`."""
+
+
+def least(items: Iterable[T], figures: Objectives[T], ties: Sequence[float] = ()) -> T:
+    """Return the item of least first figure; of those equal in it, of least second, and so on.
+
+    Parameters
+    ----------
+    ties
+        Shares within which figures are equal; `TIE` for those that it is too short for.
+    """
+    left = list(items)
+    for place in range(len(figures(left[0]))):
+        best = min(figures(item)[place] for item in left)
+        most = best + abs(best) * (ties[place] if place < len(ties) else TIE)
+        left = [item for item in left if figures(item)[place] <= most]
+    return min(left, key=lambda item: tuple(figures(item)))
+
+
+def on_front(figures: Sequence[Sequence[float]]) -> list[bool]:
+    """Tell of each item, by its figures, whether no other one beats it."""
+    front = {tuple(each) for each in nondominated(figures, lambda each: each)}
+    return [tuple(each) in front for each in figures]
+
+
+def equal(some: Sequence[float], others: Sequence[float]) -> bool:
+    """Tell whether figures are equal to within rounding."""
+    return all(isclose(a, b, rel_tol=TIE) for a, b in zip(some, others, strict=True))
 
 
 def nondominated(items: Iterable[T], objectives: Objectives[T]) -> list[T]:
@@ -92,16 +132,22 @@ def thinned(
     return kept
 
 
-def most_balanced(front: Sequence[T], objectives: Objectives[T]) -> T:
+def most_balanced(front: Sequence[T], objectives: Objectives[T], smallest: float = 1.0) -> T:
     """Return the item nearest to the ideal point, which has the best of the front in everything.
 
     Distances are those of logarithms: twice the least counts the same in each objective, however
-    far the front extends. An objective below 1 counts as 1.
+    far the front extends. Of those equally near, it is the one of least first objective, and so on.
+
+    Parameters
+    ----------
+    smallest
+        What an objective counts as that is below it.
     """
     columns = zip(*(objectives(item) for item in front), strict=True)
-    best = [log(max(1.0, min(column))) for column in columns]
+    best = [log(max(smallest, min(column))) for column in columns]
 
     def distance(item: T) -> float:
-        return hypot(*(log(max(1.0, v)) - b for v, b in zip(objectives(item), best, strict=True)))
+        near = zip(objectives(item), best, strict=True)
+        return hypot(*(log(max(smallest, value)) - ideal for value, ideal in near))
 
-    return min(front, key=distance)
+    return least(front, lambda item: (distance(item), *objectives(item)))

@@ -16,7 +16,7 @@ from parapipe.mapping.units import NANO
 from parapipe.pipeline.candidate import Candidate
 from parapipe.pipeline.choices import Choice
 from parapipe.pipeline.choose import choose
-from parapipe.pipeline.configure import configure
+from parapipe.pipeline.configure import listed
 from parapipe.pipeline.deadline import Deadline, OverError
 from parapipe.pipeline.exploration import Exploration, by_processors
 from parapipe.pipeline.identical import replica_sets
@@ -335,11 +335,10 @@ class Explorer:
             large=searches.large,
             memory=options.memory,
         )
-        there = [*found, *(each.candidate for each in chosen)]
         return Exploration(
-            tuple(configure(each, self.graph, tables) for each in chosen),
+            listed(chosen, self.graph, tables, options),
             {question.problem: answer.schedules[0] for question, answer in answers.items()},
-            absent(there, self.graph, searches.partition, tables[0]) | self.lacking,
+            absent([*found, *chosen], self.graph, searches.partition, tables[0]) | self.lacking,
             frozenset(question.problem for question in self.solved.cached),
             by_processors(tables, self.asked),
             self.sets.solved if self.sets else Solved({}, frozenset()),

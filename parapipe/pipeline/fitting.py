@@ -11,7 +11,7 @@ from parapipe.errors import MappingError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.candidate import Candidate as OfStages
 from parapipe.pipeline.choices import Choice
-from parapipe.pipeline.choose import Candidate, Chosen
+from parapipe.pipeline.choose import Candidate
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.configure import configure
 from parapipe.pipeline.dominance import nondominated, thinned
@@ -141,9 +141,7 @@ class _Sizer:
         self.peak_of = peaks_of(graph, lambda found: tables[found.table])
 
     def sized(self, candidate: Any) -> SizedCandidate:  # noqa: ANN401 - of any search
-        return self.measured(
-            configure(Chosen(candidate, (), False, False), self.graph, self.tables)
-        )
+        return self.measured(configure(candidate, self.graph, self.tables))
 
     def measured(self, found: Configuration) -> SizedCandidate:
         return SizedCandidate(found, self.peak_of(found))

@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Any
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
@@ -18,7 +17,6 @@ from parapipe.mapping.interleaved.latency_floors import LatencyFloors
 from parapipe.mapping.interleaved.modulo import Works, scheduled
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.units import NANO
-from parapipe.pipeline.choose import Chosen
 from parapipe.pipeline.configuration import Configuration, Least
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.evaluate import Evaluated, evaluate
@@ -75,16 +73,13 @@ class InterleavedCandidate:
         """Share by which it may be above the bound that is nearest."""
         return self.least.gap(self.evaluated)
 
-    def configured(self, chosen: Chosen[Any]) -> Configuration:
+    def configured(self) -> Configuration:
         """Make a configuration of it."""
         return Configuration(
             self.mapping,
             self.evaluated,
             proven=not self.gap,
             gap=self.gap,
-            names=chosen.names,
-            pareto=chosen.pareto,
-            pareto_latency_throughput=chosen.pareto_latency_throughput,
             table=self.cost_table,
             split=self.split,
             least=self.least,

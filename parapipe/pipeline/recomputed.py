@@ -107,9 +107,6 @@ def _configured(
         made,
         proven=split is None,
         gap=1 - least_s / made.latency_s if split else 0.0,
-        names=(),
-        pareto=False,
-        pareto_latency_throughput=False,
         table=0,
         split=split,
     )

@@ -11,9 +11,10 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.pipeline.chances import DrawnFront, at_quantile, drawn_front
+from parapipe.pipeline.choose import marked, names_among
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.deadline import Deadline
-from parapipe.pipeline.dominance import nondominated, thinned
+from parapipe.pipeline.dominance import ENERGY_TIE, least, nondominated, on_front, thinned
 from parapipe.pipeline.exploration import Exploration
 from parapipe.pipeline.memory import peaks_of
 from parapipe.pipeline.options import MapOptions
@@ -108,14 +109,17 @@ def with_robust(
             for each, size in zip(figures, sizes, strict=True)
         ]
 
-    stated = [_stated(each) for each in every]
+    stated = [each.objectives for each in every]
     front = RobustFront(
         objectives(stated), objectives(quantiles(drawn, options.robust)), options.energy
     )
     shown = front.shown(len(exploration.found), exploration.resolution)
-    shown.sort(key=lambda i: stated[i])
+    shown.sort(key=lambda i: (stated[i], front.stated[i]))
     return (
-        replace(exploration, found=front.marked(every, shown)),
+        replace(
+            exploration,
+            found=front.marked(every, shown, tables[0].processors, memory=options.memory),
+        ),
         DrawnFront(drawn.latency_s[shown], drawn.period_s[shown], drawn.energy_j[shown]),
         Robust(options.robust, len(searched), len(shown) - len(exploration.found)),
     )
@@ -161,33 +165,41 @@ class RobustFront:
         return thinned(front, lambda i: self.kept[i], resolution, stay)
 
     def marked(
-        self, every: Sequence[Configuration], shown: Sequence[int]
+        self,
+        every: Sequence[Configuration],
+        shown: Sequence[int],
+        processors: Sequence[str],
+        *,
+        memory: bool,
     ) -> tuple[Configuration, ...]:
-        """Return what is shown, with its names and the fronts that it is on among all of it."""
-        robust = nondominated(shown, lambda i: self.kept[i])
-        pareto = nondominated(shown, lambda i: self.stated[i])
-        paper = nondominated(pareto, lambda i: self.stated[i][:2])
-        best = {name: self._best(robust, of) for name, of in self._names.items()}
-        return tuple(
-            replace(
-                every[i],
-                names=(*every[i].names, *(name for name, winner in best.items() if winner == i)),
-                pareto=i in pareto,
-                pareto_latency_throughput=i in paper,
-                robust=i in robust,
-            )
-            for i in shown
-        )
+        """Return what is shown, with its names and the fronts that it is on among all of it.
+
+        Parameters
+        ----------
+        shown
+            Ascending by stated figures.
+        processors, memory
+            As for `names_among`.
+        """
+        some, stated = [every[i] for i in shown], [self.stated[i] for i in shown]
+        kept = [self.kept[i] for i in shown]
+        robust = on_front(kept)
+        best = {name: self._best(shown, of) for name, of in self._names.items()}
+        of_stated = names_among(some, stated, processors, memory=memory)
+
+        def names(places: Sequence[int], front: Sequence[int]) -> dict[int, tuple[str, ...]]:
+            found = of_stated(places, front)
+            own = {i: tuple(n for n, winner in best.items() if winner == shown[i]) for i in places}
+            return {i: (*found.get(i, ()), *own[i]) for i in places if i in found or own[i]}
+
+        made = marked(some, stated, names, stay=range(len(some)))
+        return tuple(replace(each, robust=on) for each, on in zip(made, robust, strict=True))
 
     @property
     def _names(self) -> dict[str, int]:
         return {name: of for name, of in ROBUST.items() if of < 2 + self.energy}
 
     def _best(self, front: Sequence[int], of: int) -> int:
-        """Return the one of a front that is least in an objective, then in the others."""
-        return min(front, key=lambda i: (self.kept[i][of], *self.kept[i]))
-
-
-def _stated(each: Configuration) -> Figures:
-    made = each.evaluated
-    return made.latency_s, made.period_s, made.energy_j
+        """Return the one that is least in an objective, then in the others."""
+        ties = (ENERGY_TIE,) if of == ROBUST["robust-E"] else ()
+        return least(front, lambda i: (self.kept[i][of], *self.kept[i]), ties)

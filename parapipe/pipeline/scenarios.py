@@ -239,9 +239,6 @@ def at_stated_costs(
             evaluate(mapping, graph, costs),
             proven=each.proven,
             gap=each.gap,
-            names=(),
-            pareto=False,
-            pareto_latency_throughput=False,
             table=each.table,
         )
 

@@ -13,9 +13,11 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mapping.interleaved.cyclic import Cyclic
 from parapipe.mapping.interleaved.loads import loads_s
 from parapipe.mapping.interleaved.rivals import without
+from parapipe.mapping.units import NANO
+from parapipe.pipeline.choose import marked
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.deadline import Deadline
-from parapipe.pipeline.dominance import most_balanced, nondominated, thinned
+from parapipe.pipeline.dominance import ENERGY_TIE, least, most_balanced
 from parapipe.pipeline.evaluate import Evaluated, evaluate
 from parapipe.pipeline.exploration import Exploration
 from parapipe.pipeline.mapping import Mapping
@@ -131,58 +133,57 @@ def _told(progress: Tell | None, deadline: Deadline) -> Callable[[int, int], Non
 
 def _chosen(
     kept: Sequence[Candidate], patterns: Patterns, options: MapOptions
-) -> Iterator[Configuration]:
-    """Yield what no other one beats, and the best of each kind, by ascending latency."""
+) -> list[Configuration]:
+    """Return what no other one beats, and the best of each kind, by ascending latency."""
 
-    def objectives(each: Candidate) -> tuple[float, ...]:
-        return each.objectives(energy=options.energy)
+    def names(some: Sequence[int], front: Sequence[int]) -> dict[int, tuple[str, ...]]:
+        winners = [*_winners(kept, some, front, patterns, options.energy)]
+        return {i: tuple(name for name, best in winners if best == i) for _, i in winners}
 
-    front = nondominated(kept, objectives)
-    paper = nondominated(front, lambda each: each.objectives(energy=False))
-    names: dict[int, list[str]] = {}
-    for name, best in _winners(kept, front, patterns, options.energy):
-        names.setdefault(id(best), []).append(name)
-    named = [each for each in kept if id(each) in names]
-    keep = [each for each in front if id(each) in names]
-    beaten = [each for each in named if each not in front]
-    shown = [*thinned(front, objectives, options.resolution, keep), *beaten]
-    for each in sorted(shown, key=lambda each: (each.evaluated.latency_s, objectives(each))):
-        yield Configuration(
+    made = [
+        Configuration(
             each.mapping,
             each.evaluated,
             proven=False,
             gap=max(0.0, 1 - each.served.rate_factor / each.served.bound),
-            names=tuple(names.get(id(each), ())),
-            pareto=each in front,
-            pareto_latency_throughput=each in paper,
             table=0,
             several=each.served,
         )
+        for each in kept
+    ]
+    return marked(
+        made,
+        [each.objectives(energy=options.energy) for each in kept],
+        names,
+        without_energy=len(patterns.demands) + 1,
+        resolution=options.resolution,
+    )
 
 
 def _winners(
-    kept: Sequence[Candidate], front: Sequence[Candidate], patterns: Patterns, energy: bool
-) -> Iterator[tuple[str, Candidate]]:
-    def factor_first(each: Candidate) -> tuple[float, ...]:
-        return (-each.served.kept_factor, *each.objectives(energy=energy))
+    kept: Sequence[Candidate],
+    some: Sequence[int],
+    front: Sequence[int],
+    patterns: Patterns,
+    energy: bool,
+) -> Iterator[tuple[str, int]]:
+    def objectives(i: int) -> tuple[float, ...]:
+        return kept[i].objectives(energy=energy)
 
-    yield "most-growth", min(kept, key=factor_first)
-    apart = [each for each in kept if _apart(each.mapping, patterns)]
+    def factor_first(i: int) -> tuple[float, ...]:
+        return (-kept[i].served.kept_factor, *objectives(i))
+
+    yield "most-growth", least(some, factor_first)
+    apart = [i for i in some if _apart(kept[i].mapping, patterns)]
     if apart:
-        yield "own-processors", min(apart, key=factor_first)
+        yield "own-processors", least(apart, factor_first)
     for model, demand in enumerate(patterns.demands):
-        yield (
-            f"{demand.name}-L",
-            min(kept, key=lambda each: (each.served.latency_s[model], factor_first(each))),
-        )
-    scaled = [[value * 1e9 for value in each.objectives(energy=energy)] for each in front]
-    nearest = most_balanced(range(len(front)), scaled.__getitem__)
-    yield "balanced", front[nearest]
+        latencies = {i: (kept[i].served.latency_s[model], *factor_first(i)) for i in some}
+        yield f"{demand.name}-L", least(some, latencies.__getitem__)
+    yield "balanced", most_balanced(front, objectives, 1 / NANO)
     if energy:
-        yield (
-            "most-efficient",
-            min(kept, key=lambda each: (each.evaluated.energy_j, factor_first(each))),
-        )
+        efficient = {i: (kept[i].evaluated.energy_j, *factor_first(i)) for i in some}
+        yield "most-efficient", least(some, efficient.__getitem__, (ENERGY_TIE,))
 
 
 def _apart(mapping: Mapping, patterns: Patterns) -> bool:

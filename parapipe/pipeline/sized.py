@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from math import inf
-from typing import Any
 
 from parapipe.errors import MappingError
 from parapipe.files.listing import listed
 from parapipe.mapping.units import NANO
-from parapipe.pipeline.choose import Chosen
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.mapping import Kind
 from parapipe.pipeline.memory import MemoryPeak, PeakMemory
@@ -33,13 +31,12 @@ class SizedCandidate:
     @property
     def processors(self) -> tuple[int, ...]:
         """Bit mask of the processors that each stage uses."""
-        stages = self.configuration.mapping.stages
-        return tuple(sum(1 << p for p in stage.replicas or stage.processors) for stage in stages)
+        return self.configuration.processors
 
     @property
     def kind(self) -> Kind:
         """What the stages amount to."""
-        return self.configuration.mapping.kind
+        return self.configuration.kind
 
     @property
     def objectives(self) -> tuple[float, float, float]:
@@ -55,14 +52,9 @@ class SizedCandidate:
         """The most at one moment, in all memories."""
         return self.peak.total.size_bytes
 
-    def configured(self, chosen: Chosen[Any]) -> Configuration:
-        """Make a configuration of it that is shown."""
-        return replace(
-            self.configuration,
-            names=chosen.names,
-            pareto=chosen.pareto,
-            pareto_latency_throughput=chosen.pareto_latency_throughput,
-        )
+    def configured(self) -> Configuration:
+        """Return the configuration."""
+        return self.configuration
 
 
 @dataclass(frozen=True, slots=True)

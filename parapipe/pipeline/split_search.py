@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, combinations
 from math import inf
-from typing import Any
 
 from parapipe.cost.cost_table import CostTable, build_cost_table
 from parapipe.cost.profile import Profile
@@ -20,7 +19,6 @@ from parapipe.mapping.units import NANO
 from parapipe.pipeline.assigned import mapping_of
 from parapipe.pipeline.candidate import Candidate
 from parapipe.pipeline.choices import Choice
-from parapipe.pipeline.choose import Chosen
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.evaluate import Evaluated, evaluate
@@ -90,16 +88,13 @@ class SplitCandidate:
         made = self.evaluated
         return (made.latency_s * NANO, made.period_s * NANO, made.energy_j * NANO)
 
-    def configured(self, chosen: Chosen[Any]) -> Configuration:
+    def configured(self) -> Configuration:
         """Make a configuration of it."""
         return Configuration(
             self.mapping,
             self.evaluated,
             proven=False,
             gap=self.gap,
-            names=chosen.names,
-            pareto=chosen.pareto,
-            pareto_latency_throughput=chosen.pareto_latency_throughput,
             table=self.cost_table,
             split=self.model,
         )

@@ -44,6 +44,18 @@ class Page:
         """Return the text of the first element."""
         return self.run("return document.querySelector(arguments[0]).textContent", selector)
 
+    def texts(self, selector: str) -> list[str]:
+        """Return the texts of all elements."""
+        script = "return [...document.querySelectorAll(arguments[0])].map((it) => it.textContent)"
+        return list(self.run(script, selector))
+
+    def bars(self) -> list[tuple[float, float, float]]:
+        """Top, left and right end of each bar of the schedules, in pixels."""
+        return [(y, x, x + width) for x, y, width in self.run(
+            "return [...document.querySelectorAll('#gantt .bar')].map((bar) =>"
+            "['x', 'y', 'width'].map((key) => Number(bar.getAttribute(key))))"
+        )]  # fmt: skip
+
     def key(self, *keys: str) -> None:
         """Press keys one after the other."""
         for key in keys:

@@ -1,6 +1,7 @@
 """The report in a real browser: draws, answers to clicks and keys, and asks nobody for anything."""
 
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,8 +13,10 @@ from parapipe.figures.page import page as page_of
 from parapipe.figures.page_data import CLOUD
 from parapipe.formats.front import ConfigurationRow
 from parapipe.formats.front_folder import FrontFolder
+from parapipe.formats.shown import shown_figure
 from parapipe.plan.schema import Plan
 from tests.cases.branchy import HOSTILE, branchy
+from tests.cases.replicas import ONE_STAGE, TWO_STAGES, replicated_front
 
 PARTS = (
     "front", "summary", "gantt", "memory", "processors", "network", "sources", "table", "again",
@@ -201,6 +204,61 @@ def test_frames_in_a_row_repeat_the_schedule(opened, report, front) -> None:
     page.click(page.all("#views button")[1])
     assert once < len(page.all("#gantt .bar")) <= once * (len(made.stages) + 1)
     assert page.text("#gantt .stage-name") == f"frame {len(made.stages) + 1}"
+
+
+@pytest.fixture(scope="module", params=[ONE_STAGE, TWO_STAGES])
+def replicas(tmp_path_factory, request):
+    """A front of rough costs with replicas, and its report."""
+    folder = tmp_path_factory.mktemp("replicas")
+    front = replicated_front(folder, request.param)
+    front.write_report(folder / "report.html")
+    return front, folder / "report.html"
+
+
+def test_replicas_take_turns_on_frames_and_are_as_busy_everywhere(opened, replicas) -> None:
+    front, report = replicas
+    for row in (each for each in front if each.kind == "replicated"):
+        page = opened(report, f"#{row.id}")
+        (turns,) = (stage for stage in row.stages if stage.in_turn)
+        names = [each.name for each in turns.processors]
+        for view in (0, 1):
+            page.click(page.all("#views button")[view])
+            busy = dict(zip(page.texts("#gantt .row-name"), page.texts("#gantt .row-more"),
+                            strict=True))  # fmt: skip
+            assert len({busy[name] for name in names}) == 1
+        shares = dict(zip(page.texts("#processors .who"), page.texts("#processors .said b"),
+                          strict=False))  # fmt: skip
+        assert names[0] in shares
+        assert all(busy[name].startswith("computes ") for name in names)
+        if len(row.stages) == 1:
+            assert {busy[name] for name in names} <= {"computes >99\u202f%", "computes 100\u202f%"}
+        # in the steady state, each has frames of its own, and one at a time
+        tops = {top for top, _, _ in page.bars()}
+        assert len(tops) == len(row.processors)
+        for top in tops:
+            spans = sorted((left, right) for at, left, right in page.bars() if at == top)
+            assert all(a[1] <= b[0] + 0.01 for a, b in pairwise(spans))
+        assert page.console() == []
+
+
+def test_figures_outside_their_intervals_are_not_shown(opened, replicas) -> None:
+    front, report = replicas
+    page = opened(report)
+    for row in front:
+        texts = page.run(CELLS, row.id)
+        for key, text in zip(("latency_s", "throughput_fps", "energy_j"), texts, strict=True):
+            figure = shown_figure(row.model_dump(), key)
+            assert figure is not None
+            scale = 1.0 if key == "throughput_fps" else 1e3
+            assert text.startswith("~") != figure.inside
+            assert float(text.lstrip("~")) == pytest.approx(figure.value * scale, rel=1e-3)
+    assert not re.search(r"±[0-9]{3}", page.run("return document.body.textContent"))
+
+
+CELLS = """
+  const row = document.querySelector(`#table tr[data-id="${arguments[0]}"]`);
+  return [2, 3, 4].map((at) => row.children[at].textContent);
+"""
 
 
 def interleaved(made):

@@ -5,13 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from parapipe.cli.advice import MOST_ROWS, answer, headline
 from parapipe.cli.front_table import (
-    MOST_ROWS,
     NARROW,
-    answer,
     coverage_lines,
     front_table,
-    headline,
     marks,
     search_notes,
 )
@@ -200,6 +198,8 @@ def test_the_answer_says_what_to_take_and_what_it_gains() -> None:
     rows[1]["energy_j"] = 0.3984
     assert "(398.4 mJ per frame, 0.4 % less than cpu alone)" in answer(document(rows))
     rows[1]["energy_j"] = rows[2]["energy_j"]
+    assert "for energy c03 (400 mJ per frame, cpu alone)" in answer(document(rows))
+    rows[1]["latency_s"] = 0.09  # of equal energies that of less latency
     assert "(400 mJ per frame, as much as cpu alone)" in answer(document(rows))
     assert answer(document(rows[:1])).startswith("Take for latency c01 (50 ms), for throughput c01")
 

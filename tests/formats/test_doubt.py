@@ -11,6 +11,7 @@ import pytest
 import parapipe
 from parapipe.errors import FrontError
 from parapipe.formats.doubt import DRAWS, load_draws
+from parapipe.pipeline.chances import least_chances, pareto_chances
 
 A311D = "amlogic-a311d"
 
@@ -30,12 +31,39 @@ def test_intervals_hold_nine_of_ten_draws_and_the_stated_figures(branchy_front):
             assert low < getattr(row, key) < high
 
 
-def test_chances_add_up_over_the_front(branchy_front):
-    for objective in ("latency", "throughput", "energy"):
+def test_chances_are_shares_of_the_draws_and_equal_ones_all_have_them(branchy_front):
+    drawn = branchy_front.drawn
+    for objective, key, tie in (
+        ("latency", "latency_s", 1e-9),
+        ("throughput", "period_s", 1e-9),
+        ("energy", "energy_j", 1e-3),
+    ):
+        values = getattr(drawn, key)
+        tied = values <= values.min(axis=0) * (1 + tie)
         found = [getattr(row.chances, objective) for row in branchy_front]
-        assert sum(found) == pytest.approx(1)
-        for row, chance in zip(branchy_front, found, strict=True):
-            assert row.chances.pareto >= chance  # the first of equal ones has the least
+        assert found == pytest.approx(tied.mean(axis=1).tolist())
+        assert sum(found) == pytest.approx(tied.sum(axis=0).mean())
+        assert sum(found) >= 1 - 1e-9
+
+
+def test_a_tie_in_the_last_bit_is_a_tie():
+    ulp = 1 + 2**-52
+    least, most = [1.0, ulp, 1.0, 2.0], [ulp, 1.0, 1.0, 1.0]
+    assert least_chances(np.array([least, most]), range(2)) == {0: 0.75, 1: 1.0}
+    assert least_chances(np.array([[1.0], [1.01]]), range(2), 0.1) == {0: 1.0, 1: 1.0}
+    assert least_chances(np.array([[1.0], [1.01]]), [1]) == {1: 1.0}
+    # equal but for the last bit in one figure, less in the other one
+    assert pareto_chances([np.array([[1.0], [ulp]]), np.array([[2.0], [1.0]])]) == [0.0, 1.0]
+    assert pareto_chances([np.array([[1.0], [ulp]]), np.array([[1.0], [1.0]])]) == [1.0, 1.0]
+
+
+def test_medians_lie_in_the_intervals(branchy_front):
+    for i, row in enumerate(branchy_front):
+        for key in ("latency_s", "period_s", "energy_j"):
+            low, high = getattr(row.intervals, key)
+            assert low <= getattr(row.medians, key) <= high
+            values = sorted(getattr(branchy_front.drawn, key)[i])
+            assert getattr(row.medians, key) == pytest.approx(sum(values[99:101]) / 2)
     named = branchy_front["most-efficient"]
     assert named.chances.names["most-efficient"] == named.chances.energy
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pytest
 
 from parapipe.formats.front import ConfigurationRow, FrontDocument
 from parapipe.front.reasons import Reasons
+from tests.cases.replicas import ONE_STAGE, TWO_STAGES, replicated_front
 
 Figures = tuple[float, float, float]  # latency, period and energy
 
@@ -92,3 +94,34 @@ def test_the_throughput_that_can_be_sustained_stands_beside_that_of_the_longest_
     quicker = found.row.model_copy(update={"sustained_period_s": 0.5})
     found = Reasons(found.front, quicker, found.plan, found.graph, found.costs)
     assert told(found, "bottleneck")[1].startswith("That is 1 frames/s; 2 can be sustained")
+
+
+@pytest.fixture(scope="module")
+def with_replicas(tmp_path_factory):
+    folders = (tmp_path_factory.mktemp("replicas") for _ in range(2))
+    return [*map(replicated_front, folders, (ONE_STAGE, TWO_STAGES))]
+
+
+def test_stages_that_take_turns_are_told_by_what_a_frame_needs(with_replicas) -> None:
+    turned = set()
+    for front, made in ((each, made) for each in with_replicas for made in each):
+        found = Reasons(front.document, made, made.plan(), made.graph, made.costs)
+        first, *_ = told(found, "bottleneck")
+        every_s = [
+            stage.time_s / (len(stage.processors) if stage.in_turn else 1) for stage in made.stages
+        ]
+        assert max(every_s) == pytest.approx(made.period_s)
+        assert f"{made.period_s * 1e3:.4g} ms" in first
+        longest = every_s.index(max(every_s))
+        shares = [f"{each / max(every_s):.0%}" for i, each in enumerate(every_s) if i != longest]
+        assert re.findall(r"takes ([0-9]+%)", first) == shares
+        if made.kind == "replicated":
+            turned.add(len(made.stages))
+        for stage in made.stages:
+            if stage.in_turn:
+                assert "/".join(each.name for each in stage.processors) in made.drawing
+        if made.kind == "replicated" and len(made.stages) == 1:
+            names = [each.name for each in made.stages[0].processors]
+            assert all(name in first for name in names)
+            assert f"each takes {made.latency_s * 1e3:.4g} ms" in first
+    assert turned == {1, 2}

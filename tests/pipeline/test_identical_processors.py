@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parapipe.pipeline.choose import choose
+from parapipe.pipeline.choose import choose, names_of
 from parapipe.pipeline.dominance import nondominated
 from parapipe.pipeline.identical import in_a_row, in_turn
 from parapipe.pipeline.search import search
@@ -69,7 +69,10 @@ def test_each_of_the_alike_keeps_its_own_name(units):
     candidates = found(units, (0.3, 0.1, 0.1), (0, 1, 1))
     names = ("npu", "dsp0", "dsp1")
     chosen = choose(candidates, names, energy=True, resolution=0.0)
-    named = {name: each.candidate for each in chosen for name in each.names}
+    numbers = dict(enumerate(chosen))
+    named = {
+        name: numbers[i] for i, some in names_of(numbers, names, front=[0]).items() for name in some
+    }
     assert named["dsp0-alone"].processors == (0b010,)
     assert named["dsp1-alone"].processors == (0b100,)
     assert named["dsp0-alone"].objectives == named["dsp1-alone"].objectives

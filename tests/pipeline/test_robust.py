@@ -14,6 +14,7 @@ from parapipe.errors import ArgumentError
 from parapipe.pipeline.chances import DrawnFront, at_quantile
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.robust import Robust, RobustFront, quantiles
+from tests.cases.bare_configurations import bare
 from tests.cases.branchy import branchy
 
 A311D = "amlogic-a311d"
@@ -66,25 +67,17 @@ def test_a_robust_front_holds_nothing_that_is_beaten_at_the_quantile(pairs, data
             all(a <= b * (1 + resolution) for a, b in zip(kept[i], kept[other], strict=True))
             for i in shown
         )
-    made = dict(zip(shown, front.marked(_bare(pairs), shown), strict=True))
+    shown.sort(key=lambda i: stated[i])
+    every = [bare(*each) for each in stated]
+    made = dict(zip(shown, front.marked(every, shown, ["one"], memory=False), strict=True))
     for i in shown:
-        beaten = any(_beats(kept[j], kept[i]) for j in shown)
-        equals = [j for j in shown if kept[j] == kept[i] and made[j].robust]
-        assert made[i].robust != beaten or (not beaten and len(equals) == 1)
-        assert not (made[i].robust and beaten)
-        assert not (made[i].pareto and any(_beats(stated[j], stated[i]) for j in shown))
+        assert made[i].objectives == stated[i]
+        assert made[i].robust != any(_beats(kept[j], kept[i]) for j in shown)
+        assert made[i].pareto != any(_beats(stated[j], stated[i]) for j in shown)
     for of, name in enumerate(("robust-L", "robust-T", "robust-E")):
         (best,) = (i for i in shown if name in made[i].names)
         assert kept[best][of] == min(kept[i][of] for i in range(len(pairs)))
         assert made[best].robust
-
-
-def _bare(pairs):
-    from parapipe.pipeline.configuration import Configuration
-
-    marks = {"proven": True, "gap": 0.0, "names": ()}
-    fronts = {"pareto": False, "pareto_latency_throughput": False}
-    return [Configuration(None, None, **marks, **fronts, table=0) for _ in pairs]
 
 
 def _beats(one, other):

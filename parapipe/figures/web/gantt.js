@@ -2,8 +2,8 @@
 
 const GANTT = { label: 138, right: 14, top: 50, row: 40, gap: 20, foot: 34 };
 const VIEWS = {
-  frame: { name: "One frame", note: "One frame on its way through the stages. Hatched: the processor belongs to the stage but waits. Lines are transfers, from the end of the operator that makes the tensor to its arrival." },
-  steady: { name: "Frames in a row", note: "Several frames in the full pipeline, each one stage behind the frame before it. Hatched: waiting." },
+  frame: { name: "One frame", note: "One frame on its way through the stages. Hatched: the processor belongs to the stage but waits; of processors that take turns on frames, the others work on other frames. Lines are transfers, from the end of the operator that makes the tensor to its arrival." },
+  steady: { name: "Frames in a row", note: "Several frames in the full pipeline, each a period behind the frame before it. Hatched: waiting." },
 };
 // Of configurations in which processors take turns on several frames.
 const TURNS = {
@@ -28,7 +28,7 @@ function drawGantt() {
 // Seconds that the chart of a configuration covers.
 function spanOf(row) {
   if (state.view === "frame") return row.latency_s;
-  return (interleaved(row) ? 1 : row.stages.length + 1) * row.period_s;
+  return (interleaved(row) ? 1 : depthOf(row, row.stages.length) + 1) * row.period_s;
 }
 
 // Whether processors take operators of several frames in turn; times then count from a frame's entry.
@@ -36,6 +36,18 @@ const interleaved = (row) => schedules[row.id].interleaved;
 
 // Of an interleaved plan, periods after a frame's entry.
 const lagOf = (row, time_s) => Math.floor(time_s / row.period_s + 1e-9);
+
+// Processors that take turns on the frames of a stage, or 1.
+const turnsOf = (stage) => (stage.in_turn ? stage.processors.length : 1);
+
+// Periods from a frame's entry to the start of a stage.
+const depthOf = (row, stage) => row.stages.slice(0, stage).reduce((sum, each) => sum + turnsOf(each), 0);
+
+// The processor that works on a frame in place of the first of those that take turns with it.
+function turnOf(row, index, frame) {
+  const stage = row.stages.find((each) => each.in_turn && processorIndex.get(each.processors[0].name) === index);
+  return stage ? processorIndex.get(stage.processors[(frame ?? 0) % turnsOf(stage)].name) : index;
+}
 
 // Runs of stages: [{ stage, frame, at }], `at` in seconds; `stage` is null for all of them. Steady: the pipeline is full at 0.
 function runsOf(row, end) {
@@ -53,10 +65,13 @@ function runsOf(row, end) {
       return { stage: i, frame: null, at: at - stage.time_s };
     });
   }
-  const count = row.stages.length;
-  return row.stages.flatMap((_, stage) =>
-    Array.from({ length: count + 1 }, (__, i) => ({ stage, frame: i - stage + count, at: i * row.period_s })),
-  );
+  const count = depthOf(row, row.stages.length);
+  return row.stages.flatMap((each, stage) => {
+    const before = turnsOf(each) - 1; // frames that other processors began earlier
+    return Array.from({ length: count + 1 + before }, (_, i) => (
+      { stage, frame: i - before - depthOf(row, stage) + count, at: (i - before) * row.period_s }
+    )).filter(({ at }) => at + each.time_s > 0);
+  });
 }
 
 // Of an interleaved plan, frames that entered before the chart begins.
@@ -69,14 +84,15 @@ function gantt(row, width, end) {
   const bottom = GANTT.top + resources.length * (GANTT.row + GANTT.gap) - GANTT.gap;
   const x = linear(0, end, GANTT.label, width - GANTT.right);
   const runs = runsOf(row, end);
-  const chart = { row, resources, x, bottom, width, end, plan: schedules[row.id] };
+  const until = interleaved(row) ? end : Math.min(end, spanOf(row));
+  const chart = { row, resources, x, bottom, width, end: until, plan: schedules[row.id] };
   const used = workers(row).map(({ index }) => front.processors[index]);
   const unused = front.processors.filter((each) =>
     each.part_of === null && !used.some(({ name, part_of }) => [name, part_of].includes(each.name)));
   return svg(
     "svg", { width, height: bottom + GANTT.foot + (unused.length ? 20 : 0), role: "img",
       "aria-label": `Schedule of ${called(row)}` },
-    timeAxis(chart), rowNames(chart),
+    timeAxis({ ...chart, end }), rowNames(chart),
     ...(interleaved(row) ? periods(chart) : runs.map((run) => stageFrame(chart, run))),
     ...runs.map((run) => bars(chart, run)), ...runs.map((run) => passages(chart, run)),
     ...(unused.length
@@ -108,7 +124,7 @@ function timeAxis({ x, bottom, end, width }) {
 
 // What shares of time are shares of: the stage's own time, or the time between frames.
 function lengthOf(row, stage) {
-  return state.view === "frame" && !interleaved(row) ? row.stages[stage].time_s : row.period_s;
+  return state.view === "frame" && !interleaved(row) ? everyOf(row.stages[stage]) : row.period_s;
 }
 
 function rowNames({ row, resources }) {
@@ -144,13 +160,15 @@ function periods({ row, resources, x, end }) {
 }
 
 function stageFrame({ row, resources, x, end }, { stage, frame, at }) {
-  const until = at + lengthOf(row, stage);
-  const [left, right] = [x(at), x(Math.min(until, end))];
-  const own = resources.map((each, i) => [each, i]).filter(([each]) => each.stage === stage);
+  const takes = row.stages[stage].in_turn ? row.stages[stage].time_s : lengthOf(row, stage);
+  const [left, right] = [x(Math.max(0, at)), x(Math.min(at + takes, end))];
+  const first = processorIndex.get(row.stages[stage].processors[0].name);
+  const own = resources.map((each, i) => [each, i]).filter(([each]) =>
+    (row.stages[stage].in_turn ? each.index === turnOf(row, first, frame) : each.stage === stage));
   const top = rowTop(own[0][1]);
   const title = frame === null
     ? `Stage ${stage + 1}, ${joined(inMs(row.stages[stage].time_s))}` : `frame ${frame + 1}`;
-  const head = frame === null || row.stages.length === 1 ? GANTT.top - 16 : top - 7;
+  const head = frame === null || (row.stages.length === 1 && !row.stages[0].in_turn) ? GANTT.top - 16 : top - 7;
   return svg(
     "g", {},
     ...own.map(([, i]) =>
@@ -184,7 +202,8 @@ function bars({ row, resources, x, plan, end }, { stage, frame, at }) {
   const byFrame = frame !== null && interleaved(row);
   const most = lagOf(row, row.latency_s);
   const place = new Map(resources.map((each, i) => [each.index, i]));
-  const drawn = plan.bars.filter((bar) => stage === null || bar[1] === stage).map(([operator, , processor, start, stop]) => {
+  const drawn = plan.bars.filter((bar) => stage === null || bar[1] === stage).map(([operator, , first, start, stop]) => {
+    const processor = turnOf(row, first, frame);
     const [left, right] = [x(Math.max(0, at + start * 1e-6)), x(Math.min(end, at + stop * 1e-6))];
     if (right - left <= 0) return null; // what began earlier, or ends later, is cut at the edge
     const y = rowTop(place.get(processor));
@@ -233,7 +252,8 @@ function shortName(operator) {
 function passages({ resources, x, plan, row, end }, { stage, frame, at }) {
   const place = new Map(resources.map((each, i) => [each.index ?? each.name, i]));
   const drawn = plan.passages.filter((passage) => stage === null || passage[4] === stage).map((passage) => {
-    const [tensor, operator, from, to, , within, occupies, start, stop, size, cast] = passage;
+    const [tensor, operator, source, target, , within, occupies, start, stop, size, cast] = passage;
+    const [from, to] = [turnOf(row, source, frame), turnOf(row, target, frame)];
     const [left, right] = [x(at + start * 1e-6), x(at + stop * 1e-6)];
     if (at + stop * 1e-6 > end * 1.0001 || at + start * 1e-6 < 0) return null;
     const down = place.get(to) > place.get(from);

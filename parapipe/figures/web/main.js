@@ -7,17 +7,17 @@ const KEYS = [
 
 function drawMasthead() {
   put("title", data.title.replace(/^zoo:/, ""), " ", html("span", { class: "on" }, "on"), ` ${front.platform}`);
-  const best = (key, way) => rows.reduce((one, other) => ((other[key] - one[key]) * way > 0 ? other : one));
+  const best = (key, way) => way * Math.max(...rows.map((row) => way * valueOf(row, key)));
   const [soonest, most, least] = [best("latency_s", -1), best("throughput_fps", 1), best("energy_j", -1)];
   const bold = (text) => html("b", {}, text);
   put("lede",
     `${plural(rows.length, "way")} to run ${plural(operators.length, "operator")} on ${plural(front.processors.filter((each) => each.part_of === null).length, "processor")}: `,
-    "latency from ", bold(seconds(soonest.latency_s)), ", throughput up to ", bold(`${digits(most.throughput_fps)} frames per second`),
-    ", energy from ", bold(joules(least.energy_j)), " per frame. No configuration is best in all three.",
+    "latency from ", bold(seconds(soonest)), ", throughput up to ", bold(`${digits(most)} frames per second`),
+    ", energy from ", bold(joules(least)), " per frame. No configuration is best in all three.",
     front.conversion ? ` The model is ${front.conversion}.` : null);
   byId("front-note").textContent =
     "Each mark is a configuration: one way to spread the network over the chip. Filled marks are those that no other beats in latency, throughput and energy together. The line joins those that no other beats in latency and throughput. Click a mark to see its schedule."
-    + (rows.some((row) => row.intervals) ? " Bars: nine of ten draws of the costs; dots: draws of what is selected." : "");
+    + (rows.some((row) => row.intervals) ? " Bars: nine of ten draws of the costs; dots: draws of what is selected. Marks stand where the stated costs put them; where its bars miss a mark, go by the bars." : "");
   put("keys", KEYS.map(([keys, means]) => html("span", {}, keys.map((key) => [html("kbd", {}, key), " "]), means)));
   put("footer", `Made by parapipe ${front.parapipe}. The page holds all its data and fetches nothing.`);
 }

@@ -42,7 +42,8 @@ function plural(count, noun) {
 
 // Round steps that cover a range in about `count` ticks.
 function ticks(low, high, count) {
-  const rough = (high - low) / count || 1;
+  const span = high - low > 1e-9 * Math.abs(high) ? high - low : 0; // else steps would be lost in rounding
+  const rough = span / count || Math.abs(high) || 1;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
   const found = [];

@@ -151,26 +151,28 @@ function rowTip(row) {
   return [
     html("div", { class: "title" }, row.names.length ? `${row.id} ${row.names.join(", ")}` : row.id),
     html("div", { class: "dim" }, row.kind),
-    ...parts(row).map(({ processors, where, time_s }) =>
+    ...parts(row).map(({ processors, where, time_s, in_turn }) =>
       html(
         "div", { class: "line" },
-        html("span", {}, processors.map((each) => [chip(processorIndex.get(each.name)), `${each.name} `]),
+        html("span", {}, processors.map((each, k) => [in_turn && k ? "/ " : null, chip(processorIndex.get(each.name)), `${each.name} `]),
           html("span", { class: "dim" }, ` ${where}`)),
         html("span", {}, joined(inMs(time_s))),
       ),
     ),
-    line("latency", joined(inMs(row.latency_s)) + nearTo(row, "latency_s")),
-    line("throughput", fps(row.throughput_fps) + nearTo(row, "period_s")),
-    line("energy per frame", joined(inMj(row.energy_j)) + nearTo(row, "energy_j")),
+    line("latency", withInterval(row, "latency_s", inMs)),
+    line("throughput", withInterval(row, "throughput_fps", (value) => [digits(value), "fps"])),
+    line("energy per frame", withInterval(row, "energy_j", inMj)),
     ...(row.chances ? [line("not beaten in", `${percent(row.chances.pareto)} of the draws`)] : []),
   ];
 }
 
-// half the width of an interval, if there is one
-function nearTo(row, figure) {
-  if (!row.intervals) return "";
-  const [low, high] = row.intervals[figure];
-  return ` ±${(50 * (high - low) / row[figure]).toFixed(0)} %`;
+// A figure with its interval, if it has one: with ± where that says it.
+function withInterval(row, key, show) {
+  const drawn = shownFigure(row, key);
+  const text = medianMark(row, key) + joined(show(valueOf(row, key)));
+  if (!drawn) return text;
+  if (drawn.even) return `${text} ±${(50 * (drawn.high - drawn.low) / drawn.stated).toFixed(0)}\u202f%`;
+  return `${text} (${show(drawn.low)[0]}–${show(drawn.high)[0]})`;
 }
 
 // What is listed of a row: its stages, or that all its processors take turns on several frames.
@@ -181,7 +183,7 @@ function parts(row) {
     return [{ processors: [...processors.values()], where: `take turns on ${plural(frames, "frame")}`, time_s: row.period_s }];
   }
   return row.stages.map((stage, i) => ({
-    processors: stage.processors, time_s: stage.time_s,
+    processors: stage.processors, time_s: stage.time_s, in_turn: stage.in_turn,
     where: `subgraph${stage.subgraphs.length > 1 ? "s" : ""} ${subgraphRun(row, i)}`,
   }));
 }

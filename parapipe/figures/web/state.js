@@ -40,9 +40,21 @@ function readAddress() {
 }
 
 function spoken(row) {
-  const [latency, energy] = [seconds(row.latency_s), joules(row.energy_j)];
-  return `${called(row)}: ${row.drawing}, ${latency}, ${fps(row.throughput_fps)}, ${energy} per frame`;
+  const [latency, energy] = [seconds(valueOf(row, "latency_s")), joules(valueOf(row, "energy_j"))];
+  return `${called(row)}: ${row.drawing}, ${latency}, ${fps(valueOf(row, "throughput_fps"))}, ${energy} per frame`;
 }
+
+// Seconds between the frames of a stage: of processors in turn, each takes every so many.
+const everyOf = (stage) => stage.time_s / (stage.in_turn ? stage.processors.length : 1);
+
+// A figure with the interval of its draws, if it has one: { value, stated, low, high, inside, even }.
+const shownFigure = (row, key) => data.shown[row.id]?.[key];
+
+// The figure to show: the stated one, or the median of the draws.
+const valueOf = (row, key) => shownFigure(row, key)?.value ?? row[key];
+
+// "~" where the median of the draws is shown.
+const medianMark = (row, key) => ((shownFigure(row, key)?.inside ?? true) ? "" : "~");
 
 // "hybrid-T" for one with names, else its number
 const called = (row) => (row.names.length ? row.names.join(", ") : row.id);

@@ -9,11 +9,11 @@ const FIGURES = [
     means: "Joules of the processors used." },
   { name: "With idle board", of: (row) => row.board_energy_j, key: "board_energy_j", show: inMj, less: true,
     means: "The same, plus what the board draws at rest." },
-  { name: "Power", of: (row) => row.energy_j / row.period_s, show: (x) => quantity(x, "W"), less: true,
+  { name: "Power", ofCosts: true, of: (row) => row.energy_j / row.period_s, show: (x) => quantity(x, "W"), less: true,
     means: "Energy per frame over the period." },
-  { name: "Efficiency", of: (row) => row.frames_per_joule, show: (x) => [digits(x), "frames/J"], less: false,
+  { name: "Efficiency", ofCosts: true, of: (row) => row.frames_per_joule, show: (x) => [digits(x), "frames/J"], less: false,
     means: "Frames per joule of the processors used." },
-  { name: "Sustained", of: (row) => 1 / row.sustained_period_s, show: (x) => [digits(x, 4), "fps"], less: false,
+  { name: "Sustained", ofCosts: true, of: (row) => 1 / row.sustained_period_s, show: (x) => [digits(x, 4), "fps"], less: false,
     means: "What a runtime reaches with one thread per processor and bounded queues." },
   { name: "Peak memory", of: (row) => row.peak_memory_bytes || 0, show: (x) => bytes(x).split("\u202f"), less: true,
     means: "The most memory at one moment: weights, tensors and queues of all frames on their way." },
@@ -29,7 +29,7 @@ function drawSummary() {
 
 function chosen(letter, row) {
   const listed = parts(row);
-  const longest = Math.max(...listed.map((part) => part.time_s));
+  const longest = Math.max(...listed.map(everyOf));
   return html(
     "div", { class: "one", "data-chosen": letter },
     html("div", { class: "chosen" }, badge(letter), called(row),
@@ -38,17 +38,19 @@ function chosen(letter, row) {
   );
 }
 
-function partLine({ processors, where, time_s }, number, longest) {
-  const share = `${(100 * time_s) / longest}%`;
+function partLine(part, number, longest) {
+  const { processors, where, time_s, in_turn } = part;
+  const share = `${(100 * everyOf(part)) / longest}%`;
   const indices = processors.map((each) => processorIndex.get(each.name));
   const point = (each) => (front.dvfs ? html("span", { class: "unit" }, ` ${atPoint(each)}`) : null);
   return html(
     "div", { class: "stage" },
     html("span", { class: "number" }, number),
     html("span", {},
-      processors.map((each, k) => [k ? " + " : null, chip(indices[k]), each.name, point(each)]),
+      processors.map((each, k) => [k ? (in_turn ? " / " : " + ") : null, chip(indices[k]), each.name, point(each)]),
       html("span", { class: "number" }, `  ${where}`)),
-    html("span", { class: "time" }, joined(inMs(time_s))),
+    html("span", { class: "time", title: in_turn ? "Of a frame; the processors take turns on frames." : null },
+      joined(inMs(time_s)), in_turn ? ` ÷ ${processors.length}` : null),
     html("span", { class: "meter", style: { width: share } },
       indices.map((index) => html("i", { class: `fill-${textureOf(index)}`, style: { flex: "1" } }))),
   );
@@ -58,17 +60,32 @@ function figures(shown, two) {
   const head = two
     ? html("thead", {}, html("tr", {}, html("th"), ...shown.map(([letter]) => html("th", {}, letter)), html("th", {}, "B to A")))
     : null;
-  const body = FIGURES.map(({ name, of, show, less, means }) => {
-    const values = shown.map(([, row]) => of(row));
+  const body = FIGURES.map(({ name, of, key, show, less, means, ofCosts }) => {
+    const values = shown.map(([, row]) => (shownFigure(row, key) ? valueOf(row, key) : of(row)));
     return html(
       "tr", { title: means }, html("th", { scope: "row" }, name),
-      ...shown.map((_, i) => html(
-        "td", {}, html("b", {}, show(values[i])[0]), html("span", { class: "unit" }, ` ${show(values[i])[1]}`),
+      ...shown.map(([, row], i) => html(
+        "td", {}, html("b", {}, medianMark(row, key), show(values[i])[0]), html("span", { class: "unit" }, ` ${show(values[i])[1]}`),
+        intervalLine(row, key, show), key || !ofCosts ? null : byStated(row),
       )),
       two ? difference(values, less) : null,
     );
   });
   return html("table", { class: two ? "figures two" : "figures" }, head, html("tbody", {}, body));
+}
+
+// Where a figure lies in nine of ten draws of the costs, if ± does not say it.
+function intervalLine(row, key, show) {
+  const drawn = shownFigure(row, key);
+  if (!drawn || drawn.even) return null;
+  const means = drawn.inside ? "Nine of ten draws of the costs." : `Nine of ten draws of the costs, and their median: by the stated costs it is ${joined(show(drawn.stated))}.`;
+  return html("div", { class: "evaluated", title: means }, `${show(drawn.low)[0]}–${joined(show(drawn.high))}`);
+}
+
+// What is not drawn follows from figures that others are shown in place of.
+function byStated(row) {
+  const outside = Object.values(data.shown[row.id] || {}).some((drawn) => !drawn.inside);
+  return outside ? html("div", { class: "evaluated" }, "by the stated costs") : null;
 }
 
 // The final evaluation, where the platform has one: on demand, since it is not what a run is compared with.

@@ -3,16 +3,22 @@
 const COLUMNS = [
   { title: "id", key: "id", show: (row) => row.id },
   { title: "stages [subgraphs]", key: "drawing", show: (row) => row.drawing },
-  { title: "latency, ms", key: "latency_s", show: (row) => inMs(row.latency_s)[0], right: true },
-  { title: "fps", key: "throughput_fps", show: (row) => digits(row.throughput_fps, 4), right: true },
+  { title: "latency, ms", key: "latency_s", show: (row) => drawnText(row, "latency_s", (value) => inMs(value)[0]), right: true },
+  { title: "fps", key: "throughput_fps", show: (row) => drawnText(row, "throughput_fps", (value) => digits(value, 4)), right: true },
   { title: "mJ per frame", key: "energy_j", right: true, show: (row) => [
-    html("span", { class: "dot", style: row.pareto ? { background: energyColour(row) } : {} }), inMj(row.energy_j)[0],
+    html("span", { class: "dot", style: row.pareto ? { background: energyColour(row) } : {} }), drawnText(row, "energy_j", (value) => inMj(value)[0]),
   ] },
   { title: "peak memory", key: "peak_memory_bytes", right: true, show: (row) => (row.peak_memory_bytes ? bytes(row.peak_memory_bytes) : "") },
   { title: "gap", key: "gap", show: (row) => (row.proven ? "0" : percent(row.gap)), right: true },
   { title: "front", key: "front", show: onFront },
   { title: "named", key: "names", show: (row) => row.names.join(", ") },
 ];
+
+const DRAWN = ["latency_s", "throughput_fps", "energy_j"];
+
+function drawnText(row, key, show) {
+  return `${medianMark(row, key)}${show(valueOf(row, key))}`;
+}
 
 function onFront(row) {
   const stated = row.pareto_latency_throughput ? "LT" : row.pareto ? "LTE" : "";
@@ -21,7 +27,7 @@ function onFront(row) {
 
 function sortValue(row, key) {
   if (key === "front") return onFront(row) || "~";
-  return key === "names" ? row.names.join(" ") || "~" : row[key];
+  return key === "names" ? row.names.join(" ") || "~" : valueOf(row, key);
 }
 
 function drawTable() {
@@ -44,6 +50,7 @@ function drawTable() {
   ));
   put("table", html("table", { class: "plain" }, html("thead", {}, html("tr", {}, head)), html("tbody", {}, body)),
     html("p", { class: "legend" }, "LT: no other has both less latency and more throughput. LTE: no other has less latency, more throughput and less energy."
+      + (rows.some((row) => DRAWN.some((key) => medianMark(row, key))) ? " ~: the median of the draws of the costs, where what the stated costs give lies outside of nine of ten of them." : "")
       + (front.robust ? ` R: no other keeps less of all figures in ${percent(front.robust.quantile)} of the draws of the costs.` : "")));
 }
 

@@ -1,0 +1,150 @@
+"""What to take from a front, in a few rows and in a sentence; made from the document front.json."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from parapipe.cli.figure_cells import drawn_figure, ends
+from parapipe.cli.output import Row
+
+MOST_ROWS = 12
+NOISE = 0.05  # share that medians of a hundred or two draws are off by
+
+
+def _less(gain: float) -> str:
+    share = 100 - 100 / gain
+    if share < 0.05:
+        return "as much as"
+    return f"{share:.{0 if share >= 1 else 1}f} % less than"
+
+
+@dataclass(frozen=True, slots=True)
+class _Objective:
+    """How an objective reads.
+
+    Parameters
+    ----------
+    key
+        Of the figure that is to be least.
+    shown
+        Key of the figure that is shown.
+    scale, unit
+        With which it is shown.
+    gain
+        Says how many times as good as another figure it is.
+    """
+
+    key: str
+    shown: str
+    scale: float
+    unit: str
+    gain: Callable[[float], str]
+
+    def text(self, row: Row) -> str:
+        """Return the figure of a row."""
+        return f"{row[self.shown] * self.scale:.4g} {self.unit}"
+
+    def median(self, row: Row) -> float:
+        """Return what is to be least, in the middle of the draws."""
+        figure = drawn_figure(row, self.key)
+        return figure.median if figure else float(row[self.key])
+
+    def by_draws(self, row: Row) -> bool:
+        """Tell whether draws say what a row takes: its figure is not in their middle."""
+        figure = drawn_figure(row, self.key)
+        return figure is not None and not figure.even
+
+    def interval(self, row: Row) -> str:
+        """Return where the figure of a row lies in draws, and its median."""
+        figure = drawn_figure(row, self.shown)
+        assert figure is not None
+        median = f"{figure.median * self.scale:.4g}"
+        return f"{ends(figure, self.scale)} {self.unit}, median {median}"
+
+
+_OBJECTIVES: Mapping[str, _Objective] = {
+    "latency": _Objective(
+        "latency_s", "latency_s", 1e3, "ms", lambda gain: f"{gain:.2f} times as fast as"
+    ),
+    "throughput": _Objective(
+        "period_s", "throughput_fps", 1.0, "frames/s", lambda gain: f"{gain:.2f} times that of"
+    ),
+    "memory": _Objective("peak_memory_bytes", "peak_memory_bytes", 1e-6, "MB", _less),
+    "energy": _Objective("energy_j", "energy_j", 1e3, "mJ per frame", _less),
+}
+
+
+def headline(configurations: Sequence[Row], objectives: Sequence[str]) -> list[Row]:
+    """Return what answers first: the best in each objective, then what has a name.
+
+    At most `MOST_ROWS`; processors alone are left out first, the slowest of them before others.
+    """
+    named = [row for row in configurations if row["names"]]
+    alone = [row for row in named if all(name.endswith("-alone") for name in row["names"])]
+    first = [best(configurations, objective) for objective in objectives]
+    first += [row for row in named if row not in alone]
+    first += sorted(alone, key=lambda row: row["latency_s"])
+    shown = {row["id"]: row for row in first}
+    return list(shown.values())[:MOST_ROWS]
+
+
+def best(rows: Sequence[Row], objective: str) -> Row:
+    """Return the row that is best in an objective, and of those equal in it in the others.
+
+    Where the stated figure of the best one is not in the middle of its interval, medians of the
+    draws are compared, and those that are equal to within `NOISE` by what is stated.
+    """
+    from parapipe.api.checked import TIE, TIES, least
+
+    ties, of = (TIES.get(objective, TIE),), _OBJECTIVES[objective]
+
+    def stated(row: Row) -> tuple[float, ...]:
+        return (row[of.key], row["latency_s"], row["period_s"], row["energy_j"])
+
+    found = least(rows, stated, ties)
+    if of.by_draws(found):
+        most = min(map(of.median, rows)) * (1 + NOISE)
+        return least([row for row in rows if of.median(row) <= most], stated, ties)
+    return found
+
+
+def answer(document: Row) -> str:
+    """Say in one sentence what to take for each objective, and what it gains over one processor."""
+    rows = document["configurations"]
+    alone = [row for row in rows if row["kind"] == "sequential"]
+    parts, any_drawn = [], False
+    for objective in document["options"]["objectives"]:
+        row, of = best(rows, objective), _OBJECTIVES[objective]
+        other = best(alone, objective) if alone else row
+        processor = other["stages"][0]["processors"][0]["name"]
+        drawn = of.by_draws(row)
+        told = f", {processor} alone"
+        if row["kind"] != "sequential":
+            ratio = of.median(other) / of.median(row) if drawn else other[of.key] / row[of.key]
+            told = f", {of.gain(ratio)} {processor} alone" if alone else ""
+        parts.append(
+            f"for {objective} {row['id']} ({of.interval(row) if drawn else of.text(row)}{told})"
+        )
+        any_drawn = any_drawn or drawn
+    why = "Intervals: nine of ten draws of the costs; where they stand, medians are compared."
+    return " ".join([f"Take {', '.join(parts)}.", *[why] * any_drawn, *_robust_answer(document)])
+
+
+def _robust_answer(document: Row) -> Iterator[str]:
+    """Say what to take at the quantile of the draws that was asked for, and what that gains."""
+    if not (robust := document.get("robust")):
+        return
+    rows, parts = document["configurations"], []
+    for name, objective, word in (
+        ("robust-L", "latency", "less"),
+        ("robust-T", "throughput", "more"),
+    ):
+        row, nominal = next(row for row in rows if name in row["names"]), best(rows, objective)
+        of = _OBJECTIVES[objective]
+        kept = {**row["quantiles"], "throughput_fps": 1 / row["quantiles"]["period_s"]}
+        ratio = nominal["quantiles"][of.key] / kept[of.key]
+        share = 1 - 1 / ratio if word == "less" else ratio - 1
+        gain = f", {share:.1%} {word} than {nominal['id']}" if row is not nominal else ""
+        parts.append(f"for {objective} {row['id']} ({of.text(kept)}{gain})")
+    yield f"In {robust['quantile'] * 100:g} % of the draws: {', '.join(parts)}."

@@ -1,0 +1,102 @@
+"""Figures in the cells of a table, with the intervals of the draws of the costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import floor, log10
+from typing import TYPE_CHECKING
+
+from parapipe.cli.output import Row
+
+if TYPE_CHECKING:
+    from parapipe.api.checked import ShownFigure
+
+MOST_DECIMALS = 6
+DRAWN: Mapping[str, tuple[str, float]] = {
+    "latency\nms": ("latency_s", 1e3),
+    "\nfps": ("throughput_fps", 1.0),
+    "mJ per\nframe": ("energy_j", 1e3),
+}
+"""Titles of the figures that have intervals: their keys, and what they are multiplied by."""
+
+
+def drawn_figure(row: Row, key: str) -> ShownFigure | None:
+    """Return a figure with its interval; None if it has none."""
+    from parapipe.api.checked import shown_figure
+
+    return shown_figure(row, key)
+
+
+def drawn_cells(rows: Sequence[Row], title: str) -> list[str]:
+    """Write a column of figures, with intervals below if ± does not say them all."""
+    key, scale = DRAWN[title]
+    figures = [drawn_figure(row, key) for row in rows]
+    values = [
+        scale * (figure.value if figure else row[key])
+        for figure, row in zip(figures, rows, strict=True)
+    ]
+    texts = plain_cells(values)
+    if are_even(rows):
+        return texts
+    return [
+        f"{'' if figure.inside else '~'}{text}\n{ends(figure, scale)}" if figure else text
+        for figure, text in zip(figures, texts, strict=True)
+    ]
+
+
+def doubt_cells(rows: Sequence[Row]) -> list[str]:
+    """Write half the width of the widest interval of each row, in percent."""
+    return [f"{100 * _widest(row):.0f}" for row in rows]
+
+
+def doubt_marks(rows: Sequence[Row], *, widths: bool) -> Iterator[str]:
+    """Say what the marks of intervals mean, as far as some are in a table of these rows.
+
+    Parameters
+    ----------
+    widths
+        Whether the table has a column for ±.
+    """
+    if widths and are_even(rows):
+        yield "±: latency, fps and energy each stay this near in nine of ten draws of the costs"
+    if not are_even(rows):
+        yield "low–high: latency, fps and energy in nine of ten draws of the costs"
+    if not all(figure.inside for row in rows for figure in _figures(row)):
+        yield "~: median of the draws, where what the stated costs give is outside of them"
+
+
+def are_even(rows: Sequence[Row]) -> bool:
+    """Tell whether ± says all intervals of some rows."""
+    return all(figure.even for row in rows for figure in _figures(row))
+
+
+def has_doubt(row: Row) -> bool:
+    """Tell whether a row has intervals."""
+    return any(_figures(row))
+
+
+def ends(figure: ShownFigure, scale: float = 1.0) -> str:
+    """Write the ends of an interval with three digits each."""
+    return "–".join(_short(end * scale) for end in (figure.low, figure.high))
+
+
+def _short(value: float) -> str:
+    """Write three digits, without an exponent."""
+    digits = 2 - floor(log10(value))
+    return f"{round(value, digits):.{min(max(0, digits), MOST_DECIMALS)}f}"
+
+
+def plain_cells(values: Sequence[float]) -> list[str]:
+    """Write a column with as many decimals as give its least value three digits, at least one."""
+    least = min(values, default=1.0)
+    decimals = min(max(1, 2 - floor(log10(least))), MOST_DECIMALS) if least > 0 else 1
+    return [f"{value:.{decimals}f}" for value in values]
+
+
+def _figures(row: Row) -> list[ShownFigure]:
+    figures = (drawn_figure(row, key) for key, _ in DRAWN.values())
+    return [figure for figure in figures if figure]
+
+
+def _widest(row: Row) -> float:
+    return max(figure.half_width for figure in _figures(row))
