@@ -163,9 +163,7 @@ class Patterns:
         """
         for schedule in self._schedules(reached, energy=energy, tell=tell):
             check(self.problem, schedule)
-            mapping = self._mapped(schedule)
-            if mapping is not None:
-                yield mapping
+            yield self._mapped(schedule)
 
     def _schedules(
         self, reached: Reached, *, energy: bool, tell: Callable[[int, int], None]
@@ -289,21 +287,11 @@ class Patterns:
         latency = max(ends) - min(start)
         return ModuloSchedule(self.period, tuple(place), tuple(start), tuple(moved), latency)
 
-    def _mapped(self, schedule: ModuloSchedule) -> Mapping | None:
-        """Return a schedule as a mapping of the asked period.
+    def _mapped(self, schedule: ModuloSchedule) -> Mapping:
+        """Return a schedule as a mapping of the asked period."""
+        return mapping_of(self._stretched(schedule), self.graph, self.costs)
 
-        Its times count from a moment at which some processor has several frames under way, for
-        that is what makes a plan repeat by periods. Where none ever has, the pattern is a stage.
-        """
-        for origin in (0, *sorted({at % schedule.period for at in schedule.start})):
-            mapping = mapping_of(self._stretched(schedule, origin), self.graph, self.costs)
-            if mapping.kind == "interleaved":
-                return mapping
-        stage = mapping_of(self._stretched(schedule, 0), self.graph, self.costs)
-        whole = len(stage.stages) == 1 and not stage.transfers
-        return replace(stage, period_s=None) if whole else None
-
-    def _stretched(self, schedule: ModuloSchedule, origin: int) -> ModuloSchedule:
+    def _stretched(self, schedule: ModuloSchedule) -> ModuloSchedule:
         """Return a schedule at the asked period, each frame's first start in the first period."""
         period = schedule.period
         end = [
@@ -311,7 +299,7 @@ class Patterns:
             for v, (at, p) in enumerate(zip(schedule.start, schedule.processor, strict=True))
         ]
         first = [begin for begin, _ in self.frames.spans(schedule.start, end)]
-        back = [(begin - origin) // period * period + origin for begin in first]
+        back = [begin // period * period for begin in first]
         makers = Cyclic(self.problem).maker
 
         def at(time: int, frame: int) -> int:
