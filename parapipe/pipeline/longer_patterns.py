@@ -14,7 +14,7 @@ from parapipe.mapping.interleaved.side_by_side import joined_problem
 from parapipe.pipeline.pattern import MOST_FRAMES
 from parapipe.pipeline.several import Patterns
 
-WORTH = 0.02  # share by which rates must grow more for a pattern to be longer
+WORTH = 0.05  # share by which rates must grow more for a pattern to be longer
 MOST_TIMES = 4  # as long as the shortest, or as many times as there are processors
 MOST_OPERATORS = 1500  # of a pattern that is longer than the shortest
 

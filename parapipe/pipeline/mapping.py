@@ -152,8 +152,8 @@ class Mapping:
     transfers, edges
         What goes between the operators, and how.
     period_s
-        Seconds between frames that the times were made for: they repeat by it, whatever lags there
-        are. None where stages follow each other: then the longest of them is the period.
+        Seconds between frames that the times were made for. None where stages follow each other:
+        then the longest of them is the period.
     replicated
         Groups of identical processors that take turns on frames, each in that order: operators are
         placed on the first.
@@ -225,7 +225,7 @@ class Mapping:
     def groups(self) -> tuple[tuple[Stage, ...], ...]:
         """Stages put together that share processors, directly or by others between them.
 
-        All of them if times repeat by a period: nothing then begins or ends with it.
+        All of them if the mapping is made for a period: nothing then begins or ends with a stage.
         """
         if self.period_s is not None:
             return (self.stages,)

@@ -183,7 +183,12 @@ class Patterns:
             yield self.mapped(repeated(self.rivals.problems, counts, each, times))
 
     def found(
-        self, reached: Reached, *, energy: bool, tell: Callable[[int, int], None]
+        self,
+        reached: Reached,
+        *,
+        energy: bool,
+        tell: Callable[[int, int], None],
+        below_s: float = inf,
     ) -> Iterator[Mapping]:
         """Yield patterns that keep the period, all stretched to it.
 
@@ -193,14 +198,23 @@ class Patterns:
             Whether it is an objective.
         tell
             Called with the numbers of searches that are done and of all.
+        below_s
+            Other patterns are known that take so many seconds or more: only those that take less
+            are searched for, or less energy.
         """
-        return map(self.mapped, self.schedules(reached, energy=energy, tell=tell))
+        found = self.schedules(reached, energy=energy, tell=tell, below_s=below_s)
+        return map(self.mapped, found)
 
     def schedules(
-        self, reached: Reached, *, energy: bool, tell: Callable[[int, int], None]
+        self,
+        reached: Reached,
+        *,
+        energy: bool,
+        tell: Callable[[int, int], None],
+        below_s: float = inf,
     ) -> Iterator[ModuloSchedule]:
         """Yield the schedules of `found`, each of its own period."""
-        ways = [*self._ways(reached)]
+        ways = [each for each in self._ways(reached) if each[0] < below_s * NANO]
         known = [reached.shared.processor, *(rival.processor for rival in reached.rivals)]
         prices = [float(each) for each in prices_of(Cyclic(self.problem))]
         for done, (period, frames) in enumerate(ways):
@@ -220,7 +234,8 @@ class Patterns:
             if found is not None:
                 yield reordered(net, found, self.seed) if above <= ABOVE[0] else found
         yield from self._by_loads(known)
-        yield from self._apart()
+        if below_s == inf:
+            yield from self._apart()
         if energy:
             yield from self._frugal()
         tell(len(ways), len(ways))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import inf
@@ -11,7 +11,7 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.errors import DemandError
 from parapipe.files.progress import Tell
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.mapping.interleaved.cyclic import Cyclic
+from parapipe.mapping.interleaved.cyclic import Cyclic, ModuloSchedule
 from parapipe.mapping.interleaved.loads import loads_s
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.deadline import Deadline
@@ -101,14 +101,17 @@ def explore_several(
     tell = _told(progress, deadline)
     mappings = patterns.found(reached, energy=options.energy, tell=tell)
     if length.times > 1:
-        keeps = reached.shared.period_s <= period_s
-        shorter = patterns.schedules(reached, energy=options.energy, tell=tell) if keeps else ()
+        shorter: Iterable[ModuloSchedule] = ()
+        below_s = inf
+        if reached.shared.period_s <= period_s:
+            shorter = patterns.schedules(reached, energy=options.energy, tell=tell)
+            below_s = length.times * reached.shared.period_s
         graph, costs = longer(length.times)
         patterns = replace(patterns, graph=graph, costs=costs, period_s=length.times * period_s)
         reached = patterns.reached([length.least.processor])
         mappings = chain(
             patterns.found_again(shorter, length.times),
-            patterns.found(reached, energy=options.energy, tell=tell),
+            patterns.found(reached, energy=options.energy, tell=tell, below_s=below_s),
         )
     found = []
     for mapping in mappings:
@@ -236,9 +239,11 @@ def _too_fast(patterns: Patterns, reached: Reached, length: Length) -> str:
     told = []
     rests: list[float] = []
     for model, demand in enumerate(patterns.demands):
-        own = period_s / patterns.bound_s([n * (m == model) for m, n in enumerate(counts)])
+        least_s = patterns.bound_s([n * (m == model) for m, n in enumerate(counts)])
         others = [n * (m != model) for m, n in enumerate(counts)]
-        rests.append(period_s / patterns.bound_s(others) if any(others) else inf)
+        rest_s = patterns.bound_s(others) if any(others) else 0.0
+        own, rest = (period_s / each if each else inf for each in (least_s, rest_s))
+        rests.append(rest)
         told.append(f"'{demand.name}' alone reaches at most {own:.3g} times its rate")
     worst = max(range(len(rests)), key=rests.__getitem__)
     loads = loads_s(patterns.problem, shared.processor)[: len(names)]

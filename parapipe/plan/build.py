@@ -200,7 +200,7 @@ def _processors(
 def _stages(
     graph: OperatorGraph, platform: Platform, costs: CostTable, mapping: Mapping
 ) -> Iterator[schema.Stage]:
-    """Yield the stages; those that share processors, or repeat by a period, are one."""
+    """Yield the stages; all that are made for one period are one, with several lags."""
     for index, group in enumerate(mapping.groups):
         lags = {stage.lag for stage in group}
         yield schema.Stage(
@@ -227,7 +227,7 @@ def _stages(
                 )
                 for p in sorted({p for stage in group for p in stage.processors})
             ),
-            time_s=mapping.period_s or max(stage.time_s for stage in group),
+            time_s=mapping.period_s or max(s.time_s for s in group),
         )
 
 

@@ -112,7 +112,7 @@ class MappedPlan:
 
     @property
     def period_s(self) -> float | None:
-        """Period that times repeat by; None where every stage works on one frame."""
+        """Period that times repeat in; None where every stage works on one frame."""
         return self.plan.predicted.period_s if self.interleaved else None
 
     @cached_property
