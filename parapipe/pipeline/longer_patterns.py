@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from parapipe.mapping.interleaved.loads import LeastPeriod, bound_s
 from parapipe.mapping.interleaved.side_by_side import joined_problem
 from parapipe.pipeline.pattern import MOST_FRAMES
-from parapipe.pipeline.several import Patterns
+from parapipe.pipeline.several import Patterns, Reached
 
 WORTH = 0.05  # share by which rates must grow more for a pattern to be longer
 MOST_TIMES = 4  # as long as the shortest, or as many times as there are processors
@@ -40,7 +40,7 @@ class Length:
         return self.least.period_s / self.times
 
 
-def best_length(patterns: Patterns, least: LeastPeriod) -> Length:
+def best_length(patterns: Patterns, reached: Reached) -> Length:
     """Return the shortest pattern that keeps the rates and lets them grow nearly as much as any.
 
     A longer one is looked at only where the bound for all patterns leaves room for it: it must
@@ -51,11 +51,13 @@ def best_length(patterns: Patterns, least: LeastPeriod) -> Length:
     ----------
     patterns
         The shortest.
-    least
+    reached
         What it takes at least.
     """
-    tried = [Length(1, least)]
-    limit_s = bound_s(patterns.problem) * (1 + WORTH)
+    tried = [Length(1, reached.shared)]
+    enough_s = bound_s(patterns.problem) * (1 + WORTH)
+    if reached.bound_s <= patterns.period_s:  # else no pattern keeps the rates
+        enough_s = min(enough_s, patterns.period_s)
     frames, operators = len(patterns.frames.model), patterns.problem.operators
     most = min(
         max(MOST_TIMES, patterns.problem.processors),
@@ -63,7 +65,6 @@ def best_length(patterns: Patterns, least: LeastPeriod) -> Length:
         MOST_OPERATORS // operators,
     )
     for times in range(2, most + 1):
-        enough_s = min(limit_s, patterns.period_s)
         if min(each.each_s for each in tried) <= enough_s or patterns.over():
             break
         tried.append(Length(times, _least(patterns, tried, times)))

@@ -95,7 +95,7 @@ def explore_several(
         graph, costs, demands, period_s, seed=options.seed, over=lambda: deadline.over
     )
     reached = patterns.reached()
-    length = best_length(patterns, reached.shared)
+    length = best_length(patterns, reached)
     if length.each_s > period_s * (1 + NEAR):
         raise DemandError(_too_fast(patterns, reached, length))
     tell = _told(progress, deadline)

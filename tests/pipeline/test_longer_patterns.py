@@ -21,7 +21,7 @@ def model(times):
 
 def length_of(models, counts, period_s):
     search = patterns([model(times) for times in models], counts, period_s=period_s)
-    return best_length(search, search.reached().shared)
+    return best_length(search, search.reached())
 
 
 def least_s(models, counts, times):
