@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 from parapipe.mapping.interleaved.loads import LeastPeriod, bound_s
 from parapipe.mapping.interleaved.side_by_side import joined_problem
 from parapipe.pipeline.pattern import MOST_FRAMES
 from parapipe.pipeline.several import Patterns, Reached
 
-WORTH = 0.05  # share by which rates must grow more for a pattern to be longer
+WORTH = 0.05  # share by which rates must be able to grow more for a pattern to be longer
 MOST_TIMES = 4  # as long as the shortest, or as many times as there are processors
 MOST_OPERATORS = 1500  # of a pattern that is longer than the shortest
 
@@ -41,11 +42,10 @@ class Length:
 
 
 def best_length(patterns: Patterns, reached: Reached) -> Length:
-    """Return the shortest pattern that keeps the rates and lets them grow nearly as much as any.
+    """Return the shortest pattern that keeps the rates and is close to what any can reach.
 
-    A longer one is looked at only where the bound for all patterns leaves room for it: it must
-    reach `WORTH` more, or keep rates that shorter ones do not. If none keeps them, the one that is
-    nearest to that.
+    That is to within `WORTH` of the bound for patterns of any length, or, if none is that close, of
+    the best one that may be tried. If none keeps the rates, it is the one that is nearest to that.
 
     Parameters
     ----------
@@ -55,9 +55,8 @@ def best_length(patterns: Patterns, reached: Reached) -> Length:
         What it takes at least.
     """
     tried = [Length(1, reached.shared)]
-    enough_s = bound_s(patterns.problem) * (1 + WORTH)
-    if reached.bound_s <= patterns.period_s:  # else no pattern keeps the rates
-        enough_s = min(enough_s, patterns.period_s)
+    close_s = bound_s(patterns.problem) * (1 + WORTH)
+    kept_s = patterns.period_s if reached.bound_s <= patterns.period_s else inf
     frames, operators = len(patterns.frames.model), patterns.problem.operators
     most = min(
         max(MOST_TIMES, patterns.problem.processors),
@@ -65,11 +64,13 @@ def best_length(patterns: Patterns, reached: Reached) -> Length:
         MOST_OPERATORS // operators,
     )
     for times in range(2, most + 1):
-        if min(each.each_s for each in tried) <= enough_s or patterns.over():
+        if min(each.each_s for each in tried) <= min(close_s, kept_s) or patterns.over():
             break
         tried.append(Length(times, _least(patterns, tried, times)))
     best_s = min(each.each_s for each in tried)
-    longest_s = max(best_s, min(best_s * (1 + WORTH), patterns.period_s))
+    if best_s > close_s:
+        close_s = best_s * (1 + WORTH)
+    longest_s = max(best_s, min(close_s, kept_s))
     return next(each for each in tried if each.each_s <= longest_s)
 
 
