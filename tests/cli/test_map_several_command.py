@@ -39,6 +39,7 @@ def test_the_table_and_plans_that_verify_simulate_report_and_export_take(
     drawn = parapipe("simulate", plan, "--random-arrivals", "--seed", "1", "--frames", "50").out
     assert "at random" in drawn
     assert "turns used %" in drawn
+    assert "W at the rates that are asked" in parapipe("pick", front).out
     assert parapipe("report", front).code == 0
     exported = parapipe("export", plan, tmp_path / "board", "--to", "onnxruntime")
     assert exported.code == 0, exported.err
