@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from parapipe.api.checked import Folder, Note, PlatformFile, checked
 from parapipe.api.load import load_platform, loaded_graph
-from parapipe.api.several import Models, asked_of, loaded_models, several_found, several_of
+from parapipe.api.several import Models, asked_of, loaded_models, search_patterns, several_of
 from parapipe.errors import ModelError
 from parapipe.files.locked_folders import clear_abandoned_scratch
 from parapipe.files.progress import Tell
@@ -141,7 +141,7 @@ def map(
     _tell_of_costs(graph, target, costs, note)
     parts = partition(graph)
     if asked:
-        found = several_found(patterns, (graph, known), priced, options, progress)
+        found = search_patterns(patterns, (graph, known), priced, options, progress)
         exploration = found.exploration
         if found.times > 1:
             graph = patterns.graph(found.times)

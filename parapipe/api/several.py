@@ -217,7 +217,7 @@ def loaded_models(asked: Asked, options: MapOptions, note: Note) -> PatternGraph
     return PatternGraphs(asked, tuple(graphs))
 
 
-def several_found(
+def search_patterns(
     patterns: PatternGraphs,
     shortest: tuple[OperatorGraph, Settings],
     priced: Callable[[OperatorGraph], Settings],

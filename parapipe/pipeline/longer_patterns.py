@@ -54,9 +54,9 @@ def best_length(patterns: Patterns, reached: Reached) -> Length:
     reached
         What it takes at least.
     """
-    tried = [Length(1, reached.shared)]
+    lengths = [Length(1, reached.shared)]
     close_s = bound_s(patterns.problem) * (1 + WORTH)
-    kept_s = patterns.period_s if reached.bound_s <= patterns.period_s else inf
+    enough_s = patterns.period_s if reached.bound_s <= patterns.period_s else inf
     frames, operators = len(patterns.frames.model), patterns.problem.operators
     most = min(
         max(MOST_TIMES, patterns.problem.processors),
@@ -64,25 +64,25 @@ def best_length(patterns: Patterns, reached: Reached) -> Length:
         MOST_OPERATORS // operators,
     )
     for times in range(2, most + 1):
-        if min(each.each_s for each in tried) <= min(close_s, kept_s) or patterns.over():
+        if min(each.each_s for each in lengths) <= min(close_s, enough_s) or patterns.over():
             break
-        tried.append(Length(times, _least(patterns, tried, times)))
-    best_s = min(each.each_s for each in tried)
+        lengths.append(Length(times, _least(patterns, lengths, times)))
+    best_s = min(each.each_s for each in lengths)
     if best_s > close_s:
         close_s = best_s * (1 + WORTH)
-    longest_s = max(best_s, min(close_s, kept_s))
-    return next(each for each in tried if each.each_s <= longest_s)
+    longest_s = max(best_s, min(close_s, enough_s))
+    return next(each for each in lengths if each.each_s <= longest_s)
 
 
-def _least(patterns: Patterns, tried: Sequence[Length], times: int) -> LeastPeriod:
+def _least(patterns: Patterns, lengths: Sequence[Length], times: int) -> LeastPeriod:
     """Return the least period of a longer pattern, never above shorter ones in a row."""
     rivals, counts = patterns.rivals, patterns.frames.counts
     problem = joined_problem(rivals.problems, [count * times for count in counts])
     known = [
         _in_a_row(patterns, [one.least.processor, other.least.processor])
-        for one in tried
-        for other in tried
-        if one.times + other.times == times
+        for one in lengths
+        for other in lengths
+        if one.times <= other.times and one.times + other.times == times
     ]
     return patterns.least(problem, known)
 

@@ -139,20 +139,20 @@ class Patterns:
         counted = [d.priority / scale for d, scale in zip(self.demands, scales, strict=True)]
         return tuple(each * len(counted) / sum(counted) for each in counted)
 
-    def reached(self, found: Sequence[tuple[int, ...]] = ()) -> Reached:
+    def reached(self, assignments: Sequence[tuple[int, ...]] = ()) -> Reached:
         """Return how long a pattern takes at least: of shared processors never above others.
 
         Parameters
         ----------
-        found
-            Assignments, none of which takes less with processors shared.
+        assignments
+            None of them takes less with processors shared.
         """
         own, turn, each = (
             self.rivals.own_processors(),
             self.rivals.in_turn(),
             self.rivals.one_each(),
         )
-        known = [*found, *(rival.processor for rival in (own, turn, each) if rival)]
+        known = [*assignments, *(rival.processor for rival in (own, turn, each) if rival)]
         return Reached(
             self.least(self.problem, known), self.bound_s(self.frames.counts), own, turn, each
         )
@@ -176,8 +176,8 @@ class Patterns:
         ]
         return bound_s(joined_problem(needed, counts))
 
-    def found_again(self, schedules: Iterable[ModuloSchedule], times: int) -> Iterator[Mapping]:
-        """Yield schedules of a pattern that is so many times shorter as patterns of this length."""
+    def mappings_of(self, schedules: Iterable[ModuloSchedule], times: int) -> Iterator[Mapping]:
+        """Yield schedules of a pattern that is so many times shorter as mappings of this one."""
         counts = [count // times for count in self.frames.counts]
         for each in schedules:
             yield self.mapped(repeated(self.rivals.problems, counts, each, times))

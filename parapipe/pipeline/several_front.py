@@ -110,7 +110,7 @@ def explore_several(
         patterns = replace(patterns, graph=graph, costs=costs, period_s=length.times * period_s)
         reached = patterns.reached([length.least.processor])
         mappings = chain(
-            patterns.found_again(shorter, length.times),
+            patterns.mappings_of(shorter, length.times),
             patterns.found(reached, energy=options.energy, tell=tell, below_s=below_s),
         )
     found = []

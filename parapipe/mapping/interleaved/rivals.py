@@ -90,14 +90,14 @@ class Rivals:
         one, count = self.one(model, processors), self.counts[model]
         if one is None or count == 1:
             return one
-        alike = one.processor * count
+        places = one.processor * count
         limited = restricted(self.frames_of(model), processors)
         assert limited is not None  # one frame runs there
         bound_s = self.bound_s(model, processors)
         if count * one.period_s <= bound_s * (1 + ROUNDING):
-            period_s = period_of(limited, alike)
-            return replace(one, period_s=period_s, bound_s=min(bound_s, period_s), processor=alike)
-        return self._least(limited, [alike])
+            period_s = period_of(limited, places)
+            return replace(one, period_s=period_s, bound_s=min(bound_s, period_s), processor=places)
+        return self._least(limited, [places])
 
     def _least(self, problem: MappingProblem, known: Sequence[tuple[int, ...]] = ()) -> LeastPeriod:
         return least_period(
