@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from parapipe.api.checked import Folder, Note, PlatformFile, checked
 from parapipe.api.load import load_platform, loaded_graph
-from parapipe.api.several import Asked, Models, asked_of, several_graph, several_of
+from parapipe.api.several import Models, asked_of, loaded_models, search_patterns, several_of
 from parapipe.errors import ModelError
 from parapipe.files.locked_folders import clear_abandoned_scratch
 from parapipe.files.progress import Tell
@@ -33,7 +33,7 @@ from parapipe.pipeline.options import (
 if TYPE_CHECKING:
     from parapipe.api.front import ParetoFront
     from parapipe.cost.cost_table import CostTable
-    from parapipe.cost.operating_points import Setting, Settings
+    from parapipe.cost.operating_points import Settings
     from parapipe.cost.profile import Profile
     from parapipe.graph.operator_graph import ModelSource, OperatorGraph
     from parapipe.graph.partition import Partition
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from parapipe.pipeline.interleaved import Interleaves
     from parapipe.pipeline.recomputed import Recomputes
     from parapipe.pipeline.robust import Robust
-    from parapipe.pipeline.several_front import SeveralFound
     from parapipe.pipeline.split_search import Splits
     from parapipe.platform.platform import Platform
 
@@ -116,8 +115,8 @@ def map(
     registry.check_name(options.mapper)
     clear_abandoned_scratch()
     from parapipe.cost.operating_points import settings
-    from parapipe.cost.pricing import conversions
     from parapipe.cost.profile import chosen_profiles
+    from parapipe.graph.partition import partition
     from parapipe.pipeline.finest_cuts import finest_partition
     from parapipe.pipeline.infeasible import check_energies
     from parapipe.pipeline.sized import MemoryLimit
@@ -130,26 +129,29 @@ def map(
     asked = asked_of(models, options, note) if models else None
     # weights are hashed once there is a front: they may be many gigabytes
     if asked:
-        graph, options = several_graph(asked, options, note), replace(options, draws=0)
+        patterns = loaded_models(asked, options, note)
+        graph, options = patterns.graph(), replace(options, draws=0)
     else:
         graph = loaded_graph(alone, **_read(options), digests=True, weights=False, note=note)
     most = options.dvfs_points if options.dvfs else 1
-    known = settings(graph, target, most=most, profiles=measured, precision=options.precision)
-    costs = known.combinations[0].costs
-    check_energies(costs)
+    priced = partial(
+        settings, platform=target, most=most, profiles=measured, precision=options.precision
+    )
+    known = priced(graph)
+    check_energies(known.combinations[0].costs)
     MemoryLimit(options.max_memory_bytes).check(target.memory_system)
-    if costs.precision == "model":
-        for told in conversions(graph, target):
-            note(told)
-    parts = finest_partition(graph, [each.costs for each in known.combinations])
-    if target.nominal_power:
-        note(f"energy of {', '.join(target.nominal_power)} rests on nominal power, not measured")
+    _tell_of_costs(graph, known.combinations[0], note)
     if asked:
-        found = _several(
-            graph, known.combinations[0], asked, options, progress=progress, deadline=deadline
+        found = search_patterns(
+            patterns, (graph, known), priced, options, deadline=deadline, progress=progress
         )
         exploration = found.exploration
+        if found.times > 1:
+            graph = patterns.graph(found.times)
+            known = priced(graph)
+        parts = partition(graph)
     else:
+        parts = finest_partition(graph, [each.costs for each in known.combinations])
 
         def split(rules: Sequence[str]) -> OperatorGraph:
             made = loaded_graph(
@@ -284,28 +286,16 @@ def _explored(
     return exploration
 
 
-def _several(
-    graph: OperatorGraph,
-    at: Setting,
-    asked: Asked,
-    options: MapOptions,
-    *,
-    progress: Tell | None,
-    deadline: Deadline,
-) -> SeveralFound:
-    """Search for patterns of several models."""
-    from parapipe.pipeline.several_front import explore_several
+def _tell_of_costs(graph: OperatorGraph, at: Setting, note: Note) -> None:
+    """Say what costs rest on that is not measured, and which operators are converted."""
+    from parapipe.cost.pricing import conversions
 
-    with deadline.ending():
-        return explore_several(
-            graph,
-            at.costs,
-            asked.demands,
-            options,
-            period_s=asked.period_s,
-            contention=at.platform.contention,
-            deadline=deadline,
-            progress=progress,
+    if at.costs.precision == "model":
+        for told in conversions(graph, at.platform):
+            note(told)
+    if at.platform.nominal_power:
+        note(
+            f"energy of {', '.join(at.platform.nominal_power)} rests on nominal power, not measured"
         )
 
 

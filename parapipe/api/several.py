@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -19,8 +19,13 @@ from parapipe.pipeline.options import MapOptions
 from parapipe.strategies.registry import PLAN
 
 if TYPE_CHECKING:
+    from parapipe.cost.cost_table import CostTable
+    from parapipe.cost.operating_points import Settings
+    from parapipe.files.progress import Tell
     from parapipe.graph.operator_graph import OperatorGraph
+    from parapipe.pipeline.deadline import Deadline
     from parapipe.pipeline.several import Demand
+    from parapipe.pipeline.several_front import SeveralFound
     from parapipe.plan.schema import Plan
 
 Models = (
@@ -155,20 +160,46 @@ def _owner(key: str) -> str:
     return key.partition("/")[0] if "/" in key else ""
 
 
-def several_graph(asked: Asked, options: MapOptions, note: Note) -> OperatorGraph:
-    """Return the graph of all frames of a pattern.
+@dataclass(frozen=True, slots=True)
+class PatternGraphs:
+    """What is asked for several models, and the graph of each."""
 
-    Raises
-    ------
-    ArgumentError
-        It has too many operators.
-    """
-    from parapipe.graph.operator_graph import Member
-    from parapipe.graph.several import union
+    asked: Asked
+    graphs: tuple[OperatorGraph, ...]
 
+    def graph(self, times: int = 1) -> OperatorGraph:
+        """Return the graph of all frames of a pattern that is so many times as long.
+
+        Raises
+        ------
+        ArgumentError
+            It has too many operators.
+        """
+        from parapipe.graph.operator_graph import Member
+        from parapipe.graph.several import union
+
+        asked = self.asked
+        members = [
+            Member(demand.name, graph.source, frames * times)
+            for demand, graph, frames in zip(asked.demands, self.graphs, asked.frames, strict=True)
+        ]
+        total = sum(
+            len(graph.operators) * each.frames
+            for graph, each in zip(self.graphs, members, strict=True)
+        )
+        if total > MOST_OPERATORS:
+            shown = listed([f"{each.frames} of '{each.name}'" for each in members])
+            raise ArgumentError(
+                f"map: a pattern of {shown} has {total} operators, more than {MOST_OPERATORS}: ask "
+                "for rates with a shorter common period"
+            )
+        return union(self.graphs, members)
+
+
+def loaded_models(asked: Asked, options: MapOptions, note: Note) -> PatternGraphs:
+    """Read the models."""
     graphs = []
-    members = []
-    for demand, model, frames in zip(asked.demands, asked.models, asked.frames, strict=True):
+    for demand, model in zip(asked.demands, asked.models, strict=True):
 
         def told(sentence: str, name: str = demand.name) -> None:
             note(f"{name}: {sentence}")
@@ -184,17 +215,47 @@ def several_graph(asked: Asked, options: MapOptions, note: Note) -> OperatorGrap
             note=told,
         )
         graphs.append(graph)
-        members.append(Member(demand.name, graph.source, frames))
-    total = sum(
-        len(graph.operators) * each.frames for graph, each in zip(graphs, members, strict=True)
-    )
-    if total > MOST_OPERATORS:
-        shown = listed([f"{each.frames} of '{each.name}'" for each in members])
-        raise ArgumentError(
-            f"map: a pattern of {shown} has {total} operators, more than {MOST_OPERATORS}: ask for "
-            "rates with a shorter common period"
+    return PatternGraphs(asked, tuple(graphs))
+
+
+def search_patterns(
+    patterns: PatternGraphs,
+    shortest: tuple[OperatorGraph, Settings],
+    priced: Callable[[OperatorGraph], Settings],
+    options: MapOptions,
+    *,
+    deadline: Deadline,
+    progress: Tell | None,
+) -> SeveralFound:
+    """Search for patterns of several models.
+
+    Parameters
+    ----------
+    shortest
+        Graph and costs of the shortest pattern.
+    priced
+        Returns the costs of the graph of a longer one.
+    """
+    from parapipe.pipeline.several_front import explore_several
+
+    def longer(times: int) -> tuple[OperatorGraph, CostTable]:
+        graph = patterns.graph(times)
+        return graph, priced(graph).combinations[0].costs
+
+    (graph, known), asked = shortest, patterns.asked
+    at = known.combinations[0]
+    with deadline.ending():
+        return explore_several(
+            graph,
+            at.costs,
+            asked.demands,
+            options,
+            period_s=asked.period_s,
+            contention=at.platform.contention,
+            deadline=deadline,
+            longer=longer,
+            progress=progress,
         )
-    return union(graphs, members)
 
 
 def random_pace_s(plan: Plan, strategy: str, error: type[ParapipeError]) -> float:

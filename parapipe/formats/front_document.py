@@ -370,7 +370,7 @@ def evaluator(
 
     def row(found: Configuration) -> EvaluatedRow | None:
         at = setting_of(found, settings)
-        if found.mapping.kind == "interleaved":
+        if found.mapping.period_s is not None:
             return None
         if found.split:
             contention = at.platform.contention

@@ -40,17 +40,17 @@ class SeveralRow(Row):
     """Several models on one board."""
 
     period_s: PositiveFigure
-    """Seconds in which a pattern repeats: the common period of the rates."""
+    """Seconds in which a pattern repeats: a common period of the rates, and that of every row."""
     models: tuple[DemandRow, ...]
     """In the order of their operators: by priority, then by deadline, then as they were given."""
     shared: PositiveFigure
     """By how much all rates could grow together with processors shared, whatever the latency: by
     loads; never below any of the ways that follow."""
     bound: PositiveFigure
-    """No pattern lets all rates grow by more: proven, by loads."""
+    """No pattern lets all rates grow by more, however long it is: proven, by loads."""
     own_processors: SharingRow | None
-    """The best with processors of its own for each model; null if there are too few or too many of
-    them, or some run no model whole."""
+    """The best with processors of its own for each model, each frame assigned by itself; null if
+    there are too few or too many of them, or some run no model whole."""
     in_turn: SharingRow
     """One model after the other on all processors, each with its best throughput."""
     one_each: SharingRow | None
@@ -76,7 +76,7 @@ class GrowthRow(Row):
     """What the models get of a configuration, each by its name."""
 
     rate_factor: PositiveFigure
-    """By how much all rates could grow together, with this order of work."""
+    """By how much all rates could grow together, with this order of work: at most the bound."""
     contended_rate_factor: PositiveFigure | None
     """The same while processors slow each other down at the memory; null if the platform does not
     say how much."""

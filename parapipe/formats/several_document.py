@@ -54,7 +54,7 @@ def several_row(
             for demand, member in zip(demands, graph.source.members, strict=True)
         ),
         shared=period_s / reached.shared.period_s,
-        bound=period_s / reached.shared.bound_s,
+        bound=period_s / reached.bound_s,
         own_processors=sharing(reached.own_processors),
         in_turn=in_turn,
         one_each=sharing(reached.one_each),

@@ -227,9 +227,9 @@ class Mapping:
     def groups(self) -> tuple[tuple[Stage, ...], ...]:
         """Stages put together that share processors, directly or by others between them.
 
-        All of them if frames are interleaved: nothing then begins or ends with a period.
+        All of them if the mapping is made for a period: nothing then begins or ends with a stage.
         """
-        if self.kind == "interleaved" and self.period_s is not None:
+        if self.period_s is not None:
             return (self.stages,)
         found: list[tuple[Stage, ...]] = []
         reach = -1

@@ -1,13 +1,13 @@
 """Patterns of several models on the same processors, or each on its own.
 
 A pattern is an interleaved mapping of the graph of all frames; its period is the common period of
-the rates. Every pattern that was found for a shorter period is stretched to this one: the orders
-stay, and with them by how much the rates could grow.
+the rates, or several of them. Every pattern that was found for a shorter period is stretched to
+this one: the orders stay, and with them by how much the rates could grow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, lcm
 
@@ -20,10 +20,16 @@ from parapipe.mapping.interleaved.exact import solved
 from parapipe.mapping.interleaved.fitted import fitted
 from parapipe.mapping.interleaved.frames import Frames
 from parapipe.mapping.interleaved.least_latency import least_latency
-from parapipe.mapping.interleaved.loads import LeastPeriod, least_period, restricted
+from parapipe.mapping.interleaved.loads import LeastPeriod, bound_s, least_period, restricted
 from parapipe.mapping.interleaved.modulo import Works, scheduled
 from parapipe.mapping.interleaved.reordered import reordered
-from parapipe.mapping.interleaved.rivals import Rival, Rivals, part
+from parapipe.mapping.interleaved.rivals import Rival, Rivals
+from parapipe.mapping.interleaved.side_by_side import (
+    joined_problem,
+    joined_schedule,
+    part,
+    repeated,
+)
 from parapipe.mapping.interleaved.values import prices_of, values_of
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.units import NANO
@@ -69,11 +75,14 @@ class Reached:
     ----------
     shared
         With processors shared.
+    bound_s
+        No pattern that keeps the rates takes less for as many seconds of them, however long it is.
     own_processors, in_turn, one_each
         See `Rivals`; None where there is none.
     """
 
     shared: LeastPeriod
+    bound_s: float
     own_processors: Rival | None
     in_turn: Rival
     one_each: Rival | None
@@ -114,10 +123,7 @@ class Patterns:
     def __post_init__(self) -> None:
         self.problem = whole_problem(self.graph, self.costs)
         frames = frames_in(self.graph)
-        parts, begin = [], 0
-        for size, count in zip(frames.operators, frames.counts, strict=True):
-            parts.append(part(self.problem, begin, begin + size))
-            begin += size * count
+        parts = [*_one_of_each(self.problem, frames)]
         self.rivals = Rivals(parts, frames.counts, self.seed, self.over)
         step = lcm(*frames.counts)  # so that frames come in equal steps
         self.period = int(self.period_s * NANO * (1 + 1e-12)) // step * step
@@ -133,15 +139,23 @@ class Patterns:
         counted = [d.priority / scale for d, scale in zip(self.demands, scales, strict=True)]
         return tuple(each * len(counted) / sum(counted) for each in counted)
 
-    def reached(self) -> Reached:
-        """Return how long a pattern takes at least: of shared processors never above others."""
+    def reached(self, assignments: Sequence[tuple[int, ...]] = ()) -> Reached:
+        """Return how long a pattern takes at least: of shared processors never above others.
+
+        Parameters
+        ----------
+        assignments
+            None of them takes less with processors shared.
+        """
         own, turn, each = (
             self.rivals.own_processors(),
             self.rivals.in_turn(),
             self.rivals.one_each(),
         )
-        known = [rival.processor for rival in (own, turn, each) if rival]
-        return Reached(self.least(self.problem, known), own, turn, each)
+        known = [*assignments, *(rival.processor for rival in (own, turn, each) if rival)]
+        return Reached(
+            self.least(self.problem, known), self.bound_s(self.frames.counts), own, turn, each
+        )
 
     def least(self, problem: MappingProblem, known: Sequence[tuple[int, ...]] = ()) -> LeastPeriod:
         """Return the least period of a problem; no known assignment has less."""
@@ -149,8 +163,32 @@ class Patterns:
             problem, time_limit_s=LIMIT_S, seed=self.seed, deterministic=True, known=known
         )
 
+    def bound_s(self, counts: Sequence[int]) -> float:
+        """Return what so many frames of each model take at least, in patterns of any length.
+
+        Where a pattern gives a model a bit more than its rate, its frames count less.
+        """
+        needed = [
+            _scaled(problem, min(1.0, demand.rate_fps * self.period_s / count))
+            for problem, demand, count in zip(
+                self.rivals.problems, self.demands, self.frames.counts, strict=True
+            )
+        ]
+        return bound_s(joined_problem(needed, counts))
+
+    def mappings_of(self, schedules: Iterable[ModuloSchedule], times: int) -> Iterator[Mapping]:
+        """Yield schedules of a pattern that is so many times shorter as mappings of this one."""
+        counts = [count // times for count in self.frames.counts]
+        for each in schedules:
+            yield self.mapped(repeated(self.rivals.problems, counts, each, times))
+
     def found(
-        self, reached: Reached, *, energy: bool, tell: Callable[[int, int], None]
+        self,
+        reached: Reached,
+        *,
+        energy: bool,
+        tell: Callable[[int, int], None],
+        below_s: float = inf,
     ) -> Iterator[Mapping]:
         """Yield patterns that keep the period, all stretched to it.
 
@@ -160,17 +198,23 @@ class Patterns:
             Whether it is an objective.
         tell
             Called with the numbers of searches that are done and of all.
+        below_s
+            Other patterns are known that take so many seconds or more: only those that take less
+            are searched for, or less energy.
         """
-        for schedule in self._schedules(reached, energy=energy, tell=tell):
-            check(self.problem, schedule)
-            mapping = self._mapped(schedule)
-            if mapping is not None:
-                yield mapping
+        found = self.schedules(reached, energy=energy, tell=tell, below_s=below_s)
+        return map(self.mapped, found)
 
-    def _schedules(
-        self, reached: Reached, *, energy: bool, tell: Callable[[int, int], None]
+    def schedules(
+        self,
+        reached: Reached,
+        *,
+        energy: bool,
+        tell: Callable[[int, int], None],
+        below_s: float = inf,
     ) -> Iterator[ModuloSchedule]:
-        ways = [*self._ways(reached)]
+        """Yield the schedules of `found`, each of its own period."""
+        ways = [each for each in self._ways(reached) if each[0] < below_s * NANO]
         known = [reached.shared.processor, *(rival.processor for rival in reached.rivals)]
         prices = [float(each) for each in prices_of(Cyclic(self.problem))]
         for done, (period, frames) in enumerate(ways):
@@ -190,7 +234,8 @@ class Patterns:
             if found is not None:
                 yield reordered(net, found, self.seed) if above <= ABOVE[0] else found
         yield from self._by_loads(known)
-        yield from self._apart()
+        if below_s == inf:
+            yield from self._apart()
         if energy:
             yield from self._frugal()
         tell(len(ways), len(ways))
@@ -222,24 +267,23 @@ class Patterns:
 
     def _apart(self) -> Iterator[ModuloSchedule]:
         """Yield patterns with processors of its own for each model."""
-        counts = self.frames.counts
-        able = []
-        for sets in self.rivals.shares() if self._few else ():
-            least = [self.rivals.alone(model, each) for model, each in enumerate(sets)]
-            if all(
-                each and count * each.period_s * NANO <= self.period
-                for count, each in zip(counts, least, strict=True)
-            ):
-                able.append((sum(map(len, sets)), sets))
+        able = [
+            (sum(map(len, sets)), sets)
+            for sets in (self.rivals.shares() if self._few else ())
+            if all(self.rivals.fits(*each, self.period / NANO) for each in enumerate(sets))
+        ]
         made: dict[tuple[int, tuple[int, ...]], ModuloSchedule | None] = {}
         for _, sets in sorted(able)[:SHARES]:
             for key in enumerate(sets):
                 if key not in made and not self.over():
                     made[key] = self._alone(*key)
-            found = [made.get(key) for key in enumerate(sets)]
-            schedules = [each for each in found if each]
-            if schedules and len(schedules) == len(found):
-                yield self._joined(schedules)
+            parts = [
+                (self.rivals.frames_of(model), each)
+                for model, own in enumerate(sets)
+                if (each := made.get((model, own)))
+            ]
+            if len(parts) == len(sets):
+                yield joined_schedule(parts, self.period)
 
     def _frugal(self) -> Iterator[ModuloSchedule]:
         """Yield patterns of little energy, at their own periods and, with less latency, at this."""
@@ -259,51 +303,36 @@ class Patterns:
         return self.rivals.own_processors() is not None
 
     def _alone(self, model: int, processors: tuple[int, ...]) -> ModuloSchedule | None:
-        """Return a schedule of one model on some processors, as often as it comes."""
-        limited = restricted(self.rivals.problems[model], processors)
-        least = self.rivals.alone(model, processors)
-        assert limited is not None
+        """Return a schedule of all frames of one model on some processors.
+
+        All go the same way if one frame can in its share of the period.
+        """
+        rivals, count = self.rivals, self.frames.counts[model]
+        problem, least, period = rivals.problems[model], rivals.one(model, processors), self.period
         assert least is not None
-        net, period = Cyclic(limited), self.period // self.frames.counts[model]
+        together = count * least.period_s * NANO > period
+        frames = Frames((problem.operators,), (count,), (1.0,)) if together else None
+        if together:
+            problem, least = rivals.frames_of(model), rivals.alone(model, processors)
+            assert least is not None
+        else:
+            period //= count
+        limited = restricted(problem, processors)
+        assert limited is not None
+        net = Cyclic(limited, frames)
         above = period / (least.period_s * NANO) - 1
         values = values_of(net, period, self.seed)
-        return least_latency(
+        found = least_latency(
             net, period, values, [least.processor], above=above, seed=self.seed, over=self.over
         )
+        return found and (found if together else repeated([problem], [1], found, count))
 
-    def _joined(self, schedules: Sequence[ModuloSchedule]) -> ModuloSchedule:
-        """Return the schedules of models as one pattern: each goes on again and again."""
-        place: list[int] = []
-        start: list[int] = []
-        moved: list[tuple[tuple[int, int], int]] = []
-        flows = 0
-        for model, each in enumerate(schedules):
-            for frame in range(self.frames.counts[model]):
-                later = frame * each.period
-                place += each.processor
-                start += (at + later for at in each.start)
-                moved += (((flow + flows, q), at + later) for (flow, q), at in each.moved)
-                flows += len(self.rivals.problems[model].flows)
-        net = Cyclic(self.problem)
-        ends = (at + net.time[v][p] for v, (at, p) in enumerate(zip(start, place, strict=True)))
-        latency = max(ends) - min(start)
-        return ModuloSchedule(self.period, tuple(place), tuple(start), tuple(moved), latency)
+    def mapped(self, schedule: ModuloSchedule) -> Mapping:
+        """Return a schedule, which is checked, as a mapping of the asked period."""
+        check(self.problem, schedule)
+        return mapping_of(self._stretched(schedule), self.graph, self.costs)
 
-    def _mapped(self, schedule: ModuloSchedule) -> Mapping | None:
-        """Return a schedule as a mapping of the asked period.
-
-        Its times count from a moment at which some processor has several frames under way, for
-        that is what makes a plan repeat by periods. Where none ever has, the pattern is a stage.
-        """
-        for origin in (0, *sorted({at % schedule.period for at in schedule.start})):
-            mapping = mapping_of(self._stretched(schedule, origin), self.graph, self.costs)
-            if mapping.kind == "interleaved":
-                return mapping
-        stage = mapping_of(self._stretched(schedule, 0), self.graph, self.costs)
-        whole = len(stage.stages) == 1 and not stage.transfers
-        return replace(stage, period_s=None) if whole else None
-
-    def _stretched(self, schedule: ModuloSchedule, origin: int) -> ModuloSchedule:
+    def _stretched(self, schedule: ModuloSchedule) -> ModuloSchedule:
         """Return a schedule at the asked period, each frame's first start in the first period."""
         period = schedule.period
         end = [
@@ -311,7 +340,7 @@ class Patterns:
             for v, (at, p) in enumerate(zip(schedule.start, schedule.processor, strict=True))
         ]
         first = [begin for begin, _ in self.frames.spans(schedule.start, end)]
-        back = [(begin - origin) // period * period + origin for begin in first]
+        back = [begin // period * period for begin in first]
         makers = Cyclic(self.problem).maker
 
         def at(time: int, frame: int) -> int:
@@ -324,8 +353,22 @@ class Patterns:
         return ModuloSchedule(self.period, schedule.processor, start, moved, schedule.latency)
 
 
-def least_of(rivals: Rivals, model: int) -> float:
-    """Return the least period of a model that has all processors to itself."""
-    found = rivals.alone(model, tuple(rivals.processors))
-    assert found is not None  # some processor runs each operator
-    return found.period_s
+def _scaled(problem: MappingProblem, share: float) -> MappingProblem:
+    """Return a problem that takes a share of its times."""
+    rows = tuple(tuple(time_s * share for time_s in row) for row in problem.time_s)
+    flows = tuple(
+        replace(
+            flow,
+            transfer_s=tuple(tuple(time_s * share for time_s in row) for row in flow.transfer_s),
+        )
+        for flow in problem.flows
+    )
+    return replace(problem, time_s=rows, flows=flows)
+
+
+def _one_of_each(problem: MappingProblem, frames: Frames) -> Iterator[MappingProblem]:
+    """Yield one frame of each model."""
+    begin = 0
+    for size, count in zip(frames.operators, frames.counts, strict=True):
+        yield part(problem, begin, begin + size)
+        begin += size * count

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from math import inf
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.errors import DemandError
 from parapipe.files.progress import Tell
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.mapping.interleaved.cyclic import Cyclic
+from parapipe.mapping.interleaved.cyclic import Cyclic, ModuloSchedule
 from parapipe.mapping.interleaved.loads import loads_s
-from parapipe.mapping.interleaved.rivals import without
 from parapipe.mapping.units import NANO
 from parapipe.pipeline.choose import marked
 from parapipe.pipeline.configuration import Configuration
@@ -20,10 +20,11 @@ from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.dominance import ENERGY_TIE, least, most_balanced
 from parapipe.pipeline.evaluate import Evaluated, evaluate
 from parapipe.pipeline.exploration import Exploration
+from parapipe.pipeline.longer_patterns import Length, best_length
 from parapipe.pipeline.mapping import Mapping
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.served import Served, served, with_all_loaded
-from parapipe.pipeline.several import Demand, Patterns, Reached, least_of
+from parapipe.pipeline.several import Demand, Patterns, Reached
 from parapipe.pipeline.solve import Solved
 from parapipe.pipeline.unfinished import Unfinished, least_energy_j
 
@@ -46,10 +47,17 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class SeveralFound:
-    """The front, and what ways without sharing reach."""
+    """The front, and what ways without sharing reach.
+
+    Parameters
+    ----------
+    times
+        As long as the shortest pattern is that of the front.
+    """
 
     exploration: Exploration
     reached: Reached
+    times: int
 
 
 def explore_several(
@@ -61,6 +69,7 @@ def explore_several(
     period_s: float,
     contention: float,
     deadline: Deadline,
+    longer: Callable[[int], tuple[OperatorGraph, CostTable]],
     progress: Tell | None = None,
 ) -> SeveralFound:
     """Return the patterns of several models that no other one beats.
@@ -68,13 +77,15 @@ def explore_several(
     Parameters
     ----------
     graph
-        All frames of a pattern.
+        All frames of the shortest pattern.
     demands
         Of each model, in the order of the graph.
     period_s
-        In which the frames of a pattern come.
+        In which the frames of that pattern come.
     contention
         Lengthening of work per byte a second that other processors move; 0 if it is not known.
+    longer
+        Gives graph and costs of a pattern that is so many times as long.
 
     Raises
     ------
@@ -86,12 +97,28 @@ def explore_several(
         graph, costs, demands, period_s, seed=options.seed, over=lambda: deadline.over
     )
     reached = patterns.reached()
-    if reached.shared.period_s > period_s * (1 + NEAR):
-        raise DemandError(_too_fast(patterns, reached))
+    length = best_length(patterns, reached)
+    if length.each_s > period_s * (1 + NEAR):
+        raise DemandError(_too_fast(patterns, reached, length))
+    tell = _told(progress, deadline)
+    mappings = patterns.found(reached, energy=options.energy, tell=tell)
+    if length.times > 1:
+        shorter: Iterable[ModuloSchedule] = ()
+        below_s = inf
+        if reached.shared.period_s <= period_s:
+            shorter = patterns.schedules(reached, energy=options.energy, tell=tell)
+            below_s = length.times * reached.shared.period_s
+        graph, costs = longer(length.times)
+        patterns = replace(patterns, graph=graph, costs=costs, period_s=length.times * period_s)
+        reached = patterns.reached([length.least.processor])
+        mappings = chain(
+            patterns.mappings_of(shorter, length.times),
+            patterns.found(reached, energy=options.energy, tell=tell, below_s=below_s),
+        )
     found = []
-    for mapping in patterns.found(reached, energy=options.energy, tell=_told(progress, deadline)):
+    for mapping in mappings:
         taken = with_all_loaded(evaluate(mapping, graph, costs), mapping, graph, costs)
-        bound_s = reached.shared.bound_s
+        bound_s = reached.bound_s
         got = served(mapping, taken, graph, costs, contention=contention, bound_s=bound_s)
         found.append(Candidate(mapping, taken, got))
         deadline.interruptible = True
@@ -105,7 +132,7 @@ def explore_several(
         reasons = ("the search for patterns ended before it had tried all periods",)
         least_j = least_energy_j(len(graph.operators), [costs])
         longest_s = max(Cyclic(each).critical_path for each in patterns.rivals.problems) * 1e-9
-        unfinished = Unfinished(reasons, longest_s, reached.shared.bound_s, least_j)
+        unfinished = Unfinished(reasons, longest_s, reached.bound_s, least_j)
     exploration = Exploration(
         found=chosen,
         schedules={},
@@ -118,7 +145,7 @@ def explore_several(
         energy_timed_out=False,
         unfinished=unfinished,
     )
-    return SeveralFound(exploration, reached)
+    return SeveralFound(exploration, reached, length.times)
 
 
 def _told(progress: Tell | None, deadline: Deadline) -> Callable[[int, int], None]:
@@ -202,34 +229,47 @@ def _late(each: Candidate, demands: Sequence[Demand]) -> float:
     return max(0.0, most - NEAR)
 
 
-def _too_fast(patterns: Patterns, reached: Reached) -> str:
-    """Say which model and which processor stand in the way of the rates, and how far."""
+def _too_fast(patterns: Patterns, reached: Reached, length: Length) -> str:
+    """Say which model and which processor stand in the way of the rates, and how far.
+
+    What is said to be at most holds for patterns of any length.
+    """
     shared, period_s, names = reached.shared, patterns.period_s, patterns.costs.processors
-    factor, bound = period_s / shared.period_s, period_s / shared.bound_s
-    begin, told = 0, []
+    counts = patterns.frames.counts
+    factor, bound = period_s / length.each_s, period_s / reached.bound_s
+    told = []
     rests: list[float] = []
     for model, demand in enumerate(patterns.demands):
-        end = begin + patterns.frames.operators[model] * patterns.frames.counts[model]
-        alone = least_of(patterns.rivals, model)
-        own = period_s / (alone * patterns.frames.counts[model])
-        rest = without(patterns.problem, begin, end)
-        others = period_s / patterns.least(rest).period_s if rest else inf
-        rests.append(others)
-        told.append(f"'{demand.name}' alone reaches {own:.3g} times its rate")
-        begin = end
+        least_s = patterns.bound_s([n * (m == model) for m, n in enumerate(counts)])
+        others = [n * (m != model) for m, n in enumerate(counts)]
+        rest_s = patterns.bound_s(others) if any(others) else 0.0
+        own, rest = (period_s / each if each else inf for each in (least_s, rest_s))
+        rests.append(rest)
+        told.append(f"'{demand.name}' alone reaches at most {own:.3g} times its rate")
     worst = max(range(len(rests)), key=rests.__getitem__)
     loads = loads_s(patterns.problem, shared.processor)[: len(names)]
     fullest = max(range(len(names)), key=loads.__getitem__)
     share = _share_of(patterns, shared.processor, fullest, worst)
     stands = (
-        f"without '{patterns.demands[worst].name}', the others reach {rests[worst]:.3g} times "
-        "theirs; "
+        f"without '{patterns.demands[worst].name}', the others reach at most {rests[worst]:.3g} "
+        "times theirs; "
         if len(rests) > 1
         else ""
     )
+    if bound < 1:
+        cannot = (
+            f"the rates cannot be kept: all models together reach {factor:.3g} times of what is "
+            f"asked, and no pattern reaches more than {bound:.3g} times"
+        )
+    else:
+        frames = length.times * len(patterns.frames.model)
+        cannot = (
+            f"no pattern was found that keeps the rates: the best one, of {frames} frames, reaches "
+            f"{factor:.3g} times of what is asked; that none reaches more than {bound:.3g} times "
+            "is certain, and one that is longer may keep them"
+        )
     return (
-        f"the rates cannot be kept: all models together reach {factor:.3g} times of what is asked, "
-        f"and no pattern reaches more than {bound:.3g} times; {'; '.join(told)}; {stands}the "
+        f"{cannot}; {'; '.join(told)}; {stands}the "
         f"fullest processor is '{names[fullest]}', {share:.0%} of its work for "
         f"'{patterns.demands[worst].name}': lower that rate first"
     )

@@ -85,10 +85,13 @@ class MappedPlan:
 
     @cached_property
     def interleaved(self) -> frozenset[int]:
-        """Positions of the stages that work on several frames: their operators have several lags.
+        """Positions of the stages that work on several frames.
 
-        Their times count from the start of the period, and repeat every period.
+        Their operators have several lags, or the plan is of several models, whose frames come at
+        different times of a period. Times count from the start of the period, and repeat.
         """
+        if self.plan.models:
+            return frozenset(range(len(self.plan.stages)))
         lags: dict[int, set[int]] = {}
         for at in self.placements.values():
             lags.setdefault(self.stage(at), set()).add(at.lag)

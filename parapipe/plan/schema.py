@@ -8,6 +8,7 @@ An operator with *frame lag* l works on frame n - l in period n. In a plan of pl
 is the number of the stage. Where frames are *interleaved* on a processor, the operators of its
 stage have several lags; their times count from the start of the period and repeat every period, and
 what starts in one period may end in the next. Processors that share such a lag are of one stage.
+A plan of several models always repeats so, and has one stage, whatever the lags.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def test_the_table_and_plans_that_verify_simulate_report_and_export_take(
     asked = ("--deadline", "detect=80ms", "--priority", "read=2", "--out", front)
     ended = parapipe("map", *models, "--platform", "amlogic-a311d", *TWO, *asked)
     assert ended.code == 0, ended.err
-    assert "a pattern of 50 ms has these frames: 1 of read, 2 of detect" in ended.out
+    assert "a pattern of 100 ms has these frames: 2 of read, 4 of detect" in ended.out
     assert "most growth:" in ended.out
     assert "one model after the other on all processors:" in ended.out
     plan = next((front / "plans").glob("*.json"))
@@ -39,6 +39,7 @@ def test_the_table_and_plans_that_verify_simulate_report_and_export_take(
     drawn = parapipe("simulate", plan, "--random-arrivals", "--seed", "1", "--frames", "50").out
     assert "at random" in drawn
     assert "turns used %" in drawn
+    assert "W at the rates that are asked" in parapipe("pick", front).out
     assert parapipe("report", front).code == 0
     exported = parapipe("export", plan, tmp_path / "board", "--to", "onnxruntime")
     assert exported.code == 0, exported.err

@@ -83,7 +83,7 @@ def least_period(
         Assignments, none of which has less than what is returned.
     """
     budget = Budget(time_limit_s, deterministic)
-    stated = programme(problem, lambda flow, p, q: problem.resource_of(p, q) is not None)
+    stated = _stated(problem)
     fractions = relaxed(stated, Aim())
     candidates = [rounded(stated, fractions), *_alone(problem), *known]
     best = min(candidates, key=lambda processor: period_s(problem, processor))
@@ -109,6 +109,20 @@ def least_period(
     best = min(candidates, key=lambda processor: period_s(problem, processor))
     least_s = period_s(problem, best)
     return LeastPeriod(least_s, min(searched.bound, least_s), searched.proven, best, name(), seed)
+
+
+def bound_s(problem: MappingProblem) -> float:
+    """Return what the greatest load of a problem is at least, however often it is repeated.
+
+    It is the linear relaxation. An assignment of any number of frames of each model loads as much
+    as fractions of one frame of each: the means over the frames, which keep all rows. So no pattern
+    of these models in this ratio has less per frame, however long it is.
+    """
+    return relaxed(_stated(problem), Aim()).bound
+
+
+def _stated(problem: MappingProblem) -> Programme:
+    return programme(problem, lambda flow, p, q: problem.resource_of(p, q) is not None)
 
 
 def restricted(problem: MappingProblem, processors: Sequence[int]) -> MappingProblem | None:

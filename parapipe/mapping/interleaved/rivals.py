@@ -11,12 +11,17 @@ from functools import cached_property
 from itertools import product
 from math import inf
 
-from parapipe.mapping.interleaved.loads import LeastPeriod, least_period, restricted
-from parapipe.mapping.problem import Flow, MappingProblem
+from parapipe.mapping.interleaved.loads import LeastPeriod, bound_s, least_period, restricted
+from parapipe.mapping.interleaved.loads import period_s as period_of
+from parapipe.mapping.interleaved.side_by_side import joined_problem
+from parapipe.mapping.problem import MappingProblem
 
 LIMIT_S = 0.3  # of counted work for the least period of a model on a set of processors
 MOST_PROCESSORS = 6  # of which all ways to share them out are tried
 MOST_WAYS = 20_000
+ROUNDING = 1e-9  # share by which a least period may be above its bound: rounding
+
+_Share = tuple[int, tuple[int, ...]]  # a model and its processors
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,52 +43,6 @@ class Rival:
     sets: tuple[tuple[int, ...], ...]
 
 
-def part(problem: MappingProblem, begin: int, end: int) -> MappingProblem:
-    """Return a range of operators that no flow joins to others, as a problem of its own."""
-    flows = tuple(
-        Flow(
-            None if flow.producer is None else flow.producer - begin,
-            tuple(v - begin for v in flow.consumers),
-            flow.transfer_s,
-            flow.location,
-        )
-        for flow in problem.flows
-        if begin <= (flow.consumers[0] if flow.producer is None else flow.producer) < end
-    )
-    return replace(
-        problem,
-        time_s=problem.time_s[begin:end],
-        flows=flows,
-        structure=tuple(range(end - begin)),
-    )
-
-
-def without(problem: MappingProblem, begin: int, end: int) -> MappingProblem | None:
-    """Return a problem without a range of operators that no flow joins to others; None if empty."""
-    if end - begin == problem.operators:
-        return None
-    gone = end - begin
-
-    def number(v: int) -> int:
-        return v if v < begin else v - gone
-
-    flows = tuple(
-        replace(
-            flow,
-            producer=None if flow.producer is None else number(flow.producer),
-            consumers=tuple(map(number, flow.consumers)),
-        )
-        for flow in problem.flows
-        if not begin <= (flow.consumers[0] if flow.producer is None else flow.producer) < end
-    )
-    return replace(
-        problem,
-        time_s=(*problem.time_s[:begin], *problem.time_s[end:]),
-        flows=flows,
-        structure=tuple(range(problem.operators - gone)),
-    )
-
-
 @dataclass(frozen=True)
 class Rivals:
     """Several models, one frame of each as a problem, and how many frames a pattern has."""
@@ -94,20 +53,77 @@ class Rivals:
     over: Callable[[], bool] = lambda: False
 
     @cached_property
-    def _known(self) -> dict[tuple[int, tuple[int, ...]], LeastPeriod | None]:
+    def _one(self) -> dict[_Share, LeastPeriod | None]:
         return {}
 
-    def alone(self, model: int, processors: tuple[int, ...]) -> LeastPeriod | None:
-        """Return the least period of a model on some processors; None if they do not run it."""
+    @cached_property
+    def _alone(self) -> dict[_Share, LeastPeriod | None]:
+        return {}
+
+    @cached_property
+    def _bound_s(self) -> dict[_Share, float]:
+        return {}
+
+    def frames_of(self, model: int) -> MappingProblem:
+        """Return all frames of a model as one problem."""
+        return joined_problem([self.problems[model]], [self.counts[model]])
+
+    def one(self, model: int, processors: tuple[int, ...]) -> LeastPeriod | None:
+        """Return the least period of one frame on some processors; None if they do not run it."""
         key = (model, processors)
-        if key not in self._known:
+        if key not in self._one:
             limited = restricted(self.problems[model], processors)
-            self._known[key] = (
-                least_period(limited, time_limit_s=LIMIT_S, seed=self.seed, deterministic=True)
-                if limited
-                else None
-            )
-        return self._known[key]
+            self._one[key] = self._least(limited) if limited else None
+        return self._one[key]
+
+    def alone(self, model: int, processors: tuple[int, ...]) -> LeastPeriod | None:
+        """Return the least period of all frames of a model on some processors.
+
+        Each frame is assigned by itself. None if the processors do not run the model.
+        """
+        key = (model, processors)
+        if key not in self._alone:
+            self._alone[key] = self._all_frames(model, processors)
+        return self._alone[key]
+
+    def _all_frames(self, model: int, processors: tuple[int, ...]) -> LeastPeriod | None:
+        one, count = self.one(model, processors), self.counts[model]
+        if one is None or count == 1:
+            return one
+        places = one.processor * count
+        limited = restricted(self.frames_of(model), processors)
+        assert limited is not None  # one frame runs there
+        bound_s = self.bound_s(model, processors)
+        if count * one.period_s <= bound_s * (1 + ROUNDING):
+            period_s = period_of(limited, places)
+            return replace(one, period_s=period_s, bound_s=min(bound_s, period_s), processor=places)
+        return self._least(limited, [places])
+
+    def _least(self, problem: MappingProblem, known: Sequence[tuple[int, ...]] = ()) -> LeastPeriod:
+        return least_period(
+            problem, time_limit_s=LIMIT_S, seed=self.seed, deterministic=True, known=known
+        )
+
+    def bound_s(self, model: int, processors: tuple[int, ...]) -> float:
+        """Return what all frames of a model take at least on some processors; infinite if none.
+
+        No pattern has less for as many frames, however long it is.
+        """
+        key = (model, processors)
+        if key not in self._bound_s:
+            limited = restricted(self.problems[model], processors)
+            self._bound_s[key] = self.counts[model] * bound_s(limited) if limited else inf
+        return self._bound_s[key]
+
+    def fits(self, model: int, processors: tuple[int, ...], period_s: float) -> bool:
+        """Tell whether all frames of a model take at most a period on some processors."""
+        if self.bound_s(model, processors) > period_s:
+            return False
+        one = self.one(model, processors)
+        if one and self.counts[model] * one.period_s <= period_s:
+            return True
+        alone = self.alone(model, processors)
+        return alone is not None and alone.period_s <= period_s
 
     @property
     def processors(self) -> range:
@@ -131,37 +147,32 @@ class Rivals:
         count = len(self.processors)
         if count > MOST_PROCESSORS or (len(self.problems) + 1) ** count > MOST_WAYS:
             return None
-        best: tuple[float, tuple[tuple[int, ...], ...]] | None = None
-        for sets in self.shares():
-            if self.over():
+        floors = ((self._floor_s(sets), number, sets) for number, sets in enumerate(self.shares()))
+        best: tuple[float, int, tuple[tuple[int, ...], ...]] | None = None
+        for floor_s, number, sets in sorted(floors):
+            if floor_s == inf or (best and floor_s > best[0]) or self.over():
                 break
-            period_s = self._period_s(sets)
-            if period_s < inf and (best is None or period_s < best[0]):
-                best = period_s, sets
-        return best and Rival(best[0], self._placed(best[1]), best[1])
+            found = [self.alone(model, each) for model, each in enumerate(sets)]
+            way = max(each.period_s if each else inf for each in found), number, sets
+            best = min(best, way) if best else way
+        return best and Rival(best[0], self._placed(best[2]), best[2])
 
-    def _period_s(self, sets: Sequence[tuple[int, ...]]) -> float:
-        found = [self.alone(model, each) for model, each in enumerate(sets)]
-        return max(
-            count * each.period_s if each else inf
-            for count, each in zip(self.counts, found, strict=True)
-        )
+    def _floor_s(self, sets: Sequence[tuple[int, ...]]) -> float:
+        return max(self.bound_s(model, each) for model, each in enumerate(sets))
 
     def _placed(self, sets: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
         placed: list[int] = []
-        for model, (count, each) in enumerate(zip(self.counts, sets, strict=True)):
+        for model, each in enumerate(sets):
             found = self.alone(model, each)
             assert found is not None
-            placed += count * found.processor
+            placed += found.processor
         return tuple(placed)
 
     def in_turn(self) -> Rival:
         """Return one model after the other on all processors, each at its best throughput."""
         everyone = tuple(self.processors)
         found = [self.alone(model, everyone) for model in range(len(self.problems))]
-        period_s = sum(
-            count * each.period_s for count, each in zip(self.counts, found, strict=True) if each
-        )
+        period_s = sum(each.period_s for each in found if each)
         sets = (everyone,) * len(self.problems)
         return Rival(period_s, self._placed(sets), sets)
 

@@ -1,0 +1,63 @@
+"""What is said of rates that can be kept, of those that cannot, and of those in between."""
+
+from math import inf
+
+import pytest
+
+from parapipe.errors import DemandError
+from parapipe.pipeline.deadline import Deadline
+from parapipe.pipeline.options import MapOptions
+from parapipe.pipeline.several import Demand
+from parapipe.pipeline.several_front import explore_several
+from tests.cases.plan_cases import graph_of, operator
+from tests.cases.several_cases import patterns
+
+# one operator of 10 s on one processor and 11 s on the other: 21 frames in 110 s at best, which
+# take 21 frames in a pattern, and 2 in 11 s in shorter ones
+LEAST_S, OF_TWO_S = 110 / 21, 5.5
+
+
+def explored(period_s):
+    one = graph_of([operator("y", "x")], inputs=["x"], outputs=["y"]), [[10.0, 11.0]]
+
+    def search(times):
+        return patterns([one], (times,), period_s=times * period_s)
+
+    def longer(times):
+        return search(times).graph, search(times).costs
+
+    return explore_several(
+        search(1).graph,
+        search(1).costs,
+        [Demand("m0", 1 / period_s)],
+        MapOptions(),
+        period_s=period_s,
+        contention=0.0,
+        deadline=Deadline(inf),
+        longer=longer,
+    )
+
+
+@pytest.mark.parametrize("period_s", [OF_TWO_S, 2 * OF_TWO_S])
+def test_rates_that_a_pattern_keeps_are_kept_by_every_row(period_s):
+    found = explored(period_s)
+    assert found.times == 2
+    for each in found.exploration.found:
+        assert each.evaluated.period_s == pytest.approx(2 * period_s)
+        assert 1 - 1e-9 <= each.several.rate_factor <= each.several.bound
+
+
+@pytest.mark.parametrize("period_s", [OF_TWO_S * 0.999, LEAST_S * 1.001])
+def test_rates_that_a_longer_pattern_may_keep_are_not_said_to_be_impossible(period_s):
+    with pytest.raises(DemandError) as caught:
+        explored(period_s)
+    told = str(caught.value)
+    assert told.startswith("no pattern was found that keeps the rates: the best one, of 2 frames")
+    assert "one that is longer may keep them" in told
+
+
+def test_rates_beyond_patterns_of_any_length_are_said_to_be_impossible():
+    with pytest.raises(DemandError) as caught:
+        explored(LEAST_S * 0.99)
+    assert "the rates cannot be kept" in str(caught.value)
+    assert "no pattern reaches more than 0.99 times" in str(caught.value)
