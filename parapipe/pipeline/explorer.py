@@ -262,13 +262,13 @@ class Explorer:
         search = partial(
             interleaves, deadline=self.deadline, tell=self.searches.reporter("interleaving")
         )
-        staged = (each for each in self.candidates() if each.kind != "replicated")
-        known = [each.period_ns / NANO for each in staged]
-        known += [each.evaluated.period_s for each in self.split]
+        known = [*self.candidates(), *self.split]
+        own = (each for each in self.candidates() if not each.cost_table)  # whole, and undivided
         self.interleaved += search(
             self.graph,
             costs,
-            longest_s=min(known),
+            longest_s=min(each.period_ns for each in own if each.kind != "replicated") / NANO,
+            known=[each.objectives for each in known],
             beside=self.worth_helping,
             none=partial(self.lacking.__setitem__, "interleaved"),
         )
@@ -279,11 +279,12 @@ class Explorer:
                 fast.model.costs,
                 energy=False,
                 longest_s=fast.evaluated.period_s,
+                known=[each.objectives for each in known],
                 none=lambda _reason: None,
                 split=fast,
             )
             self.interleaved += found
-        if self.interleaved:
+        if any(each.kind == "interleaved" for each in self.interleaved):
             self.lacking.pop("interleaved", None)
 
     @property

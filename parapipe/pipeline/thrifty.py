@@ -45,7 +45,7 @@ def variants(
     graph, costs
         Those that the configuration is of.
     """
-    if found.mapping.kind == "interleaved":
+    if found.mapping.period_s is not None:
         return
     given, groups = assignment_of(found.mapping), found.mapping.replicated
     known = {(given.stages, groups)}
@@ -78,7 +78,7 @@ def moves(
     graph, costs
         Those that the configuration is of.
     """
-    if found.mapping.kind in ("interleaved", "replicated"):
+    if found.mapping.period_s is not None or found.mapping.replicated:
         return
     given = assignment_of(found.mapping)
     sets = [{given.processors[v] for v in stage} for stage in given.stages]

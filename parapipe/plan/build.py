@@ -200,10 +200,9 @@ def _processors(
 def _stages(
     graph: OperatorGraph, platform: Platform, costs: CostTable, mapping: Mapping
 ) -> Iterator[schema.Stage]:
-    """Yield the stages; those that share processors are one, with several lags."""
+    """Yield the stages; all that are made for one period are one, with several lags."""
     for index, group in enumerate(mapping.groups):
         lags = {stage.lag for stage in group}
-        shared = any(stage.shared for stage in group)
         yield schema.Stage(
             index=index,
             processors=tuple(
@@ -228,7 +227,7 @@ def _stages(
                 )
                 for p in sorted({p for stage in group for p in stage.processors})
             ),
-            time_s=(mapping.period_s if shared else None) or max(s.time_s for s in group),
+            time_s=mapping.period_s or max(s.time_s for s in group),
         )
 
 
