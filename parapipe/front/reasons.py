@@ -210,7 +210,7 @@ class Reasons:
             )
 
     def _bound(self) -> Iterator[str]:
-        if self._in_turn:
+        if self._in_turn or self.row.least:
             yield from _near_the_least(self.row)
             return
         proves = _and(self.front.options.proves)
@@ -320,7 +320,7 @@ def effect_rows(
 
 
 def _near_the_least(row: ConfigurationRow) -> Iterator[str]:
-    """Say how far an interleaved configuration is from what is proven of all mappings."""
+    """Say how far a modulo schedule is from what is proven of all mappings."""
     if row.least is None:  # of an older version
         return
     told = []

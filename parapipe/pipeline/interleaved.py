@@ -1,7 +1,8 @@
-"""Configurations made for a period, found by the search for modulo schedules.
+"""Configurations that the search for modulo schedules finds.
 
 Processors take turns on several frames in most of them. In others each processor serves one stage,
-and hand-overs keep nobody waiting: stages count them in their times.
+and hand-overs keep nobody waiting, where stages that follow each other count them in their times.
+Or a frame ends before the next one begins: that is a single stage.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ ROOM = 0.03  # share of a period that makes a schedule with less latency possibl
 
 @dataclass(frozen=True, slots=True)
 class InterleavedCandidate:
-    """A configuration made for a period, as candidates of the other searches are.
+    """A configuration of a modulo schedule, as candidates of the other searches are.
 
     Parameters
     ----------
@@ -132,7 +133,7 @@ def interleaved_candidates(
     none
         Called with the reason if no frames are interleaved.
     known
-        Objectives of other configurations: stages that one of them matches are not yielded.
+        Objectives of other configurations: what has stages and one of them matches is not yielded.
     split
         What graph and costs are of, if operators are split.
     beside
@@ -163,8 +164,6 @@ def interleaved_candidates(
             model = split.model if split else None
             for schedule, least_j in chain(((each, 0.0) for each in fast), thrifty):
                 mapping = repeating(schedule, graph, costs)
-                if mapping.period_s is None:  # one stage is what the other searches are for
-                    continue
                 taken = evaluate(mapping, graph, costs)
                 floor_s = 0.0 if split else floors.at(taken.period_s)
                 bounds = Least(bound_s, floor_s, least_j)
@@ -240,7 +239,7 @@ def frugal(
 def repeating(schedule: ModuloSchedule, graph: OperatorGraph, costs: CostTable) -> Mapping:
     """Return a modulo schedule as a mapping made for its period.
 
-    Where a frame ends before the next one begins, it is a stage, and its period may be shorter.
+    Where a frame ends before the next one begins, it is a stage, whose time is the period.
     """
     if schedule.latency <= schedule.period:
         return replace(mapping_of(schedule, graph, costs), period_s=None)

@@ -21,7 +21,7 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.pipeline.assigned import assignment_of, mapping_of
 from parapipe.pipeline.assignment import Assignment
-from parapipe.pipeline.configuration import Configuration
+from parapipe.pipeline.configuration import Configuration, Least
 from parapipe.pipeline.evaluate import evaluate
 
 MOST_THRESHOLDS = 8  # of live bytes up to which stages may be cut
@@ -119,12 +119,12 @@ def _timed(
     made = evaluate(mapping, graph, costs)
     before = found.evaluated
     slower = max(made.latency_s / before.latency_s, made.period_s / before.period_s, 1.0)
+    proven, gap = found.proven and slower == 1, 1 - (1 - found.gap) / slower
+    if least := found.least and Least(found.least.period_s):  # all else depends on the period
+        gap = least.gap(made)
+        proven = not gap
     return replace(
-        found,
-        mapping=mapping,
-        evaluated=made,
-        proven=found.proven and slower == 1,
-        gap=1 - (1 - found.gap) / slower,
+        found, mapping=mapping, evaluated=made, proven=proven, gap=gap, least=least
     )
 
 
