@@ -259,7 +259,8 @@ def _from_its_origin(schedule: ModuloSchedule, costs: CostTable) -> ModuloSchedu
         turns = [divmod(at - origin, period) for at in schedule.start]
         lags = {(p, lag) for p, (lag, _) in zip(place, turns, strict=True)}
         running = sum(
-            begin + whole(costs.time_s(v, place[v])) > period for v, (_, begin) in enumerate(turns)
+            begin + whole(costs.time_s(v, p)) > period
+            for v, (p, (_, begin)) in enumerate(zip(place, turns, strict=True))
         )
         return len({lag for _, lag in lags}) == 1, len(lags) - len({*place}), running
 

@@ -123,9 +123,7 @@ def _timed(
     if least := found.least and Least(found.least.period_s):  # all else depends on the period
         gap = least.gap(made)
         proven = not gap
-    return replace(
-        found, mapping=mapping, evaluated=made, proven=proven, gap=gap, least=least
-    )
+    return replace(found, mapping=mapping, evaluated=made, proven=proven, gap=gap, least=least)
 
 
 def _joined(stages: Stages) -> Iterator[Stages]:
