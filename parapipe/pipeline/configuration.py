@@ -53,8 +53,8 @@ class Configuration:
     evaluated
         What it takes.
     proven, gap
-        Whether every schedule's objective is proven, and the largest of their gaps; where frames
-        are interleaved, how far it is from the nearest bound in `least`.
+        Whether every schedule's objective is proven, and the largest of their gaps; with `least`,
+        how far it is from the nearest bound there.
     names
         Names it has ("hybrid-L", ...), in a fixed order; may be empty.
     pareto
@@ -71,7 +71,7 @@ class Configuration:
     several
         What each model gets, if the mapping is of several.
     least
-        Bounds, where frames are interleaved.
+        Bounds, if it is a modulo schedule.
     """
 
     mapping: Mapping
