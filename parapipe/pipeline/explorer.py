@@ -262,28 +262,28 @@ class Explorer:
         search = partial(
             interleaves, deadline=self.deadline, tell=self.searches.reporter("interleaving")
         )
-        known = [*self.candidates(), *self.split]
-        own = (each for each in self.candidates() if not each.cost_table)  # whole, and undivided
+        found = self.candidates()
+        known = [each.objectives for each in found] + [each.objectives for each in self.split]
+        own = (each for each in found if not each.cost_table)  # whole, and undivided
         self.interleaved += search(
             self.graph,
             costs,
             longest_s=min(each.period_ns for each in own if each.kind != "replicated") / NANO,
-            known=[each.objectives for each in known],
+            known=known,
             beside=self.worth_helping,
             none=partial(self.lacking.__setitem__, "interleaved"),
         )
         fast = min(self.split, key=lambda each: each.evaluated.latency_s, default=None)
         if fast is not None:
-            found = search(
+            self.interleaved += search(
                 fast.model.graph,
                 fast.model.costs,
                 energy=False,
                 longest_s=fast.evaluated.period_s,
-                known=[each.objectives for each in known],
+                known=known,
                 none=lambda _reason: None,
                 split=fast,
             )
-            self.interleaved += found
         if any(each.kind == "interleaved" for each in self.interleaved):
             self.lacking.pop("interleaved", None)
 

@@ -120,7 +120,8 @@ def _timed(
     before = found.evaluated
     slower = max(made.latency_s / before.latency_s, made.period_s / before.period_s, 1.0)
     proven, gap = found.proven and slower == 1, 1 - (1 - found.gap) / slower
-    if least := found.least and Least(found.least.period_s):  # all else depends on the period
+    least = Least(found.least.period_s) if found.least is not None else None
+    if least is not None:  # what else bounds it holds for the period of before
         gap = least.gap(made)
         proven = not gap
     return replace(found, mapping=mapping, evaluated=made, proven=proven, gap=gap, least=least)
