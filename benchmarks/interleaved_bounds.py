@@ -44,12 +44,17 @@ def stages_fps(model: str, platform: str, fronts: Path | None) -> float:
     kept = path_of(fronts, (model, platform, BOTH)) if fronts else None
     if kept and kept.exists():
         found = json.loads(kept.read_text(encoding="utf-8"))["configurations"]
-        stages = [each["period_s"] for each in found if each["kind"] != "interleaved"]
+        staged = (each for each in found if each["kind"] != "interleaved" and not each.get("least"))
+        stages = [each["period_s"] for each in staged]
     else:
         front = parapipe.map(
-            f"zoo:{model}", platform, objectives="latency-throughput", note=lambda _: None
+            f"zoo:{model}",
+            platform,
+            objectives="latency-throughput",
+            interleave="none",
+            note=lambda _: None,
         )
-        stages = [each.period_s for each in front.configurations if each.kind != "interleaved"]
+        stages = [each.period_s for each in front.configurations]
     return 1 / min(map(float, stages))
 
 

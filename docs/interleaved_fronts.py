@@ -149,11 +149,16 @@ def pair_of(case: Case, model: str, folder: Path) -> Pair | None:
 
 def bound_of(case: Case, model: str, pair: Pair) -> float | None:
     """Return the proven least period: that of interleaved rows, else the benchmark's."""
-    bounds = [_least_period_s(each) for each in pair.both if each["kind"] == "interleaved"]
+    bounds = [_least_period_s(each) for each in pair.both if _in_turn(each)]
     if bounds or case.float32:
         return max(bounds, default=None)
     measured = json.loads(BOUNDS.read_text(encoding="utf-8"))[case.board][model]
     return 1 / _number(measured["work bound" if case.received else "given bound"])
+
+
+def _in_turn(each: Row) -> bool:
+    """Tell whether a row comes of the search with frames interleaved; of old, by its kind."""
+    return each["kind"] == "interleaved" or bool(each.get("least"))
 
 
 def _least_period_s(each: Row) -> float:
@@ -192,7 +197,7 @@ def row(case: Case, model: str, pair: Pair | None, folder: Path) -> str:
     cells = [
         f"`{model}`" + ("*" if pair.ended else ""),
         f"{1 / _least(pair.stages, 'period_s'):.4g}",
-        f"{1 / period:.4g}" if best["kind"] == "interleaved" else "none better",
+        f"{1 / period:.4g}" if _in_turn(best) else "none better",
         f"{pair.gain:.2f}",
         f"{1 / bound:.4g}" if bound else "not stated",
         f"{1 - bound / period:.1%}" if bound else "not stated",

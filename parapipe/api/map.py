@@ -33,7 +33,7 @@ from parapipe.pipeline.options import (
 if TYPE_CHECKING:
     from parapipe.api.front import ParetoFront
     from parapipe.cost.cost_table import CostTable
-    from parapipe.cost.operating_points import Settings
+    from parapipe.cost.operating_points import Setting, Settings
     from parapipe.cost.profile import Profile
     from parapipe.graph.operator_graph import ModelSource, OperatorGraph
     from parapipe.graph.partition import Partition

@@ -130,10 +130,11 @@ def marks(document: Row, shown: Sequence[Row]) -> list[str]:
         fronts += "; LTE = none with less energy too"
     proven = " or ".join(document["options"]["proves"])
     lines = [fronts, f"gap: a subgraph's schedule is at most this far from optimal, in {proven}"]
-    if any(row["kind"] == "interleaved" for row in shown):
-        lines.append(
-            "gap, where processors take turns: to the least period, or latency or energy at it"
-        )
+    turns = any(row["kind"] == "interleaved" for row in shown)
+    others = [row["id"] for row in shown if row["kind"] != "interleaved" and row.get("least")]
+    if turns or others:
+        whose = ["where processors take turns"] * turns + [f"of {', '.join(others)}"] * bool(others)
+        lines.append(f"gap, {' and '.join(whose)}: to the least period, or latency or energy at it")
     if memory := document.get("memory"):
         where = ", ".join(each["name"] for each in memory["memories"])
         lines.append(f"peak: most memory at one moment, weights and all frames under way ({where})")

@@ -87,7 +87,8 @@ class ConfigurationRow(Row):
     latency_s: PositiveFigure
     """One frame through all stages."""
     period_s: PositiveFigure
-    """Time between frames: the longest stage; of r processors in turn, 1 / r counts."""
+    """Time between frames: the longest stage, of r processors in turn 1 / r; where frames are
+    interleaved, or handed over while both ends work, less than a stage's time may do."""
     sustained_period_s: PositiveFigure
     """Time between frames for an executor with one thread per processor and bounded channels."""
     throughput_fps: PositiveFigure
@@ -118,16 +119,16 @@ class ConfigurationRow(Row):
     """Clusters that are divided, with the cores of the parts: `big 2+2`."""
     evaluated: EvaluatedRow | None
     """What it takes beyond costs that add up, which the search goes by; none if the platform has no
-    section `evaluation`, or frames are interleaved."""
+    section `evaluation`, or operators start at moments of a period, as where frames are
+    interleaved."""
     proven: bool
-    """Whether every schedule is proven optimal in what its mapper proves. Where frames are
-    interleaved, whether it has the least period, or the least latency or energy at its period."""
+    """Whether every schedule is proven optimal in what its mapper proves. With `least`, whether it
+    has the least period, or the least latency or energy at its period."""
     gap: Figure
     """1 − bound ÷ value, the largest among its schedules: the share by which what its mapper proves
-    might be less. Where frames are interleaved, value is the figure that is nearest to its bound in
-    `least`."""
+    might be less. With `least`, value is the figure that is nearest to its bound there."""
     least: LeastRow | None = None
-    """Bounds where frames are interleaved."""
+    """Bounds where frames are interleaved, or stages come of that search; else null."""
     intervals: IntervalsRow | None = None
     """In which figures lie in nine of ten draws of the costs; none without draws."""
     medians: MediansRow | None = None

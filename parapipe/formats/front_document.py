@@ -348,8 +348,8 @@ def evaluator(
 ) -> Callable[[Configuration], EvaluatedRow | None]:
     """Return what says what a configuration takes by the final evaluation.
 
-    Nothing of one that interleaves frames: its operators start when its plan says, and a processor
-    that took them as early as it can would keep another period.
+    Nothing of one that is made for a period: its operators start when its plan says, and a
+    processor that took them as early as it can would keep another period.
 
     A network that was measured as a whole takes the times of its own rows, if nothing that ran on
     the board is folded away in the graph: then blocks add up to what was measured, and hand-overs

@@ -1,4 +1,4 @@
-"""What is proven of configurations that interleave frames."""
+"""What is proven of configurations that the search with frames interleaved finds."""
 
 from __future__ import annotations
 

@@ -40,7 +40,8 @@ class StageRow(Row):
     subgraphs: tuple[int, ...]
     """Numbers, from 1, of the subgraphs it runs, wholly or in part."""
     time_s: Figure
-    """One frame, the transfer from the previous stage included."""
+    """One frame, the transfer from the previous stage included. Where the period is less than that
+    of a stage, seconds from the start of a period to its last end."""
     in_turn: bool = False
     """Whether its processors take turns on frames, each for its own; they are identical then, and
     each one's figures are its share."""

@@ -168,8 +168,8 @@ class _Explainer:
 
     @property
     def in_turn(self) -> bool:
-        """Whether frames are interleaved."""
-        return self.row.kind == "interleaved"
+        """Whether times count from the start of a period, not from those of stages."""
+        return mapped(self.plan).period_s is not None
 
     def own(self, p: int) -> KeyPath:
         """Return where a processor stands in the file, or what it is a part of."""

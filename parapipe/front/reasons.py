@@ -16,6 +16,7 @@ from parapipe.front.memory_texts import memory_texts
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.configuration import CLOSE
 from parapipe.pipeline.what_if import Change
+from parapipe.plan.mapped import mapped
 from parapipe.plan.schema import Plan, Stage
 
 LARGEST = 3  # operators that are named
@@ -58,7 +59,7 @@ class Reasons:
 
     @property
     def _in_turn(self) -> bool:
-        return self.row.kind == "interleaved"
+        return mapped(self.plan).period_s is not None
 
     @property
     def _there(self) -> list[tuple[int, str]]:
@@ -117,8 +118,13 @@ class Reasons:
         for step in steps:
             spent_s[step.kind] += step.time_s
         moved = f" and {_ms(spent_s['transfer'])} of hand-overs" if spent_s["transfer"] else ""
+        how = (
+            "Processors take turns on several frames"
+            if self.row.kind == "interleaved"
+            else "Hand-overs go on while both ends work on other frames"
+        )
         yield (
-            f"Processors take turns on several frames, and {name} is the busiest: "
+            f"{how}, and {name} is the busiest: "
             f"{_ms(spent_s['operator'])} of operators{moved} in each period of {_ms(period_s)}."
         )
         place = {operator: name for operator, (name, _) in self._placed().items()}
@@ -216,7 +222,7 @@ class Reasons:
             )
 
     def _bound(self) -> Iterator[str]:
-        if self._in_turn:
+        if self._in_turn or self.row.least:
             yield from _near_the_least(self.row)
             return
         proves = _and(self.front.options.proves)
@@ -326,7 +332,7 @@ def effect_rows(
 
 
 def _near_the_least(row: ConfigurationRow) -> Iterator[str]:
-    """Say how far an interleaved configuration is from what is proven of all mappings."""
+    """Say how far a modulo schedule is from what is proven of all mappings."""
     if row.least is None:  # of an older version
         return
     told = []

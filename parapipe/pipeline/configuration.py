@@ -61,8 +61,8 @@ class Configuration:
     evaluated
         What it takes.
     proven, gap
-        Whether every schedule's objective is proven, and the largest of their gaps; where frames
-        are interleaved, how far it is from the nearest bound in `least`.
+        Whether every schedule's objective is proven, and the largest of their gaps; with `least`,
+        how far it is from the nearest bound there.
     table
         Which cost table it was found with: 0 is the first.
     names
@@ -79,7 +79,7 @@ class Configuration:
     several
         What each model gets, if the mapping is of several.
     least
-        Bounds, where frames are interleaved.
+        Bounds, if it is a modulo schedule.
     """
 
     mapping: Mapping

@@ -2,7 +2,7 @@
 
 Operators keep their processors, their frame lags and the order on each processor and link, and
 start as early as that allows. Of stages, each begins with its first operator, as in `evaluate`. Of
-an interleaved mapping, the period grows as the longest cycle of its event graph does; operators
+a mapping made for a period, that grows as the longest cycle of its event graph does; operators
 keep their place in it, or start later if they have to wait.
 
 Figures are those of the mapping times what they change by: where a mapping leaves a gap that no

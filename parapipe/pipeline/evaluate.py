@@ -64,12 +64,12 @@ class Evaluated:
     ----------
     latency_s
         One frame through all stages, one after the other, for frames admitted once per period; of
-        an interleaved mapping, from its first start to its last end.
+        a mapping made for a period, from its first start to its last end.
     longest_stage_s
         The period of the paper; a stage that r processors take turns on counts 1 / r.
     period_s
         Seconds between frames: the longest stage, or if longer the time in which a processor that
-        several stages share works for one frame; of an interleaved mapping, its own period.
+        several stages share works for one frame; of a mapping made for a period, that one.
     sustained_period_s
         What an executor with one thread per processor and two slots per channel reaches, if stages
         do not contend for the memory; a processor that stages share takes what they ask of it in

@@ -259,28 +259,29 @@ class Explorer:
         search = partial(
             interleaves, deadline=self.deadline, tell=self.searches.reporter("interleaving")
         )
-        staged = (each for each in self.candidates() if each.kind != "replicated")
-        known = [each.period_ns / NANO for each in staged]
-        known += [each.evaluated.period_s for each in self.split]
+        found = self.candidates()
+        known = [each.objectives for each in found] + [each.objectives for each in self.split]
+        own = (each for each in found if not each.cost_table)  # whole, and undivided
         self.interleaved += search(
             self.graph,
             costs,
-            longest_s=min(known),
+            longest_s=min(each.period_ns for each in own if each.kind != "replicated") / NANO,
+            known=known,
             beside=self.worth_helping,
             none=partial(self.lacking.__setitem__, "interleaved"),
         )
         fast = min(self.split, key=lambda each: each.evaluated.latency_s, default=None)
         if fast is not None:
-            found = search(
+            self.interleaved += search(
                 fast.model.graph,
                 fast.model.costs,
                 energy=False,
                 longest_s=fast.evaluated.period_s,
+                known=known,
                 none=lambda _reason: None,
                 split=fast,
             )
-            self.interleaved += found
-        if self.interleaved:
+        if any(each.kind == "interleaved" for each in self.interleaved):
             self.lacking.pop("interleaved", None)
 
     @property

@@ -18,7 +18,7 @@ from parapipe.mapping.interleaved.modulo import Works, scheduled
 from parapipe.mapping.units import NANO
 from parapipe.pipeline.configuration import Configuration, Least
 from parapipe.pipeline.evaluate import evaluate
-from parapipe.pipeline.interleaved import mapping_of, schedule_of
+from parapipe.pipeline.interleaved import repeating, schedule_of
 from parapipe.pipeline.sized import MemoryLimit, SizedCandidate
 from parapipe.pipeline.storage import Storage
 from parapipe.pipeline.whole_problem import whole_problem
@@ -82,7 +82,7 @@ class FewerFrames:
         """Yield a schedule and those that hold less at its period, as configurations."""
         thrifty = thriftier(self.net, schedule, self.sizes, self.seed, PIECES)
         for each in (schedule, *thrifty):
-            mapping = mapping_of(each, self.storage.graph, self.costs)
+            mapping = repeating(each, self.storage.graph, self.costs)
             made = evaluate(mapping, self.storage.graph, self.costs)
             least = Least(self.least_period_s)
             gap = least.gap(made)

@@ -169,7 +169,7 @@ def _fewer_frames(
     sizer: _Sizer,
     searches: Searches,
 ) -> Iterator[SizedCandidate]:
-    """Yield interleaved configurations with orders, or at periods, that need less memory.
+    """Yield configurations made for a period with orders, or at periods, that need less memory.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def _fewer_frames(
     known = [each.configuration.evaluated.period_s for each in every if limit.fits(each)]
     longest_s = min(known, default=inf)
     of_graph: dict[int, FewerFrames] = {}
-    mine = [each for each in changed if each.kind == "interleaved"]
+    mine = [each for each in changed if each.configuration.mapping.period_s is not None]
     for each in sorted(mine, key=lambda each: each.objectives[1])[:MOST_INTERLEAVED]:
         split = id(each.configuration.split)
         if split not in of_graph:

@@ -1,23 +1,28 @@
-"""Configurations whose processors take turns on several frames, found by the search for them."""
+"""Configurations that the search for modulo schedules finds.
+
+Processors take turns on several frames in most of them. In others each processor serves one stage,
+and hand-overs keep nobody waiting, where stages that follow each other count them in their times.
+Or a frame ends before the next one begins: that is a single stage.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mapping.interleaved.curve import curve, least_period_of
-from parapipe.mapping.interleaved.cyclic import Cyclic, ModuloSchedule
+from parapipe.mapping.interleaved.cyclic import Cyclic, ModuloSchedule, whole
 from parapipe.mapping.interleaved.energy import bound_j, energy_front
 from parapipe.mapping.interleaved.latency_floors import LatencyFloors
 from parapipe.mapping.interleaved.modulo import Works, scheduled
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.units import NANO
-from parapipe.pipeline.configuration import Configuration, Least
+from parapipe.pipeline.configuration import CLOSE, Configuration, Least
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.evaluate import Evaluated, evaluate
 from parapipe.pipeline.mapping import Edge, Kind, Mapping, Placement, Transfer
@@ -35,7 +40,7 @@ ROOM = 0.03  # share of a period that makes a schedule with less latency possibl
 
 @dataclass(frozen=True, slots=True)
 class InterleavedCandidate:
-    """A configuration that interleaves frames, as candidates of the other searches are.
+    """A configuration of a modulo schedule, as candidates of the other searches are.
 
     Parameters
     ----------
@@ -100,6 +105,7 @@ def interleaved_candidates(
     deadline: Deadline,
     tell: Callable[[int, int], None],
     none: Callable[[str], None],
+    known: Sequence[tuple[float, ...]] = (),
     split: SplitCandidate | None = None,
     beside: bool = False,
 ) -> Iterator[InterleavedCandidate]:
@@ -116,17 +122,20 @@ def interleaved_candidates(
     seed
         Of all random choices.
     longest_s
-        The shortest known period.
+        The shortest period of stages that are known.
     tell
         Called with the numbers of periods that are done and of all.
     none
-        Called with the reason if there is no such configuration.
+        Called with the reason if no frames are interleaved.
+    known
+        Objectives of other configurations: what has stages and one of them matches is not yielded.
     split
         What graph and costs are of, if operators are split.
     beside
         Whether another process may take a part of the work: the same is found.
     """
     problem, any_found = whole_problem(graph, costs), False
+    shortest_s, numbers = longest_s, 3 if energy else 2
     with ExitStack() as opened:
         if not deadline.over:
             thrifty: Iterable[tuple[ModuloSchedule, float]] = ()
@@ -149,20 +158,34 @@ def interleaved_candidates(
             bound_s = split.least_period_s if split else least.bound_s
             model = split.model if split else None
             for schedule, least_j in chain(((each, 0.0) for each in fast), thrifty):
-                mapping = mapping_of(schedule, graph, costs)
-                if mapping.kind == "interleaved":  # stages are what the other searches are for
+                mapping = repeating(schedule, graph, costs)
+                taken = evaluate(mapping, graph, costs)
+                floor_s = 0.0 if split else floors.at(taken.period_s)
+                bounds = Least(bound_s, floor_s, least_j)
+                found = InterleavedCandidate(mapping, taken, bounds, split=model)
+                if mapping.kind == "interleaved":
                     any_found = True
-                    taken = evaluate(mapping, graph, costs)
-                    floor_s = 0.0 if split else floors.at(taken.period_s)
-                    bounds = Least(bound_s, floor_s, least_j)
-                    yield InterleavedCandidate(mapping, taken, bounds, split=model)
+                    yield found
+                elif not _matched(found.objectives[:numbers], known, len(graph.operators)):
+                    shortest_s = min(shortest_s, taken.period_s)
+                    yield found
     if not any_found:
         none(
             "the search ended before there was one"
             if deadline.over
             else "no schedule in which processors take turns was found that has clearly more "
-            f"throughput than stages, whose shortest period is {longest_s * 1e3:.4g} ms"
+            f"throughput than stages, whose shortest period is {shortest_s * 1e3:.4g} ms"
         )
+
+
+def _matched(
+    figures: Sequence[float], known: Iterable[Sequence[float]], rounding_ns: float
+) -> bool:
+    """Tell whether some known figures are as good, up to the rounding of each operator's time."""
+    return any(
+        all(a <= b * (1 + CLOSE) + rounding_ns for a, b in zip(each, figures, strict=False))
+        for each in known
+    )
 
 
 def _frugal(
@@ -208,6 +231,46 @@ def frugal(
                 yield schedule, bound_j(front, period / NANO)
 
 
+def repeating(schedule: ModuloSchedule, graph: OperatorGraph, costs: CostTable) -> Mapping:
+    """Return a modulo schedule as a mapping made for its period.
+
+    Where a frame ends before the next one begins, it is a stage, whose time is the period.
+    """
+    if schedule.latency <= schedule.period:
+        return replace(mapping_of(schedule, graph, costs), period_s=None)
+    return mapping_of(_from_its_origin(schedule, costs), graph, costs)
+
+
+def _from_its_origin(schedule: ModuloSchedule, costs: CostTable) -> ModuloSchedule:
+    """Return a schedule of several frames at once, counted from where its period begins.
+
+    That is the first start if a processor then serves several lags. Else the stages follow from
+    where the period begins: of the moments at which a processor begins, the one that shows that
+    there are several frames, then the one that cuts fewest processors and operators.
+    """
+    period, place = schedule.period, schedule.processor
+
+    def cut(origin: int) -> tuple[bool, int, int]:
+        turns = [divmod(at - origin, period) for at in schedule.start]
+        lags = {(p, lag) for p, (lag, _) in zip(place, turns, strict=True)}
+        running = sum(
+            begin + whole(costs.time_s(v, p)) > period
+            for v, (p, (_, begin)) in enumerate(zip(place, turns, strict=True))
+        )
+        return len({lag for _, lag in lags}) == 1, len(lags) - len({*place}), running
+
+    if cut(0)[1]:
+        return schedule
+    begins = (min(at for at, q in zip(schedule.start, place, strict=True) if q == p)
+              for p in {*place})  # fmt: skip
+    later = -min((0, *sorted(at % period for at in begins)), key=cut) % period
+    return replace(
+        schedule,
+        start=tuple(at + later for at in schedule.start),
+        moved=tuple((route, at + later) for route, at in schedule.moved),
+    )
+
+
 def mapping_of(schedule: ModuloSchedule, graph: OperatorGraph, costs: CostTable) -> Mapping:
     """Return a modulo schedule as a mapping in seconds: starts within the period, and lags."""
     period, place = schedule.period, schedule.processor
@@ -238,7 +301,7 @@ def mapping_of(schedule: ModuloSchedule, graph: OperatorGraph, costs: CostTable)
 
 
 def schedule_of(mapping: Mapping, graph: OperatorGraph) -> ModuloSchedule:
-    """Return an interleaved mapping as a modulo schedule again."""
+    """Return a mapping made for a period as a modulo schedule again."""
     assert mapping.period_s is not None
     period = round(mapping.period_s * NANO)
 

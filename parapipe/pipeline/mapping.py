@@ -2,9 +2,10 @@
 
 Times are seconds from the start of a stage, and each stage works one period behind the one before:
 its operators have the next *frame lag*. In round r, an operator of lag l works on frame r - l. So a
-stage is what has one lag. Where a processor serves several lags, operators of different frames take
-turns on it (*interleaved*), and times count from the start of the period instead; an operator that
-starts in one period may end in the next.
+stage is what has one lag. A mapping may also be made for a period that all processors share: times
+then count from the start of that period, and an operator that starts in one period may end in the
+next. So stages may hand over while both ends work on other frames, and where a processor serves
+several lags, operators of different frames take turns on it (*interleaved*).
 
 A *replicated* stage is one that identical processors take turns on: r of them work on r frames at
 once, frame n on the one number n modulo r. Its placements name the first of them. A frame stays
@@ -38,8 +39,8 @@ class Placement:
     processor
         Index into the platform's processors, or into the plan's.
     start_s, end_s
-        Seconds from the start of the stage; of an interleaved mapping, of the period. The end may
-        then lie in the next period.
+        Seconds from the start of the stage, or of the period that the mapping is made for. The end
+        may then lie in the next period.
     lag
         Periods between a frame's entry and the operator's turn.
     """

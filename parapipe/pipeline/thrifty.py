@@ -21,7 +21,7 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.pipeline.assigned import assignment_of, mapping_of
 from parapipe.pipeline.assignment import Assignment
-from parapipe.pipeline.configuration import Configuration
+from parapipe.pipeline.configuration import Configuration, Least
 from parapipe.pipeline.evaluate import evaluate
 
 MOST_THRESHOLDS = 8  # of live bytes up to which stages may be cut
@@ -45,7 +45,7 @@ def variants(
     graph, costs
         Those that the configuration is of.
     """
-    if found.mapping.kind == "interleaved":
+    if found.mapping.period_s is not None:
         return
     given, groups = assignment_of(found.mapping), found.mapping.replicated
     known = {(given.stages, groups)}
@@ -78,7 +78,7 @@ def moves(
     graph, costs
         Those that the configuration is of.
     """
-    if found.mapping.kind in ("interleaved", "replicated"):
+    if found.mapping.period_s is not None or found.mapping.replicated:
         return
     given = assignment_of(found.mapping)
     sets = [{given.processors[v] for v in stage} for stage in given.stages]
@@ -119,13 +119,12 @@ def _timed(
     made = evaluate(mapping, graph, costs)
     before = found.evaluated
     slower = max(made.latency_s / before.latency_s, made.period_s / before.period_s, 1.0)
-    return replace(
-        found,
-        mapping=mapping,
-        evaluated=made,
-        proven=found.proven and slower == 1,
-        gap=1 - (1 - found.gap) / slower,
-    )
+    proven, gap = found.proven and slower == 1, 1 - (1 - found.gap) / slower
+    least = Least(found.least.period_s) if found.least is not None else None
+    if least is not None:  # what else bounds it holds for the period of before
+        gap = least.gap(made)
+        proven = not gap
+    return replace(found, mapping=mapping, evaluated=made, proven=proven, gap=gap, least=least)
 
 
 def _joined(stages: Stages) -> Iterator[Stages]:

@@ -5,10 +5,11 @@ processor; each takes its operators in the order given, frame after frame, and t
 from one processor to another go through bounded channels, one for every transfer.
 
 An operator with *frame lag* l works on frame n - l in period n. In a plan of plain stages the lag
-is the number of the stage. Where frames are *interleaved* on a processor, the operators of its
-stage have several lags; their times count from the start of the period and repeat every period, and
-what starts in one period may end in the next. Processors that share such a lag are of one stage.
-A plan of several models always repeats so, and has one stage, whatever the lags.
+is the number of the stage. Where frames are *interleaved* on a processor, or handed over while both
+ends work on others, the operators of its stage have several lags; their times count from the start
+of the period and repeat every period, and what starts in one period may end in the next. Processors
+that share such a lag are of one stage. A plan of several models always repeats so, and has one
+stage, whatever the lags.
 """
 
 from __future__ import annotations
@@ -217,8 +218,8 @@ class PlacedOperator(Record):
     end_s: Figure
     """Predicted end, likewise; an operator that ends in the next period ends after this one."""
     lag: NonNegativeInt
-    """Periods between the frame's entry and this operator's turn: the stage's number, unless frames
-    are interleaved; a stage with r processors in turn counts r times in those behind it."""
+    """Periods between the frame's entry and this operator's turn: the stage's number, unless its
+    stage has several; a stage with r processors in turn counts r times in those behind it."""
     energy_j: Figure | None = None
     """Predicted dynamic energy for a frame, the static part left out; left out where it is not
     known."""
@@ -317,8 +318,8 @@ class PredictedTimes(Record):
     """What the plan is expected to give."""
 
     latency_s: PositiveFigure
-    """One frame through all stages, for frames admitted once per period; where frames are
-    interleaved, from its first start to its last end."""
+    """One frame through all stages, for frames admitted once per period; where the operators of a
+    stage have several lags, from its first start to its last end."""
     period_s: PositiveFigure
     """Time between frames: the longest stage, one with r processors in turn counting 1 / r."""
     sustained_period_s: PositiveFigure

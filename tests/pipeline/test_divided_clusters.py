@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from functools import partial
 from itertools import combinations, product
 
 import pytest
@@ -13,9 +15,11 @@ from parapipe.cost.operating_points import settings
 from parapipe.graph.partition import partition
 from parapipe.pipeline.dominance import nondominated
 from parapipe.pipeline.explore import explore
+from parapipe.pipeline.interleaved import interleaved_candidates
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.unfinished import Unfinished, with_others
-from tests.cases.divided import convolutions, divided
+from tests.cases.divided import convolutions, divided, divisions
+from tests.cases.hand_built import platform, processor
 from tests.cases.pipeline_cases import turns_taken
 
 EXACT = MapOptions(mapper="coarse", resolution=0.0, energy_resolution=0.0, jobs=1, cache=False)
@@ -23,10 +27,12 @@ EXACT = MapOptions(mapper="coarse", resolution=0.0, energy_resolution=0.0, jobs=
 NANO = 1e-9  # the search compares in whole nanoseconds and nanojoules
 
 
-def explored(graph, platform):
+def explored(graph, platform, interleaves=None):
     known = settings(graph, platform, most=1, profiles=[])
     costs, *others = (each.costs for each in known.combinations)
-    found = explore(graph, partition(graph), costs, EXACT, others=others).found
+    found = explore(
+        graph, partition(graph), costs, EXACT, others=others, interleaves=interleaves
+    ).found
     return [(each, known.combinations[each.table].platform) for each in found]
 
 
@@ -131,12 +137,50 @@ def test_the_front_equals_brute_force_over_divisions_and_operators(share, channe
 def test_divisions_never_worsen_the_front(channels, into, share, hand_over_s):
     graph = convolutions(*channels)
     before = explored(graph, divided())
-    after = explored(graph, divided(*into, share=share, hand_over_s=hand_over_s))
+    check_never_worse(before, explored(graph, divided(*into, share=share, hand_over_s=hand_over_s)))
+
+
+def check_never_worse(before, after):
+    """Each configuration has one in `after` that is at least as good in every figure."""
     for one, _ in before:
         assert any(
             all(a <= b + NANO for a, b in zip(figures(other), figures(one), strict=True))
             for other, _ in after
         )
+
+
+def check_declared(seed):
+    """Compare the fronts with and without streams or divisions, frames in turn included."""
+    rng = random.Random(seed)
+    graph = convolutions(*rng.choices([2, 4, 8, 16], k=rng.randint(3, 5)))
+    gpu = {
+        "kind": "gpu",
+        "cores": [],
+        "launch": {"source": "guess", "overhead_s": rng.choice([1e-5, 5e-5, 2e-4])},
+        "peak": {"source": "guess", "macs_per_s": {"float32": rng.choice([5e8, 1.5e9, 2.5e9])}},
+    }
+    streams = {"slowdown": [1, 1.1, 1.3], "hand_over": {"latency_s": 1e-5}, "source": "guess"}
+    into = divisions((2, 2), (1, 3), share=rng.random(), hand_over_s=1e-5)
+    search = partial(interleaved_candidates, energy=True, seed=0)
+
+    def found(big, gpu):
+        soc = platform(processor("big", cores=[4, 5, 6, 7], **big), processor("gpu", **gpu))
+        return explored(graph, soc, search)
+
+    before = found({}, gpu)
+    check_never_worse(before, found({"divisions": into}, gpu))
+    check_never_worse(before, found({}, gpu | {"streams": streams}))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_streams_and_divisions_lose_no_frames_in_turn(seed):
+    check_declared(seed)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(6, 60))
+def test_streams_and_divisions_lose_no_frames_in_turn_of_many_models(seed):
+    check_declared(seed)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2])

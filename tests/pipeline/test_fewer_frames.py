@@ -151,10 +151,13 @@ def test_a_limit_that_frames_one_by_one_keep_is_kept_at_a_shorter_period():
         found = [*case.fewer(limit).like(tight, inf)]
         fitting = [each for each in found if each.memory_bytes <= limit]
         for each in found:
-            check(case.net.problem, schedule_of(each.configuration.mapping, case.graph))
-            assert each.configuration.mapping.period_s >= tight.configuration.mapping.period_s
+            mapping, period_s = each.configuration.mapping, each.configuration.evaluated.period_s
+            assert mapping.period_s in (period_s, None)  # None of frames one by one: of a stage
+            again = schedule_of(replace(mapping, period_s=period_s), case.graph)
+            check(case.net.problem, again)
+            assert period_s >= tight.configuration.mapping.period_s
         one_by_one_s = loose.configuration.mapping.period_s
-        shorter += any(each.configuration.mapping.period_s < one_by_one_s for each in fitting)
+        shorter += any(each.configuration.evaluated.period_s < one_by_one_s for each in fitting)
     assert shorter == 5
 
 
