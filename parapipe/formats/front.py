@@ -115,7 +115,9 @@ class ConfigurationRow(Row):
     section `evaluation`, or frames are interleaved."""
     proven: bool
     """Whether every schedule is proven optimal in what its mapper proves. Where frames are
-    interleaved, whether it has the least period, or the least latency or energy at its period."""
+    interleaved, whether it has the least period of all configurations that may be listed, or the
+    least latency or energy at its period, by the bounds in `least`: to within a millionth, or what
+    rounding to whole nanoseconds may add to its latency."""
     gap: Figure
     """The largest gap among its schedules. Where frames are interleaved, the share by which it may
     be above the nearest of the bounds in `least`."""
@@ -236,7 +238,11 @@ class Options(Row):
 
 
 class UnfinishedRow(Row):
-    """What was left undone, and how good a configuration can be at most."""
+    """What was left undone, and how good a configuration can be at most.
+
+    The bounds hold for all configurations that may be listed with the front's options, and with any
+    budget. Of operators split, they hold for the ways to split that were found.
+    """
 
     reasons: tuple[str, ...]
     """A sentence each."""

@@ -60,7 +60,7 @@ class Configuration:
         What it takes.
     proven, gap
         Whether every schedule's objective is proven, and the largest of their gaps; where frames
-        are interleaved, how far it is from the nearest bound in `least`.
+        are interleaved, how far it is from the nearest bound in `least`, 0 if proven.
     names
         Names it has ("hybrid-L", ...), in a fixed order; may be empty.
     pareto
