@@ -77,7 +77,7 @@ class TimeBounds:
         if self.stages is None:
             return self.latency_s
         latency_ns = self.stages.least_latency_ns(most_s * NANO + self.rounding_ns)
-        return (latency_ns - self.rounding_ns) / NANO
+        return max(self.latency_s, (latency_ns - self.rounding_ns) / NANO)
 
 
 def stage_bounds(

@@ -20,7 +20,7 @@ CLOSE = 1e-6
 KINDS = ("npu", "dsp", "cpu", "gpu")
 
 
-def random_model(rng: random.Random, most: int = 5) -> onnx.ModelProto:
+def random_model(rng: random.Random, most: int = 4) -> onnx.ModelProto:
     """A network of convolutions and activations, in a row, side by side or with a way around."""
     channels, side = 4, 8
     nodes: list[onnx.NodeProto] = []
@@ -156,8 +156,8 @@ def random_options(rng: random.Random) -> dict[str, object]:
         made["interleave"] = "none"
     if rng.random() < 0.3:
         made["objectives"] = "latency-throughput"
-    if rng.random() < 0.15:
-        made["dvfs"] = True
+    if rng.random() < 0.1:
+        made |= {"dvfs": True, "dvfs_points": 2}
     if rng.random() < 0.15:
         made["objectives"] = "latency-throughput-energy-memory"
     return made
