@@ -67,7 +67,9 @@ class ExploredBounds:
         own, period_s = found.least, found.evaluated.period_s
         periods_s = (each.period_s for each in self._other_times)
         latencies_s = (each.latency_at(period_s) for each in self._other_times if own.latency_s)
-        energies_j = (each.at(period_s) for each in self._other_energies if own.energy_j)
+        energies_j = (
+            each.at(period_s, own.energy_j) for each in self._other_energies if own.energy_j
+        )
         least = replace(
             own,
             period_s=min([own.period_s, self.interleaved_s, *periods_s]),
@@ -132,7 +134,10 @@ class ExploredBounds:
                 covered = i == 0 and self._is_covered
                 times = self._interleaved_times if covered else self._mappings(i)
                 made.append((costs, times))
-            if i or not self._is_covered:
+            if i == 0 and self._are_received and self.interleaved_s < inf:
+                if groups := self.searches.replicable(0).alone:
+                    yield EnergyBounds.of_replicas(self.graph, costs, times, groups)
+            else:
                 yield EnergyBounds.of(operators, costs, times.periods_s)
         for model, times in zip(self.splits, self._split_times, strict=True):
             yield EnergyBounds.of(len(model.graph.operators), model.costs, times.periods_s)
@@ -148,10 +153,14 @@ class ExploredBounds:
         They do if no processors take turns, and if all that hand-overs keep busy is the receiver,
         whose stage counts them.
         """
-        busy = self.searches.tables[0].transfer_resource
-        received = all(each in (None, q) for row in busy for q, each in enumerate(row))
         alone = self.searches.replicable(0).alone
-        return received and not alone and self.interleaved_s < inf
+        return self._are_received and not alone and self.interleaved_s < inf
+
+    @property
+    def _are_received(self) -> bool:
+        """Whether hand-overs keep nothing but the receiver busy."""
+        busy = self.searches.tables[0].transfer_resource
+        return all(each in (None, q) for row in busy for q, each in enumerate(row))
 
     @property
     def _cuts_anywhere(self) -> bool:

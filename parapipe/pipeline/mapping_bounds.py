@@ -16,7 +16,7 @@ what is proven of each:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import inf
@@ -27,7 +27,9 @@ from numpy.typing import NDArray
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
+from parapipe.mapping.interleaved.energy import shared_energy_j
 from parapipe.mapping.interleaved.latency_floors import critical_path_s
+from parapipe.mapping.interleaved.loads import restricted
 from parapipe.mapping.interleaved.programme import programme
 from parapipe.mapping.interleaved.relaxation import ROUNDING, Aim, relaxed
 from parapipe.mapping.paths import simple_bound_s
@@ -35,7 +37,7 @@ from parapipe.mapping.units import NANO
 from parapipe.pipeline.bounds import Bounds
 from parapipe.pipeline.choices import Choice, lookup, options_of
 from parapipe.pipeline.configuration import CLOSE
-from parapipe.pipeline.identical import Replicable, replica_sets
+from parapipe.pipeline.identical import Groups, Replicable, replica_sets
 from parapipe.pipeline.relaxed import Relaxed, Stretch
 from parapipe.pipeline.search import few_cuts
 from parapipe.pipeline.stage_table import StageTable
@@ -153,10 +155,13 @@ class EnergyBounds:
     ----------
     energies_j, periods_s
         By set of processors, all of which are used: the least energy and the least period.
+    shares
+        Tells the least energy of a set at a period, where that is worth a linear programme.
     """
 
     energies_j: Numbers
     periods_s: Numbers
+    shares: Callable[[int, float], float] | None = None
 
     @classmethod
     def of(cls, operators: int, costs: CostTable, periods_s: Numbers) -> EnergyBounds:
@@ -173,8 +178,7 @@ class EnergyBounds:
             if (time_s := costs.time_s(v, p)) < inf:
                 dynamic_j[v, p] = costs.energy_j(v, p)
                 own_j[v, p] = dynamic_j[v, p] + costs.static_power_w[p] * time_s
-        sets = np.arange(1 << count)
-        inside = (sets[:, None] >> np.arange(count) & 1) == 1  # [set, processor]
+        inside = _inside(count)
         least_j, least_own_j = (
             np.array([np.where(some, each, inf).min(axis=1).sum() for some in inside])
             for each in (dynamic_j, own_j)
@@ -182,9 +186,47 @@ class EnergyBounds:
         static_j = inside @ np.array(costs.static_power_w) * np.where(periods_s < inf, periods_s, 0)
         return cls(np.maximum(least_j + static_j, least_own_j) * (1 - ROUNDING), periods_s)
 
-    def at(self, period_s: float) -> float:
-        """Return the least energy with at most a period; infinite if none is so short."""
-        return float(self.energies_j[self.periods_s <= period_s * (1 + CLOSE)].min(initial=inf))
+    @classmethod
+    def of_replicas(
+        cls, graph: OperatorGraph, costs: CostTable, times: TimeBounds, groups: Groups
+    ) -> EnergyBounds:
+        """Return bounds of mappings in which two processors of a group take turns, at least."""
+        problem = replace(whole_problem(graph, costs), transfer_resource=())
+        inside = _inside(problem.processors)
+        several = [inside[:, list(group)].sum(axis=1) > 1 for group in groups]
+        anyhow = cls.of(problem.operators, costs, times.periods_s)
+        energies_j = np.where(np.any(several, axis=0), anyhow.energies_j, inf)
+        dynamic_j = tuple(
+            tuple(costs.energy_j(v, p) if time_s < inf else 0.0 for p, time_s in enumerate(row))
+            for v, row in enumerate(problem.time_s)
+        )
+
+        def shares(mask: int, period_s: float) -> float:
+            part = restricted(problem, np.flatnonzero(inside[mask]).tolist())
+            if part is None:
+                return inf
+            static_j = float(inside[mask] @ np.array(costs.static_power_w)) * times.periods_s[mask]
+            return shared_energy_j(part, dynamic_j, period_s) + float(static_j) * (1 - ROUNDING)
+
+        return cls(energies_j, times.periods_s, shares)
+
+    def at(self, period_s: float, most_j: float = inf) -> float:
+        """Return the least energy with at most a period, as far as it is below another one."""
+        most_s = period_s * (1 + CLOSE)
+        energies_j = np.where(self.periods_s <= most_s, self.energies_j, inf)
+        if self.shares is None:
+            return min(most_j, float(energies_j.min()))
+        for mask in np.argsort(energies_j, kind="stable").tolist():
+            if (least_j := float(energies_j[mask])) >= most_j:
+                break
+            most_j = min(most_j, max(least_j, self.shares(mask, most_s)))
+        return most_j
+
+
+def _inside(count: int) -> NDArray[np.bool_]:
+    """Return which processors are in which set: [set, processor]."""
+    found: NDArray[np.bool_] = (np.arange(1 << count)[:, None] >> np.arange(count) & 1) == 1
+    return found
 
 
 def _shortest(choice: Choice) -> Choice:

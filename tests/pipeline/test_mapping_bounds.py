@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import product
 from math import inf
 
@@ -56,6 +57,22 @@ def test_no_stages_are_below_the_bounds_at_any_period_and_the_least_ones_reach_t
         latency_s, energy_j = least(every, 0, period_s), least(every, 2, period_s)
         assert times.latency_s <= times.latency_at(period_s) <= latency_s
         assert 0 < energies.at(period_s) <= energy_j
+
+
+@pytest.mark.parametrize("kinds", KINDS[1:])
+@pytest.mark.parametrize("seed", range(6))
+def test_no_replicas_take_less_energy_than_the_bound_at_any_period(seed, kinds):
+    graph = chain(3)
+    costs = identical_costs(graph, kinds, seed)
+    every = Counter(every_chain_configuration(graph, costs, kinds))
+    replicated = [*(every - Counter(every_chain_configuration(graph, costs)))]
+    groups = replicable(identical_processors(graph, costs), costs).alone
+    energies = EnergyBounds.of_replicas(graph, costs, bounds_of_stages(graph, costs), groups)
+    for period_s in sorted({each[1] for each in replicated}):
+        bound_j, energy_j = energies.at(period_s), least(replicated, 2, period_s)
+        assert 0 < bound_j <= energy_j
+        assert energies.at(period_s, bound_j / 2) == bound_j / 2
+    assert energies.at(inf) >= EnergyBounds.of(3, costs, energies.periods_s).at(inf)
 
 
 def test_the_latency_of_replicas_counts_in_full_and_their_share_in_the_period():
