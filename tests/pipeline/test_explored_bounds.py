@@ -8,6 +8,7 @@ import onnx
 import pytest
 
 import parapipe
+from parapipe.pipeline.explorer import Explorer
 from tests.cases.random_fronts import (
     below_bounds,
     random_model,
@@ -33,22 +34,33 @@ def front_of(seed, folder, **options):
     ).document.to_json()
 
 
-@pytest.mark.parametrize("seed", [2, 3, 7, 12])
+@pytest.mark.parametrize("seed", [112, 116, 142, 144, 150])
 def test_no_row_is_below_a_bound(seed, tmp_path):
     assert below_bounds(front_of(seed, tmp_path)) == []
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [142, 144, 150])
 def test_no_row_is_below_a_bound_of_a_front_that_was_ended_at_once(seed, tmp_path):
     front = front_of(seed, tmp_path, budget_s=1e-6)
     assert front["unfinished"]
     assert below_bounds(front) == []
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [144, 150])
 def test_bounds_of_a_front_that_was_ended_early_hold_for_the_whole_one_too(seed, tmp_path):
     early = front_of(seed, tmp_path, budget_s=1e-6, split="none")
     whole = front_of(seed, tmp_path, split="none")
+    assert below_bounds({**whole, "unfinished": early["unfinished"]}) == []
+
+
+@pytest.mark.parametrize("seed", [116, 144])
+def test_bounds_hold_for_frames_interleaved_where_the_search_for_them_was_ended(
+    seed, tmp_path, monkeypatch
+):
+    whole = front_of(seed, tmp_path)
+    assert "interleaved" in {row["kind"] for row in whole["configurations"]}
+    monkeypatch.setattr(Explorer, "interleave", lambda run, _search: run.undone.append("ended"))
+    early = front_of(seed, tmp_path)
     assert below_bounds({**whole, "unfinished": early["unfinished"]}) == []
 
 
