@@ -250,16 +250,17 @@ def section(folder: Path) -> Iterator[str]:
     parapipe map zoo:MODEL --platform PLATFORM
 
 Best throughput where operators of several frames may take turns on every processor, as by
-default, beside that of `--interleave none`. *Bound*: no mapping of whole operators has more
-throughput, which is proven; where the search found no interleaved configuration, it is that of
-`benchmarks/results/interleaved_bounds.md`. *Gap* is how far the period found is above the least
-one at most. *ms* and *frames* are the latency and the frames in flight of the configuration with
-the most throughput. The last columns have the most throughput among configurations with at most
-1, 1.5 and 2 times the latency of `pipe-only`: stages → with interleaved frames, where that is
-more by {CLOSE:.0%}. *Proven: none* says that no mapping of whole operators has so much more: the
-loads, prices of the loads along the longest path, or CP-SAT over assignments, orders, lags and the
-period prove it. *None found* says that the search found none and nothing is proven; CP-SAT was
-asked up to {MOST_OPERATORS} operators, with {EFFORT_S:g} deterministic seconds. *(CP-SAT)* marks
+default, beside that of `--interleave none`. *Bound*: no mapping with each operator on one
+processor has more throughput, which is proven; where the search found no interleaved
+configuration, it is that of `benchmarks/results/interleaved_bounds.md`. *Gap* is how far the
+period found is above the least one at most. *ms* and *frames* are the latency and the frames in
+flight of the configuration with the most throughput. The last columns have the most throughput
+among configurations with at most 1, 1.5 and 2 times the latency of `pipe-only`: stages → with
+interleaved frames, where that is more by {CLOSE:.0%}. *Proven: none* says that no mapping with each
+operator on one processor has so much more: the loads, prices of the loads along the longest path,
+or CP-SAT over assignments, orders, lags and the period prove it. *None found* says that the search
+found none and nothing is proven; CP-SAT was asked up to {MOST_OPERATORS} operators, with
+{EFFORT_S:g} deterministic seconds. *(CP-SAT)* marks
 what it found and `map` did not.
 
 Where hand-overs are *work*, each of them keeps its receiver busy (`occupies: receiver` in all

@@ -123,7 +123,9 @@ class ConfigurationRow(Row):
     interleaved."""
     proven: bool
     """Whether every schedule is proven optimal in what its mapper proves. With `least`, whether it
-    has the least period, or the least latency or energy at its period."""
+    has the least period of all configurations that may be listed, or the least latency or energy at
+    its period, by the bounds there: to within a millionth, or what rounding to whole nanoseconds
+    may add to its latency."""
     gap: Figure
     """1 − bound ÷ value, the largest among its schedules: the share by which what its mapper proves
     might be less. With `least`, value is the figure that is nearest to its bound there."""
@@ -251,7 +253,11 @@ class Options(Row):
 
 
 class UnfinishedRow(Row):
-    """What was left undone, and how good a configuration can be at most."""
+    """What was left undone, and how good a configuration can be at most.
+
+    The bounds hold for all configurations that may be listed with the front's options, and with any
+    budget. Of operators split, they hold for the ways to split that were found.
+    """
 
     reasons: tuple[str, ...]
     """A sentence each."""

@@ -223,7 +223,7 @@ class Reasons:
 
     def _bound(self) -> Iterator[str]:
         if self._in_turn or self.row.least:
-            yield from _near_the_least(self.row)
+            yield from _near_the_least(self.row, self.front.options.split)
             return
         proves = _and(self.front.options.proves)
         if self.front.options.max_memory_bytes is not None:
@@ -236,7 +236,7 @@ class Reasons:
         yield (
             f"Each of its schedules is proven optimal in {proves}, and the search tries all cuts, "
             "sets of processors and places of tensors. Where all schedules are proven, "
-            "no mapping at these costs is better than those that the front shows"
+            "no mapping in stages at these costs is better than those that the front shows"
             f"{self._left_out()}."
             if self.row.proven
             else f"A schedule of it may be {self.row.gap:.1%} from optimal in {proves} at most; "
@@ -331,21 +331,22 @@ def effect_rows(
     return tuple(row for *_, row in sorted(rows, key=lambda each: each[:2]))
 
 
-def _near_the_least(row: ConfigurationRow) -> Iterator[str]:
-    """Say how far a modulo schedule is from what is proven of all mappings."""
+def _near_the_least(row: ConfigurationRow, split: str) -> Iterator[str]:
+    """Say how far a modulo schedule is from what is proven of all that may be listed."""
     if row.least is None:  # of an older version
         return
     told = []
     for name, figure, least, of in (
-        ("period", row.period_s, row.least.period_s, "of all mappings of whole operators"),
-        ("latency", row.latency_s, row.least.latency_s, "of those with at most this period"),
-        ("energy", row.energy_j, row.least.energy_j, "of those with at most this period"),
+        ("period", row.period_s, row.least.period_s, "that any configuration may have"),
+        ("latency", row.latency_s, row.least.latency_s, "with at most this period"),
+        ("energy", row.energy_j, row.least.energy_j, "with at most this period"),
     ):
         if least:
             above = figure / least - 1
             far = f"at most {above:.1%} above the least" if above > CLOSE else "the least"
             told.append(f"its {name} is {far} {of}")
-    yield f"Proven: {'; '.join(told)}."
+    ways = " (of operators split, in the ways that were found)" if split == "auto" else ""
+    yield f"Proven{ways}: {'; '.join(told)}."
 
 
 def _less(row: ConfigurationRow, own: ConfigurationRow, key: str) -> bool:

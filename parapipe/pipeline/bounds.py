@@ -49,6 +49,8 @@ class Bounds:
         Number of processors.
     replicas
         Sets of processors that may take turns on a stage of one, by the bit mask of their first.
+    alone
+        Likewise, on a stage that is the whole network.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Bounds:
         stages: StageTable,
         processors: int,
         replicas: Mapping[int, Sequence[int]] = MappingProxyType({}),
+        alone: Mapping[int, Sequence[int]] = MappingProxyType({}),
     ) -> None:
         self._places = stages.places(units)
         self._sets = np.arange(1 << processors)
@@ -73,17 +76,21 @@ class Bounds:
             self._between("energy_nj") if stages.energy else np.zeros_like(self.stage_ns)
         )
         """Likewise, dynamic energy."""
-        self.every_ns = self.stage_ns.copy() if replicas else self.stage_ns
+        self._in_turn = [*_in_turn(self.stage_ns, replicas, alone)]
+        self.every_ns = self.stage_ns.copy() if self._in_turn else self.stage_ns
         """Likewise, time between frames, for exactly these processors: of replicas their share."""
-        for first, sets in replicas.items():
-            for mask in sets:
-                share = self.stage_ns[:, :, first] / mask.bit_count()
-                self.every_ns[:, :, mask] = np.minimum(self.every_ns[:, :, mask], share)
-        self.period_after_ns = self._periods(self.every_ns[::-1, ::-1].swapaxes(0, 1))[::-1]
+        for _, mask, share_ns in self._in_turn:
+            self.every_ns[:, :, mask] = np.minimum(self.every_ns[:, :, mask], share_ns)
+        backwards = self.every_ns[::-1, ::-1].swapaxes(0, 1)
+        self.period_after_ns = np.array(self._joined(backwards, np.maximum)[::-1])
         """[boundary, set]: least time of the longest stage behind; stages share no processor."""
 
     def least_period_ns(self, *, whole: bool) -> float:
-        """Return what no configuration's longest stage falls below.
+        """Return what no configuration's longest stage falls below; see `least_periods_ns`."""
+        return float(self.least_periods_ns(whole=whole)[-1])
+
+    def least_periods_ns(self, *, whole: bool) -> Numbers:
+        """Return the least time of the longest stage by the processors that may be used.
 
         Parameters
         ----------
@@ -92,7 +99,7 @@ class Bounds:
             of a unit at the end of a stage any share may be another's.
         """
         if whole:
-            return float(self.period_after_ns[0, -1])
+            return self._joined(self.every_ns, np.maximum)[-1]
         # a stage from inside unit k - 1, or from unit k on, to inside unit j runs k to j - 1 whole
         count = len(self.stage_ns)
         inner = np.zeros((count + 1, count + 1, len(self._sets)))
@@ -100,7 +107,18 @@ class Bounds:
         begin, end = np.indices(inner.shape[:2])
         inner[end == begin + 1] = 0.0
         inner[:, :, 0] = np.inf  # it needs a processor all the same
-        return float(self._periods(inner)[-1, -1])
+        return self._joined(inner, np.maximum)[-1]
+
+    def least_latency_ns(self, most_ns: float) -> float:
+        """Return what no latency falls below of stages between units, none longer than a limit.
+
+        Of those that processors take turns on, their share of the time is limited.
+        """
+        time_ns = np.where(self.stage_ns <= most_ns, self.stage_ns, np.inf)
+        for first, mask, share_ns in self._in_turn:
+            own_ns = np.where(share_ns <= most_ns, self.stage_ns[:, :, first], np.inf)
+            time_ns[:, :, mask] = np.minimum(time_ns[:, :, mask], own_ns)
+        return float(self._joined(time_ns, np.add)[-1][-1])
 
     def _columns(self, unit: int, stages: StageTable) -> Iterator[_Steps]:
         number = [{at: i for i, at in enumerate(places)} for places in self._places]
@@ -158,16 +176,28 @@ class Bounds:
                 there[: unit + 1, at] = np.minimum(there[: unit + 1, at], least)
         return found
 
-    def _periods(self, stage_ns: Numbers) -> Numbers:
-        """Return the least time of the longest stage before each boundary, by set."""
+    def _joined(self, stage_ns: Numbers, join: np.ufunc) -> list[Numbers]:
+        """Return the least that stages come to before each boundary, by set: longest, or sum."""
         # all sets of stages, with what they are taken from
         allowed, mask = np.argwhere(self.within.T).T
         first = first_of_each(allowed)
         found = np.zeros((len(stage_ns), len(self._sets)))
         for end in range(1, len(stage_ns)):
-            longest = np.maximum(stage_ns[:end, end][:, mask], found[:end, allowed & ~mask])
-            found[end] = np.minimum.reduceat(longest.min(axis=0), first)
-        return found
+            both = join(stage_ns[:end, end][:, mask], found[:end, allowed & ~mask])
+            found[end] = np.minimum.reduceat(both.min(axis=0), first)
+        return [*found]
+
+
+def _in_turn(
+    stage_ns: Numbers, replicas: Mapping[int, Sequence[int]], alone: Mapping[int, Sequence[int]]
+) -> Iterator[tuple[int, int, Numbers]]:
+    """Yield who takes turns: the first, all, and their shares of stages between boundaries."""
+    network_ns = np.full_like(stage_ns, np.inf)
+    network_ns[0, -1] = stage_ns[0, -1]
+    for time_ns, groups in ((stage_ns, replicas), (network_ns, alone)):
+        for first, masks in groups.items():
+            for mask in masks:
+                yield first, mask, time_ns[:, :, first] / mask.bit_count()
 
 
 def first_of_each(numbers: Whole) -> Whole:

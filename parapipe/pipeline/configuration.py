@@ -25,7 +25,9 @@ def stated(figure: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Least:
-    """What no mapping of whole operators is below.
+    """What no configuration is below that the options of `map` allow.
+
+    Of operators split, that is said of the ways to split that were found.
 
     Parameters
     ----------
@@ -33,11 +35,14 @@ class Least:
         Whatever its latency.
     latency_s, energy_j
         If its period is at most that of the configuration; 0 if nothing is known.
+    rounding_s
+        What the latency may be above its bound by, since times count in whole nanoseconds.
     """
 
     period_s: float
     latency_s: float = 0.0
     energy_j: float = 0.0
+    rounding_s: float = 0.0
 
     def gap(self, found: Evaluated) -> float:
         """Return the share by which it is above the least where that is nearest."""
@@ -47,7 +52,8 @@ class Least:
             self.energy_j / found.energy_j,
         )
         gap = 1 - max(near)
-        return gap if gap > CLOSE else 0.0
+        rounded = found.latency_s <= self.latency_s + self.rounding_s
+        return 0.0 if gap <= CLOSE or rounded else gap
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,7 @@ class Configuration:
         What it takes.
     proven, gap
         Whether every schedule's objective is proven, and the largest of their gaps; with `least`,
-        how far it is from the nearest bound there.
+        how far it is from the nearest bound there, 0 if proven.
     table
         Which cost table it was found with: 0 is the first.
     names

@@ -19,7 +19,7 @@ from parapipe.pipeline.choose import choose
 from parapipe.pipeline.configure import listed
 from parapipe.pipeline.deadline import Deadline, OverError
 from parapipe.pipeline.exploration import Exploration, by_processors
-from parapipe.pipeline.identical import replica_sets
+from parapipe.pipeline.explored_bounds import ExploredBounds
 from parapipe.pipeline.infeasible import absent, none_to_take_turns
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.problems import Request
@@ -28,7 +28,7 @@ from parapipe.pipeline.question import Question, shortest_of
 from parapipe.pipeline.searches import Searches
 from parapipe.pipeline.solve import Solved, Solver, solve, solve_here
 from parapipe.pipeline.trade_energy import Sets, Traded, both_of, sets_of
-from parapipe.pipeline.unfinished import Unfinished, least_energy_j, unfinished, with_others
+from parapipe.pipeline.unfinished import Unfinished
 from parapipe.pipeline.workers import processes_at_hand
 
 if TYPE_CHECKING:
@@ -328,6 +328,7 @@ class Explorer:
             if self.whole and self.deadline.interrupted:
                 self.undone.append("the search for what needs less memory was ended early")
         tables, answers = searches.tables, {**self.quick, **self.answers}
+        bounds = self.bounds()
         chosen = choose(
             every,
             tables[0].processors,
@@ -337,7 +338,7 @@ class Explorer:
             memory=options.memory,
         )
         return Exploration(
-            listed(chosen, self.graph, tables, options),
+            tuple(map(bounds.with_bounds, listed(chosen, self.graph, tables, options))),
             {question.problem: answer.schedules[0] for question, answer in answers.items()},
             absent([*found, *chosen], self.graph, searches.partition, tables[0]) | self.lacking,
             frozenset(question.problem for question in self.solved.cached),
@@ -346,7 +347,7 @@ class Explorer:
             resolution,
             self.traded.resolution if self.trades else None,
             self.trades and self.traded.timed_out,
-            self.unfinished() if self.undone else None,
+            self.unfinished(bounds),
             self.deadline.interrupted,
         )
 
@@ -373,24 +374,25 @@ class Explorer:
             found += self.searches.known  # may be better than what the mapper's schedules make
         return found
 
-    def unfinished(self) -> Unfinished:
-        """Say what was left undone."""
-        undone, promising = tuple(self.undone), self.promising
+    def bounds(self) -> ExploredBounds:
+        """Return bounds of all that may be listed."""
+        own_s = (each.least.period_s for each in self.interleaved if not each.split)
+        return ExploredBounds(
+            self.graph,
+            self.searches,
+            self.promising if self.undone else None,
+            lambda table: self.fastest(self.asked[table], self.answers),
+            whole=self.whole,
+            interleaved=self.interleaves is not None,
+            interleaved_s=min(own_s, default=inf),
+            splits=[each.model for each in self.split],
+        )
+
+    def unfinished(self, bounds: ExploredBounds) -> Unfinished | None:
+        """Say what was left undone; None if nothing."""
+        if not self.undone:
+            return None
+        undone = tuple(self.undone)
         if self.splits:
-            undone += ("the bounds hold for whole operators: split ones may take less",)
-        if self.interleaves and not self.interleaved:
-            undone += ("the bound of the period holds for stages: frames in turn may come sooner",)
-        least_j = least_energy_j(len(self.graph.operators), self.searches.tables)
-        if promising:
-            found = Unfinished(undone, promising.latency_s, promising.period_s, least_j)
-        else:
-            fastest = self.fastest(self.asked[0], self.answers)
-            units = self.searches.partition.cuts.last
-            replicas = replica_sets(self.searches.replicable(0).alone)
-            found = unfinished(
-                undone, units, fastest, self.searches.tables[0], least_j, replicas=replicas
-            )
-        searches, whole = self.searches, (each for each in self.interleaved if not each.split)
-        own = (each.least.period_s for each in whole)
-        found = replace(found, period_s=min([found.period_s, *own]))
-        return with_others(found, self.graph, searches.partition, searches.tables)
+            undone += ("of operators split, the bounds hold for the ways to split that were found",)
+        return bounds.unfinished(undone)

@@ -47,8 +47,7 @@ class InterleavedCandidate:
     least
         Bounds.
     split
-        The model with operators split, which the mapping is of. The least period is then that of
-        all ways to split on the grid.
+        The model with operators split, which the mapping is of.
     """
 
     mapping: Mapping
@@ -143,7 +142,7 @@ def interleaved_candidates(
                 thrifty = opened.enter_context(
                     _frugal(problem, costs, seed, deadline, beside=beside)
                 )
-            least = least_period_of(problem, seed)
+            least, rounding_s = least_period_of(problem, seed), Cyclic(problem).rounding_s
             near_s = [] if split else [least.period_s * (1 + share) for share in FLOORS]
             floors = LatencyFloors(problem, near_s)
             fast = curve(
@@ -155,13 +154,12 @@ def interleaved_candidates(
                 over=lambda: deadline.over,
                 tell=tell,
             )
-            bound_s = split.least_period_s if split else least.bound_s
             model = split.model if split else None
             for schedule, least_j in chain(((each, 0.0) for each in fast), thrifty):
                 mapping = repeating(schedule, graph, costs)
                 taken = evaluate(mapping, graph, costs)
                 floor_s = 0.0 if split else floors.at(taken.period_s)
-                bounds = Least(bound_s, floor_s, least_j)
+                bounds = Least(least.bound_s, floor_s, least_j, rounding_s)
                 found = InterleavedCandidate(mapping, taken, bounds, split=model)
                 if mapping.kind == "interleaved":
                     any_found = True

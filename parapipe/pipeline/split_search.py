@@ -57,19 +57,12 @@ class SplitSources:
 
 @dataclass(frozen=True, slots=True)
 class SplitCandidate:
-    """A configuration with split operators, as candidates of the other search are.
-
-    Parameters
-    ----------
-    least_period_s
-        No way to split on the grid, on these processors, has a shorter period; 0 if not known.
-    """
+    """A configuration with split operators, as candidates of the other search are."""
 
     mapping: Mapping
     evaluated: Evaluated
     model: SplitModel
     gap: float
-    least_period_s: float
     cost_table: int = 0
 
     @property
@@ -306,8 +299,7 @@ class _Finder:
         # The search proves its own order of operators only; shared work bounds all orders.
         dynamic_j = sum(stage.dynamic_energy_j for stage in taken.stages)
         cost_s = taken.latency_s + found.s_per_j * dynamic_j
-        least_s = 0.0 if found.cuts or found.s_per_j else found.bound_s
-        return SplitCandidate(mapping, taken, model, max(0.0, 1 - found.bound_s / cost_s), least_s)
+        return SplitCandidate(mapping, taken, model, max(0.0, 1 - found.bound_s / cost_s))
 
     def is_beaten(self, found: _Found, known: Sequence[Candidate]) -> bool:
         """Return whether a known configuration is as good in all, whatever transfers take."""

@@ -16,8 +16,8 @@ from parapipe.graph.partition import partition
 from parapipe.pipeline.dominance import nondominated
 from parapipe.pipeline.explore import explore
 from parapipe.pipeline.interleaved import interleaved_candidates
+from parapipe.pipeline.mapping_bounds import relaxed_bounds
 from parapipe.pipeline.options import MapOptions
-from parapipe.pipeline.unfinished import Unfinished, with_others
 from tests.cases.divided import convolutions, divided, divisions
 from tests.cases.hand_built import platform, processor
 from tests.cases.pipeline_cases import turns_taken
@@ -190,9 +190,10 @@ def test_bounds_of_an_unfinished_front_hold_for_divisions_too(share):
     known = settings(graph, soc, most=1, profiles=[])
     tables = [each.costs for each in known.combinations]
     found = explored(graph, soc)
-    latency_s, period_s, _ = map(min, zip(*(figures(each) for each, _ in found), strict=True))
-    alone = min(figures(each)[1] for each, _ in found if each.table == 0)
-    bounds = Unfinished((), latency_s, alone, 0.0)
-    held = with_others(bounds, graph, partition(graph), tables)
-    assert held.latency_s <= latency_s
-    assert held.period_s <= period_s < alone
+    held = [relaxed_bounds(graph, partition(graph), costs) for costs in tables]
+    for each, _ in found:
+        latency_s, period_s, _ = figures(each)
+        assert held[each.table].latency_s <= latency_s
+        assert held[each.table].period_s <= period_s
+    least_s = [min(figures(each)[1] for each, _ in found if each.table == i) for i in (0, 1)]
+    assert held[1].period_s <= least_s[1] < least_s[0]

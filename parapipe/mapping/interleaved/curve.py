@@ -135,7 +135,7 @@ class _Exact:
         )
         self.left_s -= found.effort
         if self.floors:
-            self.floors.prove(period / NANO, found.bound / NANO)
+            self.floors.prove(period / NANO, found.bound / NANO - self.net.rounding_s)
         if found.schedule is None or (best and found.schedule.latency >= best.latency):
             return None
         self.known.append(found.schedule)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from math import ceil, inf
 
 from parapipe.mapping.interleaved.frames import Frames
@@ -56,6 +57,19 @@ class Cyclic:
                 known[matrix] = tuple(tuple(map(whole, row)) for row in matrix)
             found.append(known[matrix])
         return tuple(found)
+
+    @cached_property
+    def rounding_s(self) -> float:
+        """What rounding may add to a latency: for each operator and tensor, where it adds most."""
+        pairs = [*zip(self.time, self.problem.time_s, strict=True)]
+        for flow, delay in zip(self.problem.flows, self.delay, strict=True):
+            row = chain.from_iterable
+            pairs.append((tuple(row(delay)), tuple(row(flow.transfer_s))))
+        added = (
+            max(whole_ns - s * NANO for whole_ns, s in zip(*each, strict=True) if s < inf)
+            for each in pairs
+        )
+        return sum(added) / NANO
 
     @cached_property
     def maker(self) -> tuple[int, ...]:

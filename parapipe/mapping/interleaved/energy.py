@@ -17,8 +17,8 @@ from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.interleaved.cp_sat import CLOSE
 from parapipe.mapping.interleaved.least_cost import least_cost
 from parapipe.mapping.interleaved.loads import LeastPeriod, least_period, period_s, restricted
-from parapipe.mapping.interleaved.programme import programme
-from parapipe.mapping.interleaved.relaxation import Aim
+from parapipe.mapping.interleaved.programme import Programme, programme
+from parapipe.mapping.interleaved.relaxation import Aim, relaxed
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Energies
 
@@ -97,13 +97,7 @@ def least_energy(
     LeastEnergy or None
         None if no assignment allows the period, or none was found.
     """
-    stated = programme(
-        problem, lambda _flow, p, q: problem.resource_of(p, q) is not None, marks=energy_j
-    )
-    cost = [0.0] * len(stated.most)
-    for group in stated.groups:
-        for p, j in group.runs.items():
-            cost[j] = energy_j[group.operators[0]][p]
+    stated, cost = _stated(problem, energy_j)
     found = least_cost(
         stated,
         Aim(cost, limit_s),
@@ -118,6 +112,27 @@ def least_energy(
     return LeastEnergy(
         taken_j, min(found.bound, taken_j), period_s(problem, found.processor), found.processor
     )
+
+
+def shared_energy_j(problem: MappingProblem, energy_j: Energies, limit_s: float) -> float:
+    """Return dynamic joules that operators take at least, shared among processors over many frames.
+
+    Infinite if even then some load is above the limit.
+    """
+    stated, cost = _stated(problem, energy_j)
+    return relaxed(stated, Aim(cost, limit_s)).bound
+
+
+def _stated(problem: MappingProblem, energy_j: Energies) -> tuple[Programme, list[float]]:
+    """Return the programme of the loads, and what its variables cost."""
+    stated = programme(
+        problem, lambda _flow, p, q: problem.resource_of(p, q) is not None, marks=energy_j
+    )
+    cost = [0.0] * len(stated.most)
+    for group in stated.groups:
+        for p, j in group.runs.items():
+            cost[j] = energy_j[group.operators[0]][p]
+    return stated, cost
 
 
 def dynamic_j(energy_j: Energies, processor: Sequence[int]) -> float:
