@@ -25,16 +25,14 @@ from parapipe.formats.drawing import drawing
 from parapipe.formats.front import (
     SCHEMA,
     ConfigurationRow,
-    DvfsRow,
     EvaluatedRow,
     FrontDocument,
-    Inputs,
     OperatorEntry,
-    Options,
     PlatformProcessor,
     SubgraphEntry,
     UnfinishedRow,
 )
+from parapipe.formats.front_inputs import DvfsRow, Inputs, Options
 from parapipe.formats.least import LeastRow
 from parapipe.formats.memory import MemoryRow, MemorySystemRow
 from parapipe.formats.several import GrowthRow

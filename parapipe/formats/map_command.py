@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from parapipe.formats.front import Inputs
+from parapipe.formats.front_inputs import Inputs
 from parapipe.graph.input_shapes import shape_text
 from parapipe.pipeline.options import MapOptions, flag, idle_options
 

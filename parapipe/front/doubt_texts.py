@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.formats.explanation import DoubtRow, ExplanationDocument, ReasonRow
-from parapipe.formats.front import ConfigurationRow, Options
+from parapipe.formats.front import ConfigurationRow
+from parapipe.formats.front_inputs import Options
 from parapipe.formats.shown import ShownFigure, shown_figure
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.contributions import Doubt

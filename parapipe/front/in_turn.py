@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.formats.explanation import StepRow
+from parapipe.formats.front import ConfigurationRow
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mapping.interleaved.loads import loads_s
+from parapipe.pipeline.configuration import CLOSE
 from parapipe.pipeline.mapping import Placement
 from parapipe.pipeline.whole_problem import whole_problem
 from parapipe.plan.mapped import mapped
@@ -112,3 +114,21 @@ def _step(kind: str, name: str, processor: str, time_s: float) -> StepRow:
     return StepRow.model_validate(
         {"kind": kind, "name": name, "processor": processor, "time_s": time_s}
     )
+
+
+def near_the_least(row: ConfigurationRow, split: str) -> Iterator[str]:
+    """Say how far a modulo schedule is from what is proven of all that may be listed."""
+    if row.least is None:  # of an older version
+        return
+    told = []
+    for name, figure, least, of in (
+        ("period", row.period_s, row.least.period_s, "that any configuration may have"),
+        ("latency", row.latency_s, row.least.latency_s, "with at most this period"),
+        ("energy", row.energy_j, row.least.energy_j, "with at most this period"),
+    ):
+        if least:
+            above = figure / least - 1
+            far = f"at most {above:.1%} above the least" if above > CLOSE else "the least"
+            told.append(f"its {name} is {far} {of}")
+    ways = " (of operators split, in the ways that were found)" if split == "auto" else ""
+    yield f"Proven{ways}: {'; '.join(told)}."

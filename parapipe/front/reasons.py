@@ -10,11 +10,10 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.files.listing import listed
 from parapipe.formats.explanation import EffectRow, ReasonRow, StepRow
 from parapipe.formats.front import ConfigurationRow, FrontDocument
-from parapipe.front.in_turn import busiest, frame_way, lighter
+from parapipe.front.in_turn import busiest, frame_way, lighter, near_the_least
 from parapipe.front.longest_way import every_s, longest_way, turns_of
 from parapipe.front.memory_texts import memory_texts
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.pipeline.configuration import CLOSE
 from parapipe.pipeline.what_if import Change
 from parapipe.plan.mapped import mapped
 from parapipe.plan.schema import Plan, Stage
@@ -223,7 +222,7 @@ class Reasons:
 
     def _bound(self) -> Iterator[str]:
         if self._in_turn or self.row.least:
-            yield from _near_the_least(self.row, self.front.options.split)
+            yield from near_the_least(self.row, self.front.options.split)
             return
         proves = _and(self.front.options.proves)
         if self.front.options.max_memory_bytes is not None:
@@ -329,24 +328,6 @@ def effect_rows(
         gain = max(-(row.latency_change or 0), row.throughput_change or 0)
         rows.append((row.latency_s is None, -gain, row))
     return tuple(row for *_, row in sorted(rows, key=lambda each: each[:2]))
-
-
-def _near_the_least(row: ConfigurationRow, split: str) -> Iterator[str]:
-    """Say how far a modulo schedule is from what is proven of all that may be listed."""
-    if row.least is None:  # of an older version
-        return
-    told = []
-    for name, figure, least, of in (
-        ("period", row.period_s, row.least.period_s, "that any configuration may have"),
-        ("latency", row.latency_s, row.least.latency_s, "with at most this period"),
-        ("energy", row.energy_j, row.least.energy_j, "with at most this period"),
-    ):
-        if least:
-            above = figure / least - 1
-            far = f"at most {above:.1%} above the least" if above > CLOSE else "the least"
-            told.append(f"its {name} is {far} {of}")
-    ways = " (of operators split, in the ways that were found)" if split == "auto" else ""
-    yield f"Proven{ways}: {'; '.join(told)}."
 
 
 def _less(row: ConfigurationRow, own: ConfigurationRow, key: str) -> bool:

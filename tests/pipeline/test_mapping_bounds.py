@@ -34,7 +34,7 @@ def bounds_of_stages(graph, costs):
         for each in requests(graph, parts, costs)
     ]
     groups = replicable(identical_processors(graph, costs), costs)
-    return stage_bounds(len(parts.units), choices, costs, groups)
+    return stage_bounds(parts.cuts.last, len(graph.operators), choices, costs, groups)
 
 
 def least(every, figure, period_s=inf):
