@@ -39,8 +39,12 @@ class LockedFolder:
 
     def __init__(self, parent: Path | None = None) -> None:
         self.path = (parent or Path(gettempdir())) / f".parapipe-{secrets.token_hex(8)}.part"
-        descriptor = _made(self.path)
-        self._finalizer = weakref.finalize(self, _remove, self.path, descriptor)
+        try:
+            descriptor = _made(self.path)
+            self._finalizer = weakref.finalize(self, _remove, self.path, descriptor)
+        except BaseException:  # a signal, too, leaves nothing behind
+            shutil.rmtree(self.path, ignore_errors=True)
+            raise
 
     def __enter__(self) -> Self:
         return self
