@@ -12,6 +12,7 @@ from parapipe.errors import FrontError
 from parapipe.files.checked_arguments import Must
 from parapipe.files.listing import listed
 from parapipe.files.progress import Tell
+from parapipe.files.regular import is_there
 
 if TYPE_CHECKING:
     from parapipe.cost.cost_table import CostTable
@@ -126,7 +127,7 @@ def _check_files(front: FrontDocument) -> None:
         *(("profile", name) for name in given.profiles),
         *(("rules file", name) for name in [given.rules] if name is not None),
     ]
-    gone = [f"the {what} '{name}'" for what, name in named if not Path(name).exists()]
+    gone = [f"the {what} '{name}'" for what, name in named if not is_there(Path(name))]
     if gone:
         raise FrontError(
             f"there is no file for {listed(gone)}: gone, or this is not the folder where it was "
