@@ -41,6 +41,8 @@ MaxMemory = (
         Mapping[str, Bytes], Must("positive numbers of bytes by memory, as in {'dram': 64e6}")
     ]
 )
+MOST_DRAWS = 100_000  # more say no more, and take the memory
+DrawCount = Annotated[int, Must(f"a whole number from 0 to {MOST_DRAWS}", ge=0, le=MOST_DRAWS)]
 FilePath = Annotated[NotEmpty | Path, Must("the path of a file")]
 Profiles = Annotated[Sequence[NotEmpty | Path], Must("a list of paths of CSV files")]
 Dims = Annotated[
@@ -62,7 +64,6 @@ ByModel = Annotated[
 
 
 DRAWS = 200
-MOST_DRAWS = 100_000  # more say no more, and take the memory
 SCENARIOS = 8
 _REPEATED = ("dims", "shapes", "profiles", "operators", "rates")  # each option stands for one
 
