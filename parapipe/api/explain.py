@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +12,7 @@ from parapipe.errors import FrontError
 from parapipe.files.checked_arguments import Must
 from parapipe.files.listing import listed
 from parapipe.files.progress import Tell
+from parapipe.files.regular import is_there
 
 if TYPE_CHECKING:
     from parapipe.cost.cost_table import CostTable
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from parapipe.formats.explanation import EffectRow, ExplanationDocument
     from parapipe.formats.front import FrontDocument
     from parapipe.pipeline.what_if import Chip
+    from parapipe.platform.platform import Platform
 
 Name = Annotated[str, Must("the id or a name of a configuration")]
 
@@ -53,6 +55,8 @@ def explain(
 
     Raises
     ------
+    VerificationError
+        The plan breaks rules.
     FrontError
         There is no such front or configuration, or what it was made of has changed since.
     ParapipeError
@@ -68,10 +72,12 @@ def explain(
     from parapipe.front.reasons import Reasons
     from parapipe.graph.parts.again import read_again
     from parapipe.pipeline.what_if import Chip
+    from parapipe.plan.verify import verify_plan
     from parapipe.platform.divided import holding
     from parapipe.platform.places import load_placed
 
     front, row, plan = load_configuration(*configuration_at(Path(directory), configuration))
+    verify_plan(plan)
     if row.split:
         recomputes = any(map(read_again, row.split))
         what = "makes tensors again" if recomputes else "splits operators into parts"
@@ -98,6 +104,7 @@ def explain(
     placed = load_placed(given.platform)
     points = {p.name: p.operating_point.frequency_hz for p in plan.processors}
     variant = holding(placed.platform, points)
+    _check_points(front, variant, points)
     at = variant.at([points.get(p.name, p.point.frequency_hz) for p in variant.processors])
     profiles = chosen_profiles(given.profiles, beside=given.platform, platform=at.profile_name)
     _check_profiles(front, profiles, at.profile_name)
@@ -126,11 +133,26 @@ def _check_files(front: FrontDocument) -> None:
         *(("profile", name) for name in given.profiles),
         *(("rules file", name) for name in [given.rules] if name is not None),
     ]
-    gone = [f"the {what} '{name}'" for what, name in named if not Path(name).exists()]
+    gone = [f"the {what} '{name}'" for what, name in named if not is_there(Path(name))]
     if gone:
         raise FrontError(
             f"there is no file for {listed(gone)}: gone, or this is not the folder where it was "
             "mapped; run it there, or map again"
+        )
+
+
+def _check_points(front: FrontDocument, platform: Platform, points: Mapping[str, float]) -> None:
+    """Raise a FrontError if a plan runs at operating points that the platform has not."""
+    has = {p.name: {each.frequency_hz for each in p.clock.points} for p in platform.processors}
+    odd = [
+        f"'{name}' at {at_hz / 1e6:g} MHz"
+        for name, at_hz in points.items()
+        if at_hz not in has.get(name, ())
+    ]
+    if odd:
+        raise FrontError(
+            f"platform '{front.inputs.platform}' has no {listed(odd)}, which the plan runs: it has "
+            "changed since the model was mapped; map again"
         )
 
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from statistics import median
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from parapipe.api.load import load_model, located_model
 from parapipe.errors import ExecutionError
+from parapipe.files.locked_folders import LockedFolder
 from parapipe.profiling.fork_joins import (
     ELSEWHERE,
     FORMS,
@@ -83,9 +83,9 @@ def measured_hand_overs(platform: Platform, bandwidth_bytes_per_s: float) -> Han
     cpus = [p for p, each in enumerate(platform.processors) if each.kind == "cpu"]
     pairs = list(combinations(cpus, 2))
     found: dict[tuple[int, int], dict[Form, list[Taken]]] = {pair: {} for pair in pairs}
-    with TemporaryDirectory() as place:
+    with LockedFolder() as scratch:
         for form in FORMS:
-            folder = Path(place) / f"{form.extent}x{form.outputs}"
+            folder = scratch.path / f"{form.extent}x{form.outputs}"
             folder.mkdir()
             try:
                 rounds = _rounds(platform, form, cpus, folder)

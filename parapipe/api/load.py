@@ -14,6 +14,7 @@ from parapipe.api.checked import Granularity, Model, Note, PlanGiven, PlatformFi
 from parapipe.errors import ModelError, PlanError
 from parapipe.files.listing import listed
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
+from parapipe.files.regular import is_there
 from parapipe.pipeline.options import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def loaded_graph(
 
     known = None if rules is None else load_rules(Path(rules))
     name = os.fspath(model)
-    if is_name(name) and not Path(name).exists():
+    if is_name(name) and not is_there(Path(name)):
         raise ModelError(f"there is no file '{name}'; did you mean '{ZOO}{name}'?")
     if name.startswith(ZOO):
         proto, digest = described(name.removeprefix(ZOO))
@@ -151,7 +152,7 @@ def _located(of: schema.Model | schema.PlannedModel, model: str | Path | None) -
             _check_digests(of, path, name)
             yield path
         return
-    if model is None and not Path(name).exists():
+    if model is None and not is_there(Path(name)):
         raise PlanError(
             f"there is no file '{name}', the model that the plan was made for: say with `model` "
             "where it is"

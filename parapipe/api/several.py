@@ -15,6 +15,7 @@ from parapipe.api.load import loaded_graph
 from parapipe.errors import ArgumentError, ParapipeError
 from parapipe.files.checked_arguments import Must
 from parapipe.files.listing import listed
+from parapipe.files.regular import is_there
 from parapipe.pipeline.options import MapOptions
 from parapipe.strategies.registry import PLAN
 
@@ -82,7 +83,7 @@ def several_of(models: Models, options: MapOptions) -> dict[str, str] | None:
         return {name: os.fspath(each) for name, each in models.items()}
     found: dict[str, str] = {}
     for each in (os.fspath(model) for model in models):
-        match = None if Path(each).exists() else _NAMED.fullmatch(each)
+        match = None if is_there(Path(each)) else _NAMED.fullmatch(each)
         stem = Path(each.removeprefix("zoo:")).name.removesuffix(".onnx")
         name, path = (match[1], match[2]) if match else (_ODD.sub("-", stem), each)
         if name in found:

@@ -19,6 +19,7 @@ from parapipe.errors import SweepError
 from parapipe.files.checked_arguments import Must, NotEmpty
 from parapipe.files.locked_folders import clear_abandoned_scratch
 from parapipe.files.progress import Progress, Tell
+from parapipe.files.regular import is_there
 from parapipe.formats.sweep import RESULTS
 from parapipe.pipeline.options import FilePath, MapOptions
 
@@ -137,7 +138,7 @@ def _tasks(
 def _beside(folder: Path, name: str) -> str:
     """Return a path in a sweep file as seen from here; names stay as they are."""
     path = folder / name
-    return str(path) if not name.startswith(ZOO) and path.exists() else name
+    return str(path) if not name.startswith(ZOO) and is_there(path) else name
 
 
 def _name(model: str, platform: str, variant: str) -> str:

@@ -42,6 +42,7 @@ def mind_signals() -> None:
     """From now on a signal raises `Stopped`; those that are ignored stay so."""
     _answer_by(_stop)
     sys.unraisablehook = _unraisable
+    atexit.register(_ignore)  # the first that is registered is the last that runs
 
 
 @contextmanager
@@ -64,8 +65,11 @@ def interruptible() -> Iterator[Callable[[], None]]:
 
 
 def stop_minding() -> None:
-    """From now on a signal ends the process at once: all work is done."""
-    _answer_by(_end)
+    """From now on a signal changes nothing, unless Python takes longer than a moment to end.
+
+    All work is done then, and its results are written.
+    """
+    _answer_by(_end_soon)
 
 
 def leave(number: int) -> NoReturn:
@@ -95,11 +99,15 @@ def _answer_by(handler: signal._HANDLER) -> None:
 
 def _stop(number: int, frame: FrameType | None) -> NoReturn:
     _answer_by(_end)
-    signal.signal(signal.SIGALRM, lambda *_: _leave_threads(number))
-    signal.setitimer(signal.ITIMER_REAL, GRACE_S)
+    _leave_after_grace(number)
     if _imports(frame):
         _leave_threads(number)
     raise Stopped(number)
+
+
+def _leave_after_grace(number: int) -> None:
+    signal.signal(signal.SIGALRM, lambda *_: _leave_threads(number))
+    signal.setitimer(signal.ITIMER_REAL, GRACE_S)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
@@ -116,6 +124,17 @@ def _imports(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def _end_soon(number: int, frame: FrameType | None) -> None:
+    _answer_by(_end)
+    _leave_after_grace(number)
+
+
+def _ignore() -> None:
+    """Ignore signals while Python takes itself apart; it would let them kill it without a word."""
+    _answer_by(signal.SIG_IGN)
+    signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:
@@ -140,11 +159,18 @@ def _unraisable(lost: sys.UnraisableHookArgs) -> None:
 
 
 def _end_children() -> None:
-    """End the processes that this one has started and theirs, where the system lists them."""
-    from pathlib import Path
+    """End the processes that this one has started and theirs, where the system lists them.
 
-    for listed in Path("/proc/self/task").glob("*/children"):
-        with suppress(OSError):
-            for child in map(int, listed.read_text().split()):
+    It imports nothing: what it would import may be what a signal has interrupted half-way.
+    """
+    with suppress(OSError):
+        for task in os.scandir("/proc/self/task"):
+            _end_children_of(task)
+
+
+def _end_children_of(task: os.DirEntry[str]) -> None:
+    with suppress(OSError), open(f"{task.path}/children", "rb") as file:  # noqa: PTH123 - see above
+        for child in map(int, file.read().split()):
+            with suppress(OSError):
                 end = os.killpg if os.getpgid(child) == child else os.kill
                 end(child, signal.SIGKILL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -56,8 +57,8 @@ def _writing(path: Path) -> Iterator[list[Path]]:
         yield made
     except OSError as error:
         raise OutputError(
-            f"{path}: cannot be written ({error.strerror}); choose a folder that exists, may be "
-            "written and has room"
+            f"{path}: cannot be written ({error.strerror or error}); choose a folder that exists, "
+            "may be written and has room"
         ) from error
     finally:
         for folder in reversed(made):
@@ -86,8 +87,8 @@ def _sync_folder(folder: Path) -> None:
 def write_folder(folder: Path, files: Mapping[Path, bytes]) -> None:
     """Write several files of a folder, which is made if need be: all of them or none.
 
-    All are written beside their places first, then renamed; only the renaming of many files is
-    not one step.
+    All are written beside their places first, then renamed. Only the renaming of many files is not
+    one step; if it fails or is interrupted, what was renamed is taken back.
 
     Parameters
     ----------
@@ -106,9 +107,35 @@ def write_folder(folder: Path, files: Mapping[Path, bytes]) -> None:
             for number, content in enumerate(files.values()):
                 _write_through(beside.path / str(number), content)
             _refuse_folders(folder, files)
-            for number, path in enumerate(files):
-                (beside.path / str(number)).replace(folder / path)
+            _rename_all(beside.path, [folder / path for path in files])
         made.clear()
+
+
+def _rename_all(beside: Path, places: Sequence[Path]) -> None:
+    """Rename the files 0, 1, … to their places; if that fails, put back what was there."""
+    kept = beside / "old"
+    kept.mkdir()
+    for number, place in enumerate(places):
+        if os.path.lexists(place):
+            _link(place, kept / str(number))
+    try:
+        for number, place in enumerate(places):
+            (beside / str(number)).replace(place)
+    except BaseException:  # a signal, too
+        for number, place in enumerate(places):
+            if os.path.lexists(kept / str(number)):
+                (kept / str(number)).replace(place)
+            elif not (beside / str(number)).exists():
+                place.unlink()
+        raise
+
+
+def _link(path: Path, other: Path) -> None:
+    """Give a file another name; copy it where the file system or its rights refuse that."""
+    try:
+        os.link(path, other, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(path, other, follow_symlinks=False)
 
 
 @contextmanager
@@ -136,12 +163,12 @@ def whole_folder(folder: Path) -> Iterator[Path]:
             fresh, old = beside.path / "new", beside.path / "old"
             fresh.mkdir()
             yield fresh
-            if place.is_dir():
-                place.rename(old)
             try:
+                if place.is_dir():
+                    place.rename(old)
                 fresh.rename(place)
-            except OSError:
-                if old.is_dir():
+            except BaseException:  # a signal, too, leaves what was there before
+                if old.is_dir() and not place.exists():
                     old.rename(place)
                 raise
         _sync_folder(place.parent)
@@ -184,5 +211,5 @@ def _make(folder: Path, made: list[Path]) -> None:
             raise OutputError(f"{folder}: is a file, not a folder; name another folder")
         if folder.parent != folder:
             _make(folder.parent, made)
+        made.append(folder)  # first, so that a signal leaves nothing that is not noted
         folder.mkdir(exist_ok=True)
-        made.append(folder)

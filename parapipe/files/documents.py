@@ -131,7 +131,8 @@ def _json_path(location: Sequence[int | str], document: Any) -> str:  # noqa: AN
     for i, step in enumerate(location):
         if isinstance(step, int):
             path += f"[{step}]"
-            document = document[step] if isinstance(document, list) else None
+            inside = isinstance(document, list) and step < len(document)  # a tuple may be too short
+            document = document[step] if inside else None
         elif isinstance(document, dict) and (step in document or i == len(location) - 1):
             path += f".{step}" if path else step
             document = document.get(step)

@@ -20,6 +20,7 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Self
 
+_TRIES = 20
 _NAME = re.compile(r"\.parapipe-[0-9a-f]{16}\.part")
 
 
@@ -39,8 +40,12 @@ class LockedFolder:
 
     def __init__(self, parent: Path | None = None) -> None:
         self.path = (parent or Path(gettempdir())) / f".parapipe-{secrets.token_hex(8)}.part"
-        descriptor = _made(self.path)
-        self._finalizer = weakref.finalize(self, _remove, self.path, descriptor)
+        try:
+            descriptor = _made(self.path)
+            self._finalizer = weakref.finalize(self, _remove, self.path, descriptor)
+        except BaseException:  # a signal, too, leaves nothing behind
+            shutil.rmtree(self.path, ignore_errors=True)
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -50,7 +55,11 @@ class LockedFolder:
 
     def remove(self) -> None:
         """Remove it; a second time does nothing."""
-        self._finalizer()
+        if self._finalizer.alive:  # it runs once: were it interrupted, the folder would stay
+            try:
+                shutil.rmtree(self.path, ignore_errors=True)
+            finally:
+                self._finalizer()
 
 
 def clear_abandoned(parent: Path) -> None:
@@ -85,7 +94,10 @@ def _made(path: Path) -> int:
 
 
 def _remove(path: Path, descriptor: int) -> None:
-    shutil.rmtree(path, ignore_errors=True)
+    for _ in range(_TRIES):  # a thread that an interruption has left may still write into it
+        shutil.rmtree(path, ignore_errors=True)
+        if not path.exists():
+            break
     os.close(descriptor)
 
 

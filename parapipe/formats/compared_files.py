@@ -18,6 +18,7 @@ from parapipe.formats.run import RunDocument
 from parapipe.plan.files import load_plan
 from parapipe.plan.schema import SCHEMA as PLAN_SCHEMA
 from parapipe.plan.schema import Plan
+from parapipe.plan.verify import verify_plan
 
 
 def compare_files(paths: Sequence[Path]) -> Comparison:
@@ -29,6 +30,8 @@ def compare_files(paths: Sequence[Path]) -> Comparison:
         If a file cannot be read, no run is given, or a run does not belong to any prediction.
     PlanError
         If a plan is damaged.
+    VerificationError
+        If a plan breaks rules.
     CostError
         If a CSV file of runs is wrong.
     """
@@ -43,7 +46,8 @@ def compare_files(paths: Sequence[Path]) -> Comparison:
         elif _family(schema) == _family(RUN_SCHEMA):
             runs[str(path)] = read_run(path)
         elif _family(schema) == _family(PLAN_SCHEMA):
-            plans[str(path)] = load_plan(path)
+            plans[str(path)] = plan = load_plan(path)
+            verify_plan(plan)
         else:
             found = read_evaluations(path)
             evaluations += found

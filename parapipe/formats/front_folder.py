@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from parapipe.errors import FrontError
+from parapipe.errors import FrontError, PlanError
 from parapipe.files.documents import INSTEAD, read_document, read_json
-from parapipe.files.listing import listed
+from parapipe.files.listing import listed, listed_sentences
 from parapipe.formats.doubt import DRAWS, load_draws
 from parapipe.formats.front import SCHEMA, ConfigurationRow, FrontDocument
 from parapipe.pipeline.chances import DrawnFront
 from parapipe.pipeline.configuration import stated
 from parapipe.plan.files import load_plan
+from parapipe.plan.placement import once_violations
 from parapipe.plan.schema import Plan
+from parapipe.plan.verify import network_violations
 
 FRONT = "front.json"
 SOLVE_LOG = "solve_log.json"
@@ -60,7 +62,7 @@ def load_folder(folder: Path) -> FrontFolder:
     FrontError
         A file cannot be read, is of another schema, or plans belong to another front.
     PlanError
-        A plan cannot be read.
+        A plan cannot be read, or does not run a network.
     """
     document = load_front(folder / FRONT)
     plans = _plans(folder, document, document.configurations)
@@ -91,7 +93,7 @@ def load_configuration(
     FrontError
         As `load_front` and `FrontDocument.configuration`, or if the plan belongs to another front.
     PlanError
-        The plan cannot be read.
+        The plan cannot be read, or does not run a network.
     """
     front = load_front(folder / FRONT)
     row = front.configuration(key)
@@ -109,7 +111,23 @@ def _plans(folder: Path, front: FrontDocument, rows: Sequence[ConfigurationRow])
         raise FrontError(
             f"{folder}: {listed(strangers)} {belong} to another front than {FRONT}; {_AGAIN}"
         )
+    _check(folder, plans)
     return plans
+
+
+def _check(folder: Path, plans: Mapping[str, Plan]) -> None:
+    """See that each plan describes a network, nearly all of a front the same, and runs all of it.
+
+    Whether it also keeps the rules on times, `verify_plan` says.
+    """
+    like: Plan | None = None
+    for name, plan in plans.items():
+        if violations := [*network_violations(plan, like), *once_violations(plan)]:
+            raise PlanError(
+                f"{folder / PLANS / name}.json: has mistakes: {listed_sentences(violations)}; "
+                f"{_AGAIN}"
+            )
+        like = like or plan
 
 
 def _belongs(plan: Plan, row: ConfigurationRow, front: FrontDocument) -> bool:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from parapipe.formats.record import Row
+from parapipe.pipeline.options import MOST_DRAWS
 from parapipe.plan.record import Figure, PositiveFigure
 from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.precision import Precision
@@ -38,7 +41,7 @@ class Options(Row):
     """For one subgraph on one set of processors."""
     seed: int
     """Of the solvers and the draws."""
-    draws: int = 0
+    draws: int = Field(default=0, ge=0, le=MOST_DRAWS)
     """Draws of the costs behind `intervals` and `chances`."""
     robust: float | None = None
     """The quantile of which a front was asked for; none if none was."""

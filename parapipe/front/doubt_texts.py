@@ -39,7 +39,7 @@ def with_doubt(
     options
         Of the front.
     """
-    if row.intervals is None:
+    if row.intervals is None or not options.draws:
         return document
     doubt = doubt_of(plan, graph, costs, options)
     texts = (ReasonRow(about="doubt", text=text) for text in doubt_texts(row, doubt, graph, costs))

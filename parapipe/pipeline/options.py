@@ -41,6 +41,8 @@ MaxMemory = (
         Mapping[str, Bytes], Must("positive numbers of bytes by memory, as in {'dram': 64e6}")
     ]
 )
+MOST_DRAWS = 100_000  # more say no more, and take the memory
+DrawCount = Annotated[int, Must(f"a whole number from 0 to {MOST_DRAWS}", ge=0, le=MOST_DRAWS)]
 FilePath = Annotated[NotEmpty | Path, Must("the path of a file")]
 Profiles = Annotated[Sequence[NotEmpty | Path], Must("a list of paths of CSV files")]
 Dims = Annotated[
@@ -121,7 +123,7 @@ class MapOptions:
         Seed of the solvers and of the draws.
     draws
         How many times all costs are drawn within their doubt, so that figures get intervals; 0: no
-        intervals.
+        intervals; 100000 at most.
     robust
         Also find configurations that are best at this quantile of their figures, as in 0.9 for what
         they keep in nine of ten draws: the search is repeated with drawn costs, and the front of
@@ -174,7 +176,9 @@ class MapOptions:
     dvfs_points: Annotated[int, Must("a whole number of at least 2", ge=2)] = 3
     jobs: Count | None = None
     seed: FromZero = 0
-    draws: FromZero = DRAWS
+    draws: Annotated[int, Must(f"a whole number from 0 to {MOST_DRAWS}", ge=0, le=MOST_DRAWS)] = (
+        DRAWS
+    )
     robust: Annotated[float, Must("a number above 0 and below 1", gt=0, lt=1)] | None = None
     scenarios: Count = SCENARIOS
     deterministic: bool = False

@@ -10,7 +10,7 @@ from parapipe.files.listing import listed
 from parapipe.pipeline.sustained import ranks
 from parapipe.plan.mapped import Edge, MappedPlan
 from parapipe.plan.replicas import replica_violations
-from parapipe.plan.schema import StageProcessor
+from parapipe.plan.schema import Plan, StageProcessor
 from parapipe.plan.structure import repeated
 
 
@@ -33,9 +33,9 @@ def placement_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
     """
     yield from _processors(view)
     yield from _streams(view)
-    yield from _stages(view)
+    yield from _stages(view.plan)
     yield from replica_violations(view)
-    yield from _once(view)
+    yield from once_violations(view.plan)
     yield from _lags(view)
     yield from _within_stage(view, tolerance_s)
     yield from _one_at_a_time(view, tolerance_s)
@@ -55,8 +55,7 @@ def _processors(view: MappedPlan) -> Iterator[str]:
             yield f"processors '{one.name}' and '{other.name}' both have core {cores}"
 
 
-def _stages(view: MappedPlan) -> Iterator[str]:
-    plan = view.plan
+def _stages(plan: Plan) -> Iterator[str]:
     known = {processor.name for processor in plan.processors}
     for position, stage in enumerate(plan.stages):
         if stage.index != position:
@@ -91,9 +90,10 @@ def _others(processor: StageProcessor) -> tuple[str, ...]:
     return processor.replicas or ()
 
 
-def _once(view: MappedPlan) -> Iterator[str]:
-    known = {operator.id for operator in view.plan.operators}
-    placed = [at.operator for s in view.plan.stages for p in s.processors for at in p.operators]
+def once_violations(plan: Plan) -> Iterator[str]:
+    """Yield operators that do not run, or not once, or that are none."""
+    known = {operator.id for operator in plan.operators}
+    placed = [at.operator for s in plan.stages for p in s.processors for at in p.operators]
     for operator in sorted(known.difference(placed)):
         yield f"operator '{operator}' is in no stage"
     for operator in sorted(set(placed) - known):

@@ -57,7 +57,7 @@ def verify_plan(plan: Plan, like: Plan | None = None, lives: PlanLives | None = 
     times = [at.end_s for at in view.placements.values()]
     tolerance_s = (len(plan.operators) + 2) * ulp(max(0.0, *times, plan.predicted.latency_s))
     found = [
-        *(() if like and _network(like) == _network(plan) else structure_violations(plan)),
+        *network_violations(plan, like),
         *cover_violations(plan),
         *placement_violations(view, tolerance_s),
         *transfer_violations(view, tolerance_s),
@@ -75,6 +75,12 @@ def verify_plan(plan: Plan, like: Plan | None = None, lives: PlanLives | None = 
         for violation in found:
             error.add_note(violation)
         raise error
+
+
+def network_violations(plan: Plan, like: Plan | None = None) -> Iterator[str]:
+    """Yield breaches of the rules on the network; `like` keeps them, as do plans with the same."""
+    if like is None or _network(like) != _network(plan):
+        yield from structure_violations(plan)
 
 
 def _network(plan: Plan) -> tuple[object, ...]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from parapipe.errors import PlatformError
 from parapipe.files.mistake import did_you_mean
+from parapipe.files.regular import is_there
 from parapipe.files.shipped import data_folder
 from parapipe.files.yaml_file import FileKind, parsed_as, text_of
 from parapipe.platform.catalogue import catalogue
@@ -59,7 +60,7 @@ def file_of(name_or_path: str) -> Path:
         If it can only be a name, and none such is shipped.
     """
     path = find(name_or_path) if name_or_path in shipped() else Path(name_or_path)
-    if path.suffix not in (".yaml", ".yml") and len(path.parts) == 1 and not path.exists():
+    if path.suffix not in (".yaml", ".yml") and len(path.parts) == 1 and not is_there(path):
         return find(name_or_path)
     return path
 

@@ -78,6 +78,8 @@ def write_whole(path: Path, content: bytes | memoryview) -> None:
     try:
         beside.write_bytes(content)
         beside.replace(path)
-    except OSError as failure:
+    except BaseException as failure:  # a signal, too, leaves nothing beside it
         beside.unlink(missing_ok=True)
-        raise RunError(f"{path}: cannot be written ({failure.strerror})") from failure
+        if isinstance(failure, OSError):
+            raise RunError(f"{path}: cannot be written ({failure.strerror})") from failure
+        raise

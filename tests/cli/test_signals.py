@@ -155,3 +155,65 @@ def test_ctrl_c_after_a_first_front_ends_with_it(tmp_path) -> None:
     assert "unfinished: " in out
     assert "proven: no configuration is below" in out
     assert (tmp_path / "front" / "front.json").exists()
+
+
+def ended(script: str, folder: Path) -> tuple[int, str, str]:
+    """Run a script; return its exit code and what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=300,
+        cwd=folder,
+        env={**os.environ, "TMPDIR": str(folder), "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("number", SENT)
+def test_a_signal_in_an_import_needs_nothing_that_is_imported_half_way(tmp_path, number) -> None:
+    (tmp_path / "begun.py").write_text(f"import signal; signal.raise_signal({number})")
+    script = """
+import sys
+from types import ModuleType
+from parapipe.cli.signals import Stopped, leave, mind_signals
+
+for name in {*sys.stdlib_module_names} - {*sys.modules}:
+    sys.modules[name] = ModuleType(name)  # begun, and not yet executed
+mind_signals()
+import begun
+"""
+    assert ended(script, tmp_path) == (128 + number, "", f"parapipe: {SENT[number]}\n")
+
+
+DONE = """
+import atexit, os, signal, time
+from threading import Thread
+from parapipe.cli.signals import mind_signals, stop_minding
+from parapipe.files.locked_folders import LockedFolder
+
+mind_signals()
+folder = LockedFolder()
+"""
+
+
+@pytest.mark.parametrize("number", SENT)
+def test_a_signal_once_all_is_done_changes_nothing(tmp_path, number) -> None:
+    at_once = f"stop_minding(); signal.raise_signal({number})"
+    at_exit = f"atexit.register(signal.raise_signal, {number}); stop_minding()"
+    at_last = f"""
+class Last:  # goes when Python takes itself apart, and has put back its own handlers
+    def __del__(self, kill=os.kill, process=os.getpid()):
+        kill(process, {number})
+
+last = Last()
+stop_minding()
+"""
+    for ending in (at_once, at_exit, at_last):
+        assert ended(DONE + ending, tmp_path) == (0, "", ""), ending
+        assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", SENT)
+def test_a_thread_that_keeps_python_from_ending_is_not_waited_for(tmp_path, number) -> None:
+    script = DONE + "Thread(target=time.sleep, args=[600]).start(); stop_minding()\n"
+    script += f"signal.raise_signal({number})"
+    assert ended(script, tmp_path) == (128 + number, "", f"parapipe: {SENT[number]}\n")
+    assert list(tmp_path.iterdir()) == []

@@ -2,9 +2,7 @@
 
 import errno
 import os
-import resource
 import stat
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,21 +10,11 @@ import pytest
 from parapipe.errors import OutputError
 from parapipe.files import atomic
 from parapipe.files.atomic import check_folder, whole_folder, write_atomically, write_folder
+from tests.cases.full_disk import each_fault, files_of_at_most, tree
 
 
 def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
-
-
-@contextmanager
-def files_of_at_most(size_bytes):
-    """A disk that is full: the kernel refuses to let any file grow beyond the size."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.mark.parametrize("content", [b"", b"{}\n", b"\x00" * 100_000])
@@ -223,3 +211,66 @@ def test_a_whole_folder_does_not_take_the_place_of_a_file(tmp_path: Path) -> Non
     ):
         pass
     assert (tmp_path / "file").read_text() == "x"
+
+
+FILES = {Path("x"): b"new", Path("plans") / "y": b"new", Path("z"): b"new"}
+
+
+def _one_file(place: Path) -> None:
+    write_atomically(place.parent / "x", b"new")
+
+
+def _some_files(place: Path) -> None:
+    write_folder(place, FILES)
+
+
+def _whole(place: Path) -> None:
+    with whole_folder(place) as fresh:
+        (fresh / "plans").mkdir()
+        for path, content in FILES.items():
+            (fresh / path).write_bytes(content)
+
+
+@pytest.mark.parametrize("write", [_one_file, _some_files, _whole])
+@pytest.mark.parametrize("earlier", [False, True])
+def test_a_full_disk_or_a_signal_at_any_call_leaves_what_was_there_or_all_that_is_new(
+    tmp_path, write, earlier
+) -> None:
+    def prepared(name):
+        folder = tmp_path / name
+        folder.mkdir()
+        if earlier:
+            (folder / "x").write_bytes(b"old")
+            (folder / "a").mkdir()
+            for old in ("x", "old"):
+                (folder / "a" / old).write_bytes(b"old")
+        return folder
+
+    old = tree(prepared("old"))
+    write(prepared("new") / "a")
+    new = tree(tmp_path / "new")
+    assert old != new
+    folders = [prepared("0")]
+    for kind, call in each_fault(lambda: write(folders[-1] / "a")):
+        assert tree(folders[-1]) in (old, new), (kind, call)
+        folders.append(prepared(str(len(folders))))
+
+
+def test_files_that_cannot_be_linked_are_copied_and_put_back(tmp_path, monkeypatch) -> None:
+    def refuse(*_names, **_options):
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    replace = Path.replace
+
+    def full(path, place):
+        if path.name == "1":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return replace(path, place)
+
+    for name in "ab":
+        (tmp_path / name).write_bytes(b"old")
+    monkeypatch.setattr(atomic.os, "link", refuse)
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OutputError, match="No space left"):
+        write_folder(tmp_path, {Path("a"): b"new", Path("b"): b"new", Path("c"): b"new"})
+    assert tree(tmp_path) == {"a": b"old", "b": b"old"}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -27,6 +28,7 @@ def of_operands(operator: Operator, into: Steps) -> None:
         max(map(len, shapes)) <= MOST_DIMENSIONS or len(set(filter(None, shapes))) == 1,
         "it broadcasts tensors of more than 4 dimensions, and the library has 4",
     )
+    require(_fit(shapes), "the shapes of its operands do not fit together")
     made, *others = [into.weight(v) if into.is_constant(v) else v for v in operator.inputs]
     kind, mean = _STEPS.get(operator.type, operator.type), operator.type == "Mean"
     for position, name in enumerate(others, start=_PAIR):
@@ -36,6 +38,14 @@ def of_operands(operator: Operator, into: Steps) -> None:
     if mean:
         shape = np.broadcast_shapes(*shapes)
         into.add("Mul", (made, into.number(1 / count)), shape, output=output)
+
+
+def _fit(shapes: Sequence[tuple[int, ...]]) -> bool:
+    """Whether shapes broadcast: a plan that was edited may say what no model has."""
+    with suppress(ValueError):
+        np.broadcast_shapes(*shapes)
+        return True
+    return False
 
 
 def pow_(operator: Operator, into: Steps) -> None:

@@ -109,6 +109,6 @@ def _write_weights(path: Path, weights: Mapping[str, Weight], offsets: Mapping[s
     with path.open("xb") as file:
         for name, weight in weights.items():
             file.seek(offsets[name])
-            np.ascontiguousarray(weight.load(), dtype="<f4").tofile(file)
+            file.write(np.ascontiguousarray(weight.load(), dtype="<f4").data)
         file.flush()
         os.fsync(file.fileno())

@@ -92,6 +92,7 @@ class Steps:
 
     def shape(self, name: str) -> Shape:
         """Return the shape, in ONNX, of a tensor or constant of the plan, or of a step's output."""
+        require(bool(name), "an input that it needs is left out")
         if name in self._network.tensors:
             return self._network.tensors[name].shape
         if name in self.shapes:
