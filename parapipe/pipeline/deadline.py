@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import takewhile
 from math import inf
 from time import perf_counter
+from typing import TypeVar
+
+Item = TypeVar("Item")
 
 LOOK_S = 3.0  # before the first look at what is known so far
 LOOK_SHARE = 1 / 3  # of the time so far, which a look may take
@@ -89,6 +93,10 @@ class Deadline:
     def over(self) -> bool:
         """Whether work is to end."""
         return self.left_s <= 0
+
+    def of(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Yield items until work is to end."""
+        return takewhile(lambda _: not self.over, items)
 
     def check(self) -> None:
         """Raise an OverError if work is to end."""

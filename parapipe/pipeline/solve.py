@@ -117,11 +117,13 @@ def solve(
     """
     # a user's own mapper may change at any time
     cache = None if is_own(solver.method.mapper) else solver.cache
+    until = deadline or Deadline()
     places = {
-        question: _Place.of(question, solver.identical) for question in dict.fromkeys(questions)
+        question: _Place.of(question, solver.identical)
+        for question in until.of(dict.fromkeys(questions))
     }
     distinct = dict.fromkeys(place.question for place in places.values())
-    work = _Work(tuple(distinct), solver.method, cache, report)
+    work = _Work(tuple(distinct), solver.method, cache, report, until)
     for question, answer in (known or {}).items():
         if place := places.get(question):
             work.found[place.question] = place.standing(answer)
@@ -135,7 +137,6 @@ def solve(
 
     work.answer_at_once()
     work.look_up()
-    until = deadline or Deadline()
     with until.ending():
         distribute(
             answer_of,
@@ -217,6 +218,7 @@ class _Work:
     method: Method
     cache: Cache | None
     report: Reporter | None
+    deadline: Deadline
     found: dict[Question, Answer] = field(default_factory=dict)
     cached: set[Question] = field(default_factory=set)
     largest_gap: float = 0.0
@@ -225,7 +227,7 @@ class _Work:
     def answer_at_once(self) -> None:
         """Take what leaves no choice; a user's own mapper is asked that, too."""
         if not is_own(self.method.mapper):
-            for question in self.open:
+            for question in self.deadline.of(self.open):
                 if schedule := question.without_choice(self.method):
                     self.found[question] = Answer((schedule,), inf, timed_out=False)
 
@@ -237,7 +239,9 @@ class _Work:
     def look_up(self) -> None:
         """Take what the cache knows; make it forget what the verifier turns down."""
         if self.cache is not None and self.open:
-            self.keys = {question: question.keys(self.method) for question in self.open}
+            self.keys = {
+                question: question.keys(self.method) for question in self.deadline.of(self.open)
+            }
             asked = [key for some in self.keys.values() for key in some]
             known = self.cache.get(asked)
             wrong = []
