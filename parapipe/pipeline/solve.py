@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from time import perf_counter
 
@@ -24,7 +25,7 @@ from parapipe.pipeline.distribute import distribute
 from parapipe.pipeline.identical import names_in_order
 from parapipe.pipeline.kept_text import read_answer, text_of
 from parapipe.pipeline.method import Method, is_optimum
-from parapipe.pipeline.question import Question, answer_of, gap_of
+from parapipe.pipeline.question import Question, answer_in_time, answer_of, gap_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +144,7 @@ def solve(
             work.open,
             work.record,
             given=(solver.method,),
+            here=partial(answer_in_time, deadline=until),
             size=lambda question: question.problem.operators,
             jobs=solver.jobs,
             executor=solver.executor,
