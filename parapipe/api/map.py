@@ -18,7 +18,7 @@ from parapipe.errors import ModelError
 from parapipe.files.locked_folders import clear_abandoned_scratch
 from parapipe.files.progress import Tell
 from parapipe.mapping import registry
-from parapipe.pipeline.deadline import Deadline, search_s
+from parapipe.pipeline.deadline import Deadline, arena_effort_s, search_s
 from parapipe.pipeline.options import (
     ByModel,
     Dims,
@@ -202,6 +202,7 @@ def map(
             _mapped_graph(found, graph),
             setting_of(found, known),
             max_memory_bytes=options.max_memory_bytes,
+            arena_effort_s=arena_effort_s(options.budget_s, len(exploration.found)),
         )
         for row, found in zip(document.configurations, exploration.found, strict=True)
     )

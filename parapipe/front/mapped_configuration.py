@@ -25,6 +25,7 @@ class MappedConfiguration(PlannedConfiguration):
     _graph: OperatorGraph = PrivateAttr()
     _at: Setting = PrivateAttr()
     _max_memory_bytes: MaxMemory | None = PrivateAttr()
+    _arena_effort_s: float = PrivateAttr()
 
     def __init__(
         self,
@@ -35,12 +36,14 @@ class MappedConfiguration(PlannedConfiguration):
         at: Setting,
         *,
         max_memory_bytes: MaxMemory | None,
+        arena_effort_s: float,
     ) -> None:
         super().__init__(row, front)
         self._configuration = configuration
         self._graph = graph
         self._at = at
         self._max_memory_bytes = max_memory_bytes
+        self._arena_effort_s = arena_effort_s
 
     @property
     def configuration(self) -> Configuration:
@@ -79,6 +82,7 @@ class MappedConfiguration(PlannedConfiguration):
             found=made.evaluated,
             like=like,
             arena_bytes=self._arena_bytes(),
+            arena_effort_s=self._arena_effort_s,
         )
 
     def _arena_bytes(self) -> dict[str, float]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import takewhile
 from math import inf
 from time import perf_counter
+from typing import TypeVar
+
+Item = TypeVar("Item")
 
 LOOK_S = 3.0  # before the first look at what is known so far
 LOOK_SHARE = 1 / 3  # of the time so far, which a look may take
@@ -14,6 +18,7 @@ AGAIN_SHARE = 1 / 8  # of the time so far that goes by before the next look, if 
 LEAST_S = 1.0  # between two looks
 PLANS_SHARE = 0.1  # of a budget, for draws and plans of what was found
 PLANS_S = 1.0  # of it besides, but not more than half in all
+ARENAS_SHARE = 0.5  # of that, for smaller arenas than the first ones of all plans
 PATIENCE = 2  # times what a look has taken goes by at least before the next one
 
 
@@ -25,6 +30,13 @@ def search_s(budget_s: float | None) -> float:
     if budget_s is None:
         return inf
     return max(budget_s / 2, budget_s * (1 - PLANS_SHARE) - PLANS_S)
+
+
+def arena_effort_s(budget_s: float | None, plans: int) -> float:
+    """Return the seconds of work that may go into smaller arenas of each plan; infinite if any."""
+    if budget_s is None:
+        return inf
+    return ARENAS_SHARE * (budget_s - search_s(budget_s)) / plans
 
 
 class OverError(Exception):
@@ -81,6 +93,10 @@ class Deadline:
     def over(self) -> bool:
         """Whether work is to end."""
         return self.left_s <= 0
+
+    def of(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Yield items until work is to end."""
+        return takewhile(lambda _: not self.over, items)
 
     def check(self) -> None:
         """Raise an OverError if work is to end."""

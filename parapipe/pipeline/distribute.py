@@ -39,6 +39,7 @@ def distribute(
     record: Callable[[Task, Answer], None],
     *,
     given: tuple[object, ...] = (),
+    here: Callable[..., Answer | None] | None = None,
     size: Callable[[Task], int],
     jobs: int,
     executor: Executor | None = None,
@@ -51,6 +52,9 @@ def distribute(
     ----------
     answer
         Called with a task and what is `given`; all of them cross to other processes.
+    here
+        Called in place of it in this process, where nothing can end a call: returns None if the
+        deadline leaves a task too little time, which is then for a process that can be ended.
     size
         Number of a task's operators.
     jobs
@@ -75,7 +79,8 @@ def distribute(
             work.gather(executor, list(left))
         elif small := [task for task in left if size(task) <= SMALL]:
             with ThreadPoolExecutor(jobs) as threads:
-                work.gather(threads, small, HAND_OVER_S if jobs > 1 else ALONE_S)
+                alone_s = HAND_OVER_S if jobs > 1 else ALONE_S
+                work.gather(threads, small, alone_s, here=here)
         large = sorted(left, key=lambda task: -size(task))
         if large and not work.deadline.over:
             with kept_processes() as processes:
@@ -107,16 +112,24 @@ class _Distribution(Generic[Task, Answer]):
         look_s = self.deadline.look_s - self.deadline.gone_s if self.meanwhile else inf
         return max(0.0, min(self.deadline.left_s, look_s))
 
-    def gather(self, executor: Executor, tasks: Sequence[Task], most_s: float = inf) -> None:
+    def gather(
+        self,
+        executor: Executor,
+        tasks: Sequence[Task],
+        most_s: float = inf,
+        *,
+        here: Callable[..., Answer | None] | None = None,
+    ) -> None:
         """Hand tasks to an executor and record its answers."""
-        futures = {executor.submit(self.answer, task, *self.given): task for task in tasks}
+        answer = here or self.answer
+        futures = {executor.submit(answer, task, *self.given): task for task in tasks}
         waiting = set(futures)
         try:
             while waiting and not self.deadline.over:
                 for future in _done(waiting, self.soon_s, most_s=most_s):
                     waiting.remove(future)
-                    if not future.cancelled():
-                        self.record(futures[future], future.result())
+                    if not future.cancelled() and (made := future.result()) is not None:
+                        self.record(futures[future], made)
                         del self.left[futures[future]]
                     if self.soon_s <= 0:
                         break
@@ -127,8 +140,8 @@ class _Distribution(Generic[Task, Answer]):
 
 
 def _done(
-    futures: Collection[Future[Answer]], left_s: float, *, most_s: float
-) -> Iterator[Future[Answer]]:
+    futures: Collection[Future[Answer | None]], left_s: float, *, most_s: float
+) -> Iterator[Future[Answer | None]]:
     """Yield futures as they are done or cancelled, for some seconds.
 
     Parameters
@@ -148,6 +161,6 @@ def _done(
                 _cancel(futures)
 
 
-def _cancel(futures: Iterable[Future[Answer]]) -> None:
+def _cancel(futures: Iterable[Future[Answer | None]]) -> None:
     for future in futures:
         future.cancel()

@@ -21,11 +21,11 @@ from parapipe.pipeline.infeasible import check_times
 from parapipe.pipeline.method import Method
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.periods import Periods
-from parapipe.pipeline.problems import requests
-from parapipe.pipeline.promising import Promising, many_requests
+from parapipe.pipeline.promising import Promising
 from parapipe.pipeline.relaxed import Relaxed
 from parapipe.pipeline.searches import Searches
 from parapipe.pipeline.solve import Solver
+from parapipe.pipeline.table_requests import OtherTables, all_requests
 from parapipe.pipeline.workers import kept_processes
 
 if TYPE_CHECKING:
@@ -87,19 +87,19 @@ def explore(
     check_times(graph, costs)
     deadline = deadline or Deadline(inf if options.budget_s is None else options.budget_s)
     tables = (costs, *others)
-    many = not others and many_requests(graph, partition, costs)
-    asked = tuple(() if many else tuple(requests(graph, partition, table)) for table in tables)
+    asked = all_requests(graph, partition, costs)
     method = Method(options.mapper, options.time_limit_s, options.seed, options.deterministic)
     identical = tuple(identical_processors(graph, table) for table in tables)
     promising = None
-    if many or options.budget_s is not None:
-        relaxed = Relaxed(graph, partition, costs, identical[0], limited=many)
+    if not asked or options.budget_s is not None:
+        relaxed = Relaxed(graph, partition, costs, identical[0], limited=not asked)
         replicas = replica_sets(replicable(identical[0], costs).alone)
         promising = Promising(relaxed, Periods(relaxed, replicas), options.resolution)
     with kept_processes():
         run = Explorer(
             graph,
-            asked,
+            (asked, *((),) * len(others)),
+            OtherTables(graph, partition, others, identical[1:]),
             Solver(method, options.workers, cache, executor, identical[0]),
             deadline,
             Searches(graph.source.name, partition, tables, options, identical, deadline, progress),

@@ -38,7 +38,7 @@ class ExploredBounds:
     choices
         By number of the cost table: the shortest schedules.
     whole
-        Whether the problems of all cost tables were solved.
+        Whether all problems of all cost tables were solved.
     interleaved
         Whether frames may be interleaved.
     interleaved_s

@@ -27,6 +27,7 @@ from parapipe.pipeline.promising import Promising
 from parapipe.pipeline.question import Question, shortest_of
 from parapipe.pipeline.searches import Searches
 from parapipe.pipeline.solve import Solved, Solver, solve, solve_here
+from parapipe.pipeline.table_requests import OtherTables, on_one_processor
 from parapipe.pipeline.trade_energy import Sets, Traded, both_of, sets_of
 from parapipe.pipeline.unfinished import Unfinished
 from parapipe.pipeline.workers import processes_at_hand
@@ -62,6 +63,7 @@ class Explorer:
 
     graph: OperatorGraph
     asked: tuple[tuple[Request, ...], ...]
+    others: OtherTables
     solver: Solver
     deadline: Deadline
     searches: Searches
@@ -116,6 +118,8 @@ class Explorer:
             self.begin()
         if self.promising:
             self.look_ahead(self.promising)
+        self.asked = (self.asked[0], *self.others.requests(self.deadline))
+        self.undone += self.others.left_out
         self.solve()
         fastest = [self.fastest(each, self.answers) for each in self.asked]
         if self.trades:
@@ -133,12 +137,17 @@ class Explorer:
         self.whole = not self.deadline.over
 
     def begin(self) -> None:
-        """Find a first front of what needs no solving: of one processor for each stage."""
+        """Find a first front of one processor for each stage: what needs no solving, else lists."""
         method = self.solver.method
         found = ((r, Question(r.problem).without_choice(method)) for r in self.asked[0])
         choices = [Choice(request, schedule) for request, schedule in found if schedule]
         with self.deadline.look():
             self.searches.first(choices, pipes=True)
+        if not self.searches.kept:
+            alone = on_one_processor(self.asked[0])
+            self.take_lists(Question(each.problem) for each in alone)
+            with self.deadline.look():
+                self.searches.first(self.fastest(alone, {}), pipes=True)
         if not self.searches.kept:
             self.look({})
 
@@ -324,7 +333,11 @@ class Explorer:
             from parapipe.pipeline.fitting import fitted  # loads the search for interleaved frames
 
             fastest = self.fastest(self.asked[0], self.answers)
-            every = fitted(every, self.graph, searches, fastest, self.lacking, again=self.again())
+            again = self.recomputes and partial(
+                self.recomputes, self.graph, searches.partition, searches.tables[0],
+                deadline=self.deadline, left_out=self.undone.append,
+            )  # fmt: skip
+            every = fitted(every, self.graph, searches, fastest, self.lacking, again=again)
             if self.whole and self.deadline.interrupted:
                 self.undone.append("the search for what needs less memory was ended early")
         tables, answers = searches.tables, {**self.quick, **self.answers}
@@ -351,18 +364,6 @@ class Explorer:
             self.deadline.interrupted,
         )
 
-    def again(self) -> Recomputes | None:
-        """Return what finds configurations that make tensors again, if that is asked for."""
-        searches = self.searches
-        return self.recomputes and partial(
-            self.recomputes,
-            self.graph,
-            searches.partition,
-            searches.tables[0],
-            deadline=self.deadline,
-            left_out=self.undone.append,
-        )
-
     def candidates(self) -> list[Candidate]:
         """Return what there is to choose from."""
         if not self.whole:
@@ -382,7 +383,7 @@ class Explorer:
             self.searches,
             self.promising if self.undone else None,
             lambda table: self.fastest(self.asked[table], self.answers),
-            whole=self.whole,
+            whole=self.whole and not self.others.left_out,
             interleaved=self.interleaves is not None,
             interleaved_s=min(own_s, default=inf),
             splits=[each.model for each in self.split],
@@ -390,9 +391,7 @@ class Explorer:
 
     def unfinished(self, bounds: ExploredBounds) -> Unfinished | None:
         """Say what was left undone; None if nothing."""
-        if not self.undone:
-            return None
         undone = tuple(self.undone)
-        if self.splits:
+        if undone and self.splits:
             undone += ("of operators split, the bounds hold for the ways to split that were found",)
-        return bounds.unfinished(undone)
+        return bounds.unfinished(undone) if undone else None

@@ -102,6 +102,12 @@ def stopped_by_clock(schedules: Iterable[Schedule], method: Method) -> int:
     return sum(claim.wall_s >= late_s and not claim.proven for claim in claims)
 
 
+def stays_with_more_time(schedule: Schedule, method: Method) -> bool:
+    """Tell whether a method gives no better schedule if its time limit is longer."""
+    by_work = counts_work(method.mapper)  # it may have stopped parts of its work by their limits
+    return schedule.certificate.proven or not (by_work or stopped_by_clock([schedule], method))
+
+
 def keys(method: Method, *content: object, limits: Iterable[float | str]) -> tuple[str, ...]:
     """Return what an answer is found again by: SHA-256 digests of all that decides it.
 

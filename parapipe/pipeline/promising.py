@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from math import comb, inf, sqrt
 
 from parapipe.cost.cost_table import CostTable
@@ -182,8 +183,17 @@ class Promising:
     @property
     def requests(self) -> tuple[Request, ...]:
         """What was asked for, likewise for identical processors in other orders."""
-        found = map(self.relaxed.request, self._asked)
-        return tuple(sorted(found, key=lambda request: request.end))
+        return _in_order(self.relaxed, self._asked)
+
+
+def with_identical(relaxed: Relaxed, asked: Iterable[Ask]) -> tuple[Request, ...]:
+    """Return what is asked for, likewise for identical processors in other orders."""
+    every = (relaxed.swapped(ask) for ask in dict.fromkeys(asked))
+    return _in_order(relaxed, dict.fromkeys(chain.from_iterable(every)))
+
+
+def _in_order(relaxed: Relaxed, asked: Iterable[Ask]) -> tuple[Request, ...]:
+    return tuple(sorted(map(relaxed.request, asked), key=lambda request: request.end))
 
 
 def _proven_s(problem: MappingProblem, claim: Certificate) -> float:

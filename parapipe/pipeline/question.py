@@ -16,7 +16,8 @@ from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.renamed import Names, renamed, renamed_columns, renamed_schedule
 from parapipe.mapping.schedule import Answer, Energies, Schedule
 from parapipe.mapping.verify import verify_answer
-from parapipe.pipeline.method import ANY_LIMIT, Method, keys, solve_one
+from parapipe.pipeline.deadline import Deadline
+from parapipe.pipeline.method import ANY_LIMIT, Method, keys, solve_one, stays_with_more_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,22 @@ def answer_of(question: Question, method: Method) -> Answer:
         seed=method.seed,
         deterministic=method.deterministic,
     )
+
+
+def answer_in_time(question: Question, method: Method, deadline: Deadline) -> Answer | None:
+    """Answer a question in this process by the deadline; None if more time may give another answer.
+
+    So answers, and what a cache keeps of them, hang on the method's own limit alone.
+    """
+    if deadline.left_s >= method.time_limit_s:
+        return answer_of(question, method)
+    if deadline.over:
+        return None
+    method = replace(method, time_limit_s=deadline.left_s)
+    answer = answer_of(question, method)
+    asked = () if question.fastest else answer.schedules[:1]
+    stays = all(stays_with_more_time(each, method) for each in asked)
+    return answer if stays and not answer.timed_out else None
 
 
 def _both(question: Question, energy_j: Energies, method: Method) -> Answer:

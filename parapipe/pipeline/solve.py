@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from time import perf_counter
 
@@ -24,7 +25,7 @@ from parapipe.pipeline.distribute import distribute
 from parapipe.pipeline.identical import names_in_order
 from parapipe.pipeline.kept_text import read_answer, text_of
 from parapipe.pipeline.method import Method, is_optimum
-from parapipe.pipeline.question import Question, answer_of, gap_of
+from parapipe.pipeline.question import Question, answer_in_time, answer_of, gap_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +118,13 @@ def solve(
     """
     # a user's own mapper may change at any time
     cache = None if is_own(solver.method.mapper) else solver.cache
+    until = deadline or Deadline()
     places = {
-        question: _Place.of(question, solver.identical) for question in dict.fromkeys(questions)
+        question: _Place.of(question, solver.identical)
+        for question in until.of(dict.fromkeys(questions))
     }
     distinct = dict.fromkeys(place.question for place in places.values())
-    work = _Work(tuple(distinct), solver.method, cache, report)
+    work = _Work(tuple(distinct), solver.method, cache, report, until)
     for question, answer in (known or {}).items():
         if place := places.get(question):
             work.found[place.question] = place.standing(answer)
@@ -135,13 +138,13 @@ def solve(
 
     work.answer_at_once()
     work.look_up()
-    until = deadline or Deadline()
     with until.ending():
         distribute(
             answer_of,
             work.open,
             work.record,
             given=(solver.method,),
+            here=partial(answer_in_time, deadline=until),
             size=lambda question: question.problem.operators,
             jobs=solver.jobs,
             executor=solver.executor,
@@ -217,6 +220,7 @@ class _Work:
     method: Method
     cache: Cache | None
     report: Reporter | None
+    deadline: Deadline
     found: dict[Question, Answer] = field(default_factory=dict)
     cached: set[Question] = field(default_factory=set)
     largest_gap: float = 0.0
@@ -225,7 +229,7 @@ class _Work:
     def answer_at_once(self) -> None:
         """Take what leaves no choice; a user's own mapper is asked that, too."""
         if not is_own(self.method.mapper):
-            for question in self.open:
+            for question in self.deadline.of(self.open):
                 if schedule := question.without_choice(self.method):
                     self.found[question] = Answer((schedule,), inf, timed_out=False)
 
@@ -237,7 +241,9 @@ class _Work:
     def look_up(self) -> None:
         """Take what the cache knows; make it forget what the verifier turns down."""
         if self.cache is not None and self.open:
-            self.keys = {question: question.keys(self.method) for question in self.open}
+            self.keys = {
+                question: question.keys(self.method) for question in self.deadline.of(self.open)
+            }
             asked = [key for some in self.keys.values() for key in some]
             known = self.cache.get(asked)
             wrong = []

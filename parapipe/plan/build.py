@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Mapping as ByKey
+from math import inf
 
 from pydantic import ValidationError
 
@@ -38,6 +39,7 @@ def build_plan(
     found: Evaluated | None = None,
     like: Plan | None = None,
     arena_bytes: ByKey[str, float] | None = None,
+    arena_effort_s: float = inf,
 ) -> Plan:
     """Write a mapping down for a runtime, and verify what was written.
 
@@ -49,7 +51,7 @@ def build_plan(
         What the mapping takes, if that is at hand.
     like
         Another plan of the same graph: what it says of the graph itself is the same.
-    arena_bytes
+    arena_bytes, arena_effort_s
         As for `laid_out`.
 
     Raises
@@ -80,7 +82,7 @@ def build_plan(
         predicted=predicted.model_copy(update={"coverage": coverage}),
     )
     lives = PlanLives(mapped(plan), graph, Storage.of(graph, costs).system)
-    plan = laid_out(plan, lives, arena_bytes)
+    plan = laid_out(plan, lives, arena_bytes, arena_effort_s)
     verify_plan(plan, like, lives)
     return plan
 

@@ -25,9 +25,18 @@ CHANGES = (2000, 4000, 6000, 8000, 8000)
 """By ejections on each circle, round after round, each from another first fit: 1,000 take 20 ms."""
 ENOUGH = 1.05
 """An arena that is no larger, as a share of its bound, is taken if there is no limit."""
+CHANGES_PER_S = 25_000
+"""About so many of them, with the first fits that they begin from."""
+BUFFERS_PER_CHANGE = 4
+"""A circle and its bound take as long to make."""
 
 
-def laid_out(plan: Plan, lives: PlanLives, arena_bytes: Mapping[str, float] | None = None) -> Plan:
+def laid_out(
+    plan: Plan,
+    lives: PlanLives,
+    arena_bytes: Mapping[str, float] | None = None,
+    arena_effort_s: float = inf,
+) -> Plan:
     """Return a plan with offsets for its buffers; equal calls return equal plans.
 
     What shares bytes is decided first (`Blocks`). Then each memory gets an arena by first fits. If
@@ -43,10 +52,15 @@ def laid_out(plan: Plan, lives: PlanLives, arena_bytes: Mapping[str, float] | No
         By memory, how large its arena may be, where there is a limit. If it is larger, one that
         is not is looked for, as far as its bound lets it be; if none is found, the smallest is
         taken.
+    arena_effort_s
+        Seconds of counted work that looking for smaller arenas than the first ones may take.
     """
     system, most = lives.system, arena_bytes or {}
     blocks_of = cache(lambda joins: Blocks(lives, joins=joins))
-    found = [_least(blocks_of, m, most.get(name, inf)) for m, name in enumerate(system.names)]
+    effort = _Effort(arena_effort_s * CHANGES_PER_S)
+    found = [
+        _least(blocks_of, m, most.get(name, inf), effort) for m, name in enumerate(system.names)
+    ]
     layout = MemoryLayout(
         assumed=system.assumed,
         arenas=tuple(each.record(lives) for each in found),
@@ -175,21 +189,46 @@ class _Laid:
                 )
 
 
-def _least(blocks_of: Callable[[bool], Blocks], memory: int, most_bytes: float) -> _Laid:
+@dataclass(slots=True)
+class _Effort:
+    """Work that may still be done, counted in changes of `Ejections`."""
+
+    left: float
+
+    def circles(self, circles: Iterator[_Circle]) -> Iterator[_Circle]:
+        """Yield circles as long as there is work left; making one is work."""
+        while self.left > 0 and (circle := next(circles, None)):
+            self.left -= len(circle.problem.buffers) / BUFFERS_PER_CHANGE
+            yield circle
+
+    def changes(self, most: int) -> int:
+        """Return how many changes of so many are to be made."""
+        allowed = int(max(0, min(most, self.left)))
+        self.left -= allowed
+        return allowed
+
+
+def _least(
+    blocks_of: Callable[[bool], Blocks], memory: int, most_bytes: float, effort: _Effort
+) -> _Laid:
     """Return an arena that is small enough, and looked for again if a limit wants less."""
-    found = _smallest(blocks_of, memory, inf)
+    found = _smallest(blocks_of, memory, inf, effort)
     if found.proven or found.size_bytes <= most_bytes:
         return found
-    return min(found, _smallest(blocks_of, memory, most_bytes), key=lambda each: each.size_bytes)
+    again = _smallest(blocks_of, memory, most_bytes, effort)
+    return min(found, again, key=lambda each: each.size_bytes)
 
 
-def _smallest(blocks_of: Callable[[bool], Blocks], memory: int, most_bytes: float) -> _Laid:
+def _smallest(
+    blocks_of: Callable[[bool], Blocks], memory: int, most_bytes: float, effort: _Effort
+) -> _Laid:
     """Return the first arena that is small enough of those that are tried; else the smallest."""
     circles = _circles(blocks_of, memory, most_bytes)
     first = next(circles)
     best = first.laid()
-    for circle, changes, nth in _tries(each for each in chain([first], circles) if each.may_do):
-        if best.size_bytes <= best.circle.enough_bytes:
+    every = chain([first], effort.circles(circles))
+    for circle, most, nth in _tries(each for each in every if each.may_do):
+        if best.size_bytes <= best.circle.enough_bytes or not (changes := effort.changes(most)):
             break
         best = min(best, circle.laid(changes, nth), key=lambda each: each.size_bytes)
     return best

@@ -23,6 +23,7 @@ from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.search import search
 from parapipe.pipeline.solve import Solved, solve
 from parapipe.pipeline.stage_table import StageTable
+from parapipe.plan import build, layout
 from tests.cases.pipeline_cases import identical_costs, random_costs
 from tests.pipeline.test_explore import chain
 from tests.pipeline.test_live_boundaries import cut_everywhere, tangled
@@ -68,6 +69,23 @@ def test_more_time_never_gives_a_worse_front(monkeypatch):
     for less, more in pairwise(fronts):
         assert covers(figures(more), figures(less))
     assert not covers(figures(fronts[0]), figures(fronts[-1]))
+
+
+def test_with_a_budget_its_plans_share_the_work_on_smaller_arenas(monkeypatch):
+    work = []
+
+    def laid_out(*given, **options):
+        work.append(given[3])
+        return layout.laid_out(*given, **options)
+
+    monkeypatch.setattr(build, "laid_out", laid_out)
+    front = mapped(budget_s=1.0)
+    for row in front:
+        row.plan()
+    assert len(work) == len(front)
+    assert sum(work) == pytest.approx(0.25)
+    mapped()[0].plan()
+    assert work[-1] == inf
 
 
 class Work:

@@ -205,8 +205,7 @@ def test_a_budget_that_is_not_used_up_changes_nothing():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_with_several_cost_tables_all_problems_are_looked_at(seed, monkeypatch):
-    monkeypatch.setattr(promising, "MOST_REQUESTS", 0)
+def test_with_several_cost_tables_all_problems_are_looked_at(seed):
     graph = chain(3)
     tables = [random_costs(graph, 3, seed + 100 * i) for i in range(2)]
     object.__setattr__(tables[1], "transfers", tables[0].transfers)

@@ -8,8 +8,10 @@ from math import inf
 import pytest
 
 from parapipe.mapping.verify import verify, verify_answer
-from parapipe.pipeline.method import Method
-from parapipe.pipeline.question import Question, answer_of, shortest_of
+from parapipe.pipeline import question as question_module
+from parapipe.pipeline.deadline import Deadline
+from parapipe.pipeline.method import Method, solve_one
+from parapipe.pipeline.question import Question, answer_in_time, answer_of, shortest_of
 from tests.cases.energy_cases import every_pair, pairs_of, pareto, random_case, wide
 
 METHOD = Method("auto", 60.0, 0)
@@ -55,3 +57,39 @@ def test_processors_are_renamed_without_a_shortest_schedule_too() -> None:
     names = tuple(reversed(range(problem.processors)))
     there = Question(problem, energy_j, 0.0).renamed(names)
     assert there.energy_j == tuple(row[::-1] for row in energy_j)
+
+
+@pytest.mark.parametrize("mapper", ["auto", "fine", "coarse", "heft", "layer_switched"])
+@pytest.mark.parametrize("proven", [True, False])
+@pytest.mark.parametrize(("left_s", "limit_s"), [(10.0, 10.0), (60.0, 60.0), (70.0, 60.0)])
+def test_an_answer_by_a_deadline_is_that_of_the_method_or_none(
+    mapper, proven, left_s, limit_s, monkeypatch
+) -> None:
+    limits = []
+
+    def solved(problem, method, **_given):
+        limits.append(method.time_limit_s)
+        found = solve_one(problem, replace(method, mapper="heft"))
+        return replace(found, certificate=replace(found.certificate, proven=proven))
+
+    monkeypatch.setattr(question_module, "solve_one", solved)
+    deadline = Deadline(left_s, clock=lambda: 0.0)
+    found = answer_in_time(Question(random_case(1)[0]), replace(METHOD, mapper=mapper), deadline)
+    assert limits == [limit_s]
+    cut = limit_s < METHOD.time_limit_s
+    assert (found is None) == (cut and not proven and mapper != "heft")
+
+
+def test_a_deadline_that_is_over_leaves_no_time_to_answer() -> None:
+    question = Question(random_case(1)[0])
+    assert answer_in_time(question, METHOD, Deadline(0.0, clock=lambda: 0.0)) is None
+
+
+@pytest.mark.parametrize("left_s", [1e-6, 30.0])
+def test_of_schedules_that_trade_energy_none_by_a_deadline_are_fewer(left_s) -> None:
+    problem, energy_j = random_case(3)
+    fastest = answer_of(Question(problem), METHOD).schedules[0]
+    question = Question(problem, energy_j, 0.0, fastest)
+    found = answer_in_time(question, METHOD, Deadline(left_s, clock=lambda: 0.0))
+    assert found is None or pairs_of(found) == pairs_of(answer_of(question, METHOD))
+    assert found or left_s < 1

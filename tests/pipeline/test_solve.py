@@ -23,6 +23,7 @@ from parapipe.mapping.verify import verify
 from parapipe.pipeline import distribute as distribute_module
 from parapipe.pipeline import workers
 from parapipe.pipeline.cache import Cache
+from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.kept_text import text_of
 from parapipe.pipeline.method import Method
 from parapipe.pipeline.question import Question
@@ -148,6 +149,13 @@ def test_problems_are_tried_in_this_process_and_handed_over_when_that_is_slow(
     monkeypatch.setattr(distribute_module, "HAND_OVER_S", 0.0)
     assert schedules(solved()) == expected
     assert started == [2]
+
+
+def test_what_takes_long_in_this_process_ends_with_the_time(no_process) -> None:
+    problem = branchy(0, branches=9, processors=6)  # keeps CBC busy for minutes
+    method = Method("fine_milp", 3600.0, 0)
+    found = solve([Question(problem)], Solver(method), deadline=Deadline(0.5))
+    assert not found.answers
 
 
 def test_an_executor_of_ones_own_gets_plain_values_and_stays_open() -> None:

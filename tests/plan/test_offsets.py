@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parapipe.errors import VerificationError
+from parapipe.mapping.memory.ejections import Ejections
+from parapipe.plan import layout
 from parapipe.plan.build import build_plan
 from parapipe.plan.layout import laid_out
 from parapipe.plan.mapped import mapped
@@ -291,10 +293,10 @@ def test_frames_of_replicated_stages_find_what_they_read(seed):
     replay(staged(seed, replicated=True))
 
 
-def under(plan, arena, limit_bytes):
+def under(plan, arena, limit_bytes, **options):
     """Bytes of an arena of a plan that is laid out again under a limit."""
     lives = PlanLives(mapped(plan), network_of(plan), plan.memory.system)
-    made = laid_out(plan, lives, {arena.name: limit_bytes})
+    made = laid_out(plan, lives, {arena.name: limit_bytes}, **options)
     (again,) = (each for each in made.memory.arenas if each.name == arena.name)
     return again.size_bytes
 
@@ -307,6 +309,56 @@ def test_an_arena_is_made_as_small_as_a_limit_wants_it(seed, bound, size):
     assert under(plan, arena, bound) == bound
     assert under(plan, arena, size) == size  # that is small enough
     assert under(plan, arena, 1) == bound  # nothing less is looked for
+
+
+@pytest.mark.parametrize(("seed", "bound", "size"), [(0, 636, 660), (15, 600, 624)])
+def test_without_work_on_smaller_arenas_the_first_one_is_taken(seed, bound, size):
+    plan = staged(seed)
+    (arena,) = (each for each in plan.memory.arenas if each.bound_bytes == bound)
+    assert under(plan, arena, bound, arena_effort_s=0.0) >= size
+    assert under(plan, arena, bound, arena_effort_s=10.0) == bound
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=SEEDS, most=st.integers(0, 12_000))
+def test_smaller_arenas_take_no_more_work_than_they_may(seed, most):
+    plan, counted = staged(seed), Counted()
+    lives = PlanLives(mapped(plan), network_of(plan), plan.memory.system)
+    limits = {each.name: each.bound_bytes for each in plan.memory.arenas}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Ejections, "_put", counted.changes(Ejections._put))
+        patch.setattr(layout, "ArenaProblem", counted.buffers(layout.ArenaProblem))
+        effort_s = most / layout.CHANGES_PER_S
+        made = laid_out(plan, lives, limits, arena_effort_s=effort_s)
+    verify_plan(made)
+    # the first circle of each memory is made anyway, and again if it is too large for the limit
+    anyway = 2 * sum(len(each.offset_bytes) for each in made.buffers)
+    largest = layout.PERIODS * anyway
+    assert counted.changed <= most
+    assert counted.made / layout.BUFFERS_PER_CHANGE <= most + anyway + largest
+    whole = laid_out(plan, lives, limits)
+    assert whole == laid_out(plan, lives, limits, arena_effort_s=1e6)
+
+
+class Counted:
+    """Counts changes of ejections, and buffers of circles."""
+
+    def __init__(self):
+        self.changed = self.made = 0
+
+    def changes(self, put):
+        def counting(ejections, buffer):
+            self.changed += 1
+            return put(ejections, buffer)
+
+        return counting
+
+    def buffers(self, problem):
+        def counting(buffers, period):
+            self.made += len(buffers)
+            return problem(buffers, period)
+
+        return counting
 
 
 @settings(max_examples=100, deadline=None)

@@ -1,0 +1,78 @@
+"""What each cost table is asked for: every request, or those of shortest paths where too many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+
+from parapipe.cost.cost_table import CostTable
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.graph.partition import Partition
+from parapipe.mapping.paths import supporting
+from parapipe.pipeline.deadline import Deadline
+from parapipe.pipeline.problems import Request, requests
+from parapipe.pipeline.promising import many_requests, with_identical
+from parapipe.pipeline.relaxed import Relaxed
+
+LEFT_OUT = (
+    "with other operating points or divisions, there are too many subgraphs, processors and "
+    "locations of tensors: only those were looked at that the shortest latencies and least "
+    "energies ask for before any is solved"
+)
+
+
+def all_requests(
+    graph: OperatorGraph, partition: Partition, costs: CostTable
+) -> tuple[Request, ...]:
+    """Return every request; none if they are too many."""
+    if many_requests(graph, partition, costs):
+        return ()
+    return tuple(requests(graph, partition, costs))
+
+
+@dataclass(frozen=True)
+class OtherTables:
+    """What the cost tables behind the first one are asked for.
+
+    Parameters
+    ----------
+    identical
+        Of each table, groups of identical processors.
+    """
+
+    graph: OperatorGraph
+    partition: Partition
+    tables: Sequence[CostTable]
+    identical: Sequence[Sequence[Sequence[int]]]
+
+    @cached_property
+    def left_out(self) -> tuple[str, ...]:
+        """Say that requests are left out; nothing if none are."""
+        many = any(many_requests(self.graph, self.partition, costs) for costs in self.tables)
+        return (LEFT_OUT,) if many else ()
+
+    def requests(self, deadline: Deadline) -> Iterator[tuple[Request, ...]]:
+        """Yield the requests of each table; none of those that come after the deadline.
+
+        Where all would be too many, those of stages of one processor each and of shortest paths.
+        """
+        for costs, groups in zip(self.tables, self.identical, strict=True):
+            if deadline.over:
+                yield ()
+            else:
+                yield all_requests(self.graph, self.partition, costs) or _of_paths(
+                    Relaxed(self.graph, self.partition, costs, groups, limited=True)
+                )
+
+
+def _of_paths(relaxed: Relaxed) -> tuple[Request, ...]:
+    """Return what is asked for before anything is solved."""
+    paths = [*relaxed.least_energy(), *relaxed.least_latency(relaxed.sets)[1]]
+    return with_identical(relaxed, [*relaxed.one_by_one(), *paths])
+
+
+def on_one_processor(asked: Sequence[Request]) -> list[Request]:
+    """Return the requests in which one processor runs all operators."""
+    return [each for each in asked if len(set(chain(*supporting(each.problem)))) == 1]
