@@ -93,16 +93,22 @@ def check_moments(words: list[str], folder: Path, shares: list[float]) -> None:
             time.sleep(share * lasted_s)
             process.send_signal(number)
             _, err = process.communicate(timeout=60)
+            lines = [line for line in err.splitlines() if ": note: " not in line]
             if process.returncode:
-                assert (process.returncode, err) == (128 + number, f"parapipe: {word}\n")
+                assert (process.returncode, lines) == (128 + number, [f"parapipe: {word}"]), err
                 assert set(left(place)) in ({"scratch"}, set(whole)), share
-            else:  # all was done
-                assert (err, set(left(place))) == (told, set(whole))
+            else:  # all was done, or Ctrl-C made map end with the front that it had
+                assert lines == []
+                assert at_top(left(place)) == at_top(whole)
 
 
 def left(folder: Path) -> dict[str, bytes | None]:
     """What is left in a folder, but for what ONNX Runtime leaves."""
     return {name: content for name, content in tree(folder).items() if name != "scratch/.ses"}
+
+
+def at_top(names: dict[str, bytes | None]) -> set[str]:
+    return {name for name in names if "/" not in name}
 
 
 @pytest.mark.parametrize("command", OFTEN)
