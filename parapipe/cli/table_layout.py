@@ -213,8 +213,13 @@ def _place(line: str, width: int) -> int:
     spaces = [i for i in range(start + 1, most + 1) if line[i - 1] == " "]
     if spaces:
         return spaces[-1]
+    numbers = [*_NUMBER.finditer(line)]
+
+    def number_at(place: int) -> re.Match[str] | None:
+        return next((each for each in numbers if each.start() < place < each.end()), None)
+
     signs = [each.start() for each in _BREAK.finditer(line) if start < each.start() <= most]
-    if signs:
+    if signs := [place for place in signs if not number_at(place)]:
         return signs[-1]
-    whole = next((n for n in _NUMBER.finditer(line) if n.start() < most < n.end()), None)
+    whole = number_at(most)
     return whole.start() if whole and whole.start() > start else max(most, 1)

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
@@ -75,6 +75,7 @@ def test_a_name_is_shortened_where_names_differ() -> None:
 
 
 @given(st.text("ab12 +,│[]", max_size=60), st.integers(6, 40))
+@example("1111,1[", 6)
 def test_a_folded_text_keeps_all_but_spaces_and_breaks_no_number_that_fits(text, width) -> None:
     lines = fold(text, width)
     assert all(len(line) <= width for line in lines)

@@ -97,11 +97,11 @@ def test_latency_and_throughput_are_not_traded_for_energy(seed):
     traded = explored(graph, costs, energy_resolution=0.5)
     exact = explored(graph, costs, objectives="latency-throughput")
     paper = [
-        [
+        {
             (round(f.evaluated.latency_s, 9), round(f.evaluated.period_s, 9))
             for f in exploration.found
             if f.pareto_latency_throughput
-        ]
+        }
         for exploration in (traded, exact)
     ]
     assert paper[0] == paper[1]

@@ -65,7 +65,7 @@ def pieces(plan, strategy):
 
 def test_a_network_is_cut_at_its_subgraphs(plan):
     assert pieces(plan, BySubgraph) == {
-        ("left0", "right0", "join0"), ("left1", "right1", "join1")
+        ("right0", "left0", "join0"), ("right1", "left1", "join1")
     }  # fmt: skip
 
 
@@ -78,12 +78,12 @@ def test_what_an_expression_finds_names_the_piece(plan):
         cut = cut(by_name(r"(?<=left|ight)\d"), by_type("Add"))
 
     assert pieces(plan, Forks) == {
-        ("left0", "right0"), ("join0",), ("left1", "right1"), ("join1",)
+        ("right0", "left0"), ("join0",), ("right1", "left1"), ("join1",)
     }  # fmt: skip
 
 
 def test_a_piece_that_a_way_leaves_and_comes_back_to_is_refused(plan):
-    with pytest.raises(PlanError, match=r"circle \('?ends"):
+    with pytest.raises(PlanError, match=r"circle \(.*ends"):
         pieces(plan, Circle)
 
 
