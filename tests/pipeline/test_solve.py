@@ -21,11 +21,12 @@ from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.schedule import Answer
 from parapipe.mapping.verify import verify
 from parapipe.pipeline import distribute as distribute_module
+from parapipe.pipeline import question as question_module
 from parapipe.pipeline import workers
 from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.kept_text import text_of
-from parapipe.pipeline.method import Method
+from parapipe.pipeline.method import Method, solve_one
 from parapipe.pipeline.question import Question
 from parapipe.pipeline.solve import Solver, solve
 from parapipe.pipeline.workers import WorkerProcesses
@@ -151,11 +152,22 @@ def test_problems_are_tried_in_this_process_and_handed_over_when_that_is_slow(
     assert started == [2]
 
 
-def test_what_takes_long_in_this_process_ends_with_the_time(no_process) -> None:
-    problem = branchy(0, branches=9, processors=6)  # keeps CBC busy for minutes
-    method = Method("fine_milp", 3600.0, 0)
-    found = solve([Question(problem)], Solver(method), deadline=Deadline(0.5))
-    assert not found.answers
+def test_problems_solved_in_this_process_get_the_time_that_is_left(
+    expected, no_process, monkeypatch
+) -> None:
+    limits = []
+
+    def noted(problem, method, **given):
+        limits.append(method.time_limit_s)
+        return solve_one(problem, method, **given)
+
+    monkeypatch.setattr(question_module, "solve_one", noted)
+    questions = [Question(problem) for problem in PROBLEMS]
+    deadline = Deadline(10.0, clock=lambda: 0.0)
+    found = solve(questions, Solver(Method("coarse", 60.0, 1)), deadline=deadline).answers
+    assert {*limits} == {10.0}
+    answers = [(each.problem, timeless(found[each].schedules[0])) for each in questions]
+    assert answers == expected
 
 
 def test_an_executor_of_ones_own_gets_plain_values_and_stays_open() -> None:
