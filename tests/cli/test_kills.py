@@ -111,6 +111,7 @@ def log(out: Path) -> list[dict]:
     return json.loads((out / "solve_log.json").read_text())
 
 
+@pytest.mark.nightly
 def test_a_run_killed_at_ten_random_moments_ends_with_the_same_front_and_solves_nothing_twice(
     model, tmp_path
 ) -> None:

@@ -118,7 +118,7 @@ def test_flags_of_many_fronts_follow_from_the_file(number, seed, board, tmp_path
     "options",
     [
         {"objectives": "latency-throughput-energy-memory"},
-        {"robust": 0.8, "scenarios": 2},
+        pytest.param({"robust": 0.8, "scenarios": 2}, marks=pytest.mark.nightly),
     ],
 )
 def test_flags_of_other_objectives_follow_from_the_file(options, board, tmp_path):

@@ -171,6 +171,7 @@ def chain(path):
     return path
 
 
+@pytest.mark.nightly
 def test_parts_take_the_time_of_their_segments_in_runs_of_split_plans(platform, runs, tmp_path):
     model = chain(tmp_path / "chain.onnx")
     phases = set()
