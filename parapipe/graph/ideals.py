@@ -50,7 +50,7 @@ def cuts_at_ideals(
             tuple(run for run, needed in some if needed or len(run.unit.operators) <= most)
             for some in every
         )
-        if fits(found := CutGraph(boundaries, runs, tuple(line), stretches)):
+        if fits(found := CutGraph(boundaries, runs, tuple(line), stretches, few=True)):
             return found
     return None
 

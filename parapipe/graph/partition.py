@@ -106,12 +106,15 @@ class CutGraph:
         among them.
     stretches
         Operators between each two boundaries of the line.
+    few
+        Whether they were chosen so that all problems are few, and none need be left out.
     """
 
     boundaries: tuple[tuple[str, ...], ...]
     runs: tuple[tuple[Run, ...], ...]
     line: tuple[int, ...]
     stretches: tuple[tuple[int, ...], ...]
+    few: bool = False
 
     @property
     def last(self) -> int:

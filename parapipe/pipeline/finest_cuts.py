@@ -1,4 +1,7 @@
-"""Where stages may be cut: in a small network at every ideal, if the problems remain few."""
+"""Where stages may be cut: in a small network at every ideal, in others inside large chains.
+
+Cuts inside chains are left out where all problems could be built without them, and not with them.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,12 @@ from dataclasses import replace
 from itertools import islice
 
 from parapipe.cost.cost_table import CostTable
+from parapipe.graph.chain_cuts import cuts_in_chains
 from parapipe.graph.ideals import cuts_at_ideals
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import CutGraph, Partition, partition
 from parapipe.pipeline.problems import requests
-from parapipe.pipeline.promising import ways
+from parapipe.pipeline.promising import many_requests, ways
 
 MOST_AT_IDEALS = 3_000  # requests: a second or two
 
@@ -30,4 +34,10 @@ def finest_partition(graph: OperatorGraph, tables: Sequence[CostTable]) -> Parti
         some = islice(requests(graph, replace(found, finer=cuts), costs), MOST_AT_IDEALS + 1)
         return sum(1 for _ in some) <= MOST_AT_IDEALS
 
-    return replace(found, finer=cuts_at_ideals(graph, found, fits))
+    if cuts := cuts_at_ideals(graph, found, fits):
+        return replace(found, finer=cuts)
+    processors = range(len(costs.processors))
+    time_s = [min(costs.time_s(v, p) for p in processors) for v in range(len(graph.operators))]
+    finer = replace(found, finer=cuts_in_chains(graph, found, time_s))
+    more = many_requests(graph, finer, costs) and not many_requests(graph, found, costs)
+    return found if more else finer

@@ -59,7 +59,7 @@ def requests(graph: OperatorGraph, partition: Partition, costs: CostTable) -> It
     there from then on, and is not moved there again. Where several run it, that depends on the
     schedule, and no copy is counted on. If more than `MOST_LOCATIONS` combinations of locations
     meet at a boundary, its copies are forgotten: estimates then are on the safe side, since a plan
-    moves a tensor once. With finer cuts, which are for few requests alone, none are forgotten.
+    moves a tensor once. Where cuts make few requests by themselves, none are forgotten.
     """
     last = partition.cuts.last
     arriving: list[list[Request]] = [[] for _ in range(last + 1)]
@@ -104,7 +104,7 @@ def _told_apart(requests: Sequence[Request], partition: Partition) -> list[Reque
 
 def copies_count(places: Collection[Locations], partition: Partition) -> bool:
     """Tell whether copies are told apart at a boundary where so many locations meet."""
-    return partition.finer is not None or len(places) <= MOST_LOCATIONS
+    return partition.cuts.few or len(places) <= MOST_LOCATIONS
 
 
 def without_copies(locations: Locations) -> Locations:

@@ -46,3 +46,15 @@ def operators_of(reads):
     read = {each for names in reads.values() for each in names}
     outputs = tuple(name for name in reads if name not in read)
     return OperatorGraph(ModelSource("", ""), "onnx", tuple(made), tensors, {}, ("x",), outputs)
+
+
+def residual(rng, operators):
+    """Operators in a chain with skip connections around some of them, and now and then a branch."""
+    reads = {"o0": ["x"]}
+    skipped = "o0"  # what the next skip connection brings
+    for v in range(1, operators):
+        reads[f"o{v}"] = [f"o{v - 1}"]
+        if rng.random() < 0.3:
+            reads[f"o{v}"] = sorted({f"o{v - 1}", skipped})
+            skipped = f"o{v}"
+    return operators_of(reads)

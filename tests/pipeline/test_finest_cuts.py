@@ -13,7 +13,7 @@ from parapipe.pipeline.explore import explore
 from parapipe.pipeline.finest_cuts import finest_partition
 from parapipe.pipeline.options import MapOptions
 from tests.cases.branchy_networks import random_costs
-from tests.cases.shuffled import operators_of, scattered, shuffled
+from tests.cases.shuffled import operators_of, residual, scattered, shuffled
 
 OPTIONS = MapOptions(interleave="none", resolution=0.0, energy_resolution=0.0, jobs=1)
 
@@ -164,3 +164,44 @@ def test_the_front_is_the_same_for_every_order_of_nodes_and_no_worse_than_betwee
 @pytest.mark.parametrize("seed", range(100, 200))
 def test_the_front_of_more_operators_is_the_same_for_every_order_of_nodes(seed):
     check_orders(seed, 4 + seed % 6)
+
+
+def check_large_residual_networks(seed):
+    rng = random.Random(seed)
+    graph = residual(rng, 30)
+    times = [[rng.choice([1, 2, 20]) for _ in range(2)] for _ in graph.operators]
+    costs = costs_of(graph, times, moved=0.5)
+    found = front_of(graph, costs, finest_partition(graph, [costs]))
+    other = shuffled(graph, rng)
+    place = {each.id: v for v, each in enumerate(graph.operators)}
+    moved = costs_of(other, [times[place[each.id]] for each in other.operators], moved=0.5)
+    again = front_of(other, moved, finest_partition(other, [moved]))
+    for one, two in ((found, again), (again, found)):
+        assert all(at_least_as_good(one, figures) for figures in two)
+    assert all(at_least_as_good(found, f) for f in front_of(graph, costs, partition(graph)))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_large_networks_are_no_worse_than_between_units_whatever_their_order(seed):
+    check_large_residual_networks(seed)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(100, 200))
+def test_more_large_networks_are_no_worse_than_between_units_whatever_their_order(seed):
+    check_large_residual_networks(seed)
+
+
+def test_a_large_network_is_cut_inside_a_skip_connection_around_most_of_its_work():
+    # thirty small operators, then three with a skip connection, of which the last suits the other
+    reads = {"s0": ["x"], **{f"s{v}": [f"s{v - 1}"] for v in range(1, 30)}}
+    graph = operators_of({**reads, "b": ["s29"], "c": ["b"], "d": ["c", "s29"]})
+    times = [*[[0.1, 1]] * 30, [10, 90], [10, 90], [90, 22]]
+    costs = costs_of(graph, times)
+    periods = [
+        min(period for _, period, _ in front_of(graph, costs, parts))
+        for parts in (partition(graph), finest_partition(graph, [costs]))
+    ]
+    assert periods[1] == pytest.approx(23e-3, rel=1e-9)
+    assert periods[0] > periods[1]
