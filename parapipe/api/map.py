@@ -177,8 +177,10 @@ def map(
     from parapipe.formats.map_command import inputs_of, map_command
 
     graph = replace(graph, source=_with_weights(graph.source, note))
-    jobs = 1 if executor else options.workers
-    exploration, drawn, robust = _drawn(exploration, graph, parts, known, options, jobs=jobs)
+    exploration, drawn, robust = _drawn(
+        exploration, graph, parts, known, options,
+        jobs=1 if executor else options.workers, gone_s=deadline.gone_s,
+    )  # fmt: skip
     if robust:
         robust.tell(options.scenarios, note)
     document = front_document(
@@ -217,6 +219,7 @@ def _drawn(
     options: MapOptions,
     *,
     jobs: int,
+    gone_s: float,
 ) -> tuple[Exploration, DrawnFront | None, Robust | None]:
     """Draw the costs of what was found, and add what is best at a quantile, as far as asked for."""
     from parapipe.formats.front_document import setting_of
@@ -224,17 +227,16 @@ def _drawn(
     from parapipe.pipeline.robust import with_robust
     from parapipe.pipeline.uncertain import Draws
 
-    def costs_of(found: pipeline.Configuration) -> CostTable:
+    def costs(found: pipeline.Configuration) -> CostTable:
         return setting_of(found, known).costs
 
     if options.robust is not None:
-        tables = [setting.costs for setting in known.combinations]
-        return with_robust(exploration, graph, parts, tables, options, costs_of=costs_of)
+        every = [setting.costs for setting in known.combinations]
+        return with_robust(exploration, graph, parts, every, options, costs_of=costs, gone_s=gone_s)
     if not options.draws:
         return exploration, None, None
     draws = Draws(options.draws, options.seed)
-    drawn = drawn_front(exploration.found, graph, costs_of, draws, jobs)
-    return exploration, drawn, None
+    return exploration, drawn_front(exploration.found, graph, costs, draws, jobs), None
 
 
 def _read(options: MapOptions) -> dict[str, Any]:

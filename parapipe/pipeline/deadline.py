@@ -103,6 +103,12 @@ class Deadline:
         if self.over:
             raise OverError
 
+    def each(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Yield all items; OverError if work is to end before."""
+        for item in items:
+            self.check()
+            yield item
+
     @contextmanager
     def look(self) -> Iterator[None]:
         """Let a look in here end after a share of the time so far; then choose when the next is.

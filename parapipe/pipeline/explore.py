@@ -18,10 +18,11 @@ from parapipe.pipeline.exploration import Exploration
 from parapipe.pipeline.explorer import Explorer
 from parapipe.pipeline.identical import identical_processors, replica_sets, replicable
 from parapipe.pipeline.infeasible import check_times
+from parapipe.pipeline.list_schedules import ListSchedules
 from parapipe.pipeline.method import Method
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.periods import Periods
-from parapipe.pipeline.promising import Promising
+from parapipe.pipeline.promising import Promising, many_requests
 from parapipe.pipeline.relaxed import Relaxed
 from parapipe.pipeline.searches import Searches
 from parapipe.pipeline.solve import Solver
@@ -87,22 +88,25 @@ def explore(
     check_times(graph, costs)
     deadline = deadline or Deadline(inf if options.budget_s is None else options.budget_s)
     tables = (costs, *others)
-    asked = all_requests(graph, partition, costs)
+    many = many_requests(graph, partition, costs)
+    asked = () if many or options.budget_s is not None else all_requests(graph, partition, costs)
     method = Method(options.mapper, options.time_limit_s, options.seed, options.deterministic)
     identical = tuple(identical_processors(graph, table) for table in tables)
     promising = None
-    if not asked or options.budget_s is not None:
-        relaxed = Relaxed(graph, partition, costs, identical[0], limited=not asked)
+    if not asked:
+        relaxed = Relaxed(graph, partition, costs, identical[0], limited=many)
         replicas = replica_sets(replicable(identical[0], costs).alone)
         promising = Promising(relaxed, Periods(relaxed, replicas), options.resolution)
+    solver = Solver(method, options.workers, cache, executor, identical[0])
     with kept_processes():
         run = Explorer(
             graph,
             (asked, *((),) * len(others)),
             OtherTables(graph, partition, others, identical[1:]),
-            Solver(method, options.workers, cache, executor, identical[0]),
+            solver,
             deadline,
             Searches(graph.source.name, partition, tables, options, identical, deadline, progress),
+            ListSchedules(solver),
             promising,
             splits,
             interleaves,

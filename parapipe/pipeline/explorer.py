@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from math import inf
@@ -20,14 +20,16 @@ from parapipe.pipeline.configure import listed
 from parapipe.pipeline.deadline import Deadline, OverError
 from parapipe.pipeline.exploration import Exploration, by_processors
 from parapipe.pipeline.explored_bounds import ExploredBounds
+from parapipe.pipeline.first_front import first_front
 from parapipe.pipeline.infeasible import absent, none_to_take_turns
+from parapipe.pipeline.list_schedules import ListSchedules
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.problems import Request
 from parapipe.pipeline.promising import Promising
 from parapipe.pipeline.question import Question, shortest_of
 from parapipe.pipeline.searches import Searches
-from parapipe.pipeline.solve import Solved, Solver, solve, solve_here
-from parapipe.pipeline.table_requests import OtherTables, on_one_processor
+from parapipe.pipeline.solve import Solved, Solver, solve
+from parapipe.pipeline.table_requests import NOT_BUILT, OtherTables
 from parapipe.pipeline.trade_energy import Sets, Traded, both_of, sets_of
 from parapipe.pipeline.unfinished import Unfinished
 from parapipe.pipeline.workers import processes_at_hand
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
     from parapipe.pipeline.sized import SizedCandidate
     from parapipe.pipeline.split_search import SplitCandidate, Splits
 
-LIST_MAPPER = "heft_cpop"
 INTERLEAVED_SHARE = 0.25  # of a budget, for frames interleaved
 HELPED_S = 0.15  # of work so far, from which on a process helps with what follows
 
@@ -49,8 +50,8 @@ class Explorer:
 
     Parameters
     ----------
-    quick
-        Answers by list schedules, of questions that the mapper had not answered when needed.
+    lists
+        Answers to questions that the mapper had not answered when needed.
     solved
         Those of the mapper.
     answers
@@ -67,11 +68,11 @@ class Explorer:
     solver: Solver
     deadline: Deadline
     searches: Searches
+    lists: ListSchedules
     promising: Promising | None = None
     splits: Splits | None = None
     interleaves: Interleaves | None = None
     recomputes: Recomputes | None = None
-    quick: dict[Question, Answer] = field(default_factory=dict)
     solved: Solved = field(default_factory=lambda: Solved({}, frozenset()))
     answers: Mapping[Question, Answer] = field(default_factory=dict)
     sets: Sets | None = None
@@ -114,9 +115,9 @@ class Explorer:
 
     def work_on_stages(self) -> None:
         """Solve, search, trade energy and split operators; OverError where time runs out."""
-        if self.deadline.seconds < inf and self.asked[0]:
-            self.begin()
         if self.promising:
+            if not self.promising.relaxed.limited:
+                self.begin(self.promising)
             self.look_ahead(self.promising)
         self.asked = (self.asked[0], *self.others.requests(self.deadline))
         self.undone += self.others.left_out
@@ -136,20 +137,16 @@ class Explorer:
             self.split_operators(self.splits, fastest[0])
         self.whole = not self.deadline.over
 
-    def begin(self) -> None:
-        """Find a first front of one processor for each stage: what needs no solving, else lists."""
-        method = self.solver.method
-        found = ((r, Question(r.problem).without_choice(method)) for r in self.asked[0])
-        choices = [Choice(request, schedule) for request, schedule in found if schedule]
-        with self.deadline.look():
-            self.searches.first(choices, pipes=True)
-        if not self.searches.kept:
-            alone = on_one_processor(self.asked[0])
-            self.take_lists(Question(each.problem) for each in alone)
-            with self.deadline.look():
-                self.searches.first(self.fastest(alone, {}), pipes=True)
+    def begin(self, promising: Promising) -> None:
+        """Find a first front, and build all requests; OverError where these take too long."""
+        asked, whole = first_front(self.graph, promising.relaxed, self.searches, self.lists)
+        self.asked = (asked, *self.asked[1:])
         if not self.searches.kept:
             self.look({})
+        if not whole:
+            self.undone.append(NOT_BUILT)
+            self.look_ahead(promising)  # for its bounds
+            raise OverError
 
     def look_ahead(self, promising: Promising) -> None:
         """Solve what the best configurations ask for; nothing else if there is too much of it."""
@@ -166,11 +163,13 @@ class Explorer:
                 known=known,
             ).answers
 
+        def first() -> bool:
+            self.look(promising.answers)
+            return bool(self.searches.kept)
+
         many = not self.asked[0]
         with self.deadline.ending():
-            promising.solve(
-                answered, self.deadline, (lambda: self.look(promising.answers)) if many else None
-            )
+            promising.solve(answered, self.deadline, first if many else None)
         if many:
             self.asked = (promising.requests, *self.asked[1:])
             self.undone += promising.reasons
@@ -306,16 +305,11 @@ class Explorer:
 
     def take_lists(self, questions: Iterable[Question]) -> None:
         """Answer questions by list schedules; where others give bounds, to the deadline only."""
-        method = replace(self.solver.method, mapper=LIST_MAPPER)
-        left = [question for question in questions if question not in self.quick]
-        until = self.deadline if self.promising and self.searches.kept else None
-        self.quick |= solve_here(left, method, self.solver.identical, until)
+        self.lists.add(questions, self.deadline if self.promising and self.searches.kept else None)
 
     def fastest(self, asked: Sequence[Request], solved: Mapping[Question, Answer]) -> list[Choice]:
         """Return the shortest schedule of each request, one by a list where it is not solved."""
-        answers = {**self.quick, **solved}
-        every = ((each, answers.get(Question(each.problem))) for each in asked)
-        return [Choice(each, answer.schedules[0]) for each, answer in every if answer]
+        return self.lists.shortest(asked, solved)
 
     def explored(self) -> Exploration:
         """Choose from what has been found: of the last searches, or of all if they were ended."""
@@ -340,7 +334,7 @@ class Explorer:
             every = fitted(every, self.graph, searches, fastest, self.lacking, again=again)
             if self.whole and self.deadline.interrupted:
                 self.undone.append("the search for what needs less memory was ended early")
-        tables, answers = searches.tables, {**self.quick, **self.answers}
+        tables, answers = searches.tables, {**self.lists.answers, **self.answers}
         bounds = self.bounds()
         chosen = choose(
             every,

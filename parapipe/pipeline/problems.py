@@ -18,6 +18,7 @@ from parapipe.graph import branches
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition, Unit
 from parapipe.mapping.problem import Flow, MappingProblem, Series, TransferResources
+from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.exit_choices import choices_of
 from parapipe.pipeline.time_energy import Location, Locations
 
@@ -52,7 +53,9 @@ class Request:
     tensors: tuple[str, ...]
 
 
-def requests(graph: OperatorGraph, partition: Partition, costs: CostTable) -> Iterator[Request]:
+def requests(
+    graph: OperatorGraph, partition: Partition, costs: CostTable, deadline: Deadline | None = None
+) -> Iterator[Request]:
     """Yield every request that a search can reach, by where they end.
 
     Where a single processor runs a unit, what it reads of the tensors that stay live has a copy
@@ -60,7 +63,13 @@ def requests(graph: OperatorGraph, partition: Partition, costs: CostTable) -> It
     schedule, and no copy is counted on. If more than `MOST_LOCATIONS` combinations of locations
     meet at a boundary, its copies are forgotten: estimates then are on the safe side, since a plan
     moves a tensor once. Where cuts make few requests by themselves, none are forgotten.
+
+    Raises
+    ------
+    OverError
+        The deadline comes first.
     """
+    until = deadline or Deadline()
     last = partition.cuts.last
     arriving: list[list[Request]] = [[] for _ in range(last + 1)]
     reachable: set[Locations] = {()}
@@ -74,7 +83,7 @@ def requests(graph: OperatorGraph, partition: Partition, costs: CostTable) -> It
             by_locations = known.setdefault(each.template, {})
             for locations in sorted(reachable):
                 if locations not in by_locations:
-                    by_locations[locations] = list(each.template.asked(locations))
+                    by_locations[locations] = list(until.each(each.template.asked(locations)))
                 arriving[each.end] += [
                     each.request(locations, asked) for asked in by_locations[locations]
                 ]

@@ -83,7 +83,7 @@ class Promising:
             )
 
     def solve(
-        self, answered: Answered, deadline: Deadline, first: Callable[[], None] | None = None
+        self, answered: Answered, deadline: Deadline, first: Callable[[], bool] | None = None
     ) -> None:
         """Solve what is asked for, to the deadline: what bounds latency and period alternately.
 
@@ -91,13 +91,16 @@ class Promising:
         ----------
         first
             Called as soon as there are configurations of what has been solved, and again when
-            there are better ones. Then stages of one processor each are solved before all else.
+            there are better ones; tells whether there are any. Then stages of one processor each
+            are solved before all else.
         """
-        relaxed = self.relaxed
+        relaxed, known = self.relaxed, True
         if first:
             self._round(relaxed.one_by_one(), answered)
-            first()
+            known = first()
         self._for_latency()
+        if known and deadline.over:
+            return
         later = [*relaxed.least_energy(), *relaxed.least_latency(relaxed.sets)[1]]
         # a search finds something there
         alone = [mask for mask in relaxed.sets if mask.bit_count() == 1]

@@ -28,6 +28,7 @@ from parapipe.mapping.renamed import Names
 from parapipe.pipeline.exit_choices import changes_of
 from parapipe.pipeline.identical import in_turn
 from parapipe.pipeline.problems import (
+    MOST_LOCATIONS,
     Request,
     UnitRun,
     copies_count,
@@ -90,6 +91,7 @@ class Relaxed:
         limited: bool = False,
     ) -> None:
         self._network = graph, costs
+        self.limited = limited
         self.count = len(costs.processors)
         self.units = partition.cuts.last
         self._inside = cache(lambda mask: np.flatnonzero(np.arange(1 << self.count) & ~mask == 0))
@@ -224,17 +226,18 @@ class Relaxed:
         return bool(step.known[ask.place, ask.column, ask.processors])
 
     def one_by_one(self) -> list[Ask]:
-        """Return what stages of one processor each ask for; few of them if there are many units."""
+        """Return what stages of one processor each ask for; few of them if there are many."""
         found: dict[Ask, None] = {}
         units = self.units
         most = units if units <= FEW_CUTS * 3 else FEW_CUTS
         begins = {round(i * units / most) for i in range(most)}
+        most_places = PLACES_EACH * self.count if self.limited else MOST_LOCATIONS
         reached: list[set[tuple[int, int]]] = [{(0, 0)}, *(set() for _ in range(units))]
         for unit, steps in enumerate(self.steps):
             places = list(self.places[unit])
             spread = [len({p for each in at for p in each}) for at in places]
             here = sorted(reached[unit], key=lambda each: (spread[each[0]], each))
-            for place, before in here[: PLACES_EACH * self.count]:
+            for place, before in here[:most_places]:
                 processors = range(self.count) if unit in begins else (before,)
                 for p, (number, step) in product(processors, enumerate(steps)):
                     if step.time_s[place, p, 1 << p] < inf:

@@ -13,12 +13,12 @@ from parapipe.graph.partition import Partition
 from parapipe.pipeline.chances import DrawnFront, at_quantile, drawn_front
 from parapipe.pipeline.choose import marked, names_among
 from parapipe.pipeline.configuration import Configuration
-from parapipe.pipeline.deadline import Deadline
+from parapipe.pipeline.deadline import Deadline, search_s
 from parapipe.pipeline.dominance import ENERGY_TIE, least, nondominated, on_front, thinned
 from parapipe.pipeline.exploration import Exploration
 from parapipe.pipeline.memory import peaks_of
 from parapipe.pipeline.options import MapOptions
-from parapipe.pipeline.scenarios import at_stated_costs, scenarios_of, search_scenarios
+from parapipe.pipeline.scenarios import FoundInDraw, at_stated_costs, scenarios_of, search_scenarios
 from parapipe.pipeline.sized import MemoryLimit
 from parapipe.pipeline.uncertain import Draws
 
@@ -62,6 +62,7 @@ def with_robust(
     options: MapOptions,
     *,
     costs_of: Callable[[Configuration], CostTable],
+    gone_s: float = 0.0,
 ) -> tuple[Exploration, DrawnFront, Robust]:
     """Add what no other configuration beats at the quantile that the options ask for.
 
@@ -74,21 +75,21 @@ def with_robust(
         The stated costs.
     costs_of
         Gives those that a configuration rests on.
+    gone_s
+        Seconds of the budget, if there is one, that have gone by. Searches get half of it at most.
 
     Returns
     -------
     The exploration, by ascending latency; what its configurations take in each draw; what was done.
     """
     assert options.robust is not None
-    scenarios = scenarios_of(graph, tables, options.scenarios, options.seed)
-    deadline = Deadline(
-        inf if options.budget_s is None else options.budget_s / 2, interruptible=True
-    )
-    searched = (
-        {}
-        if exploration.interrupted
-        else search_scenarios(scenarios, graph, partition, options, deadline)
-    )
+    most_s = inf if options.budget_s is None else options.budget_s / 2
+    left_s = search_s(options.budget_s) - gone_s
+    deadline = Deadline(min(most_s, left_s), interruptible=True)
+    searched: dict[int, tuple[FoundInDraw, ...]] = {}
+    if not (exploration.interrupted or deadline.over):
+        scenarios = scenarios_of(graph, tables, options.scenarios, options.seed)
+        searched = search_scenarios(scenarios, graph, partition, options, deadline)
     found = at_stated_costs(
         chain.from_iterable(searched.values()), graph, tables, exploration.found
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from math import ceil, exp
+from math import ceil, exp, inf
 from pathlib import Path
 
 from parapipe.cost.cost_table import CostTable
@@ -157,16 +157,17 @@ def search_scenarios(
     Parameters
     ----------
     options
-        Those of the search with the stated costs. Half of its budget is shared by the scenarios.
+        Those of the search with the stated costs, but for its budget: what is left to the deadline
+        is shared by the scenarios.
 
     Raises
     ------
     MappingError
         A worker process ends before it has answered.
     """
-    budget_s = options.budget_s
-    if budget_s is not None:
-        budget_s /= 2 * ceil(len(scenarios) / options.workers)
+    if not (left_s := deadline.left_s):
+        return {}
+    budget_s = None if left_s == inf else left_s / ceil(len(scenarios) / options.workers)
     alone = replace(
         options, budget_s=budget_s, jobs=1, interleave="none", split="none", robust=None, draws=0
     )

@@ -77,10 +77,13 @@ class Searches:
         cuts = 0 if units > MOST_CUTS else LARGE_CUTS
         return left_out(units, MOST_CUTS, cuts if self.options.energy else None, resolution)
 
-    def first(self, choices: Sequence[Choice], *, pipes: bool) -> None:
-        """Find a first front by few cuts; of `pipes`, of one processor for each stage alone."""
+    def first(self, choices: Sequence[Choice], *, pipes: bool) -> bool:
+        """Find a first front by few cuts; of `pipes`, of one processor for each stage alone.
+
+        Tells whether there is one.
+        """
         times = StageTable(lookup(options_of(choices, self.tables[0])), energy=False)
-        self._stages(0, times, (), look=True, most_cuts=FEW_CUTS, pipes=pipes)
+        return bool(self._stages(0, times, (), look=True, most_cuts=FEW_CUTS, pipes=pipes))
 
     def look(self, table: int, choices: Sequence[Choice]) -> None:
         """Search with the schedules that are known so far for what is better than all found."""

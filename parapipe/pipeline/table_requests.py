@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -11,7 +12,7 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mapping.paths import supporting
-from parapipe.pipeline.deadline import Deadline
+from parapipe.pipeline.deadline import Deadline, OverError
 from parapipe.pipeline.problems import Request, requests
 from parapipe.pipeline.promising import many_requests, with_identical
 from parapipe.pipeline.relaxed import Relaxed
@@ -21,15 +22,16 @@ LEFT_OUT = (
     "locations of tensors: only those were looked at that the shortest latencies and least "
     "energies ask for before any is solved"
 )
+NOT_BUILT = "not all subgraphs, processors and locations of tensors were looked at in time"
 
 
 def all_requests(
-    graph: OperatorGraph, partition: Partition, costs: CostTable
+    graph: OperatorGraph, partition: Partition, costs: CostTable, deadline: Deadline | None = None
 ) -> tuple[Request, ...]:
-    """Return every request; none if they are too many."""
+    """Return every request; none if they are too many; OverError if the deadline comes first."""
     if many_requests(graph, partition, costs):
         return ()
-    return tuple(requests(graph, partition, costs))
+    return tuple(requests(graph, partition, costs, deadline))
 
 
 @dataclass(frozen=True)
@@ -54,17 +56,18 @@ class OtherTables:
         return (LEFT_OUT,) if many else ()
 
     def requests(self, deadline: Deadline) -> Iterator[tuple[Request, ...]]:
-        """Yield the requests of each table; none of those that come after the deadline.
+        """Yield the requests of each table; none of those that are not built by the deadline.
 
         Where all would be too many, those of stages of one processor each and of shortest paths.
         """
         for costs, groups in zip(self.tables, self.identical, strict=True):
-            if deadline.over:
-                yield ()
-            else:
-                yield all_requests(self.graph, self.partition, costs) or _of_paths(
+            asked: tuple[Request, ...] = ()
+            with suppress(OverError):
+                deadline.check()
+                asked = all_requests(self.graph, self.partition, costs, deadline) or _of_paths(
                     Relaxed(self.graph, self.partition, costs, groups, limited=True)
                 )
+            yield asked
 
 
 def _of_paths(relaxed: Relaxed) -> tuple[Request, ...]:
@@ -73,6 +76,11 @@ def _of_paths(relaxed: Relaxed) -> tuple[Request, ...]:
     return with_identical(relaxed, [*relaxed.one_by_one(), *paths])
 
 
-def on_one_processor(asked: Sequence[Request]) -> list[Request]:
+def of_pipelines(relaxed: Relaxed) -> tuple[Request, ...]:
+    """Return what some pipelines of single processors ask for, few of all that do."""
+    return with_identical(relaxed, relaxed.one_by_one())
+
+
+def on_one_processor(asked: Iterable[Request]) -> list[Request]:
     """Return the requests in which one processor runs all operators."""
     return [each for each in asked if len(set(chain(*supporting(each.problem)))) == 1]

@@ -121,6 +121,18 @@ def test_after_the_deadline_no_scenario_is_searched():
     assert search_scenarios(scenarios, graph, parts, OPTIONS, Deadline(seconds=0)) == {}
 
 
+@pytest.mark.parametrize(("gone_s", "searched"), [(0.0, 3), (540.0, 0), (700.0, 0)])
+def test_a_robust_front_is_searched_in_the_time_that_the_stated_costs_leave(gone_s, searched):
+    graph, parts, costs = case()
+    known = explore(graph, parts, costs, ALONE)
+    options = replace(OPTIONS, budget_s=600.0)
+    found, drawn, robust = with_robust(
+        known, graph, parts, [costs], options, costs_of=lambda _: costs, gone_s=gone_s
+    )
+    assert robust.scenarios == searched
+    assert len(drawn.latency_s) == len(found.found) >= len(known.found)
+
+
 def test_what_the_stated_costs_find_too_is_not_found_twice():
     graph, parts, costs = case()
     known = explore(graph, parts, costs, ALONE).found

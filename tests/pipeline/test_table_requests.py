@@ -10,12 +10,17 @@ import pytest
 
 from parapipe.graph.partition import partition
 from parapipe.mapping.paths import supporting
-from parapipe.pipeline import explorer, promising, table_requests
-from parapipe.pipeline.deadline import Deadline
+from parapipe.pipeline import first_front, list_schedules, promising, table_requests
+from parapipe.pipeline.deadline import Deadline, OverError
 from parapipe.pipeline.explore import explore
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.solve import solve_here
-from parapipe.pipeline.table_requests import OtherTables, all_requests, on_one_processor
+from parapipe.pipeline.table_requests import (
+    NOT_BUILT,
+    OtherTables,
+    all_requests,
+    on_one_processor,
+)
 from tests.cases.pipeline_cases import identical_costs, random_costs
 from tests.pipeline.test_anytime import Work
 from tests.pipeline.test_live_boundaries import cut_everywhere, tangled
@@ -62,15 +67,59 @@ def test_where_they_are_too_many_others_are_asked_for_paths_alone_and_bounds_hol
     assert fastest.evaluated.latency_s < min(each.evaluated.latency_s for each in alone.found)
 
 
-@pytest.mark.parametrize("most", range(5))
-def test_no_table_is_asked_for_anything_after_the_deadline(most):
+def test_no_table_is_asked_for_anything_that_is_not_there_by_the_deadline():
     graph = tangled(5, 0)
     tables = [random_costs(graph, 3, seed) for seed in range(4)]
     others = OtherTables(graph, partition(graph), tables, [()] * 4)
-    asked = list(others.requests(Deadline(most + 0.5, clock=Work())))
-    every = list(others.requests(Deadline(inf)))
+    work = Work()
+    every = list(others.requests(Deadline(inf, clock=work)))
     assert all(every)
-    assert asked == every[:most] + [()] * (4 - most)
+    built = []
+    for most in range(0, work.done + 1, 5):
+        asked = list(others.requests(Deadline(most + 0.5, clock=Work())))
+        built.append(sum(map(bool, asked)))
+        assert asked == every[: built[-1]] + [()] * (4 - built[-1])
+    assert built == sorted(built)
+    assert set(built) == set(range(5))
+
+
+@pytest.mark.parametrize("most", [0, 5, 20])
+def test_all_requests_are_not_built_past_the_deadline(most):
+    graph = tangled(5, 0)
+    costs, work = random_costs(graph, 3, 0), Work()
+    with pytest.raises(OverError):
+        all_requests(graph, partition(graph), costs, Deadline(most + 0.5, clock=work))
+    assert work.done == most + 2  # with the looks at its beginning and after its end
+
+
+def explored_in(budget_s, seed):
+    graph = tangled(5, seed)
+    costs, options = random_costs(graph, 3, seed), replace(OPTIONS, budget_s=budget_s)
+    return explore(graph, cut_everywhere(graph), costs, options)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_front_from_before_all_requests_are_built_says_so_and_its_bounds_hold(seed):
+    whole, early = explored_in(None, seed), explored_in(1e-6, seed)
+    assert whole.unfinished is None
+    assert NOT_BUILT in early.unfinished.reasons
+    for figure in ("latency_s", "period_s"):
+        least = min(getattr(each.evaluated, figure) for each in whole.found)
+        assert 0 < getattr(early.unfinished, figure) <= least * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_it_is_the_one_that_all_requests_give_which_are_built_where_there_are_no_others(
+    seed, monkeypatch
+):
+    some = explored_in(1e-6, seed)
+    monkeypatch.setattr(first_front, "of_pipelines", lambda _: ())
+    every = explored_in(1e-6, seed)
+    assert NOT_BUILT not in every.unfinished.reasons
+    figures = [[(e.evaluated.latency_s, e.evaluated.period_s) for e in found.found]
+               for found in (some, every)]  # fmt: skip
+    assert figures[0] == figures[1]
+    assert len(figures[0]) > 1
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -84,7 +133,7 @@ def test_a_first_front_asks_for_lists_on_one_processor_alone(seed, monkeypatch):
         asked.extend(found)
         return found
 
-    monkeypatch.setattr(explorer, "solve_here", listed)
+    monkeypatch.setattr(list_schedules, "solve_here", listed)
     options = replace(OPTIONS, budget_s=1e-6)
     found = explore(graph, partition(graph), costs, options)
     assert found.found
