@@ -1,1 +1,1 @@
-"""What calibrates the shipped platforms and profiles; not part of the package."""
+"""What calibrates the shipped platforms and profiles, and checks of changes; not in the wheel."""
