@@ -39,10 +39,10 @@ from parapipe.mapping.energy.trade_offs import trade_offs
 from parapipe.mapping.fine import cp_sat, mapper
 from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.integer_problem import integer_problem
-from parapipe.mapping.fine_milp import map as fine_milp
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.replay import by_start, replay
 from parapipe.mapping.units import MICRO
+from parapipe.reference_mappers.fine_milp import map as fine_milp
 
 RESULTS = Path(__file__).parent / "results"
 RESOLUTION = 0.025  # that `map` asks of the schedules of a unit
