@@ -54,8 +54,8 @@ def distribute(
     answer
         Called with a task and what is `given`; all of them cross to other processes.
     here
-        Called in place of it in this process, where nothing can end a call: returns None if the
-        deadline leaves a task too little time, which is then for a process that can be ended.
+        Called in place of it in this process, where CP-SAT alone can be stopped: returns None if
+        the deadline leaves a task too little time, which is then for a process that can be ended.
     size
         Number of a task's operators.
     jobs
