@@ -35,14 +35,15 @@ from benchmarks.ablation_cases import Case, cases
 from benchmarks.ablation_devices import ENERGY, FEW, MAKESPAN, OCCUPIED, Device, devices
 from benchmarks.mapping_time import cpu_s
 from benchmarks.tables import markdown_table
+from parapipe.mapping.budget import Budget
+from parapipe.mapping.cp_sat import WORK, run_cp_sat
 from parapipe.mapping.energy.trade_offs import trade_offs
-from parapipe.mapping.fine import cp_sat, mapper
-from parapipe.mapping.fine.budget import Budget
+from parapipe.mapping.fine import mapper
 from parapipe.mapping.fine.integer_problem import integer_problem
-from parapipe.mapping.fine_milp import map as fine_milp
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.replay import by_start, replay
 from parapipe.mapping.units import MICRO
+from parapipe.reference_mappers.fine_milp import map as fine_milp
 
 RESULTS = Path(__file__).parent / "results"
 RESOLUTION = 0.025  # that `map` asks of the schedules of a unit
@@ -119,18 +120,15 @@ def plain_cp_sat(problem: MappingProblem, time_limit_s: float) -> Found:
     for intervals in busy.values():
         model.add_no_overlap(intervals)
     model.minimize(makespan)
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1
-    solver.parameters.max_deterministic_time = time_limit_s / cp_sat.WORK
-    status = solver.solve(model)
-    bound_s = solver.best_objective_bound / MICRO
-    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+    outcome = run_cp_sat(model, most_s=time_limit_s / WORK)
+    solver, bound_s = outcome.solver, outcome.bound / MICRO
+    if not outcome.found:
         return inf, bound_s, False
     processor = [
         next(p for p in row if solver.value(on[v, p])) for v, row in enumerate(whole.choices)
     ]
     order = by_start([solver.value(s) for s in start], [solver.value(e) for e in end])
-    return replay(problem, processor, order).makespan_s, bound_s, status == cp_model.OPTIMAL
+    return replay(problem, processor, order).makespan_s, bound_s, outcome.optimal
 
 
 def big_m(problem: MappingProblem, time_limit_s: float) -> Found:
@@ -164,7 +162,7 @@ def measured(device: Device, case: Case, time_limit_s: float) -> Row:
 
     def work(budget: Budget, deterministic_s: float) -> None:
         nonlocal work_s
-        work_s += deterministic_s / cp_sat.WORK
+        work_s += deterministic_s / WORK
         budget._worked_s += deterministic_s
 
     with ExitStack() as stack:

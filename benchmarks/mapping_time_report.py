@@ -202,7 +202,7 @@ def _cuts(rows: Sequence[Row]) -> str:
         (
             "CBC 2.10.3 with its cuts has taken schedules for optimal that are not, in this model: "
             "in 4 of 300 random instances of 8 operators, by up to 8 % (see "
-            "`parapipe/mapping/fine_milp.py`). That is why the baseline runs without."
+            "`parapipe/reference_mappers/fine_milp.py`). That is why the baseline runs without."
         ),
         f"Here it claims {len(claimed)} optima of {len(run)}, {len(wrong)} of them false"
         + (f": {', '.join(r.instance for r in wrong)}." if wrong else "."),

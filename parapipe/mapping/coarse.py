@@ -40,9 +40,9 @@ from parapipe.mapping.branches import (
     load_of_placed_s,
     makespan_s,
 )
+from parapipe.mapping.budget import Budget
 from parapipe.mapping.certify import certified, with_transfers
 from parapipe.mapping.chain import Run, is_chain, place_run
-from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.large import MOST_SEARCHED
 from parapipe.mapping.problem import MappingProblem, Parallel, Series, operators_of
 from parapipe.mapping.schedule import Schedule

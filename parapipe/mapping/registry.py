@@ -20,10 +20,10 @@ _FUNCTIONS = {
     "coarse": "parapipe.mapping.coarse:map",
     "cpop": "parapipe.mapping.lists:cpop",
     "fine": "parapipe.mapping.fine.mapper:map",
-    "fine_milp": "parapipe.mapping.fine_milp:map",
+    "fine_milp": "parapipe.reference_mappers.fine_milp:map",
     "heft": "parapipe.mapping.lists:heft",
     "heft_cpop": "parapipe.mapping.lists:heft_cpop",
-    "layer_switched": "parapipe.mapping.layer_switched:map",
+    "layer_switched": "parapipe.reference_mappers.layer_switched:map",
     "peft": "parapipe.mapping.lists:peft",
     "streams": "parapipe.mapping.streams.mapper:map",
 }
@@ -47,6 +47,11 @@ def mapper(name: str) -> Mapper:
     """
     check_name(name)
     return _imported(_FUNCTIONS.get(name, name))
+
+
+def package(name: str) -> str:
+    """Return the name of the package that a mapper of parapipe's is in."""
+    return _FUNCTIONS[name].partition(":")[0].rpartition(".")[0]
 
 
 def check_name(name: str) -> None:

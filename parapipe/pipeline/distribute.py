@@ -21,6 +21,7 @@ from time import perf_counter
 from typing import Generic, TypeVar
 
 from parapipe.errors import MappingError
+from parapipe.mapping.cp_sat import Stop
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.workers import kept_processes
 
@@ -53,8 +54,8 @@ def distribute(
     answer
         Called with a task and what is `given`; all of them cross to other processes.
     here
-        Called in place of it in this process, where nothing can end a call: returns None if the
-        deadline leaves a task too little time, which is then for a process that can be ended.
+        Called in place of it in this process, where CP-SAT alone can be stopped: returns None if
+        the deadline leaves a task too little time, which is then for a process that can be ended.
     size
         Number of a task's operators.
     jobs
@@ -80,7 +81,7 @@ def distribute(
         elif small := [task for task in left if size(task) <= SMALL]:
             with ThreadPoolExecutor(jobs) as threads:
                 alone_s = HAND_OVER_S if jobs > 1 else ALONE_S
-                work.gather(threads, small, alone_s, here=here)
+                work.gather(threads, small, alone_s, here=here or answer)
         large = sorted(left, key=lambda task: -size(task))
         if large and not work.deadline.over:
             with kept_processes() as processes:
@@ -120,8 +121,17 @@ class _Distribution(Generic[Task, Answer]):
         *,
         here: Callable[..., Answer | None] | None = None,
     ) -> None:
-        """Hand tasks to an executor and record its answers."""
-        answer = here or self.answer
+        """Hand tasks to an executor and record its answers.
+
+        Parameters
+        ----------
+        most_s
+            Seconds that small tasks may take, before those that wait are left to others.
+        here
+            Called in threads of this process in place of the function that crosses to others.
+        """
+        stop = Stop()
+        answer = stop.heeded(here) if here else self.answer
         futures = {executor.submit(answer, task, *self.given): task for task in tasks}
         waiting = set(futures)
         try:
@@ -137,6 +147,8 @@ class _Distribution(Generic[Task, Answer]):
                     self.meanwhile()
         finally:
             _cancel(futures)
+            if here:
+                stop.end(futures)
 
 
 def _done(

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from hashlib import sha256
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from inspect import signature
 from pathlib import Path
@@ -119,8 +120,8 @@ def keys(method: Method, *content: object, limits: Iterable[float | str]) -> tup
     the cache shall be the one that solving again gives.
 
     Of the method, mapper, seed, time limit and determinism count; so do the versions of parapipe,
-    Python and the solvers, the kind of machine, and the source code of `parapipe.mapping`, lest a
-    mapper that was changed be answered for by its old self.
+    Python and the solvers, the kind of machine, and the source code of `parapipe.mapping` and of
+    the mapper's own package, lest a mapper that was changed be answered for by its old self.
 
     Parameters
     ----------
@@ -129,7 +130,9 @@ def keys(method: Method, *content: object, limits: Iterable[float | str]) -> tup
     limits
         In place of the method's time limit; a digest for each.
     """
-    what = _digest([_surroundings(), method.mapper, method.seed, method.deterministic, content])
+    what = _digest(
+        [_surroundings(method.mapper), method.mapper, method.seed, method.deterministic, content]
+    )
     return tuple(_digest([what, limit]) for limit in limits)
 
 
@@ -154,19 +157,22 @@ def _plain(value: object) -> list[Any]:
 
 
 @cache
-def _surroundings() -> tuple[str, ...]:
+def _surroundings(mapper: str) -> tuple[str, ...]:
     """Versions of all that takes part in solving."""
     python = ".".join(map(str, sys.version_info[:2]))
-    return (__version__, _code(), python, sysconfig.get_platform(), *map(_version, SOLVERS))
+    return (__version__, _code(mapper), python, sysconfig.get_platform(), *map(_version, SOLVERS))
 
 
-def _code() -> str:
-    """Digest of the mappers' source code."""
-    digest = sha256()
-    folder = Path(mapping.__path__[0])
-    for path in sorted(folder.rglob("*.py")):
-        content = path.read_bytes()
-        digest.update(f"{path.relative_to(folder)} {len(content)} ".encode() + content)
+def _code(mapper: str) -> str:
+    """Digest of the source code of all mappers in `parapipe.mapping`, and of the one asked for."""
+    digest, packages = sha256(), [mapping.__name__]
+    if not registry.is_own(mapper) and not registry.package(mapper).startswith(mapping.__name__):
+        packages.append(registry.package(mapper))
+    for package in packages:
+        folder = Path(import_module(package).__path__[0])
+        for path in sorted(folder.rglob("*.py")):
+            content = path.read_bytes()
+            digest.update(f"{path.relative_to(folder)} {len(content)} ".encode() + content)
     return digest.hexdigest()
 
 

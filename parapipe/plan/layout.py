@@ -8,8 +8,7 @@ from functools import cache, cached_property
 from itertools import chain, islice
 from math import inf
 
-from parapipe.mapping.memory.arena import check
-from parapipe.mapping.memory.buffers import ArenaProblem, Buffer, frames_of
+from parapipe.mapping.memory.buffers import ArenaProblem, Buffer, check, frames_of
 from parapipe.mapping.memory.ejections import Ejections
 from parapipe.mapping.memory.first_fit import FirstFits, Placed
 from parapipe.plan.blocks import Block, Blocks

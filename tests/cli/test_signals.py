@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -11,7 +12,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import onnx
 import pytest
+
+from tests.cases.hard_programmes import entangled
 
 SENT = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 MAP = ("map", "zoo:googlenet", "--platform", "amlogic-a311d", "--no-cache", "--quiet")
@@ -155,6 +159,48 @@ def test_ctrl_c_after_a_first_front_ends_with_it(tmp_path) -> None:
     assert "unfinished: " in out
     assert "proven: no configuration is below" in out
     assert (tmp_path / "front" / "front.json").exists()
+
+
+# says whenever the solver is about to look for what to make again in place of keeping it
+TOLD = """
+import sys
+from parapipe.cli import main
+from parapipe.mapping.memory import recompute
+
+def told(*given, build=recompute._built):
+    print("solving", file=sys.stderr, flush=True)
+    return build(*given)
+
+recompute._built = told
+main.main()
+"""
+AGAIN = ("--recompute", "--objectives", "latency-throughput-memory", "--interleave", "none")
+
+
+def solving(folder: Path) -> subprocess.Popen[str]:
+    """Start a command that solves for minutes; return while it is at its first hard problem."""
+    model = folder / "scratch" / "entangled.onnx"
+    model.parent.mkdir()
+    onnx.save(entangled(), model)
+    map_it = ("map", str(model), "--platform", "amlogic-a311d", "--no-cache", "--jobs", "1")
+    process = begin(folder, *map_it, *AGAIN, "--out", "front", program=("-c", TOLD))
+    assert process.stderr
+    while process.stderr.readline() != "solving\n":
+        assert process.poll() is None
+    time.sleep(2)
+    model.unlink()
+    return process
+
+
+def test_ctrl_c_in_a_long_solve_ends_with_the_front_so_far(tmp_path) -> None:
+    process = solving(tmp_path)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert "unfinished: " in out
+    front = json.loads((tmp_path / "front" / "front.json").read_text())
+    assert front["unfinished"]
+    assert front["configurations"]
 
 
 def ended(script: str, folder: Path) -> tuple[int, str, str]:

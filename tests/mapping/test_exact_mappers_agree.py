@@ -6,9 +6,9 @@ from math import inf
 
 import pytest
 
-from parapipe.mapping.fine_milp import map as fine_milp
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.registry import mapper
+from parapipe.reference_mappers.fine_milp import map as fine_milp
 from tests.cases.oracle import optimum_s
 from tests.cases.small_problems import small_problem
 

@@ -102,6 +102,11 @@ def test_another_solver_or_another_source_code_of_the_mappers_makes_another_key(
     assert own_key(branchy(0), METHOD) == before
 
 
+def test_the_source_code_of_a_mapper_in_another_package_counts() -> None:
+    assert method_module._code("fine") == method_module._code("heft")
+    assert method_module._code("fine_milp") != method_module._code("fine")
+
+
 def test_a_missing_solver_has_a_key_too(monkeypatch) -> None:
     assert method_module._version("no-such-solver") == "no no-such-solver"
 

@@ -105,3 +105,28 @@ def test_ctrl_c_ends_the_workers_and_their_solvers_at_once_and_says_nothing(tmp_
         out, err = run.communicate()
     assert (run.returncode, out, err) == (0, "interrupted\n", "")
     wait_until(lambda: not left_behind(tmp_path))
+
+
+def test_ctrl_c_stops_what_threads_of_this_process_solve(tmp_path) -> None:
+    script = """
+import os, signal
+from threading import Timer
+from parapipe.mapping.cp_sat import run_cp_sat
+from parapipe.pipeline.deadline import Deadline
+from parapipe.pipeline.distribute import distribute
+from tests.cases.hard_programmes import balanced, hard
+
+def answer(task):
+    return run_cp_sat(hard() if task else balanced(6, 2)).optimal
+
+answers, deadline = {}, Deadline(interruptible=True)
+Timer(2, os.kill, [os.getpid(), signal.SIGINT]).start()
+with deadline.ending():
+    distribute(answer, range(4), answers.__setitem__, size=lambda task: task, jobs=2)
+print(answers, deadline.interrupted)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=120,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "{0: True} True\n", "")

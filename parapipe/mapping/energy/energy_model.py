@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
+from parapipe.mapping.budget import Budget
+from parapipe.mapping.cp_sat import run_cp_sat
 from parapipe.mapping.fine.bounds import path_bounds
-from parapipe.mapping.fine.budget import Budget
-from parapipe.mapping.fine.cp_sat import LEAST_S, SEED_LIMIT, WORK, Model
+from parapipe.mapping.fine.cp_sat import Model
 from parapipe.mapping.fine.integer_problem import IntegerProblem
 from parapipe.mapping.fine.placement import Placement, placement
 from parapipe.mapping.schedule import Energies
@@ -98,27 +99,20 @@ class EnergyModel:
             self._built.hint(hint)
 
     def _search(self, budget: Budget, seed: int) -> Frugal:
-        from ortools.sat.python import cp_model  # heavy
-
-        solver = cp_model.CpSolver()
-        parameters = solver.parameters
-        parameters.num_workers = 1  # more are not reproducible, and other problems use the cores
-        parameters.linearization_level = 1
-        parameters.random_seed = seed % SEED_LIMIT
-        parameters.catch_sigint_signal = False  # Ctrl-C is Python's to handle
-        parameters.relative_gap_limit = self._gap
-        parameters.max_deterministic_time = LONG_S
-        if budget.deterministic:
-            parameters.max_deterministic_time = min(LONG_S, budget.left_s / WORK)
-        else:
-            parameters.max_time_in_seconds = budget.left_s
-        status = solver.solve(self._built.model)
-        budget.work(WORK * max(solver.response_proto.deterministic_time, LEAST_S))
-        if status == cp_model.INFEASIBLE:
+        outcome = run_cp_sat(
+            self._built.model,
+            most_s=LONG_S,
+            budget=budget,
+            seed=seed,
+            linearization_level=1,
+            relative_gap_limit=self._gap,
+        )
+        if outcome.infeasible:
             return Frugal(None, None)
-        bound_nj = max(ceil(solver.best_objective_bound - ROUNDING), self._least_nj)
-        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        bound_nj = max(ceil(outcome.bound - ROUNDING), self._least_nj)
+        if not outcome.found:
             return Frugal(bound_nj, None)
+        solver = outcome.solver
         starts_us = [solver.value(start) for start in self._built.start]
         found = placement(self._problem, self._built.processors(solver), starts_us)
         return Frugal(bound_nj, found)

@@ -15,15 +15,15 @@ from itertools import pairwise
 from math import floor, inf, sqrt, ulp
 from time import perf_counter
 
+from parapipe.mapping import cp_sat
 from parapipe.mapping.assignments.best import sparse
 from parapipe.mapping.assignments.enumerate import LEAST_S
+from parapipe.mapping.budget import Budget
 from parapipe.mapping.certify import with_transfers
 from parapipe.mapping.energy.energy_model import EnergyModel, taken_nj
 from parapipe.mapping.energy.enumerated_set import enumerated_set
 from parapipe.mapping.energy.path_front import path_front
-from parapipe.mapping.fine import cp_sat
 from parapipe.mapping.fine import mapper as fine
-from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.integer_problem import IntegerProblem, integer_problem
 from parapipe.mapping.fine.large import MOST_SEARCHED
 from parapipe.mapping.fine.placement import Placement, in_order

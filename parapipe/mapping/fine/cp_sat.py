@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import version
 from math import ceil
 from typing import TYPE_CHECKING
 
+from parapipe.mapping.budget import Budget
+from parapipe.mapping.cp_sat import run_cp_sat
 from parapipe.mapping.fine.bounds import Bounds
-from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.integer_problem import Delay, IntegerProblem
 from parapipe.mapping.fine.placement import Answer, Placement, placement
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
-
-SEED_LIMIT = 2**31 - 1
-WORK = 5.0  # seconds of a core, more or less, for one of CP-SAT's deterministic seconds
-LEAST_S = 2e-4  # deterministic; building a model takes time as well
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,34 +87,21 @@ def search(
         The solver with the best solution found, None if there is none; and the bound in
         units, one more than the model's limit if nothing is within that.
     """
-    from ortools.sat.python import cp_model  # heavy
-
-    solver = cp_model.CpSolver()
-    parameters = solver.parameters
-    parameters.num_workers = 1  # more are not reproducible, and other problems use the cores
-    parameters.interleave_search = parameters.use_lns_only = strategy.nearby
-    parameters.linearization_level = 1 if strategy.linear else 0
-    parameters.cp_model_presolve = False  # it takes more than it saves
-    parameters.random_seed = seed % SEED_LIMIT
-    parameters.catch_sigint_signal = False  # Ctrl-C is Python's to handle
-    parameters.max_deterministic_time = strategy.deterministic_s
-    if budget.deterministic:
-        parameters.max_deterministic_time = min(strategy.deterministic_s, budget.left_s / WORK)
-    else:
-        parameters.max_time_in_seconds = budget.left_s
-    status = solver.solve(model.model)
-    budget.work(WORK * max(solver.response_proto.deterministic_time, LEAST_S))
-    if status == cp_model.INFEASIBLE:
+    outcome = run_cp_sat(
+        model.model,
+        most_s=strategy.deterministic_s,
+        budget=budget,
+        seed=seed,
+        interleave_search=strategy.nearby,
+        use_lns_only=strategy.nearby,
+        linearization_level=1 if strategy.linear else 0,
+        cp_model_presolve=False,  # it takes more than it saves
+    )
+    if outcome.infeasible:
         return None, model.limit_units + 1
-    bound_units = min(ceil(solver.best_objective_bound - 1e-6), model.limit_units + 1)
+    bound_units = min(ceil(outcome.bound - 1e-6), model.limit_units + 1)
     bound_units = max(bound_units, model.bounds.makespan_units())
-    return solver if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else None, bound_units
-
-
-@cache
-def name() -> str:
-    """Name and version of the solver."""
-    return f"CP-SAT {version('ortools')}"
+    return outcome.solver if outcome.found else None, bound_units
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,10 +27,10 @@ from __future__ import annotations
 from time import perf_counter
 
 from parapipe.mapping.assignments.enumerate import LEAST_S, NAME, enumerated
+from parapipe.mapping.budget import Budget
 from parapipe.mapping.certify import as_short, certified
 from parapipe.mapping.chain import is_chain, place_run
 from parapipe.mapping.fine import large
-from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.integer_problem import integer_problem, units_per_second
 from parapipe.mapping.fine.large import MOST_SEARCHED
 from parapipe.mapping.fine.occupied import occupied

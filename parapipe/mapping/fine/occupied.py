@@ -13,10 +13,11 @@ from math import inf
 from time import perf_counter
 from typing import Protocol
 
+from parapipe.mapping.budget import Budget
 from parapipe.mapping.certify import certified, with_transfers
-from parapipe.mapping.fine import cp_sat, transfer_model
+from parapipe.mapping.cp_sat import name
+from parapipe.mapping.fine import transfer_model
 from parapipe.mapping.fine.bounds import narrowed, path_bounds
-from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.cp_sat import Strategy
 from parapipe.mapping.fine.integer_problem import integer_problem, units_per_second
 from parapipe.mapping.fine.large import MOST_SEARCHED
@@ -156,7 +157,7 @@ class _Work:
         if bounds is None:
             self.bound_units = self.shortest_units
             return
-        self.solver = cp_sat.name()
+        self.solver = name()
         bound_units, found = transfer_model.search(
             self.rounded,
             bounds,

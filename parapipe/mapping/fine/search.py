@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from itertools import islice
 from math import inf
 
+from parapipe.mapping.budget import Budget
+from parapipe.mapping.cp_sat import name
 from parapipe.mapping.fine import cp_sat
 from parapipe.mapping.fine.bounds import Bounds, narrowed, path_bounds
-from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.cp_sat import Strategy
 from parapipe.mapping.fine.integer_problem import IntegerProblem
 from parapipe.mapping.fine.join_bounds import raise_bounds
@@ -122,7 +123,7 @@ class Search:
         tight = narrowed(bounds, within_units)
         if tight is None:
             return answer.and_then(Answer(within_units + 1, None), within_units)
-        self.solver = cp_sat.name()
+        self.solver = name()
         found = cp_sat.solve(
             tight, within_units, answer.placement, strategy=strategy, budget=budget, seed=self.seed
         )

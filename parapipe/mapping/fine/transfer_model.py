@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from parapipe.mapping.budget import Budget
 from parapipe.mapping.fine import cp_sat
 from parapipe.mapping.fine.bounds import Bounds
-from parapipe.mapping.fine.budget import Budget
 from parapipe.mapping.fine.cp_sat import Busy, Model, Strategy
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.replay import Job, Timed, expanded

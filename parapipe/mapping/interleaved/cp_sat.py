@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from parapipe.mapping.fine.budget import Budget
-from parapipe.mapping.fine.cp_sat import LEAST_S, SEED_LIMIT, WORK
+from parapipe.mapping.budget import Budget
+from parapipe.mapping.cp_sat import run_cp_sat
 from parapipe.mapping.interleaved.programme import Programme
 from parapipe.mapping.interleaved.relaxation import Aim
 from parapipe.mapping.units import whole
@@ -87,29 +87,18 @@ def search(
     model.minimize(goal)
     for value, known in zip(values, hint, strict=False):
         model.add_hint(value, known)
-    solver = cp_model.CpSolver()
-    _set(solver, budget, seed)
-    status = solver.solve(model)
-    budget.work(WORK * max(solver.response_proto.deterministic_time, LEAST_S))
-    if status == cp_model.INFEASIBLE:
+    outcome = run_cp_sat(
+        model,
+        budget=budget,
+        seed=seed,
+        interleave_search=True,  # proofs and searches near the best take turns
+        linearization_level=2,
+        relative_gap_limit=CLOSE,
+    )
+    if outcome.infeasible:
         return Found((), most, True)
-    bound = max(least, (solver.best_objective_bound - CLOSE) / per_one)
-    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+    bound = max(least, (outcome.bound - CLOSE) / per_one)
+    if not outcome.found:
         return Found((), bound, False)
-    found = tuple(solver.value(value) for value in values)
-    return Found(found, bound, status == cp_model.OPTIMAL)
-
-
-def _set(solver: object, budget: Budget, seed: int) -> None:
-    # the caller's solver of OR-Tools; the type that it returns is private there
-    parameters = solver.parameters  # type: ignore[attr-defined]
-    parameters.num_workers = 1  # more are not reproducible, and other problems use the cores
-    parameters.interleave_search = True  # proofs and searches near the best take turns
-    parameters.linearization_level = 2
-    parameters.relative_gap_limit = CLOSE
-    parameters.random_seed = seed % SEED_LIMIT
-    parameters.catch_sigint_signal = False  # Ctrl-C is Python's to handle
-    if budget.deterministic:
-        parameters.max_deterministic_time = budget.left_s / WORK
-    else:
-        parameters.max_time_in_seconds = budget.left_s
+    found = tuple(outcome.solver.value(value) for value in values)
+    return Found(found, bound, outcome.optimal)

@@ -13,7 +13,7 @@ from heapq import heapify, heappop, heappush
 from itertools import combinations
 from math import inf
 
-from parapipe.mapping.fine.budget import Budget
+from parapipe.mapping.budget import Budget
 from parapipe.mapping.interleaved.cp_sat import CLOSE
 from parapipe.mapping.interleaved.least_cost import least_cost
 from parapipe.mapping.interleaved.loads import LeastPeriod, least_period, period_s, restricted

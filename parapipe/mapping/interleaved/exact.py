@@ -16,13 +16,12 @@ from typing import NamedTuple
 
 from ortools.sat.python import cp_model
 
+from parapipe.mapping.cp_sat import run_cp_sat
 from parapipe.mapping.interleaved.cyclic import NEVER, Cyclic, ModuloSchedule
 from parapipe.mapping.interleaved.frames import Frames
 
 PRECISION = 1000  # steps of what a nanosecond counts
 LARGEST = 1 << 62  # that an objective may be
-
-SOLVED = (cp_model.OPTIMAL, cp_model.FEASIBLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,25 +82,23 @@ def solved(
     stated = _Stated(net, (shortest, period), latency, able)
     if known is not None:
         stated.begin_with(known)
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1  # more are not reproducible
-    solver.parameters.linearization_level = 2
-    solver.parameters.random_seed = seed
-    solver.parameters.max_deterministic_time = most
-    # Of frames, presolving gave a worse schedule as the best one, with OR-Tools 9.15
-    solver.parameters.cp_model_presolve = not net.frames
-    solver.parameters.catch_sigint_signal = False  # Ctrl-C is Python's to handle
-    status = solver.solve(stated.model)
-    assert status != cp_model.MODEL_INVALID, stated.model.validate()
-    effort = solver.response_proto.deterministic_time
-    if status == cp_model.INFEASIBLE:
+    outcome = run_cp_sat(
+        stated.model,
+        most_s=most,
+        seed=seed,
+        linearization_level=2,
+        # of frames, presolving gave a worse schedule as the best one, with OR-Tools 9.15
+        cp_model_presolve=not net.frames,
+    )
+    effort = outcome.work_s
+    if outcome.infeasible:
         return Solution(None, latency + 1, True, effort)
     bound = 0 if net.frames else net.critical_path
-    if status not in SOLVED:
+    if not outcome.found:
         return Solution(None, bound, False, effort)
     if not net.frames:
-        bound = max(bound, round(solver.best_objective_bound))
-    return Solution(stated.schedule(solver), bound, status == cp_model.OPTIMAL, effort)
+        bound = max(bound, round(outcome.bound))
+    return Solution(stated.schedule(outcome.solver), bound, outcome.optimal, effort)
 
 
 def _longest(net: Cyclic, period: int) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, combinations_with_replacement, product
 from math import floor, inf, prod
 
-from parapipe.mapping.fine.budget import Budget
+from parapipe.mapping.budget import Budget
 from parapipe.mapping.interleaved.cp_sat import CLOSE, search
 from parapipe.mapping.interleaved.loads import rounded
 from parapipe.mapping.interleaved.programme import Programme

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from math import inf
 
-from parapipe.mapping.fine.budget import Budget
-from parapipe.mapping.fine.cp_sat import name
+from parapipe.mapping.budget import Budget
+from parapipe.mapping.cp_sat import name
 from parapipe.mapping.interleaved.annealed import annealed
 from parapipe.mapping.interleaved.cp_sat import search
 from parapipe.mapping.interleaved.cyclic import Cyclic

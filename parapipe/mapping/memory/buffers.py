@@ -11,6 +11,8 @@ from math import gcd
 import numpy as np
 import numpy.typing as npt
 
+from parapipe.errors import VerificationError
+
 Indices = npt.NDArray[np.int64]
 ROWS = 256
 """Of lives that are compared with others at once."""
@@ -190,6 +192,13 @@ def frames_of(buffer: Buffer, period: int, frames: int = 1) -> Iterator[Buffer]:
             end = begin + length
         name = f"{buffer.name}@{frame}" if max(frames, alive) > 1 else buffer.name
         yield Buffer(name, buffer.size_bytes, begin, end, buffer.alignment_bytes)
+
+
+def check(problem: ArenaProblem, offset_bytes: Sequence[int]) -> None:
+    """Raise `VerificationError` if buffers do not lie right."""
+    wrong = violations(problem, offset_bytes)
+    if wrong:
+        raise VerificationError(f"buffers do not lie right: {'; '.join(wrong)}", wrong)
 
 
 def violations(problem: ArenaProblem, offset_bytes: Sequence[int]) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from math import ceil
 
+from parapipe.mapping.cp_sat import run_cp_sat
 from parapipe.mapping.memory.orders import PRIORITIES, OrderProblem, order_by
 from parapipe.mapping.units import ROUNDING
 
@@ -188,13 +189,10 @@ def _by_cp_sat(problem: OrderProblem, found: LeastOrder, deterministic_s: float)
     peak = model.new_int_var(found.bound_bytes, found.peak_bytes, "")
     model.add_cumulative(lives, sizes, peak)
     model.minimize(peak)
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1  # more are not reproducible
-    solver.parameters.max_deterministic_time = deterministic_s
-    status = solver.solve(model)
-    bound_bytes = max(found.bound_bytes, ceil(solver.best_objective_bound - ROUNDING))
-    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        order = tuple(sorted(range(count), key=lambda v: solver.value(turns[v])))
+    outcome = run_cp_sat(model, most_s=deterministic_s)
+    bound_bytes = max(found.bound_bytes, ceil(outcome.bound - ROUNDING))
+    if outcome.found:
+        order = tuple(sorted(range(count), key=lambda v: outcome.solver.value(turns[v])))
         peak_bytes = problem.peak_bytes(order)
         if peak_bytes < found.peak_bytes:
             found = replace(found, order=order, peak_bytes=peak_bytes)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from parapipe.mapping.cp_sat import run_cp_sat
 from parapipe.mapping.memory.orders import OrderProblem
 from parapipe.mapping.units import ROUNDING
 
@@ -100,22 +101,16 @@ def recompute(
     most_bytes
         The limit.
     """
-    from ortools.sat.python import cp_model  # heavy
-
     if working_set_bytes(problem) > most_bytes:
         return Recomputed((), 0, None, 0)
     built = _built(problem, order, costs, most_bytes)
-    solver = cp_model.CpSolver()
-    parameters = solver.parameters
-    parameters.num_workers = 1  # more are not reproducible
-    parameters.max_deterministic_time = deterministic_s
-    status = solver.solve(built.model)
-    if status == cp_model.INFEASIBLE:
+    outcome = run_cp_sat(built.model, most_s=deterministic_s)
+    if outcome.infeasible:
         return Recomputed((), 0, None, 0)
-    bound = max(sum(costs), int(-(-(solver.best_objective_bound - ROUNDING) // 1)))
-    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+    bound = max(sum(costs), int(-(-(outcome.bound - ROUNDING) // 1)))
+    if not outcome.found:
         return Recomputed((), 0, bound, 0)
-    runs = tuple(v for v, runs in built.slots if solver.value(runs))
+    runs = tuple(v for v, runs in built.slots if outcome.solver.value(runs))
     peak_bytes = peak_of_runs(problem, runs)
     if peak_bytes > most_bytes:
         raise AssertionError(f"a row of {most_bytes} bytes needs {peak_bytes}")

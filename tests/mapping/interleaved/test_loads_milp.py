@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from parapipe.mapping.interleaved import loads, loads_milp
+from parapipe.mapping.interleaved import loads
 from parapipe.mapping.problem import Flow, MappingProblem
+from tests.cases import loads_milp
 from tests.cases.occupying_cases import any_problem
 
 

@@ -6,11 +6,11 @@ from time import perf_counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parapipe.mapping.fine_milp import big_m_model, unordered_pairs
 from parapipe.mapping.list_order import list_order
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.replay import replay
 from parapipe.mapping.units import rounded_down
+from parapipe.reference_mappers.fine_milp import big_m_model, unordered_pairs
 from tests.cases.random_dags import dags, placements
 
 MICRO = 1e-6

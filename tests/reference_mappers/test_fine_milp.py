@@ -6,14 +6,14 @@ from math import inf
 
 import pytest
 
-from parapipe.mapping import fine_milp
 from parapipe.mapping.cbc import Answer
-from parapipe.mapping.fine_milp import map as map_literally
 from parapipe.mapping.lists import heft
 from parapipe.mapping.paths import simple_bound_s
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.units import rounded_down
 from parapipe.mapping.verify import verify
+from parapipe.reference_mappers import fine_milp
+from parapipe.reference_mappers.fine_milp import map as map_literally
 from tests.cases.oracle import optimum_s
 from tests.cases.topcuoglu import ten_tasks
 
