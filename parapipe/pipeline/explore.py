@@ -86,6 +86,7 @@ def explore(
     """
     check_times(graph, costs)
     deadline = deadline or Deadline(inf if options.budget_s is None else options.budget_s)
+    deadline.start_exploring()
     tables = (costs, *others)
     asked = all_requests(graph, partition, costs)
     method = Method(options.mapper, options.time_limit_s, options.seed, options.deterministic)
