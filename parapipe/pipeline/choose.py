@@ -135,9 +135,13 @@ def marked(
     """
     order = sorted(range(len(found)), key=lambda i: (found[i].objectives, objectives[i]))
     left: list[int] = []
+    alike: dict[tuple[int, Kind, tuple[int, ...]], list[tuple[float, ...]]] = {}
     for i in order:
-        if i in stay or not any(_repeats(i, j, found, objectives) for j in left):
+        each, figures = found[i], (*found[i].objectives, *objectives[i])
+        others = alike.setdefault((each.table, each.kind, each.processors), [])
+        if i in stay or not any(equal(figures, other) for other in others):
             left.append(i)
+            others.append(figures)
     unbeaten = on_front([objectives[i] for i in left])
     front = [i for i, on in zip(left, unbeaten, strict=True) if on]
     named = names(left, front)
@@ -151,16 +155,6 @@ def marked(
         replace(found[i], names=named.get(i, ()), pareto=on, pareto_latency_throughput=on_paper)
         for i, on, on_paper in zip(shown, pareto, paper, strict=True)
     ]
-
-
-def _repeats(
-    i: int, j: int, found: Sequence[Configuration], objectives: Sequence[Sequence[float]]
-) -> bool:
-    """Tell whether two configurations are the same for a reader."""
-    one, other = found[i], found[j]
-    same = (one.table, one.kind, one.processors) == (other.table, other.kind, other.processors)
-    figures = (*one.objectives, *objectives[i]), (*other.objectives, *objectives[j])
-    return same and equal(*figures)
 
 
 def names_of(

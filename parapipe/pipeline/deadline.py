@@ -70,14 +70,26 @@ class Deadline:
     look_s: float = LOOK_S
     interrupted: bool = field(default=False, init=False)
     _began_s: float = field(init=False)
+    _before_s: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
         self._began_s = self.clock()
+
+    def start_exploring(self) -> None:
+        """Count the exploration from now on; if nothing but an interruption ends it, looks too."""
+        self._before_s = self.gone_s
+        if self.seconds == inf:
+            self.look_s += self._before_s
 
     @property
     def gone_s(self) -> float:
         """Seconds that have gone by."""
         return self.clock() - self._began_s
+
+    @property
+    def explored_s(self) -> float:
+        """Seconds that the exploration has taken so far."""
+        return self.gone_s - self._before_s
 
     @property
     def left_s(self) -> float:

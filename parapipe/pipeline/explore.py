@@ -87,6 +87,7 @@ def explore(
     """
     check_times(graph, costs)
     deadline = deadline or Deadline(inf if options.budget_s is None else options.budget_s)
+    deadline.start_exploring()
     tables = (costs, *others)
     many = many_requests(graph, partition, costs)
     asked = () if many or options.budget_s is not None else all_requests(graph, partition, costs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from math import inf
 
 from parapipe.cost.cost_table import CostTable
@@ -168,16 +168,24 @@ class ExploredBounds:
         options = self.searches.options
         return options.memory or options.max_memory_bytes is not None
 
-    def _mappings(self, table: int) -> TimeBounds:
-        """Return bounds of all mappings by a cost table that do not interleave frames."""
+    @cached_property
+    def _mappings(self) -> Callable[[int], TimeBounds]:
+        """What returns bounds of all mappings by a cost table that do not interleave frames."""
+        return cache(self._mappings_once)
+
+    def _mappings_once(self, table: int) -> TimeBounds:
         if not self._cuts_anywhere:
             return self._stages(table)
         if not table:
             return self._anyhow
         return operator_bounds(self.graph, self.searches.tables[table])
 
-    def _stages(self, table: int) -> TimeBounds:
-        """Return bounds of all stages between units by a cost table."""
+    @cached_property
+    def _stages(self) -> Callable[[int], TimeBounds]:
+        """What returns bounds of all stages between units by a cost table."""
+        return cache(self._stages_once)
+
+    def _stages_once(self, table: int) -> TimeBounds:
         searches = self.searches
         costs, partition = searches.tables[table], searches.partition
         if table == 0 and (known := self.promising):

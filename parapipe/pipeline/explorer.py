@@ -301,7 +301,7 @@ class Explorer:
         """
         solver, deadline = self.solver, self.deadline
         others = solver.jobs > 1 and solver.executor is None and deadline.seconds == inf
-        return others and deadline.gone_s > HELPED_S
+        return others and deadline.explored_s > HELPED_S
 
     def take_lists(self, questions: Iterable[Question]) -> None:
         """Answer questions by list schedules; where others give bounds, to the deadline only."""

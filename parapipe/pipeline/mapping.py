@@ -243,6 +243,8 @@ class Mapping:
 
     def taken_in_turn(self, replicated: Sequence[tuple[int, ...]]) -> Mapping:
         """Return the same plain stages, with groups of processors that take turns on frames."""
+        if not replicated:
+            return self
         made = replace(self, replicated=tuple(replicated))
         more = (len(stage.replicas) - 1 if stage.replicas else 0 for stage in made.stages)
         lags = dict(zip((s.lag for s in made.stages), accumulate(more, initial=0), strict=False))
@@ -277,7 +279,7 @@ class Mapping:
             replicated=tuple(tuple(resources[p] for p in group) for group in self.replicated),
         )
 
-    @property
+    @cached_property
     def kind(self) -> Kind:
         """What the stages amount to."""
         if any(stage.shared for stage in self.stages):

@@ -218,19 +218,22 @@ def executed(
             key=in_order,
         )
     ]
+    events = [event for *_, event in works]
     place = {name: i for i, (_, names, _) in enumerate(works) for name in names}
     edges: list[tuple[int, int, float]] = []
     occupying: list[tuple[int, int, int]] = []
     depth: dict[tuple[int, int], int] = {}
     for edge in mapping.edges:
         u, v, moving = place[edge.producer], place[edge.consumer], edge.transfer
+        if moving is None and events[u].resource == events[v].resource:
+            continue  # they follow each other in its order, and need no channel
         if moving is not None and -1 - moving in place:
             occupying.append((u, place[-1 - moving], v))
         else:
             edges.append((u, v, 0.0 if moving is None else mapping.transfers[moving].time_s))
         room = mapping.slots(edge) if moving is None else slots[moving]
         depth[u, v] = min(room, depth.get((u, v), room))
-    graph = event_graph([event for *_, event in works], edges, occupying, depth)
+    graph = event_graph(events, edges, occupying, depth)
     return Executed(tuple(names for _, names, _ in works), place, graph)
 
 

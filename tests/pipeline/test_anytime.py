@@ -5,7 +5,8 @@ from __future__ import annotations
 from concurrent.futures import Executor, Future
 from functools import partial
 from importlib import import_module
-from itertools import pairwise
+from itertools import chain as chained
+from itertools import pairwise, repeat
 from math import inf
 
 import pytest
@@ -17,7 +18,7 @@ from parapipe.graph.partition import partition
 from parapipe.pipeline import choose, distribute, explorer, promising, searches
 from parapipe.pipeline import explore as exploring
 from parapipe.pipeline.bounds import Bounds
-from parapipe.pipeline.deadline import Deadline
+from parapipe.pipeline.deadline import LOOK_S, Deadline
 from parapipe.pipeline.dominance import nondominated
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.search import search
@@ -214,6 +215,22 @@ def test_a_share_of_the_budget_is_left_for_interleaved_frames(most, monkeypatch)
     )
     assert found.unfinished
     assert asked == [(True, True)]
+
+
+@pytest.mark.parametrize("read_s", [0.0, 60.0])
+def test_the_time_for_reading_a_model_starts_no_process_that_helps_and_no_look(read_s):
+    graph, asked = tangled(4, 0), []
+
+    def interleaves(_graph, _costs, *, beside, **_):
+        asked.append(beside)
+        return ()
+
+    deadline = Deadline(clock=chained([0.0], repeat(read_s)).__next__)
+    costs, parts = identical_costs(graph, (0, 1, 2), 0), cut_everywhere(graph)
+    options = MapOptions(mapper="auto", jobs=2)
+    exploring.explore(graph, parts, costs, options, interleaves=interleaves, deadline=deadline)
+    assert asked == [False]
+    assert deadline.look_s == read_s + LOOK_S
 
 
 @pytest.mark.parametrize("count", [12, nightly(100)])

@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from parapipe.pipeline.choose import marked, names_among
+from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.dominance import ENERGY_TIE, TIE, least, on_front
 from tests.cases.bare_configurations import bare
 
@@ -89,6 +90,18 @@ def test_rows_that_differ_in_the_last_bit_on_the_same_processors_are_one():
     assert {"sequential", "most-efficient", "p0-alone"} <= {*row.names}
     assert len(listed([some[0], (some[1][0], (1,))])) == 2  # each alone has a name
     assert len(listed([some[0], ((1 + 1e-6, 1.0, 1 - 1e-6), (0,))])) == 2
+
+
+def test_processors_of_each_row_are_looked_up_once_however_many_there_are(monkeypatch):
+    processors, asked = Configuration.processors.fget, []
+
+    def counted(row):
+        asked.append(row)
+        return processors(row)
+
+    monkeypatch.setattr(Configuration, "processors", property(counted))
+    made = listed([((float(i), 50.0 - i, 1.0), (0, 1)) for i in range(1, 50)])
+    assert len(asked) == len(made) == 49
 
 
 @given(st.lists(figures, min_size=1, max_size=10))

@@ -8,7 +8,9 @@ import onnx
 import pytest
 
 import parapipe
+from parapipe.pipeline import explored_bounds
 from parapipe.pipeline.explorer import Explorer
+from parapipe.pipeline.mapping_bounds import stage_bounds
 from tests.cases.random_fronts import (
     below_bounds,
     random_model,
@@ -62,6 +64,19 @@ def test_bounds_hold_for_frames_interleaved_where_the_search_for_them_was_ended(
     monkeypatch.setattr(Explorer, "interleave", lambda run, _search: run.undone.append("ended"))
     early = front_of(seed, tmp_path)
     assert below_bounds({**whole, "unfinished": early["unfinished"]}) == []
+
+
+@pytest.mark.parametrize("seed", [112, 144])
+def test_bounds_of_stages_by_one_cost_table_are_found_once(seed, tmp_path, monkeypatch):
+    tables = []
+
+    def counted(units, operators, choices, costs, replicable):
+        tables.append(costs)
+        return stage_bounds(units, operators, choices, costs, replicable)
+
+    monkeypatch.setattr(explored_bounds, "stage_bounds", counted)
+    front_of(seed, tmp_path)
+    assert len(tables) == len({id(costs) for costs in tables})
 
 
 @pytest.mark.nightly

@@ -68,6 +68,11 @@ def test_operators_of_different_frames_take_turns_in_one_order_for_each_processo
     assert [stage.shared for stage in mapping.stages] == [True, True]
 
 
+def test_stages_on_which_no_processors_take_turns_stay_the_same_mapping():
+    mapping = two_stages()
+    assert mapping.taken_in_turn([]) is mapping
+
+
 def test_stages_that_share_processors_form_one_group():
     assert [len(group) for group in interleaved().groups] == [2]
     assert [len(group) for group in two_stages().groups] == [1, 1]
