@@ -25,7 +25,9 @@ _UNITS = {
 @click.argument("new", type=FILE)
 @click.option("--max-loss", **MAX_LOSS)
 @json_option
-def command(*, old: Path, new: Path, max_loss: Mapping[str, float] | float, as_json: bool) -> None:
+def command(
+    *, old: Path, new: Path, max_loss: Mapping[str, float] | float | None, as_json: bool
+) -> None:
     """Say what changed from the front in the folder OLD to that in NEW, which map wrote.
 
     Nothing is printed if nothing did. Exits with 1 if a figure is worse by more than --max-loss.
@@ -34,7 +36,7 @@ def command(*, old: Path, new: Path, max_loss: Mapping[str, float] | float, as_j
 
     found = parapipe.diff(old, new)
     print_document(found.to_json(), _text, as_json=as_json)
-    if max_loss != {}:
+    if max_loss is not None:
         found.check(max_loss)
 
 
