@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from parapipe.errors import OutputError
+from parapipe.files.exchange import exchange
 from parapipe.files.listing import listed
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned
 
@@ -142,6 +143,9 @@ def _link(path: Path, other: Path) -> None:
 def whole_folder(folder: Path) -> Iterator[Path]:
     """Make a folder that appears whole or not at all, in the place of the one that is there.
 
+    Where the system cannot exchange two folders in one step, one that is killed between two
+    renamings loses what was there.
+
     Yields
     ------
     Path
@@ -160,19 +164,25 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         _make(place.parent, made)
         clear_abandoned(place.parent)
         with LockedFolder(place.parent) as beside:
-            fresh, old = beside.path / "new", beside.path / "old"
+            fresh = beside.path / "new"
             fresh.mkdir()
             yield fresh
-            try:
-                if place.is_dir():
-                    place.rename(old)
-                fresh.rename(place)
-            except BaseException:  # a signal, too, leaves what was there before
-                if old.is_dir() and not place.exists():
-                    old.rename(place)
-                raise
+            if not exchange(fresh, place):
+                _rename(fresh, place, beside.path / "old")
         _sync_folder(place.parent)
         made.clear()
+
+
+def _rename(fresh: Path, place: Path, old: Path) -> None:
+    """Rename a new folder to its place, in two steps if there is one: `old` is its name then."""
+    try:
+        if place.is_dir():
+            place.rename(old)
+        fresh.rename(place)
+    except BaseException:  # a signal, too, leaves what was there before
+        if old.is_dir() and not place.exists():
+            old.rename(place)
+        raise
 
 
 def check_folder(folder: Path, paths: Sequence[Path]) -> None:
