@@ -14,7 +14,7 @@ from parapipe.files.listing import listed
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned
 
 
-def write_atomically(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes, *, executable: bool = False) -> None:
     """Write a file beside its place, then rename it: a reader sees the old bytes or the new ones.
 
     A link is followed, and what it points to is replaced. The folder must exist.
@@ -23,6 +23,8 @@ def write_atomically(path: Path, content: bytes) -> None:
     ----------
     path
         Where the file shall be; one that is there is replaced.
+    executable
+        Whether all may run it.
 
     Raises
     ------
@@ -37,6 +39,8 @@ def write_atomically(path: Path, content: bytes) -> None:
             raise OutputError(f"{path}: cannot be written, it is {kind}; name another file")
         with LockedFolder(place.parent) as beside:
             _write_through(beside.path / "0", content)
+            if executable:
+                (beside.path / "0").chmod(0o755)
             (beside.path / "0").replace(place)
         _sync_folder(place.parent)
 
