@@ -61,7 +61,9 @@ class Summary:
 
     def to_json(self) -> dict[str, object]:
         """Return the same as plain values for JSON."""
-        return asdict(self) | {"stages": [list(names) for names in self.stages]}
+        plain = asdict(self)
+        stages = [list(names) for names in self.stages]
+        return {**plain, "stages": stages, "models": list(plain["models"])}
 
 
 def summarize(plan: Plan) -> Summary:
