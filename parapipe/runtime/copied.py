@@ -17,7 +17,8 @@ def runner_files() -> dict[str, bytes]:
     `run.py` is what is started; the package beside it holds the modules of `parapipe.runtime`,
     which need onnxruntime, numpy and Python 3.10, nothing of parapipe.
     """
-    modules = sorted(Path(__file__).parent.glob("*.py"))
+    here = Path(__file__)
+    modules = sorted(path for path in here.parent.glob("*.py") if path.name != here.name)
     files = {f"{PACKAGE}/{path.name}": path.read_bytes() for path in modules}
     requirements = "".join(f"{each}\n" for each in REQUIREMENTS)
     told = "Run this folder's plan with ONNX Runtime: python3 run.py --help"
