@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import click
 
 from parapipe.cli.options import FILE, MAX_LOSS, json_option
 from parapipe.cli.output import Columns, Row, Shown, print_document, text_table
+from parapipe.cli.table_layout import SHORT_NAME, shortened
 
 MOST_ROWS = 10
 LONGEST = 64  # characters of an option; as many as a digest has
@@ -18,6 +20,10 @@ _UNITS = {
     "energy": ("mJ", 1e3),
     "memory": ("MB", 1e-6),
 }
+_SEVERAL = (
+    "latency: from when a frame of the model comes to its end; throughput: as far as all rates can "
+    "grow together; energy: mean of all frames of a pattern"
+)
 
 
 @click.command()
@@ -25,7 +31,9 @@ _UNITS = {
 @click.argument("new", type=FILE)
 @click.option("--max-loss", **MAX_LOSS)
 @json_option
-def command(*, old: Path, new: Path, max_loss: Mapping[str, float] | float, as_json: bool) -> None:
+def command(
+    *, old: Path, new: Path, max_loss: Mapping[str, float] | float | None, as_json: bool
+) -> None:
     """Say what changed from the front in the folder OLD to that in NEW, which map wrote.
 
     Nothing is printed if nothing did. Exits with 1 if a figure is worse by more than --max-loss.
@@ -34,7 +42,7 @@ def command(*, old: Path, new: Path, max_loss: Mapping[str, float] | float, as_j
 
     found = parapipe.diff(old, new)
     print_document(found.to_json(), _text, as_json=as_json)
-    if max_loss != {}:
+    if max_loss is not None:
         found.check(max_loss)
 
 
@@ -43,7 +51,7 @@ def _text(document: Row) -> Shown:
         return
     yield text_table(
         {
-            "the best in": "figure",
+            "the best in…": _whose,
             " old": lambda row: _figure(row, "old"),
             " new": lambda row: _figure(row, "new"),
             " change": lambda row: _change(row["old"], row["new"]) if row["loss"] else "same",
@@ -52,13 +60,21 @@ def _text(document: Row) -> Shown:
         },
         document["best"],
     )
+    if any(row["model"] for row in document["best"]):
+        yield _SEVERAL
+    for each in document["uncompared"]:
+        yield f"{each['figure']} is not compared: {each['reason']}"
     yield from _inputs(document)
     yield from _costs(document["costs"])
     for title, rows in (
         ("lost: no new configuration is as good in all objectives", document["lost"]),
         ("gained: no old configuration is as good in all objectives", document["gained"]),
     ):
-        yield from _part(title, _POINTS, rows)
+        yield from _part(title, _points(rows), rows)
+
+
+def _whose(row: Row) -> str:
+    return f"{row['figure']} of {row['model']}" if row["model"] else str(row["figure"])
 
 
 def _figure(row: Row, which: str) -> str:
@@ -94,14 +110,25 @@ def _costs(costs: list[Row]) -> Shown:
     yield from _part("other times of operators and transfers", columns, costs)
 
 
-_POINTS: Columns = {
-    "id": "id",
-    "stages…": "drawing",
-    " ms": lambda row: f"{row['latency_s'] * 1e3:.4g}",
-    " fps": lambda row: f"{row['throughput_fps']:.4g}",
-    " mJ": lambda row: f"{row['energy_j'] * 1e3:.4g}",
-    "named": lambda row: ", ".join(row["names"]),
-}
+def _points(rows: Sequence[Row]) -> Columns:
+    """Return the columns of configurations; of several models a latency for each."""
+    models = [*rows[0]["models"]] if rows else []
+    titles = shortened(models, SHORT_NAME) or models
+    latencies: Columns = {
+        f" {title}\nms": partial(_latency, name) for title, name in zip(titles, models, strict=True)
+    }
+    return {
+        "id": "id",
+        "who runs what…" if models else "stages…": "drawing",
+        **(latencies or {" ms": lambda row: f"{row['latency_s'] * 1e3:.4g}"}),
+        " fps": lambda row: f"{row['throughput_fps']:.4g}",
+        " mJ": lambda row: f"{row['energy_j'] * 1e3:.4g}",
+        "named": lambda row: ", ".join(row["names"]),
+    }
+
+
+def _latency(model: str, row: Row) -> str:
+    return f"{row['models'][model] * 1e3:.4g}"
 
 
 def _part(title: str, columns: Columns, rows: list[Row]) -> Shown:

@@ -134,13 +134,19 @@ def _share(text: str) -> float:
     return share
 
 
-def _percent(ctx: click.Context, param: click.Parameter, value: str) -> float:
-    """Take a share as in 5% or 0.05, less than 100 %."""
+def _percent(text: str) -> float:
+    """Return a share as in 5% or 0.05; ValueError says what is wrong."""
     try:
-        return _share(value)
+        return _share(text)
     except ValueError:
-        told = f"'{value}' is not a share below 100 %, as in 5%"
-        raise click.BadParameter(told, ctx, param) from None
+        raise ValueError(f"'{text}' is not a share below 100 %, as in 5%") from None
+
+
+def _jitter(ctx: click.Context, param: click.Parameter, value: str) -> float:
+    try:
+        return _percent(value)
+    except ValueError as error:
+        raise click.BadParameter(f"{error}", ctx, param) from None
 
 
 def _measured(text: str, units: Mapping[str, float], example: str) -> float:
@@ -184,50 +190,50 @@ _BYTES = {
 }  # fmt: skip
 
 
-def _max_loss(
-    ctx: click.Context, param: click.Parameter, values: Sequence[str]
-) -> float | dict[str, float]:
-    """Take one share for all figures, or shares by the names of figures."""
-    named = {
-        value.rpartition("=")[0]: _percent(ctx, param, value.rpartition("=")[2]) for value in values
-    }
-    if "" in named and len(named) > 1:
-        wrong = "give one share for all figures, or shares by name, not both"
-        raise click.BadParameter(wrong, ctx, param)
-    return named.get("", named)
+def _for_all_or_by_name(
+    read: Callable[[str], float], what: str, whose: str, every: str, example: str
+) -> Callable[..., float | dict[str, float] | None]:
+    """Return what reads one value for all, or values of the form NAME=VALUE; None if none is given.
+
+    Parameters
+    ----------
+    read
+        Raises a ValueError that says what is wrong with a value.
+    what, whose, every
+        What a value is, of what one is named, and all of these: share, figure, all figures.
+    """
+
+    def take(
+        ctx: click.Context, param: click.Parameter, values: Sequence[str]
+    ) -> float | dict[str, float] | None:
+        named: dict[str, float] = {}
+        for value in values:
+            name, equals, text = value.rpartition("=")
+            if equals and not name:
+                wrong = f"'{value}' names no {whose}: give {example} or NAME={example}"
+                raise click.BadParameter(wrong, ctx, param)
+            try:
+                found = read(text)
+            except ValueError as error:
+                raise click.BadParameter(f"{error}", ctx, param) from None
+            if named.setdefault(name, found) != found:
+                twice = f"'{name}'" if name else f"the {what} of {every}"
+                raise click.BadParameter(f"{twice} is given twice: say which", ctx, param)
+        if "" in named and len(named) > 1:
+            wrong = f"give one {what} for {every}, or {what}s by name, not both"
+            raise click.BadParameter(wrong, ctx, param)
+        return named.get("", named or None)
+
+    return take
 
 
 MAX_LOSS: dict[str, Any] = {
-    "type": str, "metavar": "SHARE|FIGURE=SHARE", "multiple": True, "callback": _max_loss,
+    "type": str, "metavar": "SHARE|FIGURE=SHARE", "multiple": True,
+    "callback": _for_all_or_by_name(_percent, "share", "figure", "all figures", "2%"),
     "help": "Exit with 1 if the best latency, throughput, energy or memory is worse by more than "
     "this, as in 2% or throughput=2%.",
 }  # fmt: skip
 """Settings of click for what a new front may be worse by."""
-
-
-def _most_memory(
-    ctx: click.Context, param: click.Parameter, values: Sequence[str]
-) -> float | dict[str, float] | None:
-    """Take one size for all memories, or sizes by the names of memories."""
-    named: dict[str, float] = {}
-    for value in values:
-        name, equals, text = value.rpartition("=")
-        if equals and not name:
-            wrong = f"'{value}' names no memory: give 64MB or NAME=64MB"
-            raise click.BadParameter(wrong, ctx, param)
-        try:
-            found = _measured(text, _BYTES, "64MB")
-        except ValueError as error:
-            raise click.BadParameter(f"{error}", ctx, param) from None
-        if named.setdefault(name, found) != found:
-            twice = f"'{name}'" if name else "the size of all memories"
-            raise click.BadParameter(f"{twice} is given twice: say which", ctx, param)
-    if "" not in named:
-        return named or None
-    if len(named) > 1:
-        wrong = "give one size for all memories together, or sizes by name, not both"
-        raise click.BadParameter(wrong, ctx, param)
-    return named[""]
 
 
 def _by_model(read: Callable[[str], float], metavar: str, example: str) -> dict[str, Any]:
@@ -267,7 +273,7 @@ FORMS: dict[str, dict[str, Any]] = {
         lambda text: _measured(text, _SECONDS, "40ms"), "NAME=TIME", "detect=40ms"
     ),
     "priority": _by_model(number, "NAME=NUMBER", "detect=2"),
-    "jitter": {"type": str, "default": "0%", "metavar": "SHARE", "callback": _percent},
+    "jitter": {"type": str, "default": "0%", "metavar": "SHARE", "callback": _jitter},
     "disturb": {
         "type": str, "metavar": "PROCESSOR=SHARE", "multiple": True, "default": (),
         "show_default": False, "callback": _named(_share, _DISTURBED),
@@ -282,7 +288,11 @@ FORMS: dict[str, dict[str, Any]] = {
     "max_power_w": _quantity({"W": 1.0, "mW": 1e-3}, "4W", "POWER"),
     "max_memory_bytes": {
         "type": str, "metavar": "SIZE|NAME=SIZE", "multiple": True, "default": (),
-        "show_default": False, "callback": _most_memory, "example": "64MB or dram=64MB",
+        "show_default": False, "callback": _for_all_or_by_name(
+            lambda text: _measured(text, _BYTES, "64MB"),
+            "size", "memory", "all memories together", "64MB",
+        ),
+        "example": "64MB or dram=64MB",
     },
 }  # fmt: skip
 """Settings of click for parameters that the command line takes in a form of its own."""

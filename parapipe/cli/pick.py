@@ -44,7 +44,8 @@ def _text(picked: Row, demands: Row) -> Shown:
     figures = picked["figures"]
     if sustained:
         fps, energy_mj = figures["throughput_fps"], figures["energy_j"] * 1e3
-        yield f"sustained: {fps:.4g} frames/s at {energy_mj:.4g} mJ per frame"
+        frame = "pattern" if row["several"] else "frame"
+        yield f"sustained: {fps:.4g} {frame}s/s at {energy_mj:.4g} mJ per {frame}"
     full = "the rates that are asked" if row["several"] else "full throughput"
     rate = "that throughput" if sustained else full
     board = f"{figures['board_power_w']:.3g} W with the board's idle"

@@ -94,7 +94,7 @@ def _text(document: Row) -> Shown:
         pace = f"one admitted each {_ms(document['pace_s'])} ms"
     counted = f", the first {document['warm_up']} to warm up" if document["warm_up"] else ""
     yield f"plan        {model_title(document['model'])} on {document['platform']}: {stages}"
-    yield f"frames      {document['frames']}{counted}; {pace}"
+    yield f"{_what(document) + 's':11} {document['frames']}{counted}; {pace}"
     if document["strategy"] != PLAN:
         yield f"strategy    {document['strategy']}"
     yield ""
@@ -111,6 +111,11 @@ def _text(document: Row) -> Shown:
     yield from _remarks(document)
 
 
+def _what(document: Row) -> str:
+    """Return what a frame of the plan is: of several models, all the frames of a pattern."""
+    return "pattern" if document["models"] else "frame"
+
+
 def _figures(document: Row) -> TextTable:
     latency, period = document["latency"], document["period"]
     simulated = "simulated" if document["how"] == "simulation" else "measured"
@@ -121,7 +126,7 @@ def _figures(document: Row) -> TextTable:
     columns = [Column(""), *(Column(title, "number") for title in numbers), Column("")]
     figures = ("predicted_s", "median_s", *tail)
     rows = [("latency ms", *(_ms(latency[key]) for key in figures), f"median; {spread}")]
-    for title, told in (("period ms", _ms), ("frames/s", _fps)):
+    for title, told in (("period ms", _ms), (f"{_what(document)}s/s", _fps)):
         remark = f"{told(period['sustained_s'])} predicted to be sustainable"
         figures = ("predicted_s", "observed_s", *tail)
         rows.append((title, *(told(period[key]) for key in figures), remark))
@@ -168,21 +173,22 @@ def _random(document: Row, models: Sequence[Row]) -> TextTable:
 
 def _remarks(document: Row) -> Iterator[str]:
     period = document["period"]
+    what = _what(document)
     yield from _limit(document)
     if not document["saturated"] and (period["observed_s"] or 0) > document["pace_s"] * 1.005:
-        yield "frames arrive faster than the pipeline takes them, so each waits longer and longer"
+        yield f"{what}s arrive faster than the pipeline takes them, so each waits longer and longer"
     if _still_fills(document):
-        yield "frames were done faster than they can be in the long run: give more --frames"
+        yield f"{what}s were done faster than they can be in the long run: give more --frames"
     if document["strategy"] == PLAN:
         yield from _differences(document["tasks"], period["predicted_s"])
     else:
-        yield from _elsewhere(document["tasks"])
+        yield from _elsewhere(document["tasks"], f"{what}s")
     if chosen := (document["simulation"] or {}).get("chosen"):
         yield from _slots(chosen)
     if steady := (document["simulation"] or {}).get("steady"):
-        every = "every frame" if steady["frames"] == 1 else f"every {steady['frames']} frames"
+        every = f"every {what}" if steady["frames"] == 1 else f"every {steady['frames']} {what}s"
         yield (
-            f"from frame {steady['since']} on, the schedule repeats {every}: "
+            f"from {what} {steady['since']} on, the schedule repeats {every}: "
             f"the period stays {_ms(steady['period_s'])} ms"
         )
 
@@ -227,13 +233,13 @@ def _limit(document: Row) -> Iterator[str]:
         yield f"shortest period, measured: {_ms(period['observed_limit_s'])} ms, set by {cause}"
 
 
-def _elsewhere(tasks: Sequence[Row]) -> Iterator[str]:
+def _elsewhere(tasks: Sequence[Row], of_what: str) -> Iterator[str]:
     """Say how much other processors than the plan's have done, the most often taken first."""
     yield f"{fmean(t['elsewhere'] for t in tasks):.0%} of the jobs ran elsewhere than planned"
     for task in sorted(tasks, key=lambda each: -each["elsewhere"])[:MOST_DIFFERENCES]:
         if task["elsewhere"]:
             where = f"{task['name']} of {task['resource']} ran elsewhere"
-            yield f"{where} in {task['elsewhere']:.0%} of the frames"
+            yield f"{where} in {task['elsewhere']:.0%} of the {of_what}"
 
 
 def _cause(resources: Sequence[str]) -> str:

@@ -64,8 +64,7 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
     path = destination / _SCRIPT if destination.is_dir() else destination
     comments = "".join(f"# {note}\n" for note in notes)
     content = f'#!/bin/sh\n{comments}exec "${{PROGRAMS:-.}}"/{line} "$@"\n'.encode()
-    write_atomically(path, content)
-    path.chmod(0o755)
+    write_atomically(path, content, executable=True)
     return Exported(TARGET, (path,), len(content), (f"command     {line}",), notes)
 
 

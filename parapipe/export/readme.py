@@ -19,14 +19,14 @@ def readme(plan: Plan, target: str, use: str, files: Mapping[str, str]) -> str:
         What each file is, by its name.
     """
     stages = " │ ".join("+".join(each.name for each in s.processors) for s in plan.stages)
-    told = plan.predicted
+    told, frame = plan.predicted, "pattern" if plan.models else "frame"
     processors = "\n".join(f"| {each.name} | {each.backend} |" for each in plan.processors)
     rows = "\n".join(f"| `{name}` | {what} |" for name, what in files.items())
     return f"""# {model_title(plan.model.name)} on {plan.platform}
 
 Written by `parapipe export --to {target}`, from a plan with the stages {stages}. Predicted: latency
-{told.latency_s * 1e3:.4g} ms, {1 / told.sustained_period_s:.4g} frames/s sustained,
-{told.energy_j * 1e3:.4g} mJ per frame.
+{told.latency_s * 1e3:.4g} ms, {1 / told.sustained_period_s:.4g} {frame}s/s sustained,
+{told.energy_j * 1e3:.4g} mJ per {frame}.
 
 {use.strip()}
 

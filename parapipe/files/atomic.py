@@ -9,11 +9,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from parapipe.errors import OutputError
+from parapipe.files.exchange import exchange
 from parapipe.files.listing import listed
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned
 
 
-def write_atomically(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes, *, executable: bool = False) -> None:
     """Write a file beside its place, then rename it: a reader sees the old bytes or the new ones.
 
     A link is followed, and what it points to is replaced. The folder must exist.
@@ -22,6 +23,8 @@ def write_atomically(path: Path, content: bytes) -> None:
     ----------
     path
         Where the file shall be; one that is there is replaced.
+    executable
+        Whether all may run it.
 
     Raises
     ------
@@ -36,6 +39,8 @@ def write_atomically(path: Path, content: bytes) -> None:
             raise OutputError(f"{path}: cannot be written, it is {kind}; name another file")
         with LockedFolder(place.parent) as beside:
             _write_through(beside.path / "0", content)
+            if executable:
+                (beside.path / "0").chmod(0o755)
             (beside.path / "0").replace(place)
         _sync_folder(place.parent)
 
@@ -142,6 +147,9 @@ def _link(path: Path, other: Path) -> None:
 def whole_folder(folder: Path) -> Iterator[Path]:
     """Make a folder that appears whole or not at all, in the place of the one that is there.
 
+    Where the system cannot exchange two folders in one step, one that is killed between two
+    renamings loses what was there.
+
     Yields
     ------
     Path
@@ -160,19 +168,25 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         _make(place.parent, made)
         clear_abandoned(place.parent)
         with LockedFolder(place.parent) as beside:
-            fresh, old = beside.path / "new", beside.path / "old"
+            fresh = beside.path / "new"
             fresh.mkdir()
             yield fresh
-            try:
-                if place.is_dir():
-                    place.rename(old)
-                fresh.rename(place)
-            except BaseException:  # a signal, too, leaves what was there before
-                if old.is_dir() and not place.exists():
-                    old.rename(place)
-                raise
+            if not exchange(fresh, place):
+                _rename(fresh, place, beside.path / "old")
         _sync_folder(place.parent)
         made.clear()
+
+
+def _rename(fresh: Path, place: Path, old: Path) -> None:
+    """Rename a new folder to its place, in two steps if there is one: `old` is its name then."""
+    try:
+        if place.is_dir():
+            place.rename(old)
+        fresh.rename(place)
+    except BaseException:  # a signal, too, leaves what was there before
+        if old.is_dir() and not place.exists():
+            old.rename(place)
+        raise
 
 
 def check_folder(folder: Path, paths: Sequence[Path]) -> None:

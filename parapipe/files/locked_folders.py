@@ -7,6 +7,7 @@ is cleared.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
@@ -20,12 +21,17 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Self
 
+from parapipe.errors import OutputError
+
 _TRIES = 20
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _NAME = re.compile(r"\.parapipe-[0-9a-f]{16}\.part")
 
 
 class LockedFolder:
     """A new folder of one's own, removed with all it holds by `remove`, or when Python ends.
+
+    As a context for temporary files, it raises an OutputError if these find no room.
 
     Parameters
     ----------
@@ -39,6 +45,7 @@ class LockedFolder:
     """
 
     def __init__(self, parent: Path | None = None) -> None:
+        self._temporary = parent is None
         self.path = (parent or Path(gettempdir())) / f".parapipe-{secrets.token_hex(8)}.part"
         try:
             descriptor = _made(self.path)
@@ -50,8 +57,19 @@ class LockedFolder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_raised: object) -> None:
+    def __exit__(self, _kind: object, raised: BaseException | None, _where: object) -> None:
         self.remove()
+        if self._temporary and (full := self._full(raised)):
+            raise OutputError(
+                f"{self.path.parent}: has no room for temporary files ({full.strerror}); make "
+                "room, or name another folder by TMPDIR"
+            ) from raised
+
+    def _full(self, raised: BaseException | None) -> OSError | None:
+        """Return the error that says that a disk is full, if it was this folder's."""
+        told = isinstance(raised, OutputError) and str(raised).startswith(str(self.path))
+        error = raised.__cause__ if raised and told else raised
+        return error if isinstance(error, OSError) and error.errno in _FULL else None
 
     def remove(self) -> None:
         """Remove it; a second time does nothing."""

@@ -5,27 +5,28 @@ Published as JSON Schema.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isclose
 from typing import Any, Literal
 
 from pydantic import Field
 
 from parapipe.errors import WorseError
+from parapipe.formats.compared_figures import (
+    FIGURES,
+    ComparedFigure,
+    Figure,
+    compared_figures,
+    energy_of_a_frame_j,
+    frames_per_second,
+    latencies_s,
+)
 from parapipe.formats.front import ConfigurationRow, FrontDocument
 from parapipe.formats.front_folder import FrontFolder
 from parapipe.formats.record import Row
 from parapipe.plan.schema import Plan
 
 SCHEMA: Literal["parapipe/diff/1"] = "parapipe/diff/1"
-Figure = Literal["latency", "throughput", "energy", "memory"]
-FIGURES: Mapping[Figure, str] = {
-    "latency": "latency_s",
-    "throughput": "period_s",
-    "energy": "energy_j",
-    "memory": "peak_memory_bytes",
-}
-"""What the best configurations are compared in: each field is to be small."""
 SAME = 1e-9
 """Share by which figures differ that are the same: they were added up in another order."""
 SAME_TIME = 1e-6
@@ -62,6 +63,9 @@ class BestChange(Row):
 
     figure: Figure
     """Which one."""
+    model: str | None
+    """Of which of several models; null if it is of all. Its throughput is what it has as fast as
+    the rates of all can grow together; energy is the mean of all frames of a pattern."""
     old: float
     """Seconds, frames per second, joules per frame or bytes."""
     new: float
@@ -75,6 +79,15 @@ class BestChange(Row):
     """The configuration."""
 
 
+class UncomparedRow(Row):
+    """An objective of both fronts that has no unit which is the same for both."""
+
+    figure: Figure
+    """Which one."""
+    reason: str
+    """Why, in words."""
+
+
 class Point(Row):
     """A configuration that only one of the fronts has."""
 
@@ -85,11 +98,13 @@ class Point(Row):
     names: tuple[str, ...]
     """Its names."""
     latency_s: float
-    """Seconds of a frame."""
+    """Seconds of a frame; of several models, of the one that takes longest."""
+    models: dict[str, float]
+    """Seconds of a frame of each of several models, by their names; empty if there is one."""
     throughput_fps: float
-    """Frames per second."""
+    """Frames per second; of several models, of all, as far as their rates can grow together."""
     energy_j: float
-    """Joules per frame."""
+    """Joules per frame; of several models, the mean of all frames of a pattern."""
 
 
 class DifferenceDocument(Row):
@@ -109,7 +124,9 @@ class DifferenceDocument(Row):
     """Those that differ most, in seconds, first; of what plans of both fronts place on the same
     processors."""
     best: tuple[BestChange, ...]
-    """In each objective of both fronts."""
+    """In each objective of both fronts that can be compared."""
+    uncompared: tuple[UncomparedRow, ...]
+    """Objectives of both that cannot."""
     lost: tuple[Point, ...]
     """Configurations of the old Pareto front that no new one matches in all its objectives."""
     gained: tuple[Point, ...]
@@ -131,15 +148,21 @@ class DifferenceDocument(Row):
         Raises
         ------
         WorseError
-            One is; all are named.
+            One is, or cannot be compared; all are named.
         """
         allowed = max_loss if isinstance(max_loss, Mapping) else dict.fromkeys(FIGURES, max_loss)
-        unknown = set(allowed).difference(each.figure for each in self.best)
+        objectives = dict.fromkeys(
+            [*(each.figure for each in self.best), *(each.figure for each in self.uncompared)]
+        )
+        unknown = set(allowed).difference(objectives)
         if isinstance(max_loss, Mapping) and unknown:
-            known = ", ".join(each.figure for each in self.best)
+            known = ", ".join(objectives)
             raise WorseError(
                 f"{', '.join(sorted(unknown))}: no objective of both fronts; there are {known}"
             )
+        if left := [row for row in self.uncompared if row.figure in allowed]:
+            told = (f"{row.figure} cannot be compared: {row.reason}" for row in left)
+            raise WorseError("; ".join(told))
         worse = [
             each
             for each in self.best
@@ -154,17 +177,19 @@ def difference(old: FrontFolder, new: FrontFolder) -> DifferenceDocument:
     """Return what changed from one front to another."""
     before, after = old.document, new.document
     known, there = ([each.id for each in d.operators] for d in (before, after))
-    asked = set(before.options.objectives).intersection(after.options.objectives)
-    objectives = [each for each in FIGURES if each in asked]
+    figures, reasons = compared_figures(before, after)
     found: dict[str, Any] = {
         "inputs": tuple(_input_changes(before, after)),
         "operators_added": tuple(each for each in there if each not in set(known)),
         "operators_removed": tuple(each for each in known if each not in set(there)),
         "costs": tuple(_cost_changes(old.plans, new.plans)),
-        "lost": tuple(_unmatched(before, after, objectives)),
-        "gained": tuple(_unmatched(after, before, objectives)),
+        "uncompared": tuple(
+            UncomparedRow(figure=figure, reason=reason) for figure, reason in reasons.items()
+        ),
+        "lost": tuple(_unmatched(before, after, [(each.old, each.new) for each in figures])),
+        "gained": tuple(_unmatched(after, before, [(each.new, each.old) for each in figures])),
     }
-    best = tuple(_best(before, after, objective) for objective in objectives)
+    best = tuple(_best(before, after, each) for each in figures)
     same = not any(found.values()) and not any(each.loss for each in best)
     return DifferenceDocument(schema=SCHEMA, same=same, best=best, **found)
 
@@ -175,7 +200,8 @@ def _told(each: BestChange) -> str:
         "memory": ("MB", 1e-6),
     }[each.figure]  # fmt: skip
     was, now = each.old * times, each.new * times
-    return f"{each.figure} {was:.4g} to {now:.4g} {unit}, a loss of {each.loss:.3g}"
+    whose = f" of {each.model}" if each.model else ""
+    return f"{each.figure}{whose} {was:.4g} to {now:.4g} {unit}, a loss of {each.loss:.3g}"
 
 
 def _input_changes(before: FrontDocument, after: FrontDocument) -> Iterator[InputChange]:
@@ -194,21 +220,21 @@ def _made_of(front: FrontDocument) -> Iterator[tuple[str, str]]:
     for section in ("inputs", "options"):
         for key, value in document[section].items():
             yield f"{section}.{key}", value if isinstance(value, str) else repr(value)
+    for demand in front.several.models if front.several else ():
+        asked = f"{demand.rate_fps:g} frames/s, {demand.frames} in a pattern"
+        yield f"several.{demand.name}", asked
     for each in front.processors:
         yield f"processors.{each.name}", f"{each.kind}, {each.backend}, {each.description}"
 
 
-def _best(before: FrontDocument, after: FrontDocument, objective: Figure) -> BestChange:
-    field = FIGURES[objective]
-    old, new = (
-        min(document.configurations, key=lambda row: getattr(row, field))
-        for document in (before, after)
-    )
-    was, now = getattr(old, field), getattr(new, field)
-    is_rate = objective == "throughput"
+def _best(before: FrontDocument, after: FrontDocument, of: ComparedFigure) -> BestChange:
+    old, new = min(before.configurations, key=of.old), min(after.configurations, key=of.new)
+    was, now = of.old(old), of.new(new)
+    is_rate = of.figure == "throughput"
     loss = 1 - was / now if is_rate else now / was - 1
     return BestChange(
-        figure=objective,
+        figure=of.figure,
+        model=of.model,
         old=1 / was if is_rate else was,
         new=1 / now if is_rate else now,
         loss=0.0 if isclose(was, now, rel_tol=SAME) else loss,
@@ -218,20 +244,34 @@ def _best(before: FrontDocument, after: FrontDocument, objective: Figure) -> Bes
 
 
 def _unmatched(
-    one: FrontDocument, other: FrontDocument, objectives: Sequence[Figure]
+    one: FrontDocument,
+    other: FrontDocument,
+    figures: Sequence[tuple[Callable[[ConfigurationRow], float], ...]],
 ) -> Iterator[Point]:
-    """Yield the Pareto configurations of a front that none of another is at least as good as."""
+    """Yield the Pareto configurations of a front that none of another is at least as good as.
 
-    def figures(row: ConfigurationRow) -> list[float]:
-        return [getattr(row, FIGURES[each]) for each in objectives]
-
-    there = [figures(row) for row in other.configurations]
+    `figures` give those of a configuration of the one front, and of the other one.
+    """
+    there = [[theirs(row) for _, theirs in figures] for row in other.configurations]
     for row in one.configurations:
-        most = [figure * (1 + SAME) for figure in figures(row)]
+        most = [ours(row) * (1 + SAME) for ours, _ in figures]
         if row.pareto and not any(
             all(has <= limit for has, limit in zip(each, most, strict=True)) for each in there
         ):
-            yield Point.of(row)
+            yield _point(row, one)
+
+
+def _point(row: ConfigurationRow, front: FrontDocument) -> Point:
+    models = latencies_s(row)
+    return Point(
+        id=row.id,
+        drawing=row.drawing,
+        names=row.names,
+        latency_s=max(models.values(), default=row.latency_s),
+        models=models,
+        throughput_fps=frames_per_second(row, front),
+        energy_j=energy_of_a_frame_j(row, front),
+    )
 
 
 def _cost_changes(old: Mapping[str, Plan], new: Mapping[str, Plan]) -> Iterator[CostChange]:

@@ -8,8 +8,28 @@ from parapipe.plan.schema import Plan
 
 
 @dataclass(frozen=True, slots=True)
+class ModelSummary:
+    """One of several models of a plan.
+
+    Parameters
+    ----------
+    frames
+        Of it in a pattern.
+    throughput_fps
+        Frames of it per second.
+    latency_s
+        From when a frame comes to its last end, of the one that takes longest.
+    """
+
+    name: str
+    frames: int
+    throughput_fps: float
+    latency_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
-    """A plan in a few figures.
+    """A plan in a few figures; of several models, a frame is a pattern with frames of all.
 
     Parameters
     ----------
@@ -19,6 +39,8 @@ class Summary:
         How many of the operators are fused ones.
     nodes
         ONNX nodes that the operators stand for.
+    models
+        Several models that share the platform; empty if there is one.
     """
 
     model: str
@@ -35,10 +57,13 @@ class Summary:
     throughput_fps: float
     energy_j: float
     board_energy_j: float
+    models: tuple[ModelSummary, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Return the same as plain values for JSON."""
-        return asdict(self) | {"stages": [list(names) for names in self.stages]}
+        plain = asdict(self)
+        stages = [list(names) for names in self.stages]
+        return {**plain, "stages": stages, "models": list(plain["models"])}
 
 
 def summarize(plan: Plan) -> Summary:
@@ -56,4 +81,13 @@ def summarize(plan: Plan) -> Summary:
         transfers=len(plan.transfers),
         transfer_bytes=sum(transfer.size_bytes for transfer in plan.transfers),
         **promised,
+        models=tuple(
+            ModelSummary(
+                each.short_name,
+                len(each.prefixes),
+                len(each.prefixes) / plan.predicted.period_s,
+                each.latency_s,
+            )
+            for each in plan.models or ()
+        ),
     )

@@ -1,8 +1,7 @@
-"""Measures the time of single operators with ONNX Runtime, and writes a profile's rows.
+"""Measures the time of single operators with ONNX Runtime, as rows of a profile.
 
-This file stands alone: it needs onnxruntime and numpy, nothing of parapipe, so that
-`parapipe profile --bundle` can put it on a board as it is. There, `python3 measure.py` measures
-what `tasks.json` beside it lists and writes `results.csv`; started again, it goes on where it was.
+This file needs onnxruntime and numpy, nothing of parapipe, so that `parapipe profile --bundle` can
+put it on a board as it is, with the command (`measure_command`).
 
 Protocol: the process is pinned to a processor's cores, the session has one thread for each of them.
 After warming up, rounds go over all operators and processors in turn, in another order each
@@ -16,13 +15,10 @@ while any others are left.
 
 from __future__ import annotations
 
-import csv
 import ctypes
-import json
 import math
 import os
 import random
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,7 +29,6 @@ from typing import Any
 import numpy as np
 import onnxruntime as ort
 
-FORMAT = "parapipe/profile-tasks/1"
 KEY = ("type", "kernel", "strides", "attributes", "inputs", "output", "dtype", "then", "processor")
 ROUNDS = 5
 MOST_ROUNDS = 15
@@ -77,7 +72,7 @@ def rows_measured(
     """
     processors = {each["name"]: each for each in tasks["processors"]}
     pending = [
-        (operator, [name for name in operator["processors"] if _key(operator, name) not in done])
+        (operator, [name for name in operator["processors"] if key_of(operator, name) not in done])
         for operator in tasks["operators"]
     ]
     pending = [(operator, names) for operator, names in pending if names]
@@ -146,7 +141,8 @@ def _rounds(runs: Sequence[_Run], shuffle: random.Random, told: Callable[[float]
         told(min((number + 1) / ROUNDS, 1))
 
 
-def _key(operator: Mapping[str, Any], processor: str) -> tuple[str, ...]:
+def key_of(operator: Mapping[str, Any], processor: str) -> tuple[str, ...]:
+    """Return what tells the row of an operator on a processor from others: cells of `KEY`."""
     cells = {**operator["cells"], "processor": processor}
     return tuple(str(cells[column]) for column in KEY)
 
@@ -334,59 +330,3 @@ def clock_hz(core: int) -> float:
         return 0.0
     speeds = [line.partition(":")[2] for line in lines if line.startswith("cpu MHz")]
     return float(speeds[core]) * 1e6 if core < len(speeds) else 0.0
-
-
-def _rows_in(path: Path, columns: Sequence[str]) -> list[Row]:
-    """Return the whole rows that an earlier run has left."""
-    if not path.exists():
-        return []
-    with path.open(encoding="utf-8", newline="") as file:
-        lines = list(csv.reader(file))
-    if not lines or lines[0] != list(columns):
-        return []
-    # The last line may have been cut short when the run was stopped.
-    return [dict(zip(columns, line)) for line in lines[1:] if len(line) == len(columns)]  # noqa: B905
-
-
-def _write(path: Path, columns: Sequence[str], rows: Sequence[Row]) -> None:
-    beside = path.with_suffix(".part")
-    with beside.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(columns), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
-
-
-def main() -> int:
-    """Measure what `tasks.json` lists, into `results.csv` beside it."""
-    folder = Path(__file__).resolve().parent
-    tasks = json.loads((folder / "tasks.json").read_text(encoding="utf-8"))
-    missing = sorted(
-        {core for each in tasks["processors"] for core in each["cores"]} - os.sched_getaffinity(0)
-    )
-    if tasks.get("format") != FORMAT or missing:
-        reason = f"cores {missing} are not there" if missing else f"tasks.json is not {FORMAT}"
-        sys.stderr.write(f"{reason}; make the folder again for this machine\n")
-        return 1
-    path = folder / "results.csv"
-    rows = _rows_in(path, tasks["columns"])
-    done = {tuple(row[column] for column in KEY) for row in rows}
-
-    def told(count: int, total: int) -> None:
-        sys.stderr.write(f"\rmeasured {count} of {total}")
-        sys.stderr.flush()
-
-    failures: list[str] = []
-    for measured in rows_measured(tasks, folder, done, told, failures.append):
-        rows += measured
-        _write(path, tasks["columns"], rows)
-    sys.stderr.write(f"\n{path}: {len(rows)} rows, {len(failures)} operators did not run\n")
-    for sentence in failures:
-        sys.stderr.write(f"  {sentence}\n")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

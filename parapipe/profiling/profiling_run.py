@@ -15,6 +15,7 @@ from parapipe.files.atomic import write_folder
 from parapipe.files.listing import listed_sentences
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.files.progress import Progress
+from parapipe.files.script import script
 from parapipe.platform.platform import Platform
 from parapipe.profiling.profile_rows import (
     Key,
@@ -30,6 +31,7 @@ from parapipe.profiling.providers import onnx_runtime
 from parapipe.profiling.tasks import Tasks
 
 CLOCK_TOLERANCE = 0.05
+PACKAGE = "parapipe_profiling"  # of a bundle's modules
 Whole = Callable[[Collection[str], Callable[[str], None]], Iterable[Measurement]]
 
 
@@ -164,7 +166,6 @@ def write_bundle(tasks: Tasks, platform: Platform, folder: Path) -> None:
     OutputError
         If it cannot be written.
     """
-    script = Path(__file__).with_name("measure.py").read_bytes()
     readme = README.format(
         model=tasks.document["model"],
         platform=platform.name,
@@ -175,8 +176,14 @@ def write_bundle(tasks: Tasks, platform: Platform, folder: Path) -> None:
             for each in tasks.document["processors"]
         ),
     )
-    files = {Path("measure.py"): script, Path("README.md"): readme.encode(), **tasks.files()}
-    write_folder(folder, files)
+    told = "Measure what tasks.json lists, into results.csv beside it"
+    command = script("measure.py", told, f"{PACKAGE}.measure_command", "onnxruntime numpy")
+    modules = {
+        Path(PACKAGE) / name: Path(__file__).with_name(name).read_bytes()
+        for name in ("__init__.py", "measure.py", "measure_command.py")
+    }
+    files = {Path("measure.py"): command, Path("README.md"): readme.encode(), **modules}
+    write_folder(folder, {**files, **tasks.files()})
 
 
 def import_rows(source: Path, platform: Platform, path: Path) -> ProfileReport:

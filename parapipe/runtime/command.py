@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 from .core_lists import cores_of
 from .executor import Executor
@@ -38,15 +38,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         stuck = _run(options)
     except RunError as error:
-        sys.stderr.write(f"run.py: {str(error).replace('`cores`', '--cores')}\n")
-        return 1
+        return _say(str(error).replace("`cores`", "--cores"), 1)
     except Stopped as stopped:
-        sys.stderr.write(f"run.py: ended by {signal.Signals(stopped.args[0]).name}\n")
-        return FIRST_EXIT_CODE + int(stopped.args[0])
+        ended_by = int(stopped.args[0])
+        return _say(f"ended by {signal.Signals(ended_by).name}", FIRST_EXIT_CODE + ended_by)
+    except OSError as error:
+        return _say(f"{error.filename or 'a file'}: {error.strerror or error}", 1)
     if stuck:
         sys.stderr.flush()
         os._exit(1)  # a thread that does not end would keep the process
     return 0
+
+
+def _say(sentence: str, code: int) -> int:
+    """Say why it ends; return the exit code."""
+    try:
+        sys.stderr.write(f"run.py: {sentence}\n")
+        sys.stderr.flush()
+    except OSError:  # it may go to the disk that is full
+        _abandon(sys.stderr)
+    return code
+
+
+def _abandon(stream: TextIO) -> None:
+    """Let what a stream still holds go nowhere, or Python would try again on its way out."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, stream.fileno())
+    os.close(nothing)
+
+
+def _print(text: str) -> None:
+    """Print figures; RunError if standard output takes no more, as on a full disk."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as error:
+        _abandon(sys.stdout)
+        raise RunError(f"standard output: cannot be written ({error.strerror})") from error
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -106,9 +134,9 @@ def _run(options: argparse.Namespace) -> tuple[str, ...]:
         "arenas": asdict(arenas) if arenas else None,
     }
     if options.json:
-        sys.stdout.write(json.dumps(figures, indent=2) + "\n")
+        _print(json.dumps(figures, indent=2) + "\n")
     else:
-        sys.stdout.writelines(f"{line}\n" for line in lines(figures, pace_s=pace_s))
+        _print("".join(f"{line}\n" for line in lines(figures, pace_s=pace_s)))
     return executor.stuck
 
 

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 from parapipe.errors import OutputError
+from parapipe.files import atomic
 
 NEED_ROOM = ("mkdir", "rename", "replace", "link", "fsync")
-ALL_CALLS = (*NEED_ROOM, "unlink", "rmdir")
+ALL_CALLS = (*NEED_ROOM, "unlink", "rmdir", "exchange")
 
 
 class Interrupted(BaseException):
@@ -97,5 +98,6 @@ def _fail(
         return called
 
     for name in names:
-        patch.setattr(os, name, failing(getattr(os, name)))
+        place: Any = atomic if name == "exchange" else os
+        patch.setattr(place, name, failing(getattr(place, name)))
     return calls

@@ -74,6 +74,7 @@ def test_the_sentence_goes_by_what_draws_say_where_costs_are_rough():
         return {
             "id": name, "kind": kind, "names": (), "stages": stages, "latency_s": 0.1,
             "period_s": period_s, "throughput_fps": 1 / period_s, "energy_j": 1.0,
+            "sustained_period_s": period_s,
             "intervals": {"latency_s": (0.09, 0.11), "period_s": ends_s, "energy_j": (0.9, 1.1)},
             "medians": drawn,
         }  # fmt: skip

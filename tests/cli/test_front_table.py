@@ -158,7 +158,13 @@ def test_a_kind_that_does_not_exist_is_named_with_its_reason() -> None:
 )
 def test_the_first_rows_are_the_best_of_each_objective_and_then_those_with_names(some) -> None:
     rows = [
-        {**row(n, names=names), "latency_s": latency_s, "period_s": period_s, "energy_j": energy_j}
+        {
+            **row(n, names=names),
+            "latency_s": latency_s,
+            "energy_j": energy_j,
+            "period_s": period_s,
+            "sustained_period_s": period_s,
+        }
         for n, (names, latency_s, period_s, energy_j) in enumerate(some)
     ]
     shown = headline(rows, OBJECTIVES)
@@ -174,15 +180,16 @@ def test_the_first_rows_are_the_best_of_each_objective_and_then_those_with_names
         assert sum(r["names"] == ("gpu-alone",) for r in shown) <= len(OBJECTIVES)
 
 
-def test_the_answer_says_what_to_take_and_what_it_gains() -> None:
-    def figures(number, kind, latency_s, period_s, energy_j):
-        stages = [{"processors": [{"name": kind.partition(" ")[2] or "big"}]}]
-        return {
-            **row(number), "kind": kind.partition(" ")[0], "stages": stages,
-            "latency_s": latency_s, "period_s": period_s, "throughput_fps": 1 / period_s,
-            "energy_j": energy_j,
-        }  # fmt: skip
+def figures(number, kind, latency_s, period_s, energy_j, *, sustained_period_s=None):
+    stages = [{"processors": [{"name": kind.partition(" ")[2] or "big"}]}]
+    return {
+        **row(number), "kind": kind.partition(" ")[0], "stages": stages,
+        "latency_s": latency_s, "period_s": period_s, "throughput_fps": 1 / period_s,
+        "sustained_period_s": sustained_period_s or period_s, "energy_j": energy_j,
+    }  # fmt: skip
 
+
+def test_the_answer_says_what_to_take_and_what_it_gains() -> None:
     rows = [
         figures(1, "para-only", 0.05, 0.05, 0.9),
         figures(2, "pipe-only", 0.2, 0.04, 0.5),
@@ -202,6 +209,25 @@ def test_the_answer_says_what_to_take_and_what_it_gains() -> None:
     rows[1]["latency_s"] = 0.09  # of equal energies that of less latency
     assert "(400 mJ per frame, as much as cpu alone)" in answer(document(rows))
     assert answer(document(rows[:1])).startswith("Take for latency c01 (50 ms), for throughput c01")
+
+
+def test_the_answer_recommends_no_period_that_hand_overs_do_not_let_be_sustained() -> None:
+    rows = [
+        figures(1, "pipe-only", 0.2, 0.04, 0.5, sustained_period_s=0.07),
+        figures(2, "pipe-only", 0.3, 0.05, 0.5),
+        figures(3, "sequential gpu", 0.1, 0.1, 0.4),
+    ]
+    assert "for throughput c02 (20 frames/s, 2.00 times that of gpu alone)" in answer(
+        document(rows)
+    )
+    rows[1] = figures(2, "pipe-only", 0.3, 0.05, 0.5, sustained_period_s=0.08)
+    assert "for throughput c01 (14.29 frames/s sustained, 1.43 times that of gpu alone)" in answer(
+        document(rows)
+    )
+    drawn = {"period_s": (0.03, 0.06), "throughput_fps": (1 / 0.06, 1 / 0.03)}
+    for each in rows:
+        each |= {"intervals": drawn, "medians": {"period_s": 0.05, "throughput_fps": 20.0}}
+    assert "for throughput c01 (14.29 frames/s sustained, " in answer(document(rows))
 
 
 def test_the_table_fits_in_100_columns_and_is_plain_when_not_on_a_terminal(capsys) -> None:

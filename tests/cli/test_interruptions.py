@@ -13,11 +13,14 @@ from pathlib import Path
 
 import pytest
 
+import parapipe
 from tests.cases.full_disk import tree
 
 SENT = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 PLATFORM = ("--platform", "amlogic-a311d")
+PROFILE = Path(__file__).parents[2] / "profiles" / "amlogic-a311d" / "armcl-f32.csv"
 COMMANDS = {
+    "compare": ("compare", "{predicted}", "{measured}", "--figure", "out.png"),
     "diff": ("diff", "{front}", "{front}"),
     "evaluate": ("evaluate", "{model}", *PLATFORM, "--assignment", "{assignment}"),
     "explain": ("explain", "{front}"),
@@ -25,6 +28,9 @@ COMMANDS = {
         f"export {target}": ("export", "--to", target, "{plan}", "out")
         for target in ("armcl", "model-explorer", "onnxruntime", "perfetto", "segments")
     },
+    "fit power": ("fit", "power", "{power}"),
+    "fit times": ("fit", "times", str(PROFILE), "--out", "out"),
+    "fit transfers": ("fit", "transfers", "{transfers}"),
     "inspect": ("inspect", "{model}", "--svg", "out"),
     "map": ("map", "{model}", *PLATFORM, "--no-cache", "--quiet", "--out", "out"),
     "pick": ("pick", "{front}"),
@@ -34,10 +40,11 @@ COMMANDS = {
     "run": ("run", "{run_plan}", "--frames", "20", "--quiet", "--trace", "out"),
     "simulate": ("simulate", "{plan}", "--frames", "1000", "--trace", "out"),
     "split": ("split", "{model}", "--parts", "Conv:rows=2", "--out", "out"),
+    "sweep": ("sweep", "{sweep}", "--no-cache", "--quiet", "--jobs", "2", "--out", "out"),
     "verify": ("verify", "{plan}"),
     "zoo build": ("zoo", "build", "squeezenet", "--out", "out"),
 }  # fmt: skip
-OFTEN = ("report", "split", "export segments", "explain")
+OFTEN = ("report", "split", "export segments", "explain", "fit times")
 
 
 @pytest.fixture(scope="module")
@@ -52,10 +59,44 @@ def places(branchy_folder, branchy_front, tmp_path_factory) -> dict[str, Path]:
     run_plan.write_text(json.dumps(document))
     names = {operator["id"]: "big" for operator in document["operators"]}
     assignment.write_text(json.dumps({"schema": "parapipe/assignment/1", "operators": names}))
+    model = Path(branchy_front.document.model)
     return {
-        "front": branchy_folder, "plan": plan, "model": Path(branchy_front.document.model),
-        "run_plan": run_plan, "assignment": assignment,
+        "front": branchy_folder, "plan": plan, "model": model, "run_plan": run_plan,
+        "assignment": assignment, **samples(folder, model),
     }  # fmt: skip
+
+
+def samples(folder: Path, model: Path) -> dict[str, Path]:
+    """Files that fit and compare are given, of some thousands of lines, and one for sweep."""
+    rng = random.Random(0)
+    clocks = [(1e9 + 1e8 * n, 0.8 + 0.02 * n) for n in range(10)]
+    power = [
+        f"npu,{hz:g},{v},{(2 + 1e-9 * v * v * hz + 0.25 * v) * rng.uniform(0.9, 1.1)},2"
+        for hz, v in clocks * 300
+    ]
+    moved = [
+        f"{one},{other},{size},{(1e-4 + size * 1e-9) * rng.uniform(0.9, 1.1)}"
+        for one, other in (("big", "gpu"), ("gpu", "big"), ("big", "npu"))
+        for size in range(1000, 2_000_000, 1000)
+    ]
+    runs = [f"zoo:googlenet,{'G' * 11},{0.1 * rng.uniform(0.5, 2)}" for _ in range(500)]
+    predicted = parapipe.evaluate("zoo:googlenet", "amlogic-a311d", order="G" * 11)
+    texts = {
+        "power": "\n".join(["processor,frequency_hz,voltage_v,power_w,idle_power_w", *power]),
+        "transfers": "\n".join(["from,to,size_bytes,time_s", *moved]),
+        "measured": "\n".join(["model,order,latency_s", *runs]),
+        "predicted": predicted.model_dump_json(by_alias=True),
+        "sweep": json.dumps(
+            {
+                "schema": "parapipe/sweep/1", "models": [str(model)],
+                "platforms": ["amlogic-a311d"],
+                "options": {"stages": {"interleave": "none"}, "turns": {"draws": 0}},
+            }
+        ),
+    }  # fmt: skip
+    for name, text in texts.items():
+        (folder / name).write_text(text + "\n")
+    return {name: folder / name for name in texts}
 
 
 def begin(folder: Path, words: list[str]) -> subprocess.Popen[str]:
@@ -96,10 +137,24 @@ def check_moments(words: list[str], folder: Path, shares: list[float]) -> None:
             lines = [line for line in err.splitlines() if ": note: " not in line]
             if process.returncode:
                 assert (process.returncode, lines) == (128 + number, [f"parapipe: {word}"]), err
-                assert set(left(place)) in ({"scratch"}, set(whole)), share
+                assert is_whole(set(left(place)), set(whole)), share
             else:  # all was done, or Ctrl-C made map end with the front that it had
                 assert lines == []
                 assert at_top(left(place)) == at_top(whole)
+
+
+def is_whole(names: set[str], all_names: set[str]) -> bool:
+    """Tell whether nothing is left, or all; of a sweep also some fronts, each of them whole."""
+    if names in ({"scratch"}, all_names):
+        return True
+    fronts = {name for name in names if name.startswith("out/results/")}
+    done = {Path(name).parts[2] for name in fronts}
+    expected = {
+        name
+        for name in all_names
+        if name.startswith("out/results/") and Path(name).parts[2] in done
+    }
+    return bool(done) and fronts == expected and names - fronts == {"scratch", "out", "out/results"}
 
 
 def left(folder: Path) -> dict[str, bytes | None]:

@@ -92,7 +92,7 @@ def test_memory_as_an_objective_names_the_thriftiest_and_answers_for_it(parapipe
         (["dram=x"], "'x' is not a number in MB or GB or kB or B or KiB or MiB or GiB"),
         (["=1MB"], "'=1MB' names no memory: give 64MB or NAME=64MB"),
         (["0MB"], "'0MB' is not positive and finite, as 64MB is"),
-        (["1MB", "2MB"], "the size of all memories is given twice: say which"),
+        (["1MB", "2MB"], "the size of all memories together is given twice: say which"),
         (["a=1MB", "a=2MB"], "'a' is given twice: say which"),
         (["1MB", "a=2MB"], "give one size for all memories together, or sizes by name, not both"),
     ],

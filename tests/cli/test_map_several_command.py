@@ -32,10 +32,21 @@ def test_the_table_and_plans_that_verify_simulate_report_and_export_take(
     assert "most growth:" in ended.out
     assert "one model after the other on all processors:" in ended.out
     plan = next((front / "plans").glob("*.json"))
-    assert "keeps every rule" in parapipe("verify", plan).out
-    told = parapipe("simulate", plan).out
-    assert "frames/s" in told
-    assert "detect" in told
+    verified = parapipe("verify", plan).out
+    assert "keeps every rule" in verified
+    assert "throughput  10.00 patterns/s; " in verified
+    assert " mJ per pattern; " in verified
+    assert "of detect: 40.00 frames/s, " in verified
+    assert " per frame" not in verified
+    told = [line.split() for line in parapipe("simulate", plan).out.splitlines()]
+    assert ["patterns", "100,"] in [line[:2] for line in told]
+    assert ["patterns/s", "10.00", "10.00"] in [line[:3] for line in told]
+    assert "40.00" in next(line for line in told if line[:1] == ["detect"])
+    assert "frames/s" not in [line[0] for line in told if line]
+    sustained = parapipe("pick", front, "--sustained").out
+    assert "patterns/s at" in sustained
+    assert "mJ per pattern" in sustained
+    assert "frames/s" not in sustained
     drawn = parapipe("simulate", plan, "--random-arrivals", "--seed", "1", "--frames", "50").out
     assert "at random" in drawn
     assert "turns used %" in drawn
@@ -43,6 +54,7 @@ def test_the_table_and_plans_that_verify_simulate_report_and_export_take(
     assert parapipe("report", front).code == 0
     exported = parapipe("export", plan, tmp_path / "board", "--to", "onnxruntime")
     assert exported.code == 0, exported.err
+    assert " mJ per pattern." in (tmp_path / "board" / "README.md").read_text()
     assert parapipe("export", plan, tmp_path / "cut", "--to", "segments").code == 0
     explained = parapipe("explain", front)
     assert (explained.code, explained.out) == (1, "")

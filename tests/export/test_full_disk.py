@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 
 import pytest
 
 import parapipe
 from parapipe.errors import OutputError
+from parapipe.zoo.registry import write
+from tests.cases.armcl_plans import plan_for
 from tests.cases.full_disk import each_fault, files_of_at_most, tree
 
-# arm-co-up takes four networks only, and writes by what perfetto writes by.
-TARGETS = sorted({*parapipe.export_targets()} - {"arm-co-up"})
+TARGETS = sorted(parapipe.export_targets())
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory):
+    """A plan of one of the four networks that arm-co-up takes, and its model."""
+    path = tmp_path_factory.mktemp("known") / "alexnet.onnx"
+    write("alexnet", path, weightless=True)
+    return plan_for(path, "gpu-alone"), path
 
 
 @pytest.fixture
-def plan(branchy_folder):
-    return branchy_folder / "plans" / "c01.json"
+def plan(branchy_folder, known, target):
+    """A plan that the target can run, and where its model is, if it does not say."""
+    return known if target == "arm-co-up" else (branchy_folder / "plans" / "c01.json", None)
 
 
 def remove(path):
@@ -32,7 +43,7 @@ def test_no_room_or_a_signal_at_any_call_leaves_what_was_there_or_the_whole_expo
     plan, tmp_path, target, earlier
 ) -> None:
     def export():
-        parapipe.export_plan(plan, target, tmp_path / "out")
+        parapipe.export_plan(plan[0], target, tmp_path / "out", model=plan[1])
 
     export()
     whole = tree(tmp_path)
@@ -49,7 +60,7 @@ def test_files_that_do_not_fit_are_told_and_nothing_is_left(
     plan, tmp_path, target, earlier
 ) -> None:
     if earlier:
-        parapipe.export_plan(plan, target, tmp_path / "out")
+        parapipe.export_plan(plan[0], target, tmp_path / "out", model=plan[1])
     before = tree(tmp_path)
     largest = 0
     while message := export(plan, target, tmp_path / "out", largest):
@@ -63,7 +74,15 @@ def export(plan, target, place, largest) -> str:
     """Export while no file can be larger; return why that failed, or nothing."""
     try:
         with files_of_at_most(largest):
-            parapipe.export_plan(plan, target, place)
+            parapipe.export_plan(plan[0], target, place, model=plan[1])
     except OutputError as error:
         return str(error)
     return ""
+
+
+@pytest.mark.parametrize("target", ["arm-co-up"])
+def test_a_script_is_never_there_without_the_right_to_run_it(plan, tmp_path, target) -> None:
+    out = tmp_path / "out"
+    for fault in each_fault(lambda: parapipe.export_plan(plan[0], target, out, model=plan[1])):
+        assert not out.exists() or os.access(out, os.X_OK), fault
+        remove(out)

@@ -2,7 +2,11 @@
 
 import errno
 import os
+import signal
 import stat
+import subprocess
+import sys
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -231,7 +235,16 @@ def _whole(place: Path) -> None:
             (fresh / path).write_bytes(content)
 
 
-@pytest.mark.parametrize("write", [_one_file, _some_files, _whole])
+def _whole_by_renaming(place: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:  # as on a file system that exchanges nothing
+        patch.setattr(atomic, "exchange", lambda _one, _other: False)
+        _whole(place)
+
+
+WRITE = [_one_file, _some_files, _whole, _whole_by_renaming]
+
+
+@pytest.mark.parametrize("write", WRITE)
 @pytest.mark.parametrize("earlier", [False, True])
 def test_a_full_disk_or_a_signal_at_any_call_leaves_what_was_there_or_all_that_is_new(
     tmp_path, write, earlier
@@ -254,6 +267,50 @@ def test_a_full_disk_or_a_signal_at_any_call_leaves_what_was_there_or_all_that_i
     for kind, call in each_fault(lambda: write(folders[-1] / "a")):
         assert tree(folders[-1]) in (old, new), (kind, call)
         folders.append(prepared(str(len(folders))))
+
+
+KILLED = """
+import os, signal, sys
+from itertools import count
+from pathlib import Path
+from parapipe.files import atomic
+
+number, calls = int(sys.argv[1]), count()
+
+def killed_at(call):
+    def called(*arguments, **options):
+        if next(calls) == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = call(*arguments, **options)
+        if next(calls) == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+    return called
+
+atomic.exchange = killed_at(atomic.exchange)
+for name in ("rename", "replace", "unlink", "rmdir"):
+    setattr(os, name, killed_at(getattr(os, name)))
+with atomic.whole_folder(Path("place")) as fresh:
+    (fresh / "file").write_text("new")
+"""
+
+
+def test_a_kill_at_any_call_leaves_the_folder_that_was_there_or_the_new_one(tmp_path) -> None:
+    path = os.pathsep.join(sys.path)
+    for number in count():
+        folder = tmp_path / str(number)
+        (folder / "place").mkdir(parents=True)
+        (folder / "place" / "file").write_text("old")
+        done = subprocess.run(
+            [sys.executable, "-c", KILLED, str(number)],
+            cwd=folder, env={**os.environ, "PYTHONPATH": path}, check=False,
+        )  # fmt: skip
+        assert (folder / "place" / "file").read_text() in ("old", "new"), number
+        if done.returncode == 0:
+            break
+        assert done.returncode == -signal.SIGKILL
+    assert number > 2
+    assert names_in(folder) == ["place"]
 
 
 def test_files_that_cannot_be_linked_are_copied_and_put_back(tmp_path, monkeypatch) -> None:

@@ -1,12 +1,18 @@
 """What a killed run leaves unfinished is cleared away by a later one, and nothing else is."""
 
+import re
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+import pytest
+
+from parapipe.errors import OutputError
 from parapipe.files.atomic import write_folder
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned
+from tests.cases.full_disk import files_of_at_most
 
 HOLD = """
 import sys, time
@@ -50,6 +56,34 @@ def test_a_folder_is_there_as_long_as_its_context(tmp_path) -> None:
         assert entries(tmp_path) == [folder.path]
     assert entries(tmp_path) == []
     folder.remove()
+
+
+def _open(folder: Path) -> None:
+    (folder / "file").write_bytes(bytes(2000))
+
+
+def _whole(folder: Path) -> None:
+    write_folder(folder, {Path("file"): bytes(2000)})
+
+
+@pytest.mark.parametrize("write", [_open, _whole])
+def test_temporary_files_that_find_no_room_are_told_by_their_folder(
+    tmp_path, write, monkeypatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    told = f"^{re.escape(str(tmp_path))}: has no room for temporary files .*TMPDIR$"
+    with files_of_at_most(1000), pytest.raises(OutputError, match=told), LockedFolder() as folder:
+        write(folder.path)
+    assert entries(tmp_path) == []
+
+
+def test_another_error_is_not_taken_for_a_full_disk(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(FileNotFoundError), LockedFolder() as folder:
+        (folder.path / "missing").read_bytes()
+    told = "other: cannot be written"
+    with files_of_at_most(1000), pytest.raises(OutputError, match=told), LockedFolder():
+        _whole(tmp_path / "other")
 
 
 def test_a_folder_goes_when_python_ends(tmp_path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -209,6 +210,52 @@ def test_a_signal_ends_it_and_keeps_the_results_there_are(folder, tmp_path, numb
     process.stderr.close()
     with np.load(kept) as file:
         assert set(file.files) <= {"y"}
+
+
+@pytest.mark.parametrize("option", ["--keep", "--trace"])
+def test_a_file_that_does_not_fit_is_told_in_one_line_and_nothing_is_left(folder, tmp_path, option):
+    done = subprocess.run(
+        words(folder, "--frames", 2, option, tmp_path / "out"),
+        check=False, capture_output=True, text=True, timeout=60,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10)),
+    )  # fmt: skip
+    assert done.returncode == 1
+    first, last = done.stderr.splitlines()
+    assert first.startswith("running 2 frames")
+    assert last == f"run.py: {tmp_path / 'out'}: cannot be written (File too large)"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_figures_that_do_not_fit_are_told_in_one_line(folder, options):
+    with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
+        done = subprocess.run(
+            words(folder, "--frames", 2, *options),
+            check=False, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60,
+        )  # fmt: skip
+    assert done.returncode == 1
+    lines = [line for line in done.stderr.splitlines() if ": note: " not in line]
+    assert lines[1:] == ["run.py: standard output: cannot be written (No space left on device)"]
+
+
+def test_standard_error_on_a_full_disk_ends_it_with_1(folder):
+    with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
+        done = subprocess.run(words(folder, "--frames", 2), check=False, stderr=full, timeout=60)
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("package", ["numpy", "onnxruntime"])
+def test_a_signal_while_packages_are_imported_is_answered_in_one_line(
+    folder, tmp_path, number, package
+):
+    (tmp_path / f"{package}.py").write_text(f"import os; os.kill(os.getpid(), {int(number)})\n")
+    done = subprocess.run(
+        [sys.executable, folder / "run.py"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        check=False, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (128 + number, f"run.py: ended by {number.name}\n")
 
 
 @pytest.mark.parametrize("count", [MOST_DIMENSIONS, MOST_DIMENSIONS + 1, 200])
