@@ -177,7 +177,8 @@ def command(
             print_note(f"picked {row['id']}: {row['drawing']}")
             return
         print_text(f"\npicked from those that meet all demands: {row['id']}")
-        print_table(several_table([row]) if row["several"] else front_table([row]))
+        objectives = front.document.options.objectives
+        print_table(several_table([row]) if row["several"] else front_table([row], objectives))
 
 
 def _best(front: ParetoFront, directory: Path | None, minimise: Any, demands: Row) -> Row:  # noqa: ANN401 - click checks
@@ -229,7 +230,7 @@ def _text(
     if directory and written:
         yield from _written(directory, written, figure)
     yield ""
-    yield front_table(shown, narrow=output_width() < NARROW)
+    yield front_table(shown, document["options"]["objectives"], narrow=output_width() < NARROW)
     yield ""
     if len(shown) < len(every):
         yield f"{len(shown)} of {len(every)} configurations; --all lists them all"
