@@ -15,7 +15,8 @@ ARMCL_BUILD ?= build/armcl
 
 help:
 	@echo "make demo   map GoogLeNet onto the Amlogic A311D and draw the front"
-	@echo "make test   run all tests; those in a browser only if Chromium is there, and it says so"
+	@echo "make test   run all tests but the nightly ones, in at most 10 minutes on two idle cores;"
+	@echo "            those in a browser only if Chromium is there, and it says so"
 	@echo "make test-nightly  run the tests that take minutes each"
 	@echo "make test-armcl  install Debian packages, build the C++ runner, run its tests under emulation"
 	@echo "make test-armcl-opencl  run its OpenCL back end too, on an emulated CPU; takes long"
@@ -62,6 +63,7 @@ demo: $(VENV)/.ready-run
 	  --figure $(DEMO_OUT)/front.png
 
 test: $(VENV)/.ready-test
+	@echo "all tests but the nightly ones: at most 10 minutes on two idle cores"
 	$(BIN)/python -m pytest --numprocesses 2 --quiet -rs $(PYTEST_ARGS)
 
 test-nightly: $(VENV)/.ready-test

@@ -89,17 +89,17 @@ def pick(
     max_power_w
         Watts at full throughput, at most.
     max_memory_bytes
-        Bytes at one moment, at most: activations, queues and weights in all memories; or, in some
-        memories of the platform, bytes by their names.
+        Bytes at any moment, at most, of activations, queues and weights: in all memories together,
+        or in memories of the platform by their names.
     board
         Count the board's idle power in energy and power.
     sustained
         Take throughput, energy and power at the sustained rate (`sust. fps`), not at one frame per
         longest stage.
     confidence
-        Take one that meets the demands in at least this share of the draws of the costs, as in 0.9,
-        in place of one whose stated figures meet them; and the least of what is minimised is what a
-        configuration keeps in that share.
+        Take one that meets the demands in at least this share of the draws of the costs, as in 0.9
+        for nine of ten, in place of one whose stated figures meet them. What is minimised is then
+        the value that it keeps in that share of the draws.
 
     Raises
     ------

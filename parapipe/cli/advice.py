@@ -163,7 +163,7 @@ def answer(document: Row) -> str:
             f"for {objective} {row['id']} ({of.interval(row) if drawn else of.text(row)}{told})"
         )
         any_drawn = any_drawn or drawn
-    why = "Intervals: nine of ten draws of the costs; where they stand, medians are compared."
+    why = "Intervals hold nine of ten draws of the costs; where they stand, medians are compared."
     return " ".join([f"Take {', '.join(parts)}.", *[why] * any_drawn, *_robust_answer(document)])
 
 

@@ -89,7 +89,7 @@ def _change(old: float, new: float) -> str:
 def _inputs(document: Row) -> Shown:
     if document["inputs"]:
         yield ""
-        yield "made of or with something else:"
+        yield "inputs and options that differ:"
     for each in document["inputs"]:
         old, new = ((each[side] or "nothing")[:LONGEST] for side in ("old", "new"))
         yield f"  {each['what']}: {old} → {new}"
@@ -107,7 +107,7 @@ def _costs(costs: list[Row]) -> Shown:
         " new\nms": lambda row: f"{row['new_s'] * 1e3:.4g}",
         " change": lambda row: _change(row["old_s"], row["new_s"]),
     }
-    yield from _part("other times of operators and transfers", columns, costs)
+    yield from _part("operators and transfers whose times differ", columns, costs)
 
 
 def _points(rows: Sequence[Row]) -> Columns:

@@ -58,11 +58,10 @@ def doubt_marks(rows: Sequence[Row], *, widths: bool) -> Iterator[str]:
         Whether the table has a column for ±.
     """
     if widths and are_even(rows):
-        yield "±: latency, fps and energy each stay this near in nine of ten draws of the costs"
+        yield "±: this near in nine of ten draws"
     if not are_even(rows):
-        yield "low–high: latency, fps and energy in nine of ten draws of the costs"
-    if not all(figure.inside for row in rows for figure in _figures(row)):
-        yield "~: median of the draws, where what the stated costs give is outside of them"
+        outside = not all(figure.inside for row in rows for figure in _figures(row))
+        yield f"low–high: nine of ten draws{' (~: median)' * outside}"
 
 
 def are_even(rows: Sequence[Row]) -> bool:

@@ -14,19 +14,25 @@ from parapipe.cli.figure_cells import (
     has_doubt,
     plain_cells,
 )
-from parapipe.cli.output import Row
+from parapipe.cli.output import WIDTH, Row
 from parapipe.cli.table_layout import Column, TextTable
 
+SEPARATOR = "; "
+ALONE = "-alone"
 NARROW = 96  # columns below which names stand under the stages
 CUT_INSIDE = r"(\[[^]]*?(\d+)…[^]]*\]).*?(\[[^]]*…\2\b[^]]*\])"  # two stages share a subgraph
 NOTEWORTHY = 0.005  # by which the sustained period differs from the longest stage
 
 
-def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> TextTable:
+def front_table(
+    configurations: Sequence[Row], objectives: Sequence[str], *, narrow: bool = False
+) -> TextTable:
     """Return the table, least latency first.
 
     A narrow one of 60 columns has names under the stages, and no gaps if there are none.
+    `objectives` are those of the front.
     """
+    on_front = "".join(map(_letter, objectives))
     rows = sorted(configurations, key=lambda row: (row["latency_s"], row["period_s"]))
     numbers = {title: drawn_cells(rows, title) for title in ("latency\nms", "\nfps")}
     if not narrow and _shows_sustained(rows):
@@ -58,13 +64,13 @@ def front_table(configurations: Sequence[Row], *, narrow: bool = False) -> TextT
         names = ", ".join(row["names"])
         drawing = f"{row['drawing']}\n  {names}" if narrow and names else row["drawing"]
         last = [] if narrow else ["\n".join(row["names"])]
-        cells.append([row["id"], drawing, *told, _fronts(row), *last])
+        cells.append([row["id"], drawing, *told, _fronts(row, on_front), *last])
     return TextTable(columns, cells, ["bold" if row["names"] else None for row in rows])
 
 
-def _fronts(row: Row) -> str:
-    """Mark the fronts that a row is on."""
-    stated = "LT" if row["pareto_latency_throughput"] else "LTE" if row["pareto"] else ""
+def _fronts(row: Row, of_all: str) -> str:
+    """Mark the fronts that a row is on: `of_all` is the mark of that of all objectives."""
+    stated = "LT" if row["pareto_latency_throughput"] else of_all if row["pareto"] else ""
     return f"{stated} R".strip() if row.get("robust") else stated
 
 
@@ -90,13 +96,16 @@ def _proven(undone: Row, document: Row) -> str:
         return f"{text} (gap {max(0.0, 1 - undone[figure] / least) * 100:.1f} %)"
 
     fps = 1 / undone["period_s"] if undone["period_s"] else inf
-    below = [bound("latency_s", f"{undone['latency_s'] * 1e3:.4g} ms")]
+    least = [bound("latency_s", f"{undone['latency_s'] * 1e3:.4g} ms")]
     if "energy" in document["options"]["objectives"]:
-        below.append(bound("energy_j", f"{undone['energy_j'] * 1e3:.4g} mJ per frame"))
-    above = bound("period_s", f"{fps:.4g} frames/s")
+        least.append(bound("energy_j", f"{undone['energy_j'] * 1e3:.4g} mJ per frame"))
+    most = bound("period_s", f"{fps:.4g} frames/s")
     in_turn = any(row["kind"] == "interleaved" for row in document["configurations"])
-    how = "or" if in_turn else "or, with whole stages,"
-    return f"proven: no configuration is below {', '.join(below)} {how} above {above}"
+    stages = "" if in_turn else ", with whole stages,"
+    return (
+        f"proven: no configuration takes less than {' or '.join(least)}, and none{stages} reaches "
+        f"more than {most}"
+    )
 
 
 def _energy(options: Row, where: str) -> list[str]:
@@ -106,13 +115,15 @@ def _energy(options: Row, where: str) -> list[str]:
     """
     asked, reached = options["energy_resolution_asked"], options["energy_resolution"]
     if asked is None:
-        return ["energy: of the mapper's own schedules only, the shortest that it finds"]
+        return ["energy: compared among the shortest schedules that the mapper finds, not all"]
     wanted = f"asked for: {asked * 100:.2g} % (--energy-resolution)"
     helps = "a longer --time-limit helps"
     if reached is None:
-        return ["energy: how close to the lowest is not known", f"{wanted}; {helps}"]
+        return ["energy: how far the rows are from the least is not known", f"{wanted}; {helps}"]
     near = f"{reached * 100:.2g} %"
-    line = f"energy: every possible schedule {where}is matched to within {near} in all figures"
+    line = (
+        f"energy: for each possible schedule {where}a row is at most {near} worse in every figure"
+    )
     if reached <= asked or near == f"{asked * 100:.2g} %":
         return [f"{line} (--energy-resolution)"]
     why = (
@@ -124,36 +135,44 @@ def _energy(options: Row, where: str) -> list[str]:
 
 
 def marks(document: Row, shown: Sequence[Row]) -> list[str]:
-    """Say what the columns and marks of a table of these rows mean."""
-    fronts = "front: LT = no row has both less latency and more throughput"
-    if "energy" in document["options"]["objectives"]:
-        fronts += "; LTE = none with less energy too"
-    proven = " or ".join(document["options"]["proves"])
-    lines = [fronts, f"gap: a subgraph's schedule is at most this far from optimal, in {proven}"]
-    turns = any(row["kind"] == "interleaved" for row in shown)
-    others = [row["id"] for row in shown if row["kind"] != "interleaved" and row.get("least")]
-    if turns or others:
-        whose = ["where processors take turns"] * turns + [f"of {', '.join(others)}"] * bool(others)
-        lines.append(f"gap, {' and '.join(whose)}: to the least period, or latency or energy at it")
-    if memory := document.get("memory"):
-        where = ", ".join(each["name"] for each in memory["memories"])
-        lines.append(f"peak: most memory at one moment, weights and all frames under way ({where})")
-    if robust := document.get("robust"):
-        share = f"{robust['quantile'] * 100:g}"
-        lines.append(
-            f"{share}%: kept in {share} % of the draws of the costs; R = no row keeps less of all "
-            f"figures"
-        )
-    if all(map(has_doubt, shown)):
-        lines += doubt_marks(shown, widths=not robust)
-    if _shows_sustained(shown):
-        lines.append(
-            "sust.: throughput when each processor starts the next frame as soon as it can"
-        )
-    cuts = (re.search(CUT_INSIDE, row["drawing"]) for row in shown)
-    if cut := next(filter(None, cuts), None):
-        lines.append(f"{cut[1]} │ {cut[3]}: cut inside subgraph {cut[2]}")
+    """Say what the columns and marks of a table of these rows mean, in at most three lines."""
+    lines: list[str] = []
+    for mark in _marks(document, shown):
+        for i, line in enumerate(lines):
+            if len(line) + len(SEPARATOR) + len(mark) <= WIDTH:
+                lines[i] = f"{line}{SEPARATOR}{mark}"
+                break
+        else:
+            lines.append(mark)
     return lines
+
+
+def _marks(document: Row, shown: Sequence[Row]) -> Iterator[str]:
+    objectives, robust = document["options"]["objectives"], document.get("robust")
+    letters = ", ".join(f"{_letter(each)} {each}" for each in objectives)
+    yield f"front: no row is better in all of {letters}"
+    share = f"{robust['quantile'] * 100:g}" if robust else ""
+    if robust:
+        yield f"R: front at {share} %"
+    if all(map(has_doubt, shown)):
+        yield from doubt_marks(shown, widths=not robust)
+    if robust:
+        yield f"{share}%: kept in {share} %"
+    if memory := document.get("memory"):
+        yield f"peak: memory ({', '.join(each['name'] for each in memory['memories'])})"
+    of = [*document["options"]["proves"]]
+    if any(row["kind"] == "interleaved" or row.get("least") for row in shown):
+        of += ["latency", "period"]
+    either = " or ".join(filter(None, [", ".join(of[:-1]), of[-1]]))
+    yield f"gap: {either} may be less by at most this share"
+    if _shows_sustained(shown):
+        yield "sust.: can be sustained"
+    if any(re.search(CUT_INSIDE, row["drawing"]) for row in shown):
+        yield "…: cut inside a subgraph"
+
+
+def _letter(objective: str) -> str:
+    return objective[0].upper()
 
 
 def search_notes(document: Row) -> list[str]:
@@ -164,8 +183,8 @@ def search_notes(document: Row) -> list[str]:
         lines.append(_proven(undone, document))
     if resolution := document["options"]["resolution"]:
         lines.append(
-            f"left out: rows that another one matches to within {resolution * 100:g} % in all "
-            "figures (--resolution)"
+            f"left out: rows that are in no figure more than {resolution * 100:g} % better than "
+            "another one (--resolution)"
         )
     if limit := document["options"].get("max_memory_bytes"):
         lines.append(_limit(limit))
@@ -176,8 +195,21 @@ def search_notes(document: Row) -> list[str]:
         whole = "on undivided processors " if divided else ""
         lines += _energy(document["options"], points + whole)
     lines += [_points(name, row) for name, row in (document.get("dvfs") or {}).items()]
-    lines += [f"no {kind} configuration: {reason}" for kind, reason in document["absent"].items()]
+    lines += _absent(document["absent"])
     return lines
+
+
+def _absent(reasons: Mapping[str, str]) -> Iterator[str]:
+    """Say what there is none of, and once why, where processors have the same reason."""
+    by_reason: dict[str, list[str]] = {}
+    for kind, reason in reasons.items():
+        processor = kind.removesuffix(ALONE)
+        key = reason.replace(processor, "") if processor != kind else reason
+        by_reason.setdefault(key, []).append(kind)
+    for first, *others in by_reason.values():
+        same = [kind.removesuffix(ALONE) for kind in others]
+        also = f" (the same for {', '.join(same)})" if same else ""
+        yield f"no {' or '.join([first, *others])} configuration: {reasons[first]}{also}"
 
 
 def _limit(limit: float | Row) -> str:

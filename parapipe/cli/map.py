@@ -31,7 +31,7 @@ from parapipe.cli.output import (
 from parapipe.cli.progress import progress_shown
 from parapipe.cli.several_table import several_lines, several_table, shown_rows
 from parapipe.cli.signals import interruptible
-from parapipe.cli.verb_options import DEMANDS, VerbCommand, options
+from parapipe.cli.verb_options import DEMANDS, SectionedCommand, SectionedOption, options
 from parapipe.errors import DemandError
 
 if TYPE_CHECKING:
@@ -41,11 +41,37 @@ ASKED = tuple(name for name in DEMANDS if name != "max_memory_bytes")
 """Demands on what is picked at the end; the limit of memory is one of the front itself."""
 
 
-@click.command(cls=VerbCommand)
+COMMON = ("min_fps", "max_latency_s", "max_energy_j")
+"""Demands that help lists among the common options."""
+
+CHOICE = tuple(name for name in ASKED if name not in COMMON)
+"""Those that it lists beside --minimise."""
+
+SECTIONS = {
+    "common": "Common options",
+    "model": "Model",
+    "search": "Search",
+    "limits": "Limits",
+    "choice": "Choice of one configuration, as by `parapipe pick`",
+    "output": "Output",
+}
+"""Headings of help, in order."""
+
+
+@click.command(cls=SectionedCommand, sections=SECTIONS)
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
-@click.option("--platform", required=True, help="Name of a shipped platform, or path of a YAML.")
+@click.option(
+    "--platform",
+    cls=SectionedOption,
+    section="common",
+    metavar="NAME|FILE",
+    required=True,
+    help="Shipped platform, or YAML file of your own.",
+)
 @click.option(
     "--out",
+    cls=SectionedOption,
+    section="common",
     type=FILE,
     help="Folder for the results.  [default: parapipe-out/MODEL-PLATFORM; none with --json]",
 )
@@ -59,20 +85,33 @@ ASKED = tuple(name for name in DEMANDS if name != "max_memory_bytes")
         "XDG_CACHE_HOME or ~/.cache, if not given.",
     },
 )
-@click.option("--no-cache", is_flag=True, help="Use and keep no solved subgraphs of other runs.")
+@click.option(
+    "--no-cache",
+    cls=SectionedOption,
+    section="search",
+    is_flag=True,
+    help="Use and keep no solved subgraphs of other runs.",
+)
+@options("pick", *COMMON, **{name: {"section": "common"} for name in COMMON})
+@options("pick", *CHOICE, **{name: {"section": "choice"} for name in CHOICE})
 @options(
     "pick",
-    *ASKED,
     "minimise",
     minimise={
+        "section": "choice",
         "default": None,
         "show_default": False,
-        "help": "At the end, pick one configuration, as `parapipe pick` does: that with the least "
-        "of this among those that meet --min-fps and the other demands.  [default: latency, if "
-        "there is a demand]",
+        "help": "At the end, pick the configuration with the least of this among those that meet "
+        "--min-fps and the other demands.  [default: latency, if there is a demand]",
     },
 )
-@click.option("--figure", type=FILE, help="Draw the front into this PNG, PDF or SVG.")
+@click.option(
+    "--figure",
+    cls=SectionedOption,
+    section="common",
+    type=FILE,
+    help="Draw the front into this PNG, PDF or SVG.",
+)
 @click.option("--all", "show_all", is_flag=True, help="List all configurations in the table.")
 @quiet_option
 @json_option
@@ -92,11 +131,9 @@ def command(
 ) -> None:
     """Find the Pareto front of MODEL on a platform, or of several that share it.
 
-    Several models need a --rate each; NAME=MODEL names one.
-
-    Prints the configurations that no other one beats in latency, throughput and energy per frame,
-    and those with a name of their own (the best of each kind, processors alone), beaten or not;
-    writes front.json, front.csv, solve_log.json and a plan for each of them.
+    Prints the configurations that no other one beats, and the best of each kind; writes front.json,
+    front.csv, solve_log.json and a plan for each. Several models need a --rate each; NAME=MODEL
+    names one.
     """
     asked = given_options()
     _check_usage(asked, given)
@@ -140,7 +177,8 @@ def command(
             print_note(f"picked {row['id']}: {row['drawing']}")
             return
         print_text(f"\npicked from those that meet all demands: {row['id']}")
-        print_table(several_table([row]) if row["several"] else front_table([row]))
+        objectives = front.document.options.objectives
+        print_table(several_table([row]) if row["several"] else front_table([row], objectives))
 
 
 def _best(front: ParetoFront, directory: Path | None, minimise: Any, demands: Row) -> Row:  # noqa: ANN401 - click checks
@@ -192,7 +230,7 @@ def _text(
     if directory and written:
         yield from _written(directory, written, figure)
     yield ""
-    yield front_table(shown, narrow=output_width() < NARROW)
+    yield front_table(shown, document["options"]["objectives"], narrow=output_width() < NARROW)
     yield ""
     if len(shown) < len(every):
         yield f"{len(shown)} of {len(every)} configurations; --all lists them all"

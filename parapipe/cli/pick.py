@@ -32,14 +32,16 @@ def command(*, directory: Path, as_json: bool, **demands: Any) -> None:  # noqa:
         found = [each.to_json() for each in parapipe.load_sweep(directory).pick(**demands)]
         print_document(found, _boards, as_json=as_json)
         return
-    picked = parapipe.pick(directory, **demands).to_json()
-    print_document(picked, lambda made: _text(made, demands), as_json=as_json)
+    front = parapipe.load_front(directory)
+    picked = parapipe.pick(front, **demands).to_json()
+    objectives = front.document.options.objectives
+    print_document(picked, lambda made: _text(made, objectives, demands), as_json=as_json)
 
 
-def _text(picked: Row, demands: Row) -> Shown:
+def _text(picked: Row, objectives: Sequence[str], demands: Row) -> Shown:
     sustained = demands["sustained"]
     row = picked["configuration"]
-    yield several_table([row]) if row["several"] else front_table([row])
+    yield several_table([row]) if row["several"] else front_table([row], objectives)
     yield ""
     figures = picked["figures"]
     if sustained:
@@ -51,7 +53,7 @@ def _text(picked: Row, demands: Row) -> Shown:
     board = f"{figures['board_power_w']:.3g} W with the board's idle"
     yield f"power {figures['power_w']:.3g} W at {rate}; {board}"
     if sure := picked["certainty"]:
-        yield _certainty(sure, demands["minimise"])
+        yield certainty_text(sure, demands["minimise"])
     yield f"plan: {picked['plan']}"
 
 
@@ -77,14 +79,20 @@ def _boards(found: Sequence[Row]) -> Shown:
             yield f"{each['result']['name']}: {each['missed']}"
 
 
-def _certainty(sure: Row, least: str) -> str:
+def certainty_text(sure: Row, least: str) -> str:
     """Say how often it keeps the demands, how often it is the best, and what another would save."""
     text = f"in draws of the costs: demands met in {sure['keeps']:.0%}"
     if sure["regret_mean"] is None:
         return f"{text}; no configuration meets them in any"
     best = "highest throughput" if least == "throughput" else f"least {least}"
-    mean, most = (f"{100 * sure[key]:.2g} %" for key in ("regret_mean", "regret_most"))
+    mean, most = (_percent(sure[key]) for key in ("regret_mean", "regret_most"))
     return (
         f"{text}, {best} of all that meet them in {sure['best']:.0%};\n"
-        f"  worse than the best of a draw by {mean} on average, by at most {most} in nine of ten"
+        f"  beside the best of each draw: {mean} worse on average, "
+        f"at most {most} worse in nine of ten"
     )
+
+
+def _percent(share: float) -> str:
+    """Write two digits, or more rather than an exponent."""
+    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.0f} %"

@@ -257,7 +257,8 @@ def _differences(tasks: Sequence[Row], period_s: float) -> Iterator[str]:
         if abs(task["observed_s"] - task["predicted_s"]) > NOTEWORTHY * period_s
     ]
     if not told:
-        yield f"every task is within {NOTEWORTHY * 100:g} % of the period of its prediction"
+        share = f"{NOTEWORTHY * 100:g} %"
+        yield f"no task's time differs from its prediction by more than {share} of the period"
     for task in told:
         difference_s = task["observed_s"] - task["predicted_s"]
         yield (

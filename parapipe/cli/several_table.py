@@ -57,20 +57,26 @@ def _factor(got: Row) -> float:
     return float(got["rate_factor"] if known is None else min(known, got["rate_factor"]))
 
 
+def _plain(value: float) -> str:
+    """Write four digits, or more rather than an exponent."""
+    return f"{value:.4g}" if value < 1e3 else f"{value:.0f}"
+
+
 def several_lines(document: Row) -> Iterator[str]:
     """Yield what columns mean, how the models share the board, and what sharing gains."""
     several = document["several"]
     frames = ", ".join(f"{each['frames']} of {each['name']}" for each in several["models"])
-    yield f"a pattern of {several['period_s'] * 1e3:.4g} ms has these frames: {frames}"
-    yield "ms: from when a frame comes to its end, at the rates that are asked; W: at these rates"
-    yield "×: by how much all rates could grow together, with the order of work that a row has"
+    yield "ms: from the arrival of a frame to its end; W: power; both at the rates that are asked"
+    yield "×: factor by which all rates could grow together, with the row's order of work"
+    yield f"the plans repeat every {several['period_s'] * 1e3:.4g} ms, with these frames: {frames}"
     best = max(document["configurations"], key=lambda row: _factor(row["several"]))
     least = _factor(best["several"])
     yield (
-        f"most growth: {best['id']}, {least:.3g} times the rates that are asked; whatever the "
-        f"latency, {several['shared']:.3g} times by loads, and by no pattern more than "
-        f"{several['bound']:.3g} times; without sharing:"
+        f"most growth: {best['id']}, {least:.3g} times the rates that are asked. With any latency, "
+        f"the loads of the processors would allow {several['shared']:.3g} times, and more than "
+        f"{several['bound']:.3g} times is proven impossible."
     )
+    yield "without sharing processors between models:"
     for key, told in WAYS.items():
         if way := several[key]:
             where = (
@@ -87,12 +93,13 @@ def several_lines(document: Row) -> Iterator[str]:
 def _at_random(row: Row) -> Iterator[str]:
     """Yield what frames get that come at random times."""
     told = [
-        f"{name} {each['random_p99_s'] * 1e3:.4g} ms at {each['utilisation']:.0%} of its turns"
+        f"{name} {_plain(each['random_p99_s'] * 1e3)} ms ({each['utilisation']:.0%} of its turns "
+        "used)"
         if each["random_p99_s"] is not None
-        else f"{name} more and more"
+        else f"{name} longer and longer"
         for name, each in row["several"]["models"].items()
     ]
     yield (
-        f"if frames come at random, 99 of 100 take at most, with {row['id']} as fast as it can: "
-        f"{', '.join(told)}"
+        f"if frames come at random times, and {row['id']} repeats as fast as it can, 99 of 100 "
+        f"frames take at most: {', '.join(told)}"
     )

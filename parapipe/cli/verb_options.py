@@ -6,6 +6,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from functools import partial
 from pathlib import Path
 from types import UnionType
@@ -22,6 +23,20 @@ DEMANDS = (
 )  # fmt: skip
 
 
+class SectionedOption(click.Option):
+    """An option that help may list in a section.
+
+    Parameters
+    ----------
+    section
+        Key of one of the sections of a `SectionedCommand`.
+    """
+
+    def __init__(self, names: Sequence[str], section: str | None = None, **settings: Any) -> None:  # noqa: ANN401 - click's
+        super().__init__(names, **settings)
+        self.section = section
+
+
 class VerbCommand(click.Command):
     """A command whose options are made when they are asked for: its verb may take time to load."""
 
@@ -32,11 +47,38 @@ class VerbCommand(click.Command):
         return super().get_params(ctx)
 
 
+class SectionedCommand(VerbCommand):
+    """A command whose help lists options in sections: those that have none in the last one.
+
+    Parameters
+    ----------
+    sections
+        Headings by key, in the order of help.
+    """
+
+    def __init__(self, *args: Any, sections: Mapping[str, str], **settings: Any) -> None:  # noqa: ANN401 - click's
+        super().__init__(*args, **settings)
+        self.sections = sections
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options below their headings."""
+        listed: dict[str, list[tuple[str, str]]] = {key: [] for key in self.sections}
+        last = [*listed][-1]
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if record:
+                listed[getattr(param, "section", None) or last].append(record)
+        for key, records in listed.items():
+            with formatter.section(self.sections[key]):
+                formatter.write_dl(records)
+
+
 def options(verb: str, *names: str, **changes: dict[str, Any]) -> Callable[[Command], Command]:
     """Add options to a `VerbCommand`: for named parameters of a verb or a record, or for all.
 
     `changes` are settings of click by parameter, in place of those made from its type; `flag` among
-    them is the option's own name.
+    them is the option's own name, `section` that of help which lists it, in place of the one in the
+    metadata of a record's field.
     """
 
     def add(command: Command) -> Command:
@@ -56,15 +98,18 @@ def _options(
     function = getattr(parapipe, verb)
     signature, types = inspect.signature(function).parameters, types_of(function)
     told = described(inspect.getdoc(function) or "")
+    of_fields = fields(function) if is_dataclass(function) else ()
+    sections = {each.name: each.metadata.get("section") for each in of_fields}
     made: list[click.Parameter] = []
     for name in names or signature:
         settings: dict[str, Any] = {"help": _as_options(told.get(name, ""), signature)}
+        settings["section"] = sections.get(name)
         settings |= _settings(name, types[name], signature[name].default)
         settings |= {**FORMS.get(name, {}), **changes.get(name, {})}
         settings["help"] += _form(
             settings.pop("example", None), repeated=bool(settings.get("multiple"))
         )
-        made.append(click.Option([settings.pop("flag", flag(name)), name], **settings))
+        made.append(SectionedOption([settings.pop("flag", flag(name)), name], **settings))
     return made
 
 

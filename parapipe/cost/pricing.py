@@ -294,13 +294,16 @@ def conversions(graph: OperatorGraph, platform: Platform) -> Iterator[str]:
         equal = [p for p in lacking if _runs_as(p) == _runs_as(first)]
         lacking = [p for p in lacking if p not in equal]
         counts = {p: _runnable(graph, platform, first, p, concerned) for p in CHAINS}
-        could = ", ".join(f"{n} with --precision {each}" for each, n in counts.items() if n)
+        total = f"{len(graph.operators)} operators"
+        could = " or ".join(
+            f"{n} of {total} with --precision {each}" for each, n in counts.items() if n
+        )
         if could:
             each, computes = ("it", "computes") if len(equal) == 1 else ("each", "compute")
             yield (
                 f"{', '.join(p.name for p in equal)} {computes} in {', '.join(first.data_types)}, "
-                f"not in {' or '.join(sorted(needed))}: of {len(graph.operators)} operators {each} "
-                f"could run {could}, if accuracy allows"
+                f"not in {' or '.join(sorted(needed))}: {each} could run {could}, if accuracy "
+                "allows"
             )
 
 

@@ -90,10 +90,10 @@ def doubt_texts(
         low, high = (end * 1e3 for end in getattr(row.intervals, key))
         shown = shown_figure(row.model_dump(include={key, "intervals", "medians"}), key)
         skewed = shown is not None and not shown.even
-        middle = f", {shown.median * 1e3:.4g} ms in the middle one" if shown and skewed else ""
+        middle = f", with a median of {shown.median * 1e3:.4g} ms" if shown and skewed else ""
         beside = (
-            f" The {getattr(row, key) * 1e3:.4g} ms that the stated costs give lie outside: of "
-            "several loads, one is mostly slower than stated."
+            f" The stated costs give {getattr(row, key) * 1e3:.4g} ms, which is outside: the "
+            "slowest of several loads counts, and in most draws one is slower than stated."
             if shown and not shown.inside
             else ""
         )

@@ -122,13 +122,13 @@ def near_the_least(row: ConfigurationRow, split: str) -> Iterator[str]:
         return
     told = []
     for name, figure, least, of in (
-        ("period", row.period_s, row.least.period_s, "that any configuration may have"),
-        ("latency", row.latency_s, row.least.latency_s, "with at most this period"),
-        ("energy", row.energy_j, row.least.energy_j, "with at most this period"),
+        ("period", row.period_s, row.least.period_s, "of any configuration"),
+        ("latency", row.latency_s, row.least.latency_s, "at this period or a shorter one"),
+        ("energy", row.energy_j, row.least.energy_j, "at this period or a shorter one"),
     ):
         if least:
             above = figure / least - 1
             far = f"at most {above:.1%} above the least" if above > CLOSE else "the least"
             told.append(f"its {name} is {far} {of}")
-    ways = " (of operators split, in the ways that were found)" if split == "auto" else ""
+    ways = " (for the operator splits that were found)" if split == "auto" else ""
     yield f"Proven{ways}: {'; '.join(told)}."

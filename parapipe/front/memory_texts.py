@@ -40,8 +40,8 @@ def running(plan: Plan, at_s: float) -> list[str]:
 def _sentence(memory: MemoryRow, operators: list[str]) -> str:
     activations_bytes = memory.peak_bytes - memory.weights_bytes
     told = (
-        f"Memory ({memory.name}): at most {_mb(memory.peak_bytes)}, {_mb(memory.weights_bytes)} of "
-        f"it weights"
+        f"Memory ({memory.name}): at most {_mb(memory.peak_bytes)}, of which "
+        f"{_mb(memory.weights_bytes)} are weights"
     )
     if not memory.alive:
         return f"{told}."
@@ -51,8 +51,8 @@ def _sentence(memory: MemoryRow, operators: list[str]) -> str:
     verb = "runs" if len(operators) == 1 else "run"
     during = f", while {listed(operators)} {verb}" if operators else ""
     return (
-        f"{told}. The other {_mb(activations_bytes)} are alive {memory.at_s * 1e3:.4g} ms into the "
-        f"period{during}: {largest}{others}."
+        f"{told}. The other {_mb(activations_bytes)} are in use {memory.at_s * 1e3:.4g} ms after "
+        f"the start of the period{during}: {largest}{others}."
     )
 
 
@@ -65,9 +65,9 @@ def _of_arena(arena: Arena, plan: Plan) -> str:
     above = arena.size_bytes / max(1, arena.bound_bytes) - 1
     best = "no arena is smaller" if arena.proven else f"{above:.1%} above its bound"
     return (
-        f"The plan's {len(here)} buffers in {arena.name} lie in an arena of "
-        f"{_mb(arena.size_bytes)} ({best}): {over} are written over what their operator reads, and "
-        f"{within} are ranges of others."
+        f"The plan's {len(here)} buffers in this memory lie in an arena of "
+        f"{_mb(arena.size_bytes)} ({best}); {over} of them replace an input of their operator, and "
+        f"{within} are parts of other buffers."
     )
 
 

@@ -148,9 +148,9 @@ class Reasons:
             load_s[moved.target] += moved.time_s
         if delays:
             yield (
-                f"The platform's file calls {len(delays)} of its {len(self.plan.transfers)} "
-                "hand-overs delays, which keep nothing busy. As work of the receivers, they would "
-                f"make the period {_ms(max(load_s.values()))} or more."
+                f"By the platform's file, {len(delays)} of the {len(self.plan.transfers)} "
+                "hand-overs only take time and keep no processor busy. If they kept their "
+                f"receivers busy, the period would be at least {_ms(max(load_s.values()))}."
             )
 
     def _critical_paths(self) -> Iterator[str]:
@@ -210,10 +210,11 @@ class Reasons:
             for v in every:
                 where, time_s = placed[self.graph.operators[v].id]
                 elsewhere_s[where] += time_s
-            types = "; ".join(
-                f"{kind} ({len(operators)}): {self.costs.unsupported(operators[0], p)}"
-                for kind, operators in refused.items()
-            )
+            by_reason: dict[str, list[str]] = defaultdict(list)
+            for kind, operators in refused.items():
+                reason = str(self.costs.unsupported(operators[0], p))
+                by_reason[reason].append(f"{kind} ({len(operators)})")
+            types = "; ".join(f"{listed(kinds)}: {reason}" for reason, kinds in by_reason.items())
             taken = ", ".join(f"{_ms(time_s)} on {where}" for where, time_s in elsewhere_s.items())
             yield (
                 f"{name} cannot run {len(every)} of {len(self.graph.operators)} operators, "
@@ -269,13 +270,13 @@ class Reasons:
         if kept is None:
             return
         told = []
-        for key, words in (("latency_s", "ms of latency"), ("period_s", "ms between frames")):
+        for key, words in (("latency_s", "latency"), ("period_s", "period")):
             best = min(rows, key=lambda row: getattr(row.quantiles, key))
             figure = getattr(kept, key) * 1e3
             least = getattr(best.quantiles, key) * 1e3
             than = f"the least is {least:.4g}, of {best.id}" if least < figure else "the least"
-            told.append(f"{figure:.4g} {words} ({than})")
-        yield f"In {100 * kept.share:g} % of the draws of the costs, it keeps {', '.join(told)}."
+            told.append(f"its {words} is at most {figure:.4g} ms ({than})")
+        yield f"In {100 * kept.share:g} % of the draws of the costs, {' and '.join(told)}."
 
     def _among(self) -> Iterator[str]:
         """Say what is better in one figure, and what that costs in the others."""

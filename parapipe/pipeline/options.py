@@ -1,5 +1,7 @@
 """What a mapping run may be told. Each option is said once, here: type, bounds, default, meaning.
 
+Its metadata is the section of help that lists it.
+
 `parapipe map` makes its options from this record, `parapipe.map` takes its fields as keywords, and
 front.json and the command in it are written from it.
 """
@@ -9,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -65,6 +67,9 @@ ByModel = Annotated[
 
 DRAWS = 200
 SCENARIOS = 8
+_COMMON, _MODEL, _SEARCH, _LIMITS = (
+    {"section": section} for section in ("common", "model", "search", "limits")
+)
 _REPEATED = ("dims", "shapes", "profiles", "operators", "rates")  # each option stands for one
 
 
@@ -75,13 +80,13 @@ class MapOptions:
     Parameters
     ----------
     mapper
-        How subgraphs are mapped; "MODULE:FUNCTION" is a mapper of your own, whose answers are not
-        kept.
+        What solves the subgraphs. "MODULE:FUNCTION" names a mapper of your own, whose results are
+        not cached.
     granularity
         Map activations with the operator before them (fused), or every operator by itself (onnx).
     precision
-        Plan a model as it would run after conversion to float16 or int8: each processor works in
-        that type or, if it lacks it, in the next wider one that it has; casts are priced. model:
+        Plan the model as if it were converted to float16 or int8: each processor computes in that
+        type or, if it lacks it, in the next wider one that it has; casts are priced. model:
         unchanged. Check the accuracy yourself. Default: what the platform's file says, else model.
     split
         auto: also split operators into parts that run on several processors at once, each part in
@@ -93,21 +98,19 @@ class MapOptions:
         Time for one subgraph on one set of processors. When it is over, the best schedule found is
         taken and its gap reported.
     budget_s
-        Time for the whole command, at least that which a first front takes. A tenth and a
-        second, but at most half, are for plans of what was found. When the search is over, or
-        interrupted with Ctrl-C, the best front so far is taken. Default: no limit.
+        Time for the whole command, plans included. Then, as after Ctrl-C, the best front so far is
+        taken; a first front is always completed. Default: no limit.
     objectives
         What the front minimises and maximises.
     max_memory_bytes
-        Only configurations that need at most so many bytes of memory at one moment; or, in some
-        memories of the platform, bytes by their names.
+        Only configurations that need at most this many bytes at any moment: in all memories
+        together, or in memories of the platform by their names.
     recompute
-        Also look for ways to run the model on one processor that make tensors again in place of
-        keeping them: less memory for more time and energy. With `max_memory_bytes`, or memory
-        as an objective.
+        Also compute tensors again instead of keeping them, where the model runs on one processor:
+        less memory for more time and energy. Needs `max_memory_bytes`, or memory as an objective.
     resolution
-        Leave out a configuration that another one matches to within this share in every objective,
-        unless it has a name or is on the front of latency and throughput; 0 keeps them all.
+        Leave out a configuration that is in no objective better than another one by more than this
+        share, unless it has a name or is on the front of latency and throughput; 0 keeps them all.
     energy_resolution
         With energy as an objective, the mappers auto and fine also use slower schedules that take
         less energy: for every possible configuration, the front has one whose latency, period and
@@ -122,12 +125,11 @@ class MapOptions:
     seed
         Seed of the solvers and of the draws.
     draws
-        How many times all costs are drawn within their doubt, so that figures get intervals; 0: no
-        intervals; 100000 at most.
+        How often all costs are drawn at random within their doubt, which gives figures their
+        intervals; 0: no intervals; at most 100000.
     robust
-        Also find configurations that are best at this quantile of their figures, as in 0.9 for what
-        they keep in nine of ten draws: the search is repeated with drawn costs, and the front of
-        that quantile is listed beside that of the stated costs.
+        Also find the configurations whose figures are best at this quantile of the draws, as in 0.9
+        for nine of ten. The search is repeated with drawn costs, and both fronts are listed.
     scenarios
         With `robust`, how many times the search is repeated.
     deterministic
@@ -139,20 +141,19 @@ class MapOptions:
     dims
         The values of named dimensions of the model, by name.
     shapes
-        The whole shapes of graph inputs, by name, or of results whose shape the model does not
-        state, with a data type if the model states none.
+        Full shapes of graph inputs, by name; or of results whose shape the model does not state,
+        with a data type if the model states none.
     profiles
         CSV files of measured times. By default those in profiles/PLATFORM beside the platform's
         file, else the shipped ones.
     rules
         YAML file with the work of operator types that parapipe does not know.
     rates
-        With several models: how many frames of each come in a second, by the models' names.
+        With several models: frames per second of each, by the models' names.
     deadline_s
-        With several models: the most latency of some, by name.
+        With several models: the greatest latency that a model may have, by name.
     priority
-        With several models: what the latency of some counts in comparison to others', by name; 1
-        if it is not said.
+        With several models: weight of a model's latency, by name; 1 if not given.
 
     Raises
     ------
@@ -160,36 +161,42 @@ class MapOptions:
         Options are not what they must be; it names all of them.
     """
 
-    mapper: Annotated[str, Must("the name of a mapper")] = "auto"
-    granularity: Granularity = "fused"
-    precision: Precision | None = None
-    split: Splitting = "none"
-    interleave: Interleaving = "auto"
-    time_limit_s: Seconds = 60.0
-    budget_s: Seconds | None = None
-    objectives: Objectives = "latency-throughput-energy"
-    max_memory_bytes: MaxMemory | None = None
-    recompute: bool = False
-    resolution: Share = 0.01
-    energy_resolution: Annotated[float, Must("a number from 0 to 1", ge=0, le=1)] = 0.05
-    dvfs: bool = False
-    dvfs_points: Annotated[int, Must("a whole number of at least 2", ge=2)] = 3
-    jobs: Count | None = None
-    seed: FromZero = 0
-    draws: Annotated[int, Must(f"a whole number from 0 to {MOST_DRAWS}", ge=0, le=MOST_DRAWS)] = (
-        DRAWS
+    mapper: Annotated[str, Must("the name of a mapper")] = field(default="auto", metadata=_SEARCH)
+    granularity: Granularity = field(default="fused", metadata=_MODEL)
+    precision: Precision | None = field(default=None, metadata=_MODEL)
+    split: Splitting = field(default="none", metadata=_SEARCH)
+    interleave: Interleaving = field(default="auto", metadata=_SEARCH)
+    time_limit_s: Seconds = field(default=60.0, metadata=_LIMITS)
+    budget_s: Seconds | None = field(default=None, metadata=_COMMON)
+    objectives: Objectives = field(default="latency-throughput-energy", metadata=_SEARCH)
+    max_memory_bytes: MaxMemory | None = field(default=None, metadata=_LIMITS)
+    recompute: bool = field(default=False, metadata=_SEARCH)
+    resolution: Share = field(default=0.01, metadata=_LIMITS)
+    energy_resolution: Annotated[float, Must("a number from 0 to 1", ge=0, le=1)] = field(
+        default=0.05, metadata=_LIMITS
     )
-    robust: Annotated[float, Must("a number above 0 and below 1", gt=0, lt=1)] | None = None
-    scenarios: Count = SCENARIOS
-    deterministic: bool = False
-    cache: Annotated[bool | NotEmpty | Path, Must("True, False or the path of a folder")] = True
-    dims: Dims | None = None
-    shapes: Shapes | None = None
-    profiles: Profiles = ()
-    rules: Rules | None = None
-    rates: ByModel | None = None
-    deadline_s: ByModel | None = None
-    priority: ByModel | None = None
+    dvfs: bool = field(default=False, metadata=_SEARCH)
+    dvfs_points: Annotated[int, Must("a whole number of at least 2", ge=2)] = field(
+        default=3, metadata=_SEARCH
+    )
+    jobs: Count | None = field(default=None, metadata=_COMMON)
+    seed: FromZero = field(default=0, metadata=_SEARCH)
+    draws: DrawCount = field(default=DRAWS, metadata=_SEARCH)
+    robust: Annotated[float, Must("a number above 0 and below 1", gt=0, lt=1)] | None = field(
+        default=None, metadata=_SEARCH
+    )
+    scenarios: Count = field(default=SCENARIOS, metadata=_SEARCH)
+    deterministic: bool = field(default=False, metadata=_SEARCH)
+    cache: Annotated[bool | NotEmpty | Path, Must("True, False or the path of a folder")] = field(
+        default=True, metadata=_SEARCH
+    )
+    dims: Dims | None = field(default=None, metadata=_MODEL)
+    shapes: Shapes | None = field(default=None, metadata=_MODEL)
+    profiles: Profiles = field(default=(), metadata=_MODEL)
+    rules: Rules | None = field(default=None, metadata=_MODEL)
+    rates: ByModel | None = field(default=None, metadata=_MODEL)
+    deadline_s: ByModel | None = field(default=None, metadata=_MODEL)
+    priority: ByModel | None = field(default=None, metadata=_MODEL)
 
     def __post_init__(self) -> None:
         check_arguments("MapOptions", option_hints(), self.to_dict())

@@ -46,7 +46,9 @@ def test_sixty_columns_are_enough(capsys, monkeypatch) -> None:
         row(2, names=names, drawing="gpu[1…] │ big[…1]"),
     ]
     for proven in (True, False):
-        table = front_table([{**r, "proven": proven, "gap": 0.012} for r in rows], narrow=True)
+        table = front_table(
+            [{**r, "proven": proven, "gap": 0.012} for r in rows], OBJECTIVES, narrow=True
+        )
         console = Console(width=60, color_system=None)
         console.print(table)
         out = capsys.readouterr().out
@@ -54,21 +56,6 @@ def test_sixty_columns_are_enough(capsys, monkeypatch) -> None:
         for word in ("big+little+gpu[1-11", "gpu[1…] │ big[…1]", *names, "200.0", "LTE", "c02"):
             assert word in out
         assert ("1.2" in out) != proven
-
-
-@pytest.mark.parametrize(
-    ("drawing", "told"),
-    [
-        ("big[1…] │ gpu[…1…] │ npu[…1-3]", "[1…] │ […1…]: cut inside subgraph 1"),
-        ("big[1…,2] │ gpu[…1,3]", "[1…,2] │ […1,3]: cut inside subgraph 1"),
-        ("big[1-12…] │ gpu[2] │ npu[…12]", "[1-12…] │ […12]: cut inside subgraph 12"),
-        ("big[1,3] │ gpu[2]", None),
-    ],
-)
-def test_the_cut_that_is_explained_is_one_of_the_front(drawing, told) -> None:
-    rows = [row(1), row(2, drawing=drawing)]
-    lines = marks(document(rows), rows)
-    assert [line for line in lines if "cut inside" in line] == [told] * bool(told)
 
 
 def document(configurations: list[dict], **changes) -> dict:
@@ -87,14 +74,73 @@ def document(configurations: list[dict], **changes) -> dict:
     }
 
 
-def test_a_cut_inside_a_subgraph_is_explained_only_where_there_is_one() -> None:
-    cut = row(1, drawing="big[1-3…] │ gpu[…3-4]")
-    assert any("cut inside" in line for line in marks(document([cut]), [cut]))
-    assert not any("cut inside" in line for line in marks(document([cut]), [row(1)]))
+@pytest.mark.parametrize(
+    ("drawing", "cut"),
+    [
+        ("big[1…] │ gpu[…1…] │ npu[…1-3]", True),
+        ("big[1…,2] │ gpu[…1,3]", True),
+        ("big[1-12…] │ gpu[2] │ npu[…12]", True),
+        ("big[1,3] │ gpu[2]", False),
+    ],
+)
+def test_a_cut_inside_a_subgraph_is_explained_where_a_row_shows_one(drawing, cut) -> None:
+    rows = [row(1), row(2, drawing=drawing)]
+    told = "; ".join(marks(document(rows), rows))
+    assert ("…: cut inside a subgraph" in told) == cut
+    assert "cut inside" not in "; ".join(marks(document(rows), rows[:1]))
 
 
-WITHIN = "energy: every possible schedule is matched to within {} in all figures"
-UNKNOWN = "energy: how close to the lowest is not known"
+@pytest.mark.parametrize("robust", [None, {"quantile": 0.9}])
+@pytest.mark.parametrize("even", [True, False])
+@pytest.mark.parametrize("objectives", [OBJECTIVES, [*OBJECTIVES, "memory"]])
+def test_three_lines_explain_a_table_with_all_columns_and_marks(robust, even, objectives) -> None:
+    low, high = (0.8, 1.2) if even else (1.1, 4.0)
+    rows = [row(1, drawing="big[1…] │ gpu[…1]"), {**row(2), "kind": "interleaved"}]
+    for each in rows:
+        figures = {key: each[key] for key in ("latency_s", "period_s", "energy_j")}
+        each["intervals"] = {key: (low * at, high * at) for key, at in figures.items()}
+        each["medians"] = {key: at * (1 + (not even)) for key, at in figures.items()}
+        each["sustained_period_s"] = each["period_s"] * 0.9
+        each["quantiles"] = robust and {**figures, "share": 0.9}
+    options = {
+        **document([])["options"],
+        "objectives": objectives,
+        "proves": ["energy", "makespan"],
+    }
+    memory = {"memories": [{"name": "shared memory assumed"}]}
+    told = marks(document(rows, options=options, memory=memory, robust=robust), rows)
+    assert len(told) <= 3
+    assert all(len(line) <= WIDTH for line in told)
+    keys = ["front", "gap", "peak", "…", *(["R", "90%"] if robust else [])]
+    keys += ["low–high"] * (not even) + ["±", "sust."] * (even and not robust)
+    assert sorted(mark.partition(":")[0] for line in told for mark in line.split("; ")) == sorted(
+        keys
+    )
+
+
+@pytest.mark.parametrize(
+    ("objectives", "mark"),
+    [
+        ("latency throughput energy", "LTE"),
+        ("latency throughput energy memory", "LTEM"),
+        ("latency throughput memory", "LTM"),
+    ],
+)
+def test_a_row_of_the_front_is_marked_with_the_letters_of_the_objectives(
+    capsys, objectives, mark
+) -> None:
+    asked = objectives.split()
+    print_table(front_table([row(1), {**row(2), "pareto_latency_throughput": True}], asked))
+    *_, first, second = capsys.readouterr().out.splitlines()
+    assert (first.split()[-1], second.split()[-1]) == (mark, "LT")
+    options = {**document([])["options"], "objectives": asked}
+    told = marks(document([row(1)], options=options), [row(1)])[0]
+    letters = ", ".join(f"{each[0].upper()} {each}" for each in asked)
+    assert told.startswith(f"front: no row is better in all of {letters}")
+
+
+WITHIN = "energy: for each possible schedule a row is at most {} worse in every figure"
+UNKNOWN = "energy: how far the rows are from the least is not known"
 ASKED = "asked for: {} % (--energy-resolution); {}"
 HELPS = "a longer --time-limit helps"
 ROUNDED = "the rest is due to rounding to whole microseconds"
@@ -124,7 +170,7 @@ def test_the_legend_says_whether_the_energy_resolution_was_reached(
     assert lines[1:] == told
     options["energy_resolution_asked"] = None
     (line,) = search_notes(document([row(1)], options=options))[1:]
-    assert line.startswith("energy: of the mapper's own schedules only")
+    assert line.startswith("energy: compared among the shortest schedules that the mapper finds")
 
 
 def test_a_front_that_was_ended_early_says_how_far_its_best_are_from_what_is_proven() -> None:
@@ -133,8 +179,8 @@ def test_a_front_that_was_ended_early_says_how_far_its_best_are_from_what_is_pro
     reason, proven, *_ = search_notes(document(rows, unfinished=undone))
     assert reason == "unfinished: time ran out"
     assert proven == (
-        "proven: no configuration is below 96 ms (gap 20.0 %), 150 mJ per frame (gap 25.0 %) or, "
-        "with whole stages, above 10 frames/s (gap 0.0 %)"
+        "proven: no configuration takes less than 96 ms (gap 20.0 %) or 150 mJ per frame "
+        "(gap 25.0 %), and none, with whole stages, reaches more than 10 frames/s (gap 0.0 %)"
     )
     options = {**document([])["options"], "objectives": OBJECTIVES[:2]}
     line = search_notes(document(rows, unfinished=undone, options=options))[1]
@@ -144,6 +190,16 @@ def test_a_front_that_was_ended_early_says_how_far_its_best_are_from_what_is_pro
 def test_a_kind_that_does_not_exist_is_named_with_its_reason() -> None:
     lines = search_notes(document([row(1)], absent={"hybrid": "there is one processor"}))
     assert "no hybrid configuration: there is one processor" in lines
+
+
+def test_what_keeps_several_processors_from_running_alone_is_said_once() -> None:
+    absent = {f"{name}-alone": f"{name} cannot run Conv" for name in ("npu0", "npu1", "dsp")}
+    absent["dsp-alone"] = "dsp cannot run LRN"
+    *_, npus, dsp = search_notes(document([row(1)], absent=absent))
+    assert npus == (
+        "no npu0-alone or npu1-alone configuration: npu0 cannot run Conv (the same for npu1)"
+    )
+    assert dsp == "no dsp-alone configuration: dsp cannot run LRN"
 
 
 @given(
@@ -233,7 +289,7 @@ def test_the_answer_recommends_no_period_that_hand_overs_do_not_let_be_sustained
 def test_the_table_fits_in_100_columns_and_is_plain_when_not_on_a_terminal(capsys) -> None:
     stages = "big+little[1-3…] │ a-processor-with-a-long-name[…3-9] │ gpu+npu[10-11]"
     names = ("hybrid-L", "hybrid-T", "balanced", "most-efficient")
-    print_table(front_table([row(1, names=names, drawing=stages), row(2)]))
+    print_table(front_table([row(1, names=names, drawing=stages), row(2)], OBJECTIVES))
     out = capsys.readouterr().out
     assert all(len(line) <= WIDTH for line in out.splitlines())
     assert "\x1b" not in out
@@ -243,7 +299,7 @@ def test_the_table_fits_in_100_columns_and_is_plain_when_not_on_a_terminal(capsy
 
 def test_the_least_figure_of_a_column_has_three_digits(capsys) -> None:
     rows = [{**row(1), "latency_s": 0.000_055_3}, {**row(2), "latency_s": 0.1131}]
-    print_table(front_table(rows))
+    print_table(front_table(rows, OBJECTIVES))
     out = capsys.readouterr().out
     assert " 0.0553 " in out
     assert " 113.1000 " in out
@@ -251,7 +307,7 @@ def test_the_least_figure_of_a_column_has_three_digits(capsys) -> None:
 
 
 def test_an_unproven_gap_is_shown_and_a_proven_one_is_zero(capsys) -> None:
-    print_table(front_table([{**row(1), "proven": False, "gap": 0.0123}]))
+    print_table(front_table([{**row(1), "proven": False, "gap": 0.0123}], OBJECTIVES))
     assert "1.2" in capsys.readouterr().out
 
 
@@ -306,17 +362,17 @@ def test_noisy_times_and_times_beyond_what_was_measured_are_told() -> None:
 def test_what_can_be_sustained_stands_beside_the_throughput_where_it_differs(capsys) -> None:
     faster = {**row(2), "sustained_period_s": 0.08}
     for rows, shown in (([row(1)], False), ([row(1), faster], True)):
-        print_table(front_table(rows))
+        print_table(front_table(rows, OBJECTIVES))
         out = capsys.readouterr().out
         assert ("sust." in out) is ("12.5" in out) is shown
-        assert any(line.startswith("sust.") for line in marks(document(rows), rows)) is shown
-    assert not any(line.startswith("sust.") for line in marks(document([row(1), faster]), [row(1)]))
+        assert any("sust.:" in line for line in marks(document(rows), rows)) is shown
+    assert not any("sust.:" in line for line in marks(document([row(1), faster]), [row(1)]))
 
 
 def test_no_name_is_broken_in_a_table_that_is_not_narrow(capsys) -> None:
     names = ("most-efficient", "little-alone")
     faster = {**row(2, names=names, drawing="gpu[1-3…] │ big[…3-9] │ little[10-11]")}
     faster |= {"sustained_period_s": 0.08, "latency_s": 1.2345}
-    Console(width=NARROW, color_system=None).print(front_table([row(1), faster]))
+    Console(width=NARROW, color_system=None).print(front_table([row(1), faster], OBJECTIVES))
     out = capsys.readouterr().out
     assert all(name in out for name in names)

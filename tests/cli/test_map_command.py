@@ -6,11 +6,15 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
+import click
 import pytest
 
-from parapipe import mapper_names
+from parapipe import MapOptions, mapper_names
+from parapipe.cli.map import SECTIONS
+from parapipe.cli.map import command as map_command
 
 PLATFORM = ("--platform", "amlogic-a311d")
 STAGES = ("--interleave", "none")
@@ -179,6 +183,27 @@ def test_an_unknown_mapper_is_a_usage_error_with_the_known_ones_and_the_nearest(
 def test_the_help_lists_all_mappers(parapipe) -> None:
     words = "".join(parapipe("map", "--help").out.split())
     assert f"--mapper[{'|'.join(mapper_names())}]" in words
+
+
+def test_the_help_lists_options_in_sections_and_each_of_them_once(parapipe) -> None:
+    lines = parapipe("map", "--help").out.splitlines()
+    headings = [line for line in lines if re.fullmatch(r"[A-Z].*:", line)]
+    assert headings == [f"{heading}:" for heading in SECTIONS.values()]
+    listed = [flag[1] for line in lines if (flag := re.match(r"  (?:-h, )?(--[a-z-]+)", line))]
+    own = [
+        max(each.opts, key=len) for each in map_command.get_params(click.Context(map_command))[1:]
+    ]
+    assert sorted(listed) == sorted(own)
+    assert all(each.metadata["section"] in SECTIONS for each in fields(MapOptions))
+    printed = lines[lines.index(headings[-1]) :]
+    assert [line.split()[0] for line in printed[1:]] == ["--all", "--quiet", "--json", "-h,"]
+
+
+def test_the_commonest_options_are_on_the_first_screen_of_the_help(parapipe, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    screen = parapipe("map", "--help").out.splitlines()[:24]
+    for option in ("platform", "out", "budget", "min-fps", "max-latency", "max-energy", "figure"):
+        assert any(line.startswith(f"  --{option} ") for line in screen)
 
 
 def test_a_missing_profile_is_named(parapipe, small_model, tmp_path) -> None:

@@ -50,7 +50,7 @@ def test_without_a_precision_a_processor_without_float32_idles_and_a_note_says_s
             for p in s["processors"]} == {"cpu"}  # fmt: skip
     assert document["conversion"] is None
     assert (
-        "gpu computes in float16, not in float32: of 5 operators it could run 5 with --precision "
+        "gpu computes in float16, not in float32: it could run 5 of 5 operators with --precision "
         "float16, if accuracy allows"
     ) in ended.err
 

@@ -1,6 +1,7 @@
 """`parapipe map` of several models: the table, and plans that other commands take."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -28,8 +29,10 @@ def test_the_table_and_plans_that_verify_simulate_report_and_export_take(
     asked = ("--deadline", "detect=80ms", "--priority", "read=2", "--out", front)
     ended = parapipe("map", *models, "--platform", "amlogic-a311d", *TWO, *asked)
     assert ended.code == 0, ended.err
-    assert "a pattern of 100 ms has these frames: 2 of read, 4 of detect" in ended.out
-    assert "most growth:" in ended.out
+    assert "the plans repeat every 100 ms, with these frames: 2 of read, 4 of detect" in ended.out
+    assert re.search(r"most growth: c\d+, [\d.]+ times the rates that are asked\.", ended.out)
+    legend = ended.out.split("\n\n")[-1].partition("the plans repeat")[0]
+    assert [line.partition(":")[0] for line in legend.splitlines()] == ["ms", "×"]
     assert "one model after the other on all processors:" in ended.out
     plan = next((front / "plans").glob("*.json"))
     verified = parapipe("verify", plan).out

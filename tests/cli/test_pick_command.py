@@ -1,11 +1,13 @@
 """`parapipe pick`, and the same question put to `parapipe map`."""
 
 import json
+import re
 
 import pytest
 
 from parapipe import load_plan
 from parapipe import map as map_model
+from parapipe.cli.pick import certainty_text
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +31,15 @@ def test_it_names_the_configuration_that_keeps_the_demands_and_its_plan(parapipe
     text = parapipe("pick", folder, *asked, "--minimise", "energy").out
     assert row["id"] in text
     assert picked["plan"] in text
+
+
+@pytest.mark.parametrize(
+    ("mean", "most", "told"),
+    [(0.018, 0.063, "1.8 % worse on average, at most 6.3 %"), (0.74, 2.1, "74 %.*210 %")],
+)
+def test_a_regret_is_written_without_an_exponent(mean, most, told) -> None:
+    sure = {"keeps": 0.9, "best": 0.4, "regret_mean": mean, "regret_most": most}
+    assert re.search(told, certainty_text(sure, "latency"))
 
 
 @pytest.mark.parametrize("written", [True, False])

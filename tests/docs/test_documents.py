@@ -19,6 +19,17 @@ def test_every_relative_link_of_a_document_leads_somewhere(document: Path) -> No
     assert broken == []
 
 
+def test_make_test_says_how_long_it_takes_and_each_nightly_file_has_its_reason() -> None:
+    recipe = (REPOSITORY / "Makefile").read_text(encoding="utf-8").partition("\ntest: ")[2]
+    assert "at most 10 minutes on two idle cores" in recipe.splitlines()[1]
+    text = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = text.partition("| why nightly | in |")[2].partition("\n\n")[0]
+    mark = re.compile(r"mark\.nightly|\bnightly\(")
+    tests = (REPOSITORY / "tests").rglob("test_*.py")
+    nightly = {path.stem for path in tests if mark.search(path.read_text(encoding="utf-8"))}
+    assert {*re.findall(r"`(test_\w+)`", rows)} == nightly - {Path(__file__).stem}
+
+
 def test_every_command_stands_in_the_readme() -> None:
     from parapipe.cli.lazy_group import COMMANDS
 

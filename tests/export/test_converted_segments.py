@@ -165,7 +165,7 @@ def test_a_plan_in_int8_is_written_in_the_models_types_and_the_export_says_so(tm
     changes = ("float32: 32e9, float16: 64e9", "int8: 128e9"), ("[float32, float16]", "[int8]")
     plan = on_both(front_of(model, tmp_path, *changes, precision="int8"))
     exported = parapipe.export_plan(plan, "onnxruntime", tmp_path / "out")
-    assert "quantise it (QDQ), map the quantised model" in exported.notes[0]
+    assert "for int8, quantise the model (QDQ), map it, and export that plan" in exported.notes[0]
     whole = session(model)
     feeds = {"x": np.ones((1, 4, 8, 8), np.float32)}
     for one, other in zip(results(tmp_path / "out", feeds), whole.run(None, feeds), strict=True):

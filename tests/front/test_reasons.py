@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -48,6 +49,24 @@ def test_a_beaten_configuration_is_told_who_beats_it_and_nothing_else(branchy_fr
     assert told(found, "front") == [
         "c02 is as good or better in everything: latency +0.0%, throughput +100.0%, energy +0.0%."
     ]
+
+
+@pytest.mark.parametrize("of_conv", ["it lacks float32", "it is too large"])
+def test_types_that_a_processor_refuses_for_the_same_reason_are_told_together(
+    branchy_front, of_conv
+) -> None:
+    found = reasons(branchy_front, [(1.0, 1.0, 1.0)])
+    types = [operator.type for operator in found.graph.operators]
+    entries = [
+        [of_conv if kind == "Conv" else "it lacks float32", *row[1:]]
+        for kind, row in zip(types, found.costs.entries, strict=True)
+    ]
+    costs = replace(found.costs, entries=entries)
+    (text,) = told(Reasons(found.front, found.row, found.plan, found.graph, costs), "unsupported")
+    conv, add = (f"{kind} ({types.count(kind)})" for kind in ("Conv", "Add"))
+    apart = f"{conv}: it is too large; {add}: it lacks float32."
+    together = f"{conv}, {add}: it lacks float32."
+    assert text.endswith(apart if of_conv == "it is too large" else f": {together}")
 
 
 def test_the_nearest_and_the_least_are_named_and_alike_advice_is_one_line(branchy_front) -> None:

@@ -131,7 +131,7 @@ def test_in_its_own_types_a_float32_model_leaves_the_npu_idle_and_a_note_says_wh
     )
     assert {p.name for each in front for p in each.processors} == {"dsp0", "dsp1"}
     assert notes[0] == (
-        "npu computes in int8, uint8, not in float32: of 40 operators it could run 39 with "
+        "npu computes in int8, uint8, not in float32: it could run 39 of 40 operators with "
         "--precision int8, if accuracy allows"
     )
 

@@ -27,8 +27,8 @@ def unconverted(plan: Plan) -> list[str]:
     if plan.precision in (None, CONVERTED_TO):
         return []
     told = (
-        f"the plan says what the model takes in {plan.precision}, and these segments compute in "
-        "its own types: quantise it (QDQ), map the quantised model, and export that"
+        f"the plan's times are for {plan.precision}, but these segments compute in the model's own "
+        f"data types; for {plan.precision}, quantise the model (QDQ), map it, and export that plan"
     )
     return [told]
 

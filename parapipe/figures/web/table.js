@@ -20,8 +20,10 @@ function drawnText(row, key, show) {
   return `${medianMark(row, key)}${show(valueOf(row, key))}`;
 }
 
+const initial = (objective) => objective[0].toUpperCase();
+
 function onFront(row) {
-  const stated = row.pareto_latency_throughput ? "LT" : row.pareto ? "LTE" : "";
+  const stated = row.pareto_latency_throughput ? "LT" : row.pareto ? front.options.objectives.map(initial).join("") : "";
   return row.robust ? `${stated} R`.trim() : stated;
 }
 
@@ -49,9 +51,9 @@ function drawTable() {
     ...COLUMNS.map(({ show, right }) => html("td", { class: right ? "right" : null }, show(row))),
   ));
   put("table", html("table", { class: "plain" }, html("thead", {}, html("tr", {}, head)), html("tbody", {}, body)),
-    html("p", { class: "legend" }, "LT: no other has both less latency and more throughput. LTE: no other has less latency, more throughput and less energy."
-      + (rows.some((row) => DRAWN.some((key) => medianMark(row, key))) ? " ~: the median of the draws of the costs, where what the stated costs give lies outside of nine of ten of them." : "")
-      + (front.robust ? ` R: no other keeps less of all figures in ${percent(front.robust.quantile)} of the draws of the costs.` : "")));
+    html("p", { class: "legend" }, `Front: no other is better in all of ${front.options.objectives.map((each) => `${initial(each)} ${each}`).join(", ")}.`
+      + (rows.some((row) => DRAWN.some((key) => medianMark(row, key))) ? " ~: the median of the draws of the costs, where the figure by the stated costs lies outside the interval of nine of ten draws." : "")
+      + (front.robust ? ` R: the same for the figures that are kept in ${percent(front.robust.quantile)} of the draws of the costs.` : "")));
 }
 
 function drawAgain() {
@@ -60,7 +62,7 @@ function drawAgain() {
     model: front.model, platform: front.platform, mapper: options.mapper, granularity: options.granularity,
     objectives: options.objectives.join(", "), "memory at most": memoryLimit(options), "time limit per problem": seconds(options.time_limit_s),
     seed: options.seed, deterministic: options.deterministic ? "yes" : "no",
-    "left out if matched to within": percent(options.resolution),
+    "left out if better than another by at most": percent(options.resolution),
     "energy to within": energyWithin(options),
     "proven quantity": options.proves.join(", "), parapipe: front.parapipe,
     "operating points": front.dvfs ? "searched" : "the platform's default ones",
