@@ -16,7 +16,8 @@ from parapipe.mapping.replay import Job, expanded, needed_transfers, replay, sou
 from parapipe.mapping.replay import timed as timed_by
 from parapipe.pipeline import mapping
 from parapipe.pipeline.assignment import Assignment
-from parapipe.pipeline.mapping import Edge, Placement, Transfer
+from parapipe.pipeline.hand_overs import HandOver, assemble
+from parapipe.pipeline.mapping import Placement, Transfer
 from parapipe.platform.platform import Platform
 
 
@@ -54,13 +55,7 @@ def mapping_of(
         )
     known = platform.evaluation if blocks and platform else None
     share = known.hand_over_share if known else 1.0
-    timing = _Timing(graph, costs, assignment, blocks, share)
-    placements: list[Placement] = []
-    transfers: list[Transfer] = []
-    edges: list[Edge] = []
-    for stage in range(len(assignment.stages)):
-        timing.add_stage(stage, placements, transfers, edges)
-    return mapping.Mapping(tuple(placements), tuple(transfers), tuple(edges))
+    return _Timing(graph, costs, assignment, blocks, share).all_stages()
 
 
 def as_early(given: mapping.Mapping, graph: OperatorGraph, costs: CostTable) -> mapping.Mapping:
@@ -74,13 +69,7 @@ def as_early(given: mapping.Mapping, graph: OperatorGraph, costs: CostTable) -> 
     """
     if all(each.resource is None for each in given.transfers):
         return given
-    timing = _Timing(graph, costs, assignment_of(given), None, 1.0, given)
-    placements: list[Placement] = []
-    transfers: list[Transfer] = []
-    edges: list[Edge] = []
-    for stage in range(len(given.stages)):
-        timing.add_stage(stage, placements, transfers, edges)
-    early = mapping.Mapping(tuple(placements), tuple(transfers), tuple(edges))
+    early = _Timing(graph, costs, assignment_of(given), None, 1.0, given).all_stages()
     before = {(each.tensor, each.target): each.start_s for each in given.transfers}
     pairs = [
         *((at.start_s, given.at[at.operator].start_s) for at in early.placements),
@@ -118,12 +107,16 @@ class _Timing:
     hand_over_share: float
     given: mapping.Mapping | None = None
 
-    def add_stage(
-        self,
-        stage: int,
-        placements: list[Placement],
-        transfers: list[Transfer],
-        edges: list[Edge],
+    def all_stages(self) -> mapping.Mapping:
+        """Return the mapping of all stages."""
+        placements: dict[int, Placement] = {}
+        moved: list[HandOver] = []
+        for stage in range(len(self.assignment.stages)):
+            self._add_stage(stage, placements, moved)
+        return assemble(placements, moved)
+
+    def _add_stage(
+        self, stage: int, placements: dict[int, Placement], hand_overs: list[HandOver]
     ) -> None:
         """Start each operator of a stage as early as its inputs and its processor allow."""
         operators = self.assignment.stages[stage]
@@ -151,17 +144,15 @@ class _Timing:
             alone = expanded(problem, placed)
             order = list_order(alone.problem, alone.processor, range(len(alone.jobs)))
             timed = alone.replayed(order)
-        placements += [
-            Placement(v, placed[i], timed.start_s[i], timed.end_s[i], stage)
-            for v, i in local.items()
-        ]
+        for v, i in local.items():
+            start_s, end_s = timed.start_s[i], timed.end_s[i]
+            placements[v] = Placement(v, placed[i], start_s, end_s, stage)
         busy = {(moved.flow, moved.target): moved for moved in timed.transfers}
         for f, (maker, tensor, flow) in enumerate(read):
             source = source_of(flow, placed)
-            number: dict[int, int] = {}
+            transfers = []
             for target in sorted({placed[v] for v in flow.consumers} - {source}):
                 moved = busy.get((f, target))
-                number[target] = len(transfers)
                 transfers.append(
                     Transfer(
                         tensor,
@@ -175,7 +166,8 @@ class _Timing:
                         moved.end_s if moved else 0.0,
                     )
                 )
-            edges += [Edge(maker, operators[v], number.get(placed[v])) for v in flow.consumers]
+            readers = [operators[v] for v in flow.consumers]
+            hand_overs.append(HandOver(maker, readers, transfers))
 
     def _order(
         self,

@@ -13,7 +13,8 @@ from parapipe.pipeline.choices import Choice
 from parapipe.pipeline.choose import marked, names_among
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.evaluate import evaluate
-from parapipe.pipeline.mapping import Edge, Mapping, Placement, Transfer
+from parapipe.pipeline.hand_overs import assemble, hand_overs_of
+from parapipe.pipeline.mapping import Mapping, Placement, Transfer
 from parapipe.pipeline.options import MapOptions
 
 if TYPE_CHECKING:
@@ -85,20 +86,7 @@ def _mapping(stages: Iterable[Iterable[Choice]], graph: OperatorGraph, costs: Co
                 if (moved.start_s, moved.end_s) < (known.start_s, known.end_s):
                     busy[moved.tensor, moved.target] = moved
             begin_s += schedule.makespan_s
-    edges: list[Edge] = []
-    transfers: dict[tuple[str, int], Transfer] = {}
-    number: dict[tuple[str, int], int] = {}
-    for name, u in graph.producer.items():
-        source = placements[u].processor
-        for v in graph.consumers.get(name, ()):
-            target, lag = placements[v].processor, placements[v].lag
-            route = (name, target)
-            if target != source and route not in transfers:
-                time_s = costs.transfer_s(name, source, target)
-                delay = Transfer(name, u, source, target, lag, time_s)
-                number[route], transfers[route] = len(transfers), busy.get(route, delay)
-            edges.append(Edge(u, v, number.get(route)))
-    return Mapping(tuple(placements.values()), tuple(transfers.values()), tuple(edges))
+    return assemble(placements, hand_overs_of(placements, graph, costs, busy))
 
 
 def _transfers(

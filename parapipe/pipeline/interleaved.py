@@ -25,7 +25,8 @@ from parapipe.mapping.units import NANO
 from parapipe.pipeline.configuration import CLOSE, Configuration, Least
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.evaluate import Evaluated, evaluate
-from parapipe.pipeline.mapping import Edge, Kind, Mapping, Placement, Transfer
+from parapipe.pipeline.hand_overs import assemble, hand_overs_of
+from parapipe.pipeline.mapping import Kind, Mapping, Placement, Transfer
 from parapipe.pipeline.shared_work import made_beside
 from parapipe.pipeline.split_model import SplitModel
 from parapipe.pipeline.split_search import SplitCandidate
@@ -272,30 +273,21 @@ def _from_its_origin(schedule: ModuloSchedule, costs: CostTable) -> ModuloSchedu
 def mapping_of(schedule: ModuloSchedule, graph: OperatorGraph, costs: CostTable) -> Mapping:
     """Return a modulo schedule as a mapping in seconds: starts within the period, and lags."""
     period, place = schedule.period, schedule.processor
-    placements = []
+    placements: dict[int, Placement] = {}
     for v, (p, start) in enumerate(zip(place, schedule.start, strict=True)):
         lag, begin = divmod(start, period)
         start_s = begin / NANO
-        placements.append(Placement(v, p, start_s, start_s + costs.time_s(v, p), lag))
+        placements[v] = Placement(v, p, start_s, start_s + costs.time_s(v, p), lag)
     tensors = [name for name in graph.consumers if name in graph.producer]
-    moved = {(tensors[flow], q): at for (flow, q), at in schedule.moved}
-    transfers: dict[tuple[str, int], Transfer] = {}
-    edges: list[Edge] = []
-    number: dict[tuple[str, int], int] = {}
-    for name, u in graph.producer.items():
-        for v in graph.consumers.get(name, ()):
-            p, q = place[u], place[v]
-            route = (name, q)
-            if p != q and route not in transfers:
-                lag = min(placements[x].lag for x in graph.consumers[name] if place[x] == q)
-                transfer = Transfer(name, u, p, q, lag, costs.transfer_s(name, p, q))
-                if (at := moved.get(route)) is not None:
-                    transfer = _occupying(transfer, at, period, costs)
-                number[route], transfers[route] = len(transfers), transfer
-            edges.append(Edge(u, v, number.get(route)))
-    return Mapping(
-        tuple(placements), tuple(transfers.values()), tuple(edges), period_s=period / NANO
-    )
+    busy: dict[tuple[str, int], Transfer] = {}
+    for (flow, q), at in schedule.moved:
+        name, (lag, begin) = tensors[flow], divmod(at, period)
+        start_s, u = begin / NANO, graph.producer[name]
+        time_s, resource = costs.transfer_s(name, place[u], q), costs.transfer_resource[place[u]][q]
+        busy[name, q] = Transfer(
+            name, u, place[u], q, lag, time_s, resource, start_s, start_s + time_s
+        )
+    return assemble(placements, hand_overs_of(placements, graph, costs, busy), period / NANO)
 
 
 def schedule_of(mapping: Mapping, graph: OperatorGraph) -> ModuloSchedule:
@@ -317,19 +309,4 @@ def schedule_of(mapping: Mapping, graph: OperatorGraph) -> ModuloSchedule:
         tuple(start),
         tuple(((flow[each.tensor], each.target), at(each.lag, each.start_s)) for each in moved),
         max(ends) - min(start),
-    )
-
-
-def _occupying(transfer: Transfer, at: int, period: int, costs: CostTable) -> Transfer:
-    lag, begin = divmod(at, period)
-    return Transfer(
-        transfer.tensor,
-        transfer.producer,
-        transfer.source,
-        transfer.target,
-        lag,
-        transfer.time_s,
-        costs.transfer_resource[transfer.source][transfer.target],
-        begin / NANO,
-        begin / NANO + transfer.time_s,
     )
