@@ -119,7 +119,7 @@ def map(
     from parapipe.graph.partition import partition
     from parapipe.pipeline.finest_cuts import finest_partition
     from parapipe.pipeline.infeasible import check_energies
-    from parapipe.pipeline.sized import MemoryLimit
+    from parapipe.pipeline.memory_limit import MemoryLimit
 
     target = load_platform(platform)
     measured = chosen_profiles(options.profiles, beside=platform, platform=target.profile_name)

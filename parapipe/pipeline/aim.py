@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from parapipe.pipeline.candidate import Candidate
+from parapipe.pipeline.candidate import StageCandidate
 from parapipe.pipeline.mapping import Kind
 
 Numbers = NDArray[np.int64]
@@ -27,13 +27,13 @@ class Aim(NamedTuple):
             return narrow
         return np.ones(masks.shape, bool)
 
-    def best(self, candidates: Iterable[Candidate]) -> Candidate | None:
+    def best(self, candidates: Iterable[StageCandidate]) -> StageCandidate | None:
         """Return the best of its kind."""
         return min((c for c in candidates if c.kind == self.kind), key=self.rank, default=None)
 
-    def rank(self, candidate: Candidate) -> tuple[float, ...]:
+    def rank(self, candidate: StageCandidate) -> tuple[float, ...]:
         """Return figures, the most important first."""
-        return tuple(candidate.objectives[i] for i in self.order)
+        return tuple(candidate.nano_objectives[i] for i in self.order)
 
 
 FRONT = Aim()

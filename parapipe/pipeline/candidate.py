@@ -1,9 +1,11 @@
-"""A configuration as the search sees it."""
+"""A configuration as the search over stages sees it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
+from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.mapping import Kind, kind_of
 from parapipe.pipeline.stage_table import StageShape, StageTable
 
@@ -37,11 +39,11 @@ def every_ns(time_ns: int, replicas: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A configuration as the search sees it.
+class StageCandidate:
+    """A configuration as the search over stages sees it: `configure` makes a `Configuration` of it.
 
     `energy_nj` holds static energy, too: of the processors used, over one period. `found_in` knows
-    the schedules behind it, and `cost_table` is the number of the cost table that they rest on.
+    the schedules behind it, and `table` is the number of the cost table that they rest on.
     """
 
     stages: tuple[ChosenStage, ...]
@@ -49,7 +51,7 @@ class Candidate:
     period_ns: int
     energy_nj: float
     found_in: StageTable = field(repr=False, compare=False)
-    cost_table: int = 0
+    table: int = 0
 
     @property
     def processors(self) -> tuple[int, ...]:
@@ -64,6 +66,10 @@ class Candidate:
         return kind_of([mask.bit_count() for mask in self.processors])
 
     @property
-    def objectives(self) -> tuple[float, float, float]:
-        """What the front trades: latency, period, energy."""
+    def nano_objectives(self) -> tuple[float, float, float]:
+        """What the front trades: latency and period in nanoseconds, energy in nanojoules."""
         return (self.latency_ns, self.period_ns, self.energy_nj)
+
+
+Candidate: TypeAlias = StageCandidate | Configuration
+"""What there is to choose from."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Literal
 
 from parapipe.mapping.units import NANO
+from parapipe.pipeline.candidate import Candidate
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.dominance import (
     ENERGY_TIE,
@@ -40,46 +41,15 @@ Names = Callable[[Sequence[int], Sequence[int]], Mapping[int, tuple[str, ...]]]
 """Gives the names of some, by their numbers; the second ones are those of them on the front."""
 
 
-class Nameable(Protocol):
-    """What may have a name."""
-
-    @property
-    def processors(self) -> tuple[int, ...]:
-        """Bit mask of the processors that each stage uses."""
-        ...
-
-    @property
-    def kind(self) -> Kind:
-        """What the stages amount to."""
-        ...
-
-    @property
-    def objectives(self) -> tuple[float, float, float]:
-        """Latency, period and energy."""
-        ...
-
-
-class Candidate(Nameable, Protocol):
-    """What there is to choose from; its objectives are in nanoseconds and nanojoules."""
-
-    @property
-    def cost_table(self) -> int:
-        """Number of the cost table that it rests on."""
-        ...
-
-
-Of = TypeVar("Of", bound=Candidate)
-
-
 def choose(
-    candidates: Sequence[Of],
+    candidates: Sequence[Candidate],
     processors: Sequence[str],
     *,
     energy: bool,
     resolution: float,
     large: bool = False,
     memory: bool = False,
-) -> list[Of]:
+) -> list[Candidate]:
     """Return the candidates worth showing, by ascending latency.
 
     What would be shown of those of the first cost table alone is shown, or something at least as
@@ -96,10 +66,10 @@ def choose(
     large
         Whether the resolution holds for the front of latency and throughput, too.
     memory
-        Whether peak memory is an objective, too: candidates then say their `memory_bytes`.
+        Whether peak memory is an objective, too: that of all candidates is then known.
     """
     choice = _Choice(candidates, processors, energy, resolution, large, memory)
-    first = [i for i, candidate in enumerate(candidates) if candidate.cost_table == 0]
+    first = [i for i, candidate in enumerate(candidates) if candidate.table == 0]
     alone = choice.of(first, ())
     if len(first) == len(candidates):
         return alone
@@ -158,8 +128,9 @@ def marked(
 
 
 def names_of(
-    some: Mapping[int, Nameable],
+    some: Mapping[int, Candidate],
     processors: Sequence[str],
+    figures: Callable[[int], tuple[float, float, float]],
     *,
     front: Sequence[int],
     memory_bytes: Mapping[int, float] | None = None,
@@ -173,6 +144,8 @@ def names_of(
     ----------
     some
         What may have a name, by numbers.
+    figures
+        Gives latency, period and energy of each, all in one unit or another.
     front
         Numbers of what no other one beats; the balanced one is of these.
     memory_bytes
@@ -184,31 +157,28 @@ def names_of(
     for i, each in some.items():
         of_kind.setdefault(each.kind, []).append(i)
 
-    def latency_first(i: int) -> tuple[float, ...]:
-        return some[i].objectives
-
     def period_first(i: int) -> tuple[float, ...]:
-        latency, period, energy = some[i].objectives
+        latency, period, energy = figures(i)
         return period, latency, energy
 
     def energy_first(i: int) -> tuple[float, ...]:
-        latency, period, energy = some[i].objectives
+        latency, period, energy = figures(i)
         return energy, latency, period
 
-    first = {"latency": latency_first, "throughput": period_first}
+    first = {"latency": figures, "throughput": period_first}
     best = {
         name: least(of_kind[kind], first[objective])
         for name, (kind, objective) in BEST_OF_KIND.items()
         if kind in of_kind
     }
-    best["balanced"] = most_balanced(front, latency_first, smallest)
+    best["balanced"] = most_balanced(front, figures, smallest)
     best["most-efficient"] = least(some, energy_first, (ENERGY_TIE,))
     if memory_bytes is not None:
-        best["least-memory"] = least(some, lambda i: (memory_bytes[i], *latency_first(i)))
+        best["least-memory"] = least(some, lambda i: (memory_bytes[i], *figures(i)))
     for p, processor in enumerate(processors):
         alone = [i for i in of_kind.get("sequential", ()) if some[i].processors == (1 << p,)]
         if alone:
-            best[f"{processor}-alone"] = least(alone, latency_first)
+            best[f"{processor}-alone"] = least(alone, figures)
     names: dict[int, list[str]] = {}
     for name, i in best.items():
         names.setdefault(i, []).append(name)
@@ -228,6 +198,7 @@ def names_among(
         return names_of(
             {i: found[i] for i in some},
             processors,
+            lambda i: found[i].objectives,
             front=front,
             memory_bytes={i: objectives[i][-1] for i in some} if memory else None,
             smallest=1 / NANO,
@@ -237,23 +208,24 @@ def names_among(
 
 
 @dataclass(frozen=True, slots=True)
-class _Choice(Generic[Of]):
+class _Choice:
     """Chooses among candidates, which go by their numbers."""
 
-    candidates: Sequence[Of]
+    candidates: Sequence[Candidate]
     processors: Sequence[str]
     energy: bool
     resolution: float
     large: bool
     memory: bool
 
-    def of(self, numbers: Sequence[int], wanted: Sequence[Candidate]) -> list[Of]:
+    def of(self, numbers: Sequence[int], wanted: Sequence[Candidate]) -> list[Candidate]:
         """Choose among some; `wanted`: what something is to be shown for that is as good."""
         front = nondominated(numbers, self.objectives)
         best = dict.fromkeys(
             names_of(
                 {i: self.candidates[i] for i in numbers},
                 self.processors,
+                self.latency_first,
                 front=front,
                 memory_bytes={i: self.objectives(i)[-1] for i in numbers} if self.memory else None,
             )
@@ -293,9 +265,11 @@ class _Choice(Generic[Of]):
 
     def figures(self, candidate: Candidate) -> tuple[float, ...]:
         """Return the same of a candidate."""
-        size_bytes = (getattr(candidate, "memory_bytes", 0),) if self.memory else ()
-        return (*candidate.objectives[: 3 if self.energy else 2], *size_bytes)
+        figures = candidate.nano_objectives[: 3 if self.energy else 2]
+        if self.memory and isinstance(candidate, Configuration):
+            return (*figures, candidate.memory_bytes)
+        return figures
 
-    def latency_first(self, i: int) -> tuple[float, ...]:
+    def latency_first(self, i: int) -> tuple[float, float, float]:
         """Return latency, period, energy."""
-        return self.candidates[i].objectives
+        return self.candidates[i].nano_objectives

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from parapipe.mapping.units import NANO
 from parapipe.pipeline.evaluate import Evaluated
 from parapipe.pipeline.mapping import Kind, Mapping
 
 if TYPE_CHECKING:
+    from parapipe.pipeline.memory import PeakMemory
     from parapipe.pipeline.served import Served
     from parapipe.pipeline.split_model import SplitModel
 
@@ -86,6 +88,8 @@ class Configuration:
         What each model gets, if the mapping is of several.
     least
         Bounds, if it is a modulo schedule.
+    peak
+        The memory that it needs; None if that was not asked.
     """
 
     mapping: Mapping
@@ -100,6 +104,7 @@ class Configuration:
     robust: bool = False
     several: Served | None = None
     least: Least | None = None
+    peak: PeakMemory | None = None
 
     @property
     def kind(self) -> Kind:
@@ -117,3 +122,21 @@ class Configuration:
         """Latency and period in seconds, energy in joules, as a front states them."""
         made = self.evaluated
         return (stated(made.latency_s), stated(made.period_s), stated(made.energy_j))
+
+    @property
+    def nano_objectives(self) -> tuple[float, float, float]:
+        """Latency and period in nanoseconds, energy in nanojoules, as searches compare them.
+
+        With its memory, whole numbers, so that sums of times do not depend on their order.
+        """
+        made = self.evaluated
+        figures = (made.latency_s * NANO, made.period_s * NANO, made.energy_j * NANO)
+        if self.peak is None:
+            return figures
+        latency_ns, period_ns, energy_nj = map(round, figures)
+        return latency_ns, period_ns, energy_nj
+
+    @property
+    def memory_bytes(self) -> int:
+        """The most at one moment, in all memories; 0 if it is not known."""
+        return self.peak.total.size_bytes if self.peak else 0

@@ -1,14 +1,13 @@
-"""A candidate of the search operator by operator: a mapping in exact seconds."""
+"""A candidate of the search over stages, operator by operator: a mapping in exact seconds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeAlias
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.assigned import as_early
-from parapipe.pipeline.candidate import Candidate
+from parapipe.pipeline.candidate import Candidate, StageCandidate
 from parapipe.pipeline.choices import Choice
 from parapipe.pipeline.choose import marked, names_among
 from parapipe.pipeline.configuration import Configuration
@@ -17,32 +16,29 @@ from parapipe.pipeline.hand_overs import assemble, hand_overs_of
 from parapipe.pipeline.mapping import Mapping, Placement, Transfer
 from parapipe.pipeline.options import MapOptions
 
-if TYPE_CHECKING:
-    from parapipe.pipeline.interleaved import InterleavedCandidate
-    from parapipe.pipeline.sized import SizedCandidate
-    from parapipe.pipeline.split_search import SplitCandidate
-
-Found: TypeAlias = "Candidate | SplitCandidate | InterleavedCandidate | SizedCandidate"
-
 
 def listed(
-    chosen: Sequence[Found], graph: OperatorGraph, tables: Sequence[CostTable], options: MapOptions
+    chosen: Sequence[Candidate],
+    graph: OperatorGraph,
+    tables: Sequence[CostTable],
+    options: MapOptions,
 ) -> tuple[Configuration, ...]:
     """Return what was chosen in exact seconds, with its names and the fronts that it is on."""
     made = [configure(each, graph, tables) for each in chosen]
     figures = [each.objectives[: 2 + options.energy] for each in made]
     if options.memory:
-        peaks = (getattr(each, "memory_bytes", 0) for each in chosen)
-        figures = [(*some, peak) for some, peak in zip(figures, peaks, strict=True)]
+        figures = [(*some, each.memory_bytes) for some, each in zip(figures, made, strict=True)]
     names = names_among(made, figures, tables[0].processors, memory=options.memory)
     return tuple(marked(made, figures, names))
 
 
-def configure(candidate: Found, graph: OperatorGraph, tables: Sequence[CostTable]) -> Configuration:
+def configure(
+    candidate: Candidate, graph: OperatorGraph, tables: Sequence[CostTable]
+) -> Configuration:
     """Make a configuration of a candidate, without names."""
-    if not isinstance(candidate, Candidate):
-        return candidate.configured()
-    costs = tables[candidate.cost_table]
+    if isinstance(candidate, Configuration):
+        return candidate
+    costs = tables[candidate.table]
     stages = [list(choices) for choices in _choices(candidate)]
     sets = (stage.replicas for stage in candidate.stages if stage.replicas)
     turns = [tuple(p for p in range(len(costs.processors)) if mask >> p & 1) for mask in sets]
@@ -53,11 +49,11 @@ def configure(candidate: Found, graph: OperatorGraph, tables: Sequence[CostTable
         evaluate(mapping, graph, costs),
         proven=all(claim.proven for claim in claims),
         gap=max(claim.gap for claim in claims),
-        table=candidate.cost_table,
+        table=candidate.table,
     )
 
 
-def _choices(candidate: Candidate) -> Iterator[Iterator[Choice]]:
+def _choices(candidate: StageCandidate) -> Iterator[Iterator[Choice]]:
     for stage in candidate.stages:
         options = candidate.found_in.trace(stage.shape, stage.time_ns, stage.energy_nj)
         yield (option.choice for option in options if isinstance(option.choice, Choice))

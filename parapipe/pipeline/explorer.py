@@ -13,9 +13,10 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mapping.registry import proves_shortest
 from parapipe.mapping.schedule import Answer
 from parapipe.mapping.units import NANO
-from parapipe.pipeline.candidate import Candidate
+from parapipe.pipeline.candidate import Candidate, StageCandidate
 from parapipe.pipeline.choices import Choice
 from parapipe.pipeline.choose import choose
+from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.configure import listed
 from parapipe.pipeline.deadline import Deadline, OverError
 from parapipe.pipeline.exploration import Exploration, by_processors
@@ -35,10 +36,9 @@ from parapipe.pipeline.unfinished import Unfinished
 from parapipe.pipeline.workers import processes_at_hand
 
 if TYPE_CHECKING:
-    from parapipe.pipeline.interleaved import InterleavedCandidate, Interleaves
+    from parapipe.pipeline.interleaved import Interleaves
     from parapipe.pipeline.recomputed import Recomputes
-    from parapipe.pipeline.sized import SizedCandidate
-    from parapipe.pipeline.split_search import SplitCandidate, Splits
+    from parapipe.pipeline.split_search import Splits
 
 INTERLEAVED_SHARE = 0.25  # of a budget, for frames interleaved
 HELPED_S = 0.15  # of work so far, from which on a process helps with what follows
@@ -76,10 +76,10 @@ class Explorer:
     solved: Solved = field(default_factory=lambda: Solved({}, frozenset()))
     answers: Mapping[Question, Answer] = field(default_factory=dict)
     sets: Sets | None = None
-    found: list[list[Candidate]] = field(default_factory=list)
+    found: list[list[StageCandidate]] = field(default_factory=list)
     traded: Traded = field(default_factory=lambda: Traded((), inf, timed_out=True))
-    split: list[SplitCandidate] = field(default_factory=list)
-    interleaved: list[InterleavedCandidate] = field(default_factory=list)
+    split: list[Configuration] = field(default_factory=list)
+    interleaved: list[Configuration] = field(default_factory=list)
     undone: list[str] = field(default_factory=list)
     lacking: dict[str, str] = field(default_factory=dict)
     whole: bool = False
@@ -268,8 +268,9 @@ class Explorer:
             interleaves, deadline=self.deadline, tell=self.searches.reporter("interleaving")
         )
         found = self.candidates()
-        known = [each.objectives for each in found] + [each.objectives for each in self.split]
-        own = (each for each in found if not each.cost_table)  # whole, and undivided
+        every: Sequence[Candidate] = [*found, *self.split]
+        known = [each.nano_objectives for each in every]
+        own = (each for each in found if not each.table)  # whole, and undivided
         self.interleaved += search(
             self.graph,
             costs,
@@ -279,15 +280,15 @@ class Explorer:
             none=partial(self.lacking.__setitem__, "interleaved"),
         )
         fast = min(self.split, key=lambda each: each.evaluated.latency_s, default=None)
-        if fast is not None:
+        if fast and fast.split:
             self.interleaved += search(
-                fast.model.graph,
-                fast.model.costs,
+                fast.split.graph,
+                fast.split.costs,
                 energy=False,
                 longest_s=fast.evaluated.period_s,
                 known=known,
                 none=lambda _reason: None,
-                split=fast,
+                split=fast.split,
             )
         if any(each.kind == "interleaved" for each in self.interleaved):
             self.lacking.pop("interleaved", None)
@@ -321,8 +322,7 @@ class Explorer:
             resolution = max(resolution, options.energy_resolution * options.energy)
             self.undone += searches.left_out(resolution)
         found = self.candidates()
-        every: Sequence[Candidate | SplitCandidate | InterleavedCandidate | SizedCandidate]
-        every = [*found, *self.split, *self.interleaved]
+        every: Sequence[Candidate] = [*found, *self.split, *self.interleaved]
         if options.memory or options.max_memory_bytes is not None:
             from parapipe.pipeline.fitting import fitted  # loads the search for interleaved frames
 
@@ -358,7 +358,7 @@ class Explorer:
             self.deadline.interrupted,
         )
 
-    def candidates(self) -> list[Candidate]:
+    def candidates(self) -> list[StageCandidate]:
         """Return what there is to choose from."""
         if not self.whole:
             return self.searches.known
@@ -371,7 +371,7 @@ class Explorer:
 
     def bounds(self) -> ExploredBounds:
         """Return bounds of all that may be listed."""
-        own_s = (each.least.period_s for each in self.interleaved if not each.split)
+        own = (each.least for each in self.interleaved if not each.split)
         return ExploredBounds(
             self.graph,
             self.searches,
@@ -379,8 +379,8 @@ class Explorer:
             lambda table: self.fastest(self.asked[table], self.answers),
             whole=self.whole and not self.others.left_out,
             interleaved=self.interleaves is not None,
-            interleaved_s=min(own_s, default=inf),
-            splits=[each.model for each in self.split],
+            interleaved_s=min((each.period_s for each in own if each), default=inf),
+            splits=[each.split for each in self.split if each.split],
         )
 
     def unfinished(self, bounds: ExploredBounds) -> Unfinished | None:

@@ -19,7 +19,7 @@ from parapipe.mapping.units import NANO
 from parapipe.pipeline.configuration import Configuration, Least
 from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.interleaved import repeating, schedule_of
-from parapipe.pipeline.sized import MemoryLimit, SizedCandidate
+from parapipe.pipeline.memory_limit import MemoryLimit
 from parapipe.pipeline.storage import Storage
 from parapipe.pipeline.whole_problem import whole_problem
 
@@ -47,10 +47,10 @@ class FewerFrames:
     costs: CostTable
     limit: MemoryLimit
     least_period_s: float
-    sized: Callable[[Configuration], SizedCandidate]
+    sized: Callable[[Configuration], Configuration]
     seed: int
 
-    def like(self, given: SizedCandidate, longest_s: float) -> Iterator[SizedCandidate]:
+    def like(self, given: Configuration, longest_s: float) -> Iterator[Configuration]:
         """Yield configurations of the same assignment, until one keeps the limit at its period.
 
         Parameters
@@ -58,9 +58,8 @@ class FewerFrames:
         longest_s
             Shorter periods than this one are tried, down to that of what is given.
         """
-        found = given.configuration
-        schedule = schedule_of(found.mapping, self.storage.graph)
-        own = [*self._at(schedule, found)]
+        schedule = schedule_of(given.mapping, self.storage.graph)
+        own = [*self._at(schedule, given)]
         yield from own
         if self.limit.size_bytes is None or any(map(self.limit.fits, own)):
             return
@@ -71,14 +70,14 @@ class FewerFrames:
             if not short < period < long:
                 return
             slower = scheduled(works, period)
-            there = [*self._at(slower, found)] if slower else []
+            there = [*self._at(slower, given)] if slower else []
             yield from there
             if any(map(self.limit.fits, there)):
                 long = period
             else:
                 short = period
 
-    def _at(self, schedule: ModuloSchedule, found: Configuration) -> Iterator[SizedCandidate]:
+    def _at(self, schedule: ModuloSchedule, found: Configuration) -> Iterator[Configuration]:
         """Yield a schedule and those that hold less at its period, as configurations."""
         thrifty = thriftier(self.net, schedule, self.sizes, self.seed, PIECES)
         for each in (schedule, *thrifty):

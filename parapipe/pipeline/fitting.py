@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import replace
 from math import inf
-from typing import Any
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.errors import MappingError
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.pipeline.candidate import Candidate as OfStages
+from parapipe.pipeline.candidate import Candidate, StageCandidate
 from parapipe.pipeline.choices import Choice
-from parapipe.pipeline.choose import Candidate
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.configure import configure
 from parapipe.pipeline.dominance import nondominated, thinned
 from parapipe.pipeline.fewer_frames import FewerFrames
-from parapipe.pipeline.interleaved import InterleavedCandidate
 from parapipe.pipeline.memory import PeakMemory, peaks_of
+from parapipe.pipeline.memory_limit import MemoryLimit, megabytes, unfit
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.searches import Searches
-from parapipe.pipeline.sized import MemoryLimit, SizedCandidate, megabytes, unfit
 from parapipe.pipeline.storage import Storage
 from parapipe.pipeline.thrifty import cheap_cuts, moves, variants
 
@@ -37,8 +35,8 @@ def fitted(
     choices: Sequence[Choice],
     lacking: MutableMapping[str, str],
     *,
-    again: Callable[..., Iterable[SizedCandidate]] | None = None,
-) -> list[SizedCandidate]:
+    again: Callable[..., Iterable[Configuration]] | None = None,
+) -> list[Configuration]:
     """Return configurations with their memory: those found, and others that need less.
 
     With a limit, only those that keep it. Of the first ones that do not, those on the front of
@@ -61,11 +59,11 @@ def fitted(
     limit = MemoryLimit(searches.options.max_memory_bytes)
     sizer = _Sizer(graph, searches.tables)
     some: list[Candidate] = [*found, *searches.known]
-    every: list[SizedCandidate] = []
+    every: list[Configuration] = []
     least_s = {
         id(each.split): each.least.period_s
         for each in found
-        if isinstance(each, InterleavedCandidate)
+        if isinstance(each, Configuration) and each.least
     }
     with searches.deadline.ending():
         for cuts in cheap_cuts(graph, searches.partition):
@@ -92,13 +90,13 @@ def fitted(
         raise MappingError(unfit(searches.model, limit, limit.nearest(every), names, bound))
     for kind in {each.kind for each in every} - {each.kind for each in kept}:
         nearest = limit.nearest(each for each in every if each.kind == kind)
-        lacking[kind] = f"the least memory found is {limit.told(nearest.peak)}"
+        lacking[kind] = f"the least memory found is {limit.told(nearest)}"
     return kept
 
 
 def _worthwhile(
     candidates: Iterable[Candidate], sizer: _Sizer, limit: MemoryLimit, options: MapOptions
-) -> Iterator[SizedCandidate]:
+) -> Iterator[Configuration]:
     """Yield candidates with their memory, but for those that come to nothing.
 
     That is, with a limit alone, what one of its kind that keeps the limit beats; and what another
@@ -107,22 +105,22 @@ def _worthwhile(
     alone = limit.size_bytes is not None and not options.memory
     fronts: dict[object, list[tuple[float, ...]]] = {}
     share = 1 + options.resolution
-    for each in sorted(candidates, key=lambda each: each.objectives):
+    for each in sorted(candidates, key=lambda each: each.nano_objectives):
         one = each.kind == "sequential"
-        kind, stages = (each.kind, one and each.processors), (each.cost_table, *_stages(each))
-        if alone and _beaten(each.objectives, fronts.get(kind, ()), 1.0):
+        kind, stages = (each.kind, one and each.processors), (each.table, *_stages(each))
+        if alone and _beaten(each.nano_objectives, fronts.get(kind, ()), 1.0):
             continue
-        if _beaten(each.objectives, fronts.get(stages, ()), share):
+        if _beaten(each.nano_objectives, fronts.get(stages, ()), share):
             continue
         yield (sized := sizer.sized(each))
-        fronts.setdefault(stages, []).append(each.objectives)
+        fronts.setdefault(stages, []).append(each.nano_objectives)
         if limit.fits(sized):
-            fronts.setdefault(kind, []).append(each.objectives)
+            fronts.setdefault(kind, []).append(each.nano_objectives)
 
 
-def _stages(candidate: object) -> tuple[object, ...]:
+def _stages(candidate: Candidate) -> tuple[object, ...]:
     """Return what runs in which stage, as its table counts; of other searches, itself."""
-    if not isinstance(candidate, OfStages):
+    if not isinstance(candidate, StageCandidate):
         return (id(candidate),)
     return id(candidate.found_in), *(stage.shape for stage in candidate.stages)
 
@@ -140,19 +138,19 @@ class _Sizer:
         self.peak_of: Callable[[Configuration], PeakMemory]
         self.peak_of = peaks_of(graph, lambda found: tables[found.table])
 
-    def sized(self, candidate: Any) -> SizedCandidate:  # noqa: ANN401 - of any search
+    def sized(self, candidate: Candidate) -> Configuration:
         return self.measured(configure(candidate, self.graph, self.tables))
 
-    def measured(self, found: Configuration) -> SizedCandidate:
-        return SizedCandidate(found, self.peak_of(found))
+    def measured(self, found: Configuration) -> Configuration:
+        return replace(found, peak=self.peak_of(found))
 
-    def variants(self, each: SizedCandidate) -> Iterator[SizedCandidate]:
+    def variants(self, each: Configuration) -> Iterator[Configuration]:
         """Yield the same placement in other ways that may need less memory."""
-        return map(self.measured, variants(each.configuration, *self.basis(each.configuration)))
+        return map(self.measured, variants(each, *self.basis(each)))
 
-    def moves(self, each: SizedCandidate, tensors: Sequence[str]) -> Iterator[SizedCandidate]:
+    def moves(self, each: Configuration, tensors: Sequence[str]) -> Iterator[Configuration]:
         """Yield the configuration with an operator of the tensors elsewhere."""
-        others = moves(each.configuration, tensors, *self.basis(each.configuration))
+        others = moves(each, tensors, *self.basis(each))
         return map(self.measured, others)
 
     def basis(self, found: Configuration) -> tuple[OperatorGraph, CostTable]:
@@ -163,12 +161,12 @@ class _Sizer:
 
 
 def _fewer_frames(
-    changed: Iterable[SizedCandidate],
-    every: Iterable[SizedCandidate],
+    changed: Iterable[Configuration],
+    every: Iterable[Configuration],
     least_s: Mapping[int, float],
     sizer: _Sizer,
     searches: Searches,
-) -> Iterator[SizedCandidate]:
+) -> Iterator[Configuration]:
     """Yield configurations made for a period with orders, or at periods, that need less memory.
 
     Parameters
@@ -179,14 +177,14 @@ def _fewer_frames(
         The bound of the period, by the identity of the split model, or of None.
     """
     limit = MemoryLimit(searches.options.max_memory_bytes)
-    known = [each.configuration.evaluated.period_s for each in every if limit.fits(each)]
+    known = [each.evaluated.period_s for each in every if limit.fits(each)]
     longest_s = min(known, default=inf)
     of_graph: dict[int, FewerFrames] = {}
-    mine = [each for each in changed if each.configuration.mapping.period_s is not None]
-    for each in sorted(mine, key=lambda each: each.objectives[1])[:MOST_INTERLEAVED]:
-        split = id(each.configuration.split)
+    mine = [each for each in changed if each.mapping.period_s is not None]
+    for each in sorted(mine, key=lambda each: each.nano_objectives[1])[:MOST_INTERLEAVED]:
+        split = id(each.split)
         if split not in of_graph:
-            graph, costs = sizer.basis(each.configuration)
+            graph, costs = sizer.basis(each)
             of_graph[split] = FewerFrames(
                 Storage.of(graph, costs),
                 costs,
@@ -201,12 +199,12 @@ def _fewer_frames(
                 return
             yield found
             if limit.fits(found):
-                longest_s = min(longest_s, found.configuration.evaluated.period_s)
+                longest_s = min(longest_s, found.evaluated.period_s)
 
 
 def _moved(
-    every: Iterable[SizedCandidate], sizer: _Sizer, limit: MemoryLimit, most: int
-) -> Iterator[SizedCandidate]:
+    every: Iterable[Configuration], sizer: _Sizer, limit: MemoryLimit, most: int
+) -> Iterator[Configuration]:
     """Yield what comes of moving operators, one by one, as long as that brings less memory.
 
     Parameters
@@ -217,25 +215,25 @@ def _moved(
     for each in every:
         now = each
         while most > 0 and not limit.fits(now):
-            alive = limit.worst(now.peak).alive[:LARGEST]
+            alive = limit.worst(now).alive[:LARGEST]
             others = [*sizer.moves(now, [tensor.name for tensor in alive])]
             most -= len(others)
             if not others:
                 break
             then = limit.nearest(others)
             yield from filter(limit.fits, others)
-            if limit.share(then.peak) >= limit.share(now.peak):
+            if limit.share(then) >= limit.share(now):
                 break
             now = then
 
 
 def _changed(
-    every: Iterable[SizedCandidate], graph: OperatorGraph, limit: MemoryLimit, resolution: float
-) -> list[SizedCandidate]:
+    every: Iterable[Configuration], graph: OperatorGraph, limit: MemoryLimit, resolution: float
+) -> list[Configuration]:
     """Return those worth changing: on the front of those that keep no limit, a bounded number."""
     without = limit.size_bytes is None
     some = [each for each in every if without or not limit.fits(each)]
-    front = nondominated(some, lambda each: each.objectives)
+    front = nondominated(some, lambda each: each.nano_objectives)
     alone = [each for each in some if each.kind == "sequential"]
-    few = thinned(front, lambda each: each.objectives, resolution, alone)
+    few = thinned(front, lambda each: each.nano_objectives, resolution, alone)
     return few[: max(LEAST_CHANGED, MOST_CHANGED // len(graph.operators))]

@@ -17,7 +17,7 @@ from parapipe.errors import MappingError
 from parapipe.files.listing import listed
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
-from parapipe.pipeline.choose import Candidate
+from parapipe.pipeline.candidate import Candidate
 from parapipe.pipeline.mapping import Kind
 
 # Processors that must run something for the kind to exist.

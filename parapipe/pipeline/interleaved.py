@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 
@@ -24,12 +24,11 @@ from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.units import NANO
 from parapipe.pipeline.configuration import CLOSE, Configuration, Least
 from parapipe.pipeline.deadline import Deadline
-from parapipe.pipeline.evaluate import Evaluated, evaluate
+from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.hand_overs import assemble, hand_overs_of
-from parapipe.pipeline.mapping import Kind, Mapping, Placement, Transfer
+from parapipe.pipeline.mapping import Mapping, Placement, Transfer
 from parapipe.pipeline.shared_work import made_beside
 from parapipe.pipeline.split_model import SplitModel
-from parapipe.pipeline.split_search import SplitCandidate
 from parapipe.pipeline.whole_problem import whole_problem
 
 RESOLUTION = 0.1  # share by which the periods grow of which the least energy is asked
@@ -39,59 +38,7 @@ FLOORS = (0.004, 0.02, 0.06, 0.15, 0.3, 0.6)  # shares above the least period wi
 ROOM = 0.03  # share of a period that makes a schedule with less latency possible
 
 
-@dataclass(frozen=True, slots=True)
-class InterleavedCandidate:
-    """A configuration of a modulo schedule, as candidates of the other searches are.
-
-    Parameters
-    ----------
-    least
-        Bounds.
-    split
-        The model with operators split, which the mapping is of.
-    """
-
-    mapping: Mapping
-    evaluated: Evaluated
-    least: Least
-    cost_table: int = 0
-    split: SplitModel | None = None
-
-    @property
-    def processors(self) -> tuple[int, ...]:
-        """Bit mask of the processors that each frame lag uses."""
-        return tuple(sum(1 << p for p in stage.processors) for stage in self.mapping.stages)
-
-    @property
-    def kind(self) -> Kind:
-        """What the stages amount to."""
-        return self.mapping.kind
-
-    @property
-    def objectives(self) -> tuple[float, float, float]:
-        """What the front trades: latency, period, energy."""
-        made = self.evaluated
-        return (made.latency_s * NANO, made.period_s * NANO, made.energy_j * NANO)
-
-    @property
-    def gap(self) -> float:
-        """Share by which it may be above the bound that is nearest."""
-        return self.least.gap(self.evaluated)
-
-    def configured(self) -> Configuration:
-        """Make a configuration of it."""
-        return Configuration(
-            self.mapping,
-            self.evaluated,
-            proven=not self.gap,
-            gap=self.gap,
-            table=self.cost_table,
-            split=self.split,
-            least=self.least,
-        )
-
-
-Interleaves = Callable[..., Iterable[InterleavedCandidate]]
+Interleaves = Callable[..., Iterable[Configuration]]
 """Searches with frames interleaved: `interleaved_candidates`, its options given."""
 
 
@@ -106,9 +53,9 @@ def interleaved_candidates(
     tell: Callable[[int, int], None],
     none: Callable[[str], None],
     known: Sequence[tuple[float, ...]] = (),
-    split: SplitCandidate | None = None,
+    split: SplitModel | None = None,
     beside: bool = False,
-) -> Iterator[InterleavedCandidate]:
+) -> Iterator[Configuration]:
     """Yield configurations with more throughput than stages, and such with less energy.
 
     Of more throughput are a bounded number, at periods between a known one and the least of all
@@ -128,9 +75,10 @@ def interleaved_candidates(
     none
         Called with the reason if no frames are interleaved.
     known
-        Objectives of other configurations: what has stages and one of them matches is not yielded.
+        Latencies, periods and energies of other configurations, in nanoseconds and nanojoules:
+        what has stages and one of them matches is not yielded.
     split
-        What graph and costs are of, if operators are split.
+        The model with operators split that graph and costs are of.
     beside
         Whether another process may take a part of the work: the same is found.
     """
@@ -155,17 +103,25 @@ def interleaved_candidates(
                 over=lambda: deadline.over,
                 tell=tell,
             )
-            model = split.model if split else None
             for schedule, least_j in chain(((each, 0.0) for each in fast), thrifty):
                 mapping = repeating(schedule, graph, costs)
                 taken = evaluate(mapping, graph, costs)
                 floor_s = 0.0 if split else floors.at(taken.period_s)
                 bounds = Least(least.bound_s, floor_s, least_j, rounding_s)
-                found = InterleavedCandidate(mapping, taken, bounds, split=model)
+                gap = bounds.gap(taken)
+                found = Configuration(
+                    mapping,
+                    taken,
+                    proven=not gap,
+                    gap=gap,
+                    table=0,
+                    split=split,
+                    least=bounds,
+                )
                 if mapping.kind == "interleaved":
                     any_found = True
                     yield found
-                elif not _matched(found.objectives[:numbers], known, len(graph.operators)):
+                elif not _matched(found.nano_objectives[:numbers], known, len(graph.operators)):
                     shortest_s = min(shortest_s, taken.period_s)
                     yield found
     if not any_found:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from parapipe.pipeline.aim import Aim
 from parapipe.pipeline.bounds import Bounds
-from parapipe.pipeline.candidate import Candidate, ChosenStage
+from parapipe.pipeline.candidate import ChosenStage, StageCandidate
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.dominance import staircase, thinned
 from parapipe.pipeline.labels import Labels, Points, joined, least_of_each, runs, undominated
@@ -28,7 +28,9 @@ Numbers = NDArray[np.int64]
 class Pass:
     """One pass over the boundaries."""
 
-    def __init__(self, search: SearchSpace, known: Sequence[Candidate], deadline: Deadline) -> None:
+    def __init__(
+        self, search: SearchSpace, known: Sequence[StageCandidate], deadline: Deadline
+    ) -> None:
         self.search = search
         self.deadline = deadline
         self.bounds = Bounds(
@@ -43,7 +45,7 @@ class Pass:
         self.points: dict[int, Points] = {}
         self.labels: dict[int, Labels] = {}
 
-    def found(self, tell: Callable[[int], None]) -> Iterator[Candidate]:
+    def found(self, tell: Callable[[int], None]) -> Iterator[StageCandidate]:
         """Pass all boundaries and yield what is found that no known configuration beats."""
         units = self.search.units
         arriving: list[list[Labels]] = [[] for _ in range(units + 1)]
@@ -68,7 +70,7 @@ class Pass:
         zero = np.zeros_like(aims)
         return Labels(aims, zero, zero, zero, zero, zero, zero, zero, zero, zero)
 
-    def _figures(self, candidate: Candidate) -> tuple[float, float, float]:
+    def _figures(self, candidate: StageCandidate) -> tuple[float, float, float]:
         energy_nj = candidate.energy_nj if self.search.stages.energy else 0.0
         return (candidate.latency_ns, candidate.period_ns, energy_nj)
 
@@ -266,7 +268,7 @@ class Pass:
         labels = Labels(*map(np.concatenate, zip(*parts, strict=True)))
         return undominated(labels, self.search.tolerance.label, energy=self.search.stages.energy)
 
-    def _candidates(self) -> Iterator[Candidate]:
+    def _candidates(self) -> Iterator[StageCandidate]:
         labels = self.labels[self.search.units]
         energy_nj = labels.energy_nj + self.static_w[labels.used] * labels.period_ns
         columns = (labels.latency_ns, labels.period_ns, energy_nj)
@@ -285,7 +287,7 @@ class Pass:
                 equal = [self._candidate(labels, row) for row in rows if ranks[row] == least]
                 yield min(equal, key=aim.rank)
 
-    def _candidate(self, labels: Labels, row: int) -> Candidate:
+    def _candidate(self, labels: Labels, row: int) -> StageCandidate:
         return self.search.candidate(tuple(self._walked_back(labels, row))[::-1])
 
     def _walked_back(self, labels: Labels, row: int) -> Iterator[ChosenStage]:

@@ -19,8 +19,8 @@ from parapipe.pipeline.assignment import Assignment
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.evaluate import evaluate
+from parapipe.pipeline.memory_limit import MemoryLimit
 from parapipe.pipeline.runs_again import Row, Rows
-from parapipe.pipeline.sized import MemoryLimit, SizedCandidate
 from parapipe.pipeline.split_model import SplitModel, ordered
 from parapipe.pipeline.split_search import SplitSources
 from parapipe.pipeline.storage import Storage
@@ -28,7 +28,7 @@ from parapipe.pipeline.storage import Storage
 STEPS = 20
 """Limits that are tried from the least order's peak down to what one operator reads and makes."""
 
-Recomputes = Callable[..., Iterator[SizedCandidate]]
+Recomputes = Callable[..., Iterator[Configuration]]
 """`recomputed_candidates` that knows its sources."""
 
 
@@ -38,12 +38,12 @@ def recomputed_candidates(
     costs: CostTable,
     *,
     sources: SplitSources,
-    measured: Callable[[Configuration], SizedCandidate],
+    measured: Callable[[Configuration], Configuration],
     limit: MemoryLimit,
     trades: bool,
     deadline: Deadline,
     left_out: Callable[[str], None],
-) -> Iterator[SizedCandidate]:
+) -> Iterator[Configuration]:
     """Yield configurations of each processor alone that need less memory than its least order.
 
     The least order comes first. With a limit alone, the fastest row of runs that was found to keep
@@ -67,14 +67,14 @@ def recomputed_candidates(
         rows = Rows(graph, partition, time_s, partial(storage.tensor_bytes, p=p))
         plain = measured(_configured(graph, costs, p, rows.least.runs))
         yield plain
-        left = limit.left_bytes(plain.peak)
+        left = limit.left_bytes(plain)
         if left >= 0 and not trades:
             continue
         asked = rows.least.peak_bytes + min(left, -1)
         alone, _ = (None, False) if trades else rows.within(int(asked))
         for row in [alone] if alone else _lower(rows, deadline):
             try:
-                yield measured(models.configured(graph, p, row, plain.configuration))
+                yield measured(models.configured(graph, p, row, plain))
             except SplitError as error:
                 left_out(f"a configuration that makes tensors again is left out: {error}")
 

@@ -17,9 +17,9 @@ from parapipe.pipeline.deadline import Deadline, search_s
 from parapipe.pipeline.dominance import ENERGY_TIE, least, nondominated, on_front, thinned
 from parapipe.pipeline.exploration import Exploration
 from parapipe.pipeline.memory import peaks_of
+from parapipe.pipeline.memory_limit import MemoryLimit
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.scenarios import FoundInDraw, at_stated_costs, scenarios_of, search_scenarios
-from parapipe.pipeline.sized import MemoryLimit
 from parapipe.pipeline.uncertain import Draws
 
 Figures = tuple[float, float, float]  # latency, period, energy
@@ -95,7 +95,8 @@ def with_robust(
     )
     peak_of = peaks_of(graph, costs_of)
     limit = MemoryLimit(options.max_memory_bytes)
-    added = [each for each in found if limit.share(peak_of(each)) <= 1]
+    sized = (replace(each, peak=peak_of(each)) for each in found)
+    added = [each for each in sized if limit.fits(each)]
     every = [*exploration.found, *added]
     draws = Draws(options.draws, options.seed)
     drawn = drawn_front(every, graph, costs_of, draws, options.workers)
@@ -104,10 +105,9 @@ def with_robust(
         """Add the peak of memory, which has no doubt, if it is an objective."""
         if not options.memory:
             return [each[: 2 + options.energy] for each in figures]
-        sizes = (peak_of(each).total.size_bytes for each in every)
         return [
-            (*each[: 2 + options.energy], float(size))
-            for each, size in zip(figures, sizes, strict=True)
+            (*figure[: 2 + options.energy], float(each.memory_bytes))
+            for figure, each in zip(figures, every, strict=True)
         ]
 
     stated = [each.objectives for each in every]

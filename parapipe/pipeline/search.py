@@ -22,7 +22,7 @@ from functools import partial
 from itertools import pairwise
 from math import inf
 
-from parapipe.pipeline.candidate import Candidate
+from parapipe.pipeline.candidate import StageCandidate
 from parapipe.pipeline.deadline import Deadline, OverError
 from parapipe.pipeline.dominance import staircase
 from parapipe.pipeline.identical import NO_REPLICAS, Replicable
@@ -45,14 +45,14 @@ def search(
     cost_table: int = 0,
     identical: Sequence[Sequence[int]] = (),
     replicable: Replicable = NO_REPLICAS,
-    known: Sequence[Candidate] = (),
+    known: Sequence[StageCandidate] = (),
     most_cuts: int = MOST_CUTS,
     line: Sequence[int] | None = None,
     pipes: bool = False,
     deadline: Deadline | None = None,
     tell: Callable[[int, int], None] | None = None,
-    better: Callable[[Sequence[Candidate]], None] | None = None,
-) -> list[Candidate]:
+    better: Callable[[Sequence[StageCandidate]], None] | None = None,
+) -> list[StageCandidate]:
     """Find every Pareto-optimal configuration, or what matches all within a tolerance.
 
     Parameters
@@ -115,7 +115,7 @@ def search(
         units, stages, static_w, tolerance, cost_table, identical, pipes, replicable
     )
     alone = pipes or (len(static_w) > FEW_PROCESSORS and not stages.energy)
-    found: list[Candidate] = []
+    found: list[StageCandidate] = []
     passes: list[SearchSpace] = []
     with suppress(OverError):
         if not alone:
@@ -143,15 +143,15 @@ def search(
         until = deadline
         done += each.units
     if tolerance != EXACT:
-        found = staircase(found, lambda candidate: candidate.objectives)
-    return sorted(_distinct(found), key=lambda each: (each.objectives, each.processors))
+        found = staircase(found, lambda candidate: candidate.nano_objectives)
+    return sorted(_distinct(found), key=lambda each: (each.nano_objectives, each.processors))
 
 
-def _distinct(found: Sequence[Candidate]) -> Iterable[Candidate]:
+def _distinct(found: Sequence[StageCandidate]) -> Iterable[StageCandidate]:
     """Return candidates; of those with equal figures on the same processors, the first."""
-    kept: dict[object, Candidate] = {}
+    kept: dict[object, StageCandidate] = {}
     for each in found:  # the last pass comes first
-        kept.setdefault((each.objectives, each.processors), each)
+        kept.setdefault((each.nano_objectives, each.processors), each)
     return kept.values()
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parapipe.pipeline.aim import FRONT, HYBRIDS, PIPE, Aim
-from parapipe.pipeline.candidate import Candidate, ChosenStage
+from parapipe.pipeline.candidate import ChosenStage, StageCandidate
 from parapipe.pipeline.identical import NO_REPLICAS, Replicable, in_a_row, in_turn, replica_sets
 from parapipe.pipeline.stage_table import StageShape, StageTable
 from parapipe.pipeline.time_energy import Locations, TimeEnergy
@@ -93,7 +93,7 @@ class SearchSpace:
         """What every last stage may take, by first unit, locations and processors."""
         return self.stages.ending(self.units)
 
-    def single_stages(self) -> Iterator[Candidate]:
+    def single_stages(self) -> Iterator[StageCandidate]:
         """Yield all of one stage; with `pipes`, those on one processor, and the fastest."""
         fronts = self.ending[0][()]
         if self.pipes:
@@ -109,7 +109,7 @@ class SearchSpace:
                 for replicas in (0, *taken):
                     yield self.candidate((ChosenStage(shape, time_ns, energy_nj, replicas),))
 
-    def candidate(self, chosen: tuple[ChosenStage, ...]) -> Candidate:
+    def candidate(self, chosen: tuple[ChosenStage, ...]) -> StageCandidate:
         """Return the configuration that some stages make."""
         times_ns = [stage.time_ns for stage in chosen]
         if self.stages.energy:
@@ -122,7 +122,7 @@ class SearchSpace:
             )
         static_w = float(self.static_w[sum(stage.processors for stage in chosen)])
         period_ns = max(stage.every_ns for stage in chosen)
-        return Candidate(
+        return StageCandidate(
             chosen,
             sum(times_ns),
             period_ns,

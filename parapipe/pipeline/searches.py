@@ -12,7 +12,7 @@ from parapipe.files.progress import Phase, Progress, Tell
 from parapipe.graph.partition import Partition
 from parapipe.mapping.registry import proves_shortest
 from parapipe.mapping.units import NANO
-from parapipe.pipeline.candidate import Candidate
+from parapipe.pipeline.candidate import StageCandidate
 from parapipe.pipeline.choices import Choice, cheapest_first, lookup, options_of
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.identical import Replicable, replicable
@@ -51,13 +51,13 @@ class Searches:
     identical: tuple[Sequence[Sequence[int]], ...]
     deadline: Deadline
     progress: Tell | None
-    kept: dict[object, Candidate] = field(default_factory=dict)
+    kept: dict[object, StageCandidate] = field(default_factory=dict)
     best: tuple[float, float] = (inf, inf)
     _told: int = 0
     _report: Reporter | None = None
 
     @property
-    def known(self) -> list[Candidate]:
+    def known(self) -> list[StageCandidate]:
         """All that has been found so far, in the order in which it was."""
         return [*self.kept.values()]
 
@@ -89,11 +89,11 @@ class Searches:
         """Search with the schedules that are known so far for what is better than all found."""
         self._searched(table, choices, self.known, look=True)
 
-    def search(self, table: int, choices: Sequence[Choice]) -> list[Candidate]:
+    def search(self, table: int, choices: Sequence[Choice]) -> list[StageCandidate]:
         """Search all stages with the schedules of one cost table."""
         return self._searched(table, choices, (), look=False)
 
-    def at_cuts(self, cuts: Sequence[int], choices: Sequence[Choice]) -> list[Candidate]:
+    def at_cuts(self, cuts: Sequence[int], choices: Sequence[Choice]) -> list[StageCandidate]:
         """Search stages that begin and end at some boundaries alone; if these are many, times."""
         costs = self.tables[0]
         trades = self.options.energy and len(cuts) <= FEW_CUTS
@@ -106,7 +106,7 @@ class Searches:
             deadline=self.deadline,
         )
 
-    def trade(self, sets: Sets, known: Sequence[Candidate]) -> Traded:
+    def trade(self, sets: Sets, known: Sequence[StageCandidate]) -> Traded:
         """Search with schedules that trade time for energy."""
         self.deadline.check()
         traded = trade_energy(
@@ -123,10 +123,10 @@ class Searches:
         self.keep(traded.candidates)
         return replace(traded, resolution=inf, timed_out=True) if self.deadline.over else traded
 
-    def keep(self, found: Sequence[Candidate]) -> None:
+    def keep(self, found: Sequence[StageCandidate]) -> None:
         """Keep what was found; from now on there is something to end with."""
         for each in found:
-            self.kept.setdefault((each.cost_table, each.objectives, each.processors), each)
+            self.kept.setdefault((each.table, each.nano_objectives, each.processors), each)
             self.best = min(self.best[0], each.latency_ns), min(self.best[1], each.period_ns)
         self.deadline.interruptible = self.deadline.interruptible or bool(found)
 
@@ -146,10 +146,10 @@ class Searches:
         self,
         table: int,
         choices: Sequence[Choice],
-        known: Sequence[Candidate],
+        known: Sequence[StageCandidate],
         *,
         look: bool,
-    ) -> list[Candidate]:
+    ) -> list[StageCandidate]:
         """Return what is found with the schedules of one cost table.
 
         The first search is for times alone: it is fast, and finds the best of each kind. What it
@@ -178,13 +178,13 @@ class Searches:
         self,
         table: int,
         stages: StageTable,
-        known: Sequence[Candidate],
+        known: Sequence[StageCandidate],
         *,
         look: bool,
         tolerance: Tolerance = EXACT,
         most_cuts: int = MOST_CUTS,
         pipes: bool = False,
-    ) -> list[Candidate]:
+    ) -> list[StageCandidate]:
         """Search stages with the options of one cost table, if there is time left."""
         if self.kept:
             self.deadline.check()

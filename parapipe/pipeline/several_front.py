@@ -18,7 +18,7 @@ from parapipe.pipeline.choose import marked
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.dominance import ENERGY_TIE, least, most_balanced
-from parapipe.pipeline.evaluate import Evaluated, evaluate
+from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.exploration import Exploration
 from parapipe.pipeline.longer_patterns import Length, best_length
 from parapipe.pipeline.mapping import Mapping
@@ -29,20 +29,6 @@ from parapipe.pipeline.solve import Solved
 from parapipe.pipeline.unfinished import Unfinished, least_energy_j
 
 NEAR = 1e-6  # share by which a rate or a deadline may be missed: rounding
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A pattern and what it takes."""
-
-    mapping: Mapping
-    evaluated: Evaluated
-    served: Served
-
-    def objectives(self, *, energy: bool) -> tuple[float, ...]:
-        """Return what the front trades, all to be least."""
-        least = (*self.served.latency_s, 1 / self.served.kept_factor)
-        return (*least, self.evaluated.energy_j) if energy else least
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +106,11 @@ def explore_several(
         taken = with_all_loaded(evaluate(mapping, graph, costs), mapping, graph, costs)
         bound_s = reached.bound_s
         got = served(mapping, taken, graph, costs, contention=contention, bound_s=bound_s)
-        found.append(Candidate(mapping, taken, got))
+        gap = max(0.0, 1 - got.rate_factor / got.bound)
+        found.append(Configuration(mapping, taken, proven=False, gap=gap, table=0, several=got))
         deadline.interruptible = True
     kept = [each for each in found if not _late(each, demands)]
-    kept = [each for each in kept if each.served.kept_factor >= 1 - NEAR]
+    kept = [each for each in kept if _served(each).kept_factor >= 1 - NEAR]
     if not kept:
         raise DemandError(_none_kept(found, patterns))
     chosen = tuple(_chosen(kept, patterns, options))
@@ -159,7 +146,7 @@ def _told(progress: Tell | None, deadline: Deadline) -> Callable[[int, int], Non
 
 
 def _chosen(
-    kept: Sequence[Candidate], patterns: Patterns, options: MapOptions
+    kept: Sequence[Configuration], patterns: Patterns, options: MapOptions
 ) -> list[Configuration]:
     """Return what no other one beats, and the best of each kind, by ascending latency."""
 
@@ -167,45 +154,46 @@ def _chosen(
         winners = [*_winners(kept, some, front, patterns, options.energy)]
         return {i: tuple(name for name, best in winners if best == i) for _, i in winners}
 
-    made = [
-        Configuration(
-            each.mapping,
-            each.evaluated,
-            proven=False,
-            gap=max(0.0, 1 - each.served.rate_factor / each.served.bound),
-            table=0,
-            several=each.served,
-        )
-        for each in kept
-    ]
     return marked(
-        made,
-        [each.objectives(energy=options.energy) for each in kept],
+        kept,
+        [_objectives(each, energy=options.energy) for each in kept],
         names,
         without_energy=len(patterns.demands) + 1,
         resolution=options.resolution,
     )
 
 
+def _served(found: Configuration) -> Served:
+    assert found.several is not None
+    return found.several
+
+
+def _objectives(found: Configuration, *, energy: bool) -> tuple[float, ...]:
+    """Return what the front trades, all to be least."""
+    served = _served(found)
+    least = (*served.latency_s, 1 / served.kept_factor)
+    return (*least, found.evaluated.energy_j) if energy else least
+
+
 def _winners(
-    kept: Sequence[Candidate],
+    kept: Sequence[Configuration],
     some: Sequence[int],
     front: Sequence[int],
     patterns: Patterns,
     energy: bool,
 ) -> Iterator[tuple[str, int]]:
     def objectives(i: int) -> tuple[float, ...]:
-        return kept[i].objectives(energy=energy)
+        return _objectives(kept[i], energy=energy)
 
     def factor_first(i: int) -> tuple[float, ...]:
-        return (-kept[i].served.kept_factor, *objectives(i))
+        return (-_served(kept[i]).kept_factor, *objectives(i))
 
     yield "most-growth", least(some, factor_first)
     apart = [i for i in some if _apart(kept[i].mapping, patterns)]
     if apart:
         yield "own-processors", least(apart, factor_first)
     for model, demand in enumerate(patterns.demands):
-        latencies = {i: (kept[i].served.latency_s[model], *factor_first(i)) for i in some}
+        latencies = {i: (_served(kept[i]).latency_s[model], *factor_first(i)) for i in some}
         yield f"{demand.name}-L", least(some, latencies.__getitem__)
     yield "balanced", most_balanced(front, objectives, 1 / NANO)
     if energy:
@@ -222,9 +210,9 @@ def _apart(mapping: Mapping, patterns: Patterns) -> bool:
     return all(len(each) == 1 for each in users.values())
 
 
-def _late(each: Candidate, demands: Sequence[Demand]) -> float:
+def _late(each: Configuration, demands: Sequence[Demand]) -> float:
     """Return the share by which the deadline is missed that is missed most; 0 if none is."""
-    pairs = zip(each.served.latency_s, demands, strict=True)
+    pairs = zip(_served(each).latency_s, demands, strict=True)
     most = max(latency_s / demand.deadline_s - 1 for latency_s, demand in pairs)
     return max(0.0, most - NEAR)
 
@@ -283,7 +271,7 @@ def _share_of(patterns: Patterns, place: Sequence[int], processor: int, model: i
     return own / (sum(time_s[v][processor] for v in here) or 1.0)
 
 
-def _none_kept(found: Sequence[Candidate], patterns: Patterns) -> str:
+def _none_kept(found: Sequence[Configuration], patterns: Patterns) -> str:
     """Say which deadline, or what else, stands in the way, and how far."""
     if not found:
         return (
@@ -293,16 +281,16 @@ def _none_kept(found: Sequence[Candidate], patterns: Patterns) -> str:
     demands = patterns.demands
     nearest = min(found, key=lambda each: _late(each, demands))
     if not _late(nearest, demands):
-        most = max(each.served.kept_factor for each in found if not _late(each, demands))
+        most = max(_served(each).kept_factor for each in found if not _late(each, demands))
         return (
             f"with contention at the memory, the rates cannot be kept: a pattern in time reaches "
             f"{most:.3g} times of them; lower them, or give longer deadlines"
         )
     told = []
     for model, demand in enumerate(demands):
-        latency_s = nearest.served.latency_s[model]
+        latency_s = _served(nearest).latency_s[model]
         if latency_s > demand.deadline_s * (1 + NEAR):
-            least_s = min(each.served.latency_s[model] for each in found)
+            least_s = min(_served(each).latency_s[model] for each in found)
             path_s = Cyclic(patterns.rivals.problems[model]).critical_path * 1e-9
             told.append(
                 f"'{demand.name}' takes {latency_s * 1e3:.4g} ms instead of "

@@ -13,18 +13,16 @@ from parapipe.errors import SplitError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mapping.split.problem import SplitProblem, Way, between, ends_s, makespan_s
-from parapipe.mapping.split.search import Chosen as Best
-from parapipe.mapping.split.search import shortest
+from parapipe.mapping.split.search import ChosenWays, shortest
 from parapipe.mapping.units import NANO
 from parapipe.pipeline.assigned import mapping_of
-from parapipe.pipeline.candidate import Candidate
+from parapipe.pipeline.candidate import StageCandidate
 from parapipe.pipeline.choices import Choice
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.deadline import Deadline
-from parapipe.pipeline.evaluate import Evaluated, evaluate
-from parapipe.pipeline.mapping import Kind, Mapping
+from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.part_prices import PartPrices
-from parapipe.pipeline.split_model import SplitModel, placed
+from parapipe.pipeline.split_model import placed
 from parapipe.pipeline.split_ways import SplitWays
 from parapipe.platform.platform import Platform
 
@@ -55,45 +53,7 @@ class SplitSources:
     splitter: Callable[[Sequence[str]], OperatorGraph]
 
 
-@dataclass(frozen=True, slots=True)
-class SplitCandidate:
-    """A configuration with split operators, as candidates of the other search are."""
-
-    mapping: Mapping
-    evaluated: Evaluated
-    model: SplitModel
-    gap: float
-    cost_table: int = 0
-
-    @property
-    def processors(self) -> tuple[int, ...]:
-        """Bit mask of the processors that each stage uses."""
-        return tuple(sum(1 << p for p in stage.processors) for stage in self.mapping.stages)
-
-    @property
-    def kind(self) -> Kind:
-        """What the stages amount to."""
-        return self.mapping.kind
-
-    @property
-    def objectives(self) -> tuple[float, float, float]:
-        """What the front trades: latency, period, energy."""
-        made = self.evaluated
-        return (made.latency_s * NANO, made.period_s * NANO, made.energy_j * NANO)
-
-    def configured(self) -> Configuration:
-        """Make a configuration of it."""
-        return Configuration(
-            self.mapping,
-            self.evaluated,
-            proven=False,
-            gap=self.gap,
-            table=self.cost_table,
-            split=self.model,
-        )
-
-
-Splits = Callable[..., Iterable[SplitCandidate]]
+Splits = Callable[..., Iterable[Configuration]]
 """`split_candidates` that knows its sources."""
 
 
@@ -105,12 +65,12 @@ def split_candidates(
     sources: SplitSources,
     energy: bool,
     schedules: Sequence[Choice],
-    known: Sequence[Candidate],
+    known: Sequence[StageCandidate],
     identical: Sequence[Sequence[int]],
     deadline: Deadline,
     tell: Callable[[int, int], None],
     left_out: Callable[[str], None],
-) -> Iterator[SplitCandidate]:
+) -> Iterator[Configuration]:
     """Yield the best configurations with split operators of each set of two or more processors.
 
     Of one stage, and of two, of which one is another processor's.
@@ -210,7 +170,11 @@ class _Finder:
                 yield from self._two_stages(part, best.ways, alone)
 
     def _efficient(
-        self, part: SplitProblem, fast: Best, slow: Best | None, rounds: int = ENERGY_ROUNDS
+        self,
+        part: SplitProblem,
+        fast: ChosenWays,
+        slow: ChosenWays | None,
+        rounds: int = ENERGY_ROUNDS,
     ) -> Iterator[_Found]:
         """Yield what takes more time than one choice and less energy, or reversed for the other.
 
@@ -262,7 +226,9 @@ class _Finder:
                     found.bound_s + rest_s,
                 )
 
-    def _shortest(self, problem: SplitProblem, begin: int, end: int, known_s: float) -> Best | None:
+    def _shortest(
+        self, problem: SplitProblem, begin: int, end: int, known_s: float
+    ) -> ChosenWays | None:
         """Return the shortest ways to run a range of operators, their shares then refined.
 
         The bound holds for all ways of the problem, and for those of finer shares that were tried.
@@ -278,12 +244,12 @@ class _Finder:
         bound_s, _ = between(tried, begin, end).shared_s(stage.prices)
         return best and replace(best, bound_s=bound_s[0])
 
-    def _of(self, stage: SplitProblem, known_s: float) -> Best | None:
+    def _of(self, stage: SplitProblem, known_s: float) -> ChosenWays | None:
         found = shortest(stage, known_s=known_s, width=WIDTH, stop=lambda: self.deadline.over)
         ways = (way.mark for way in found.ways) if found else ()
         return found and replace(found, ways=tuple(way for way in ways if isinstance(way, Way)))
 
-    def candidate(self, found: _Found) -> SplitCandidate:
+    def candidate(self, found: _Found) -> Configuration:
         """Return a configuration; SplitError if the model cannot be split so."""
         made, sources = self.made, self.sources
 
@@ -299,9 +265,10 @@ class _Finder:
         # The search proves its own order of operators only; shared work bounds all orders.
         dynamic_j = sum(stage.dynamic_energy_j for stage in taken.stages)
         cost_s = taken.latency_s + found.s_per_j * dynamic_j
-        return SplitCandidate(mapping, taken, model, max(0.0, 1 - found.bound_s / cost_s))
+        gap = max(0.0, 1 - found.bound_s / cost_s)
+        return Configuration(mapping, taken, proven=False, gap=gap, table=0, split=model)
 
-    def is_beaten(self, found: _Found, known: Sequence[Candidate]) -> bool:
+    def is_beaten(self, found: _Found, known: Sequence[StageCandidate]) -> bool:
         """Return whether a known configuration is as good in all, whatever transfers take."""
         costs, period_ns = self.made.prices.costs, max(found.times_s) * NANO
         used = {piece.processor for way in found.ways for piece in way.pieces}

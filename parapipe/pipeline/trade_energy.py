@@ -13,7 +13,7 @@ from parapipe.mapping.assignments.enumerate import is_small
 from parapipe.mapping.certify import as_short
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.schedule import Answer, Schedule
-from parapipe.pipeline.candidate import Candidate
+from parapipe.pipeline.candidate import StageCandidate
 from parapipe.pipeline.choices import Choice, cheapest_first, lookup, options_of
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.identical import NO_REPLICAS, Replicable
@@ -48,7 +48,7 @@ class Traded:
         Whether time limits ended the search for some schedules.
     """
 
-    candidates: Sequence[Candidate]
+    candidates: Sequence[StageCandidate]
     resolution: float
     timed_out: bool
 
@@ -150,9 +150,9 @@ def trade_energy(
     resolution: float,
     identical: Sequence[Sequence[int]] = (),
     replicable: Replicable = NO_REPLICAS,
-    known: Sequence[Candidate] = (),
+    known: Sequence[StageCandidate] = (),
     deadline: Deadline | None = None,
-    better: Callable[[Sequence[Candidate]], None] | None = None,
+    better: Callable[[Sequence[StageCandidate]], None] | None = None,
 ) -> Traded:
     """Search with all schedules of the sets, if there is any besides the shortest ones.
 

@@ -373,7 +373,7 @@ def test_a_search_over_few_cuts_is_exact_for_them_and_its_bound_holds_for_all(se
     some = search(2, few, static)
 
     def figures(candidate):
-        return candidate.objectives
+        return candidate.nano_objectives
 
     allowed = [c for c in every if all(stage.shape.end in (cut, 6) for stage in c.stages)]
     for candidate in nondominated(allowed, figures):

@@ -21,7 +21,7 @@ from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.fewer_frames import FewerFrames
 from parapipe.pipeline.interleaved import mapping_of, schedule_of
 from parapipe.pipeline.memory import peak_memory
-from parapipe.pipeline.sized import MemoryLimit, SizedCandidate
+from parapipe.pipeline.memory_limit import MemoryLimit
 from parapipe.pipeline.storage import Storage
 from parapipe.pipeline.whole_problem import whole_problem
 from parapipe.platform.memories import MemorySystem
@@ -72,9 +72,8 @@ class Case:
         return Held(works, schedule.period, self.sizes).mean(works.starts(schedule))
 
     def sized(self, found):
-        return SizedCandidate(
-            found, peak_memory(found.mapping, self.storage, found.evaluated.period_s)
-        )
+        peak = peak_memory(found.mapping, self.storage, found.evaluated.period_s)
+        return replace(found, peak=peak)
 
     def configuration(self, schedule):
         mapping = mapping_of(schedule, self.graph, self.costs)
@@ -151,22 +150,20 @@ def test_a_limit_that_frames_one_by_one_keep_is_kept_at_a_shorter_period():
         found = [*case.fewer(limit).like(tight, inf)]
         fitting = [each for each in found if each.memory_bytes <= limit]
         for each in found:
-            mapping, period_s = each.configuration.mapping, each.configuration.evaluated.period_s
+            mapping, period_s = each.mapping, each.evaluated.period_s
             assert mapping.period_s in (period_s, None)  # None of frames one by one: of a stage
             again = schedule_of(replace(mapping, period_s=period_s), case.graph)
             check(case.net.problem, again)
-            assert period_s >= tight.configuration.mapping.period_s
-        one_by_one_s = loose.configuration.mapping.period_s
-        shorter += any(each.configuration.evaluated.period_s < one_by_one_s for each in fitting)
+            assert period_s >= tight.mapping.period_s
+        one_by_one_s = loose.mapping.period_s
+        shorter += any(each.evaluated.period_s < one_by_one_s for each in fitting)
     assert shorter == 5
 
 
 def test_without_a_limit_the_period_stays():
     for case, tight, _ in cases_with_room(2):
         found = [*case.fewer(None).like(tight, inf)]
-        assert {each.configuration.mapping.period_s for each in found} == {
-            tight.configuration.mapping.period_s
-        }
+        assert {each.mapping.period_s for each in found} == {tight.mapping.period_s}
         assert min(each.memory_bytes for each in found) <= tight.memory_bytes
 
 

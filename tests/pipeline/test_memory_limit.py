@@ -30,8 +30,8 @@ from parapipe.pipeline.dominance import nondominated
 from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.explore import explore
 from parapipe.pipeline.memory import peak_memory
+from parapipe.pipeline.memory_limit import megabytes
 from parapipe.pipeline.options import MapOptions
-from parapipe.pipeline.sized import megabytes
 from parapipe.pipeline.storage import Storage
 from parapipe.pipeline.thrifty import moves, thrifty_order
 from parapipe.platform.memories import MemorySystem

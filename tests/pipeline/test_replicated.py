@@ -129,10 +129,13 @@ def test_replicas_leave_nothing_out_and_lower_no_throughput(units, kinds, energy
         found(units, kinds, power, replicated=turns, energy=energy) for turns in (True, False)
     )
     assert min(c.period_ns for c in every) <= min(c.period_ns for c in plain)
-    shown = [c.objectives for c in every]
+    shown = [c.nano_objectives for c in every]
     for each in plain:
         assert any(
-            all(a <= b + 1e-9 for a, b in zip(mine[: 2 + energy], each.objectives, strict=False))
+            all(
+                a <= b + 1e-9
+                for a, b in zip(mine[: 2 + energy], each.nano_objectives, strict=False)
+            )
             for mine in shown
         )
 

@@ -23,7 +23,7 @@ class Every(NamedTuple):
     """A configuration of the enumeration."""
 
     kind: str
-    objectives: tuple[float, ...]
+    nano_objectives: tuple[float, ...]
 
 
 def mask_of(stage):
@@ -127,7 +127,10 @@ def test_a_search_for_pipes_alone_finds_the_best_of_them(seed):
     assert {c.kind for c in found} <= {"sequential", "pipe-only", "para-only"}
     for kind, order in {"sequential": (0, 1), "pipe-only": (1, 0)}.items():
         best = [
-            min(([c.objectives[i] for i in order] for c in filter_kind(some, kind)), default=None)
+            min(
+                ([c.nano_objectives[i] for i in order] for c in filter_kind(some, kind)),
+                default=None,
+            )
             for some in (found, every)
         ]
         assert best[0] == best[1]
@@ -145,7 +148,7 @@ def agree(found, every, *, energy):
     count = 3 if energy else 2
 
     def figures(candidate):
-        return candidate.objectives[:count]
+        return candidate.nano_objectives[:count]
 
     assert energy or {c.kind for c in found} == {c.kind for c in every}
     assert list(map(figures, nondominated(found, figures))) == list(

@@ -148,15 +148,15 @@ def test_a_rough_search_matches_every_configuration(share):
         found = search(units, runs, static, tolerance=Tolerance(share, share / 3))
         worst = (1 + share) ** 2 * (1 + share / 3) ** len(static) + 1e-9
         every = nondominated(
-            (c.objectives for c in every_choice(units, options, static)), lambda v: v
+            (c.nano_objectives for c in every_choice(units, options, static)), lambda v: v
         )
         for wanted in every:
             assert any(
-                all(a <= b * worst for a, b in zip(c.objectives, wanted, strict=True))
+                all(a <= b * worst for a, b in zip(c.nano_objectives, wanted, strict=True))
                 for c in found
             )
         if not share:
-            assert nondominated([c.objectives for c in found], lambda v: v) == every
+            assert nondominated([c.nano_objectives for c in found], lambda v: v) == every
 
 
 def test_a_rough_search_over_long_fronts_stays_within_its_tolerance():

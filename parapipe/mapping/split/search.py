@@ -26,7 +26,7 @@ _Held = tuple[tuple[int, Held], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenWays:
     """Ways that together run all operators, in order.
 
     Parameters
@@ -79,7 +79,7 @@ def shortest(
     known_s: float = inf,
     width: int = WIDTH,
     stop: Callable[[], bool] = lambda: False,
-) -> Chosen | None:
+) -> ChosenWays | None:
     """Return the choice of ways that costs least; None if none costs less than what is known.
 
     Parameters
@@ -104,7 +104,7 @@ class _Search:
         count = problem.operators + 1
         self.places: list[dict[_Held, list[_Label]]] = [{} for _ in range(count)]
 
-    def run(self) -> Chosen | None:
+    def run(self) -> ChosenWays | None:
         problem = self.problem
         start = _Label((0.0,) * problem.processors, 0.0, problem.rest_s[0], 0.0, None, None)
         self.places[0][()] = [start]
@@ -128,7 +128,7 @@ class _Search:
         taken_s, energy_j = makespan_s(problem, ways), sum(way.energy_j for way in ways)
         cost_s = taken_s + problem.s_per_j * energy_j
         bound_s = min(self.dropped_s, cost_s, self.known_s)
-        return Chosen(tuple(ways), taken_s, energy_j, cost_s, bound_s, proven=bound_s >= cost_s)
+        return ChosenWays(tuple(ways), taken_s, energy_j, cost_s, bound_s, proven=bound_s >= cost_s)
 
     def _kept(self, place: dict[_Held, list[_Label]]) -> Sequence[tuple[_Held, list[_Label]]]:
         """Return the labels that no other one beats, the most promising ones if they are many."""

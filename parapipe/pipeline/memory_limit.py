@@ -1,4 +1,4 @@
-"""Configurations whose memory is known, and limits that they keep."""
+"""Limits of memory, and configurations that keep them; the memory of all of these is known."""
 
 from __future__ import annotations
 
@@ -9,52 +9,9 @@ from math import inf
 
 from parapipe.errors import MappingError
 from parapipe.files.listing import listed
-from parapipe.mapping.units import NANO
 from parapipe.pipeline.configuration import Configuration
-from parapipe.pipeline.mapping import Kind
-from parapipe.pipeline.memory import MemoryPeak, PeakMemory
+from parapipe.pipeline.memory import MemoryPeak
 from parapipe.platform.memories import MemorySystem, no_such_memory
-
-
-@dataclass(frozen=True, slots=True)
-class SizedCandidate:
-    """A configuration with its memory, as candidates of the searches are."""
-
-    configuration: Configuration
-    peak: PeakMemory
-
-    @property
-    def cost_table(self) -> int:
-        """Number of the cost table that it rests on."""
-        return self.configuration.table
-
-    @property
-    def processors(self) -> tuple[int, ...]:
-        """Bit mask of the processors that each stage uses."""
-        return self.configuration.processors
-
-    @property
-    def kind(self) -> Kind:
-        """What the stages amount to."""
-        return self.configuration.kind
-
-    @property
-    def objectives(self) -> tuple[float, float, float]:
-        """Latency, period, energy."""
-        made = self.configuration.evaluated
-        # whole numbers, so that sums of times do not depend on their order
-        return (
-            round(made.latency_s * NANO), round(made.period_s * NANO), round(made.energy_j * NANO)
-        )  # fmt: skip
-
-    @property
-    def memory_bytes(self) -> int:
-        """The most at one moment, in all memories."""
-        return self.peak.total.size_bytes
-
-    def configured(self) -> Configuration:
-        """Return the configuration."""
-        return self.configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,33 +39,35 @@ class MemoryLimit:
             if unknown:
                 raise MappingError(no_such_memory(unknown, system.names))
 
-    def share(self, peak: PeakMemory) -> float:
+    def share(self, found: Configuration) -> float:
         """Return what is needed of what is allowed, where that is most; 0 without a limit."""
-        asked = self._asked(peak)
+        asked = self._asked(found)
         return max((each.size_bytes / most for each, most in asked), default=0.0)
 
-    def left_bytes(self, peak: PeakMemory) -> float:
+    def left_bytes(self, found: Configuration) -> float:
         """Return what is left of what is allowed, less than 0 if it is exceeded."""
-        return min((most - each.size_bytes for each, most in self._asked(peak)), default=inf)
+        return min((most - each.size_bytes for each, most in self._asked(found)), default=inf)
 
-    def fits(self, each: SizedCandidate) -> bool:
+    def fits(self, found: Configuration) -> bool:
         """Tell whether a configuration keeps the limit."""
-        return self.share(each.peak) <= 1
+        return self.share(found) <= 1
 
-    def nearest(self, candidates: Iterable[SizedCandidate]) -> SizedCandidate:
+    def nearest(self, candidates: Iterable[Configuration]) -> Configuration:
         """Return the configuration that comes nearest to the limit."""
-        return min(candidates, key=lambda each: (self.share(each.peak), each.objectives))
+        return min(candidates, key=lambda each: (self.share(each), each.nano_objectives))
 
-    def told(self, peak: PeakMemory) -> str:
+    def told(self, found: Configuration) -> str:
         """Say what is needed in place of what is allowed."""
         return "; ".join(
             f"{megabytes(each.size_bytes, ROUND_CEILING)} instead of {megabytes(most)}"
             + (f" in '{each.name}'" if isinstance(self.size_bytes, Mapping) else "")
-            for each, most in self._asked(peak)
+            for each, most in self._asked(found)
             if each.size_bytes > most
         )
 
-    def _asked(self, peak: PeakMemory) -> list[tuple[MemoryPeak, float]]:
+    def _asked(self, found: Configuration) -> list[tuple[MemoryPeak, float]]:
+        peak = found.peak
+        assert peak is not None
         match self.size_bytes:
             case None:
                 return []
@@ -124,15 +83,15 @@ class MemoryLimit:
         least = min(self.size_bytes.values())
         return tuple(least / self.size_bytes[n] if n in self.size_bytes else 0.0 for n in names)
 
-    def worst(self, peak: PeakMemory) -> MemoryPeak:
+    def worst(self, found: Configuration) -> MemoryPeak:
         """Return the memory that exceeds its limit most, or all of them."""
-        return max(self._asked(peak), key=lambda asked: asked[0].size_bytes / asked[1])[0]
+        return max(self._asked(found), key=lambda asked: asked[0].size_bytes / asked[1])[0]
 
 
 def unfit(
     model: str,
     limit: MemoryLimit,
-    nearest: SizedCandidate,
+    nearest: Configuration,
     names: tuple[str, ...],
     bound: str,
 ) -> str:
@@ -145,16 +104,15 @@ def unfit(
     bound
         What no mapping does without, in words.
     """
-    worst = limit.worst(nearest.peak)
+    worst = limit.worst(nearest)
     weights = megabytes(worst.weights_bytes)
     alive = [f"{each.name} {megabytes(each.size_bytes)}" for each in worst.alive[:3]]
     where = " │ ".join(
-        "+".join(names[p] for p in stage.processors)
-        for stage in nearest.configuration.mapping.stages
+        "+".join(names[p] for p in stage.processors) for stage in nearest.mapping.stages
     )
     return (
         f"no mapping of '{model}' was found that fits: the least, on {where}, needs "
-        f"{limit.told(nearest.peak)}; {weights} of it are weights, and at its peak "
+        f"{limit.told(nearest)}; {weights} of it are weights, and at its peak "
         f"{listed(alive)} are alive; {bound}; allow more with `max_memory_bytes`"
     )
 
