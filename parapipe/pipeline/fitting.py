@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from math import inf
+from typing import get_args
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.errors import MappingError
@@ -15,6 +16,7 @@ from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.configure import configure
 from parapipe.pipeline.dominance import nondominated, thinned
 from parapipe.pipeline.fewer_frames import FewerFrames
+from parapipe.pipeline.mapping import Kind
 from parapipe.pipeline.memory import PeakMemory, peaks_of
 from parapipe.pipeline.memory_limit import MemoryLimit, megabytes, unfit
 from parapipe.pipeline.options import MapOptions
@@ -88,7 +90,8 @@ def fitted(
         kind = " of whole operators" if searches.options.split == "auto" else ""
         bound = f"no mapping{kind} needs less than {megabytes(least)}"
         raise MappingError(unfit(searches.model, limit, limit.nearest(every), names, bound))
-    for kind in {each.kind for each in every} - {each.kind for each in kept}:
+    unfit_kinds = {each.kind for each in every} - {each.kind for each in kept}
+    for kind in sorted(unfit_kinds, key=get_args(Kind).index):
         nearest = limit.nearest(each for each in every if each.kind == kind)
         lacking[kind] = f"the least memory found is {limit.told(nearest)}"
     return kept

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 from decimal import ROUND_CEILING
 from itertools import product
 
@@ -225,6 +228,25 @@ def test_kinds_that_do_not_fit_are_absent_with_the_least_that_was_found():
     )
     assert "pipe-only" not in {each.mapping.kind for each in exploration.found}
     assert exploration.absent["pipe-only"].startswith("the least memory found is ")
+
+
+def listed_absent():
+    """The kinds of a chain that are absent with a limit, in their order."""
+    graph, costs = case(0, apart=False)
+    least = float(min(size for _, (size, *_) in every_configuration(graph, costs)))
+    return [*explore(graph, partition(graph), costs, options(max_memory_bytes=least)).absent]
+
+
+def test_kinds_that_do_not_fit_are_in_one_order_in_every_process():
+    script = "from tests.pipeline.test_memory_limit import listed_absent; print(*listed_absent())"
+    for seed in ("1", "2", "3"):  # sets of words have another order with each
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        command = [sys.executable, "-c", script]
+        done = subprocess.run(
+            command, env=environment | {"PYTHONHASHSEED": seed}, text=True, check=True,
+            stdout=subprocess.PIPE,
+        )  # fmt: skip
+        assert done.stdout.split() == ["pipe-only", "hybrid"]
 
 
 def side_by_side(*, kept=False, sizes=(10, 10, 1, 1)):
