@@ -63,7 +63,8 @@ def as_early(given: mapping.Mapping, graph: OperatorGraph, costs: CostTable) -> 
 
     Schedules of units that stand one behind the other let a transfer wait for its unit, though the
     link and the tensor are free before. The order is kept, of operators and of the transfers that
-    keep something busy, unless that of `timed` is shorter. If no transfer does, or nothing starts
+    keep something busy, unless that of `timed` or of `list_order` is shorter: no stage then takes
+    longer than if it was evaluated by its assignment. If no transfer does, or nothing starts
     earlier by more than sums of times are rounded, the same mapping is returned: then a stage takes
     its units' makespans, as in the paper.
     """
@@ -119,7 +120,7 @@ class _Timing:
         self, stage: int, placements: dict[int, Placement], hand_overs: list[HandOver]
     ) -> None:
         """Start each operator of a stage as early as its inputs and its processor allow."""
-        operators = self.assignment.stages[stage]
+        operators = sorted(self.assignment.stages[stage])
         local = {v: i for i, v in enumerate(operators)}
         placed = [self.assignment.processors[v] for v in operators]
         read = list(self._flows(local, stage))
@@ -133,17 +134,19 @@ class _Timing:
             tuple(range(len(operators))),
             self.costs.transfer_resource,
         )
+        found = []
         if self.given is not None:
             names = [tensor for _, tensor, _ in read]
-            kept = replay(problem, placed, self._order(self.given, problem, operators, names))
-            again = timed_by(problem, placed, range(len(operators)))
-            timed = min(kept, again, key=lambda found: found.makespan_s)
-        elif self.assignment.ordered:
-            timed = timed_by(problem, placed, range(len(operators)))
-        else:
+            kept = self._order(self.given, problem, operators, names)
+            found.append(replay(problem, placed, kept))
+        if self.assignment.ordered:
+            order = [local[v] for v in self.assignment.stages[stage]]
+            found.append(timed_by(problem, placed, order))
+        if self.given is not None or not self.assignment.ordered:
             alone = expanded(problem, placed)
-            order = list_order(alone.problem, alone.processor, range(len(alone.jobs)))
-            timed = alone.replayed(order)
+            jobs = list_order(alone.problem, alone.processor, range(len(alone.jobs)))
+            found.append(alone.replayed(jobs))
+        timed = min(found, key=lambda each: each.makespan_s)
         for v, i in local.items():
             start_s, end_s = timed.start_s[i], timed.end_s[i]
             placements[v] = Placement(v, placed[i], start_s, end_s, stage)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
+from itertools import product
+
 import pytest
 
 from parapipe.graph.partition import partition
 from parapipe.pipeline.assigned import as_early, assignment_of, mapping_of
+from parapipe.pipeline.assignment import Assignment
 from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.explore import explore
 from parapipe.pipeline.options import MapOptions
+from tests.cases import branchy_networks
 from tests.cases.pipeline_cases import random_costs
+from tests.cases.shuffled import scattered
 from tests.pipeline.test_live_boundaries import cut_everywhere, tangled
 
 MAPPERS = ("auto", "coarse", "fine", "heft", "peft", "cpop", "layer_switched")
@@ -77,7 +84,29 @@ def test_all_that_a_front_shows_starts_as_early_as_it_can(cut, mapper, occupied)
         for each in found_on(graph, costs, cut, mapper):
             mapping = each.mapping
             assert max(slacks(mapping, graph)) < 1e-9
-            given = mapping_of(graph, None, costs, assignment_of(mapping))
-            assert as_early(given, graph, costs) is given
-            again = evaluate(given, graph, costs)
-            assert each.evaluated.latency_s <= again.latency_s + 1e-9
+            assert as_early(mapping, graph, costs) is mapping
+            for ordered in (True, False):
+                assignment = replace(assignment_of(mapping), ordered=ordered)
+                again = evaluate(mapping_of(graph, None, costs, assignment), graph, costs)
+                times_s = zip(mapping.stages, again.stages, strict=True)
+                assert all(here.time_s <= there.time_s + 1e-9 for here, there in times_s)
+
+
+@pytest.mark.parametrize("operators", [8, 12])
+def test_no_stage_takes_longer_than_its_assignment_evaluated(operators):
+    shorter = 0
+    for seed, occupied in product(range(40), [BUS, SENDER, RECEIVER]):
+        rng = random.Random(seed)
+        graph = scattered(rng, operators)
+        costs = occupying(branchy_networks.random_costs(graph, 3, seed), occupied)
+        placed = tuple(rng.randrange(3) for _ in range(operators))
+        given, free = (
+            mapping_of(graph, None, costs, Assignment(placed, (tuple(range(operators)),), ordered))
+            for ordered in (True, False)
+        )
+        [early], [kept], [listed] = (
+            each.stages for each in (as_early(given, graph, costs), given, free)
+        )
+        assert early.time_s <= min(kept.time_s, listed.time_s) + 1e-9
+        shorter += listed.time_s < kept.time_s - 1e-9
+    assert shorter
