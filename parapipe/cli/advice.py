@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from parapipe.cli.figure_cells import drawn_figure, ends
@@ -62,13 +62,15 @@ class _Objective:
         figure = drawn_figure(row, self.key)
         return (figure.median if figure else float(row[self.key])) * self._longer(row)
 
-    def by_draws(self, row: Row) -> bool:
+    def by_draws(self, row: Row, medians: Collection[str]) -> bool:
         """Tell whether draws say what a row takes: its figure is not in their middle.
 
-        What is sustained in place of it has no draws.
+        So it is of all rows where tables show medians. What is sustained in place of it has no
+        draws.
         """
         figure = drawn_figure(row, self.key)
-        return figure is not None and not figure.even and self._longer(row) == 1
+        drawn = figure is not None and (self.shown in medians or not figure.even)
+        return drawn and self._longer(row) == 1
 
     def at_quantile(self, row: Row) -> Row:
         """Return the figures that a row keeps in the asked share of the draws."""
@@ -114,20 +116,24 @@ def headline(configurations: Sequence[Row], objectives: Sequence[str]) -> list[R
 
     At most `MOST_ROWS`; processors alone are left out first, the slowest of them before others.
     """
+    from parapipe.api.checked import medians_of
+
+    medians = medians_of(configurations)
     named = [row for row in configurations if row["names"]]
     alone = [row for row in named if all(name.endswith("-alone") for name in row["names"])]
-    first = [best(configurations, objective) for objective in objectives]
+    first = [best(configurations, objective, medians) for objective in objectives]
     first += [row for row in named if row not in alone]
     first += sorted(alone, key=lambda row: row["latency_s"])
     shown = {row["id"]: row for row in first}
     return list(shown.values())[:MOST_ROWS]
 
 
-def best(rows: Sequence[Row], objective: str) -> Row:
+def best(rows: Sequence[Row], objective: str, medians: Collection[str]) -> Row:
     """Return the row that is best in an objective, and of those equal in it in the others.
 
     Where the stated figure of the best one is not in the middle of its interval, medians of the
-    draws are compared, and those that are equal to within `NOISE` by what is stated.
+    draws are compared, and those that are equal to within `NOISE` by what is stated. So they are
+    for the figures of which tables show `medians`.
     """
     from parapipe.api.checked import TIE, TIES, least
 
@@ -137,7 +143,7 @@ def best(rows: Sequence[Row], objective: str) -> Row:
         return (of.stated(row), row["latency_s"], row["period_s"], row["energy_j"])
 
     found = least(rows, stated, ties)
-    if of.by_draws(found):
+    if of.by_draws(found, medians):
         most = min(map(of.median, rows)) * (1 + NOISE)
         return least([row for row in rows if of.median(row) <= most], stated, ties)
     return found
@@ -145,14 +151,17 @@ def best(rows: Sequence[Row], objective: str) -> Row:
 
 def answer(document: Row) -> str:
     """Say in one sentence what to take for each objective, and what it gains over one processor."""
+    from parapipe.api.checked import medians_of
+
     rows = document["configurations"]
+    medians = medians_of(rows)
     alone = [row for row in rows if row["kind"] == "sequential"]
     parts, any_drawn = [], False
     for objective in document["options"]["objectives"]:
-        row, of = best(rows, objective), _OBJECTIVES[objective]
-        other = best(alone, objective) if alone else row
+        row, of = best(rows, objective, medians), _OBJECTIVES[objective]
+        other = best(alone, objective, medians) if alone else row
         processor = other["stages"][0]["processors"][0]["name"]
-        drawn = of.by_draws(row)
+        drawn = of.by_draws(row, medians)
         told = f", {processor} alone"
         if row["kind"] != "sequential":
             ratio = (
@@ -163,11 +172,16 @@ def answer(document: Row) -> str:
             f"for {objective} {row['id']} ({of.interval(row) if drawn else of.text(row)}{told})"
         )
         any_drawn = any_drawn or drawn
-    why = "Intervals hold nine of ten draws of the costs; where they stand, medians are compared."
-    return " ".join([f"Take {', '.join(parts)}.", *[why] * any_drawn, *_robust_answer(document)])
+    why = (
+        "Intervals hold nine of ten draws of the costs; where they stand, medians are compared, "
+        f"and count as equal within {NOISE:.0%}."
+    )
+    return " ".join(
+        [f"Take {', '.join(parts)}.", *[why] * any_drawn, *_robust_answer(document, medians)]
+    )
 
 
-def _robust_answer(document: Row) -> Iterator[str]:
+def _robust_answer(document: Row, medians: Collection[str]) -> Iterator[str]:
     """Say what to take at the quantile of the draws that was asked for, and what that gains."""
     if not (robust := document.get("robust")):
         return
@@ -176,7 +190,8 @@ def _robust_answer(document: Row) -> Iterator[str]:
         ("robust-L", "latency", "less"),
         ("robust-T", "throughput", "more"),
     ):
-        row, nominal = next(row for row in rows if name in row["names"]), best(rows, objective)
+        row = next(row for row in rows if name in row["names"])
+        nominal = best(rows, objective, medians)
         of = _OBJECTIVES[objective]
         kept = of.at_quantile(row)
         ratio = of.stated(of.at_quantile(nominal)) / of.stated(kept)

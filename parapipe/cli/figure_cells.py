@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import floor, log10
 from typing import TYPE_CHECKING
 
@@ -27,21 +27,32 @@ def drawn_figure(row: Row, key: str) -> ShownFigure | None:
     return shown_figure(row, key)
 
 
-def drawn_cells(rows: Sequence[Row], title: str) -> list[str]:
-    """Write a column of figures, with intervals below if ± does not say them all."""
+def drawn_cells(
+    rows: Sequence[Row], title: str, medians: Collection[str] = frozenset()
+) -> list[str]:
+    """Write a column of figures, with intervals below if ± does not say them all.
+
+    Parameters
+    ----------
+    medians
+        Keys of the figures of which medians of the draws are shown.
+    """
     key, scale = DRAWN[title]
-    figures = [drawn_figure(row, key) for row in rows]
-    values = [
-        scale * (figure.value if figure else row[key])
-        for figure, row in zip(figures, rows, strict=True)
-    ]
-    texts = plain_cells(values)
-    if are_even(rows):
+    texts = plain_cells([scale * drawn_value(row, key, medians) for row in rows])
+    if not medians and are_even(rows):
         return texts
+    figures = [drawn_figure(row, key) for row in rows]
+    mark = "~" * (key in medians)
     return [
-        f"{'' if figure.inside else '~'}{text}\n{ends(figure, scale)}" if figure else text
+        f"{mark}{text}\n{ends(figure, scale)}" if figure else text
         for figure, text in zip(figures, texts, strict=True)
     ]
+
+
+def drawn_value(row: Row, key: str, medians: Collection[str]) -> float:
+    """Return a figure as a table with medians of some figures shows it."""
+    figure = drawn_figure(row, key) if key in medians else None
+    return figure.median if figure else float(row[key])
 
 
 def doubt_cells(rows: Sequence[Row]) -> list[str]:
@@ -49,19 +60,10 @@ def doubt_cells(rows: Sequence[Row]) -> list[str]:
     return [f"{100 * _widest(row):.0f}" for row in rows]
 
 
-def doubt_marks(rows: Sequence[Row], *, widths: bool) -> Iterator[str]:
-    """Say what the marks of intervals mean, as far as some are in a table of these rows.
-
-    Parameters
-    ----------
-    widths
-        Whether the table has a column for ±.
-    """
-    if widths and are_even(rows):
-        yield "±: this near in nine of ten draws"
-    if not are_even(rows):
-        outside = not all(figure.inside for row in rows for figure in _figures(row))
-        yield f"low–high: nine of ten draws{' (~: median)' * outside}"
+def doubt_mark(rows: Sequence[Row], medians: Collection[str]) -> Iterator[str]:
+    """Say what the intervals below figures mean, if there are some in a table of these rows."""
+    if medians or not are_even(rows):
+        yield f"low–high: nine of ten draws{' (~: median)' * bool(medians)}"
 
 
 def are_even(rows: Sequence[Row]) -> bool:

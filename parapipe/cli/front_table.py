@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import inf
 
 from parapipe.cli.figure_cells import (
     are_even,
     doubt_cells,
-    doubt_marks,
+    doubt_mark,
     drawn_cells,
+    drawn_value,
     has_doubt,
     plain_cells,
 )
@@ -20,36 +21,38 @@ from parapipe.cli.table_layout import Column, TextTable
 SEPARATOR = "; "
 ALONE = "-alone"
 NARROW = 96  # columns below which names stand under the stages
+SUSTAINED = "sust.\nfps"
+PEAK = "peak\nMB"
+WIDTHS = "±\n%"
+GAP = "gap\n%"
 CUT_INSIDE = r"(\[[^]]*?(\d+)…[^]]*\]).*?(\[[^]]*…\2\b[^]]*\])"  # two stages share a subgraph
 NOTEWORTHY = 0.005  # by which the sustained period differs from the longest stage
 
 
 def front_table(
-    configurations: Sequence[Row], objectives: Sequence[str], *, narrow: bool = False
+    configurations: Sequence[Row],
+    objectives: Sequence[str],
+    medians: Collection[str] = frozenset(),
+    *,
+    narrow: bool = False,
 ) -> TextTable:
     """Return the table, least latency first.
 
-    A narrow one of 60 columns has names under the stages, and no gaps if there are none.
-    `objectives` are those of the front.
+    Parameters
+    ----------
+    objectives
+        Those of the front.
+    medians
+        Keys of the figures of which medians of the draws are shown.
+    narrow
+        For 60 columns: names are under the stages, and there are no gaps if all are 0.
     """
     on_front = "".join(map(_letter, objectives))
-    rows = sorted(configurations, key=lambda row: (row["latency_s"], row["period_s"]))
-    numbers = {title: drawn_cells(rows, title) for title in ("latency\nms", "\nfps")}
-    if not narrow and _shows_sustained(rows):
-        numbers["sust.\nfps"] = plain_cells([1 / row["sustained_period_s"] for row in rows])
-    numbers["mJ per\nframe"] = drawn_cells(rows, "mJ per\nframe")
-    if not narrow and all(row["peak_memory_bytes"] for row in rows):
-        numbers["peak\nMB"] = plain_cells([row["peak_memory_bytes"] / 1e6 for row in rows])
-    if not narrow and rows and all(row.get("quantiles") for row in rows):
-        kept = [row["quantiles"] for row in rows]
-        share = f"{kept[0]['share'] * 100:g}%"
-        numbers[f"{share}\nms"] = plain_cells([each["latency_s"] * 1e3 for each in kept])
-        numbers[f"{share}\nfps"] = plain_cells([1 / each["period_s"] for each in kept])
-    elif not narrow and all(map(has_doubt, rows)) and are_even(rows):
-        numbers["±\n%"] = doubt_cells(rows)
-    if not (narrow and all(row["proven"] for row in rows)):
-        gaps = ["0" if row["proven"] else f"{row['gap'] * 100:.1f}" for row in rows]
-        numbers["gap\n%"] = gaps
+    rows = sorted(
+        configurations,
+        key=lambda row: (drawn_value(row, "latency_s", medians), row["latency_s"], row["period_s"]),
+    )
+    numbers = _numbers(rows, medians, narrow=narrow)
     columns = [
         Column("id", "fixed"),
         Column("stages [subgraphs]", least=18 if narrow else 22),
@@ -68,6 +71,29 @@ def front_table(
     return TextTable(columns, cells, ["bold" if row["names"] else None for row in rows])
 
 
+def _numbers(
+    rows: Sequence[Row], medians: Collection[str], *, narrow: bool
+) -> Mapping[str, Sequence[str]]:
+    """Return the columns of numbers by their titles."""
+    numbers = {title: drawn_cells(rows, title, medians) for title in ("latency\nms", "\nfps")}
+    if not narrow and _shows_sustained(rows, medians):
+        numbers[SUSTAINED] = plain_cells([1 / row["sustained_period_s"] for row in rows])
+    numbers["mJ per\nframe"] = drawn_cells(rows, "mJ per\nframe", medians)
+    if not narrow and all(row["peak_memory_bytes"] for row in rows):
+        numbers[PEAK] = plain_cells([row["peak_memory_bytes"] / 1e6 for row in rows])
+    if not narrow and rows and all(row.get("quantiles") for row in rows):
+        kept = [row["quantiles"] for row in rows]
+        share = f"{kept[0]['share'] * 100:g}%"
+        numbers[f"{share}\nms"] = plain_cells([each["latency_s"] * 1e3 for each in kept])
+        numbers[f"{share}\nfps"] = plain_cells([1 / each["period_s"] for each in kept])
+    elif not narrow and all(map(has_doubt, rows)) and are_even(rows) and not medians:
+        numbers[WIDTHS] = doubt_cells(rows)
+    if not (narrow and all(row["proven"] for row in rows)):
+        gaps = ["0" if row["proven"] else f"{row['gap'] * 100:.1f}" for row in rows]
+        numbers[GAP] = gaps
+    return numbers
+
+
 def _fronts(row: Row, of_all: str) -> str:
     """Mark the fronts that a row is on: `of_all` is the mark of that of all objectives."""
     stated = "LT" if row["pareto_latency_throughput"] else of_all if row["pareto"] else ""
@@ -79,13 +105,13 @@ def _sustains_otherwise(row: Row) -> bool:
     return bool(abs(row["sustained_period_s"] / row["period_s"] - 1) > NOTEWORTHY)
 
 
-def _shows_sustained(rows: Sequence[Row]) -> bool:
+def _shows_sustained(rows: Sequence[Row], medians: Collection[str]) -> bool:
     """Tell whether a table says what can be sustained.
 
     Figures at a quantile take its place, and intervals: what is sustained has none.
     """
     robust = all(row.get("quantiles") for row in rows)
-    return not robust and are_even(rows) and any(map(_sustains_otherwise, rows))
+    return not (robust or medians) and are_even(rows) and any(map(_sustains_otherwise, rows))
 
 
 def _proven(undone: Row, document: Row) -> str:
@@ -134,10 +160,16 @@ def _energy(options: Row, where: str) -> list[str]:
     return [line, f"{wanted}; {why}"]
 
 
-def marks(document: Row, shown: Sequence[Row]) -> list[str]:
-    """Say what the columns and marks of a table of these rows mean, in at most three lines."""
+def marks(
+    document: Row,
+    shown: Sequence[Row],
+    medians: Collection[str] = frozenset(),
+    *,
+    narrow: bool = False,
+) -> list[str]:
+    """Say what the columns and marks of the table of these rows mean, in at most three lines."""
     lines: list[str] = []
-    for mark in _marks(document, shown):
+    for mark in _marks(document, shown, medians, [*_numbers(shown, medians, narrow=narrow)]):
         for i, line in enumerate(lines):
             if len(line) + len(SEPARATOR) + len(mark) <= WIDTH:
                 lines[i] = f"{line}{SEPARATOR}{mark}"
@@ -147,25 +179,31 @@ def marks(document: Row, shown: Sequence[Row]) -> list[str]:
     return lines
 
 
-def _marks(document: Row, shown: Sequence[Row]) -> Iterator[str]:
+def _marks(
+    document: Row, shown: Sequence[Row], medians: Collection[str], titles: Sequence[str]
+) -> Iterator[str]:
     objectives, robust = document["options"]["objectives"], document.get("robust")
     letters = ", ".join(f"{_letter(each)} {each}" for each in objectives)
-    yield f"front: no row is better in all of {letters}"
+    front = "front by stated costs: none" if medians else "front: no row is"
+    yield f"{front} better in all of {letters}"
     share = f"{robust['quantile'] * 100:g}" if robust else ""
     if robust:
-        yield f"R: front at {share} %"
+        yield f"R: at {share} %"
     if all(map(has_doubt, shown)):
-        yield from doubt_marks(shown, widths=not robust)
-    if robust:
+        yield from doubt_mark(shown, medians)
+    if WIDTHS in titles:
+        yield "±: this near in nine of ten draws"
+    if f"{share}%\nms" in titles:
         yield f"{share}%: kept in {share} %"
-    if memory := document.get("memory"):
+    if PEAK in titles and (memory := document.get("memory")):
         yield f"peak: memory ({', '.join(each['name'] for each in memory['memories'])})"
-    of = [*document["options"]["proves"]]
-    if any(row["kind"] == "interleaved" or row.get("least") for row in shown):
-        of += ["latency", "period"]
-    either = " or ".join(filter(None, [", ".join(of[:-1]), of[-1]]))
-    yield f"gap: {either} may be less by at most this share"
-    if _shows_sustained(shown):
+    if GAP in titles:
+        of = [*document["options"]["proves"]]
+        if any(row["kind"] == "interleaved" or row.get("least") for row in shown):
+            of += ["latency", "period"]
+        either = " or ".join(filter(None, [", ".join(of[:-1]), of[-1]]))
+        yield f"gap: {either} may be less by up to this share"
+    if SUSTAINED in titles:
         yield "sust.: can be sustained"
     if any(re.search(CUT_INSIDE, row["drawing"]) for row in shown):
         yield "…: cut inside a subgraph"

@@ -220,6 +220,8 @@ def _text(
     show_all: bool,
 ) -> Shown:
     """Yield notes first, then what was written, and last the answer."""
+    from parapipe.api.checked import medians_of
+
     every = document["configurations"]
     if document["several"]:
         yield from _several_text(document, directory, written, figure, show_all=show_all)
@@ -230,11 +232,12 @@ def _text(
     if directory and written:
         yield from _written(directory, written, figure)
     yield ""
-    yield front_table(shown, document["options"]["objectives"], narrow=output_width() < NARROW)
+    medians, narrow = medians_of(every), output_width() < NARROW
+    yield front_table(shown, document["options"]["objectives"], medians, narrow=narrow)
     yield ""
     if len(shown) < len(every):
         yield f"{len(shown)} of {len(every)} configurations; --all lists them all"
-    yield from marks(document, shown)
+    yield from marks(document, shown, medians, narrow=narrow)
     yield paragraph(answer(document))
 
 

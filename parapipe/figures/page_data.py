@@ -12,7 +12,7 @@ from parapipe.files.titles import model_title
 from parapipe.formats.front import FrontDocument
 from parapipe.formats.front_folder import FrontFolder
 from parapipe.formats.memory import MemorySystemRow
-from parapipe.formats.shown import shown_figure
+from parapipe.formats.shown import DRAWN, shown_figure
 from parapipe.graph.parts.origins import origins
 from parapipe.pipeline.memory import peak_memory
 from parapipe.pipeline.storage import Storage
@@ -20,7 +20,6 @@ from parapipe.plan.mapped import mapped
 from parapipe.plan.network import network_of
 from parapipe.plan.schema import Plan, Tensor, Transfer
 
-SHOWN = ("latency_s", "throughput_fps", "energy_j")
 CLOUD = 80  # draws of each configuration that the page shows
 DIGITS = 3  # of microseconds: the page shows nanoseconds at most
 
@@ -72,7 +71,7 @@ def page_data(folder: FrontFolder) -> dict[str, Any]:
 
 def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return by figure how it is shown, of those with intervals."""
-    figures = {key: shown_figure(row, key) for key in SHOWN}
+    figures = {key: shown_figure(row, key) for key in DRAWN}
     return {
         key: asdict(each) | {"value": each.value, "inside": each.inside, "even": each.even}
         for key, each in figures.items()

@@ -2,17 +2,21 @@
 
 The slowest of several loads is likely to be slower in a draw than any of them is by the stated
 costs. So a stated period may lie outside the interval of its own draws. Then their median is what
-is shown, and the ends of the interval. ± with a share says an interval only if the stated figure is
-about its middle.
+is shown, and the ends of the interval. Where figures of several configurations stand beside each
+other, they are all medians if one has to be: a median says nothing beside a stated figure. ± with a
+share says an interval only if the stated figure is about its middle.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from parapipe.pipeline.dominance import TIE
+
+DRAWN = ("latency_s", "throughput_fps", "energy_j")
+"""Figures that are shown with intervals; throughput stands for the period."""
 
 SKEWED = 1.5  # times as far from the stated figure as the other end, and an end is too far for ±
 
@@ -57,6 +61,19 @@ class ShownFigure:
     def half_width(self) -> float:
         """Half of the interval, as a share of the stated figure."""
         return (self.high - self.low) / 2 / self.stated
+
+
+def medians_of(rows: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """Return the figures of which medians are shown of all rows of a front, as one has to be.
+
+    Parameters
+    ----------
+    rows
+        All configurations of the front, as plain data, whichever of them are shown: a figure reads
+        the same in each table and picture.
+    """
+    figures = ((key, shown_figure(row, key)) for row in rows for key in DRAWN)
+    return frozenset(key for key, figure in figures if figure and not figure.inside)
 
 
 def shown_figure(row: Mapping[str, Any], key: str) -> ShownFigure | None:

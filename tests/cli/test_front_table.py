@@ -1,10 +1,13 @@
 """How a front is drawn and which of its configurations are shown."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from parapipe.api.checked import medians_of
 from parapipe.cli.advice import MOST_ROWS, answer, headline
 from parapipe.cli.front_table import (
     NARROW,
@@ -101,6 +104,7 @@ def test_three_lines_explain_a_table_with_all_columns_and_marks(robust, even, ob
         each["intervals"] = {key: (low * at, high * at) for key, at in figures.items()}
         each["medians"] = {key: at * (1 + (not even)) for key, at in figures.items()}
         each["sustained_period_s"] = each["period_s"] * 0.9
+        each["peak_memory_bytes"] = 1e6
         each["quantiles"] = robust and {**figures, "share": 0.9}
     options = {
         **document([])["options"],
@@ -108,14 +112,42 @@ def test_three_lines_explain_a_table_with_all_columns_and_marks(robust, even, ob
         "proves": ["energy", "makespan"],
     }
     memory = {"memories": [{"name": "shared memory assumed"}]}
-    told = marks(document(rows, options=options, memory=memory, robust=robust), rows)
+    medians = medians_of(rows)
+    assert bool(medians) != even
+    whole = document(rows, options=options, memory=memory, robust=robust)
+    told = marks(whole, rows, medians)
     assert len(told) <= 3
     assert all(len(line) <= WIDTH for line in told)
-    keys = ["front", "gap", "peak", "…", *(["R", "90%"] if robust else [])]
+    assert told[0].startswith("front by stated costs: none better in all of L") != even
+    keys = [
+        "front" if even else "front by stated costs",
+        "gap",
+        "peak",
+        "…",
+        *(["R", "90%"] if robust else []),
+    ]
     keys += ["low–high"] * (not even) + ["±", "sust."] * (even and not robust)
     assert sorted(mark.partition(":")[0] for line in told for mark in line.split("; ")) == sorted(
         keys
     )
+    narrow = "; ".join(marks(whole, rows, medians, narrow=True))
+    assert not {"peak", "sust.", "±", "90%", "gap"}.intersection(
+        mark.partition(":")[0] for mark in narrow.split("; ")
+    )
+
+
+def test_a_row_keeps_its_figure_whichever_rows_are_shown_and_least_latency_is_first(capsys) -> None:
+    rows = [row(1), row(2)]
+    for each, median, ends in zip(rows, (0.3, 0.2), ((0.25, 0.4), (0.09, 0.4)), strict=True):
+        each["intervals"] = dict.fromkeys(("latency_s", "period_s", "energy_j"), ends)
+        each["medians"] = dict.fromkeys(("latency_s", "period_s", "energy_j"), median)
+    medians = medians_of(rows)
+    for shown in (rows, rows[1:]):
+        print_table(front_table(shown, OBJECTIVES, medians))
+        out = capsys.readouterr().out
+        assert [*re.findall("^c[0-9]+", out, re.MULTILINE)] == ["c02", "c01"][: len(shown)]
+        assert "~200.0" in out
+        assert "102.0" not in out
 
 
 @pytest.mark.parametrize(

@@ -250,7 +250,7 @@ def test_stages_that_hand_over_while_both_ends_work_have_the_period_of_their_wor
     assert best["drawing"] == "b[1…] │ a[…1]"
     # each processor's joules, and its 0.1 W for a period
     assert best["energy_j"] == pytest.approx(2.1e-3 + 2 * 0.1 * 1.1e-3, rel=1e-4)
-    assert "latency or period may be less by at most this share" in ended.out
+    assert "latency or period may be less by up to this share" in ended.out
     assert "whose shortest period is 1.1 ms" in ended.out
 
     plan = folder / "plans" / f"{best['id']}.json"

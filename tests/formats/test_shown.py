@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parapipe.formats.shown import SKEWED, ShownFigure, shown_figure
+from parapipe.formats.shown import SKEWED, ShownFigure, medians_of, shown_figure
 
 positive = st.floats(1e-6, 1e6)
 
@@ -46,3 +46,17 @@ def test_throughput_is_the_reciprocal_of_the_period():
     assert (figure.low, figure.value, figure.high) == (2.0, 4.0, 5.0)
     assert shown_figure(row, "peak_memory_bytes") is None
     assert shown_figure({**row, "medians": None}, "period_s") is None
+
+
+def test_medians_are_shown_of_a_figure_of_all_rows_as_one_has_to_be():
+    def row(median_s):
+        return {
+            "period_s": 0.1,
+            "throughput_fps": 10.0,
+            "intervals": {"period_s": (median_s / 2, median_s * 1.5)},
+            "medians": {"period_s": median_s},
+        }
+
+    assert medians_of([row(0.1), row(0.12)]) == frozenset()
+    assert medians_of([row(0.1), row(0.5)]) == {"throughput_fps"}
+    assert medians_of([{"period_s": 0.1}]) == frozenset()
