@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from parapipe.api.checked import Model, Note
 from parapipe.api.load import loaded_graph
+from parapipe.digits import plain
 from parapipe.errors import ArgumentError, ParapipeError
 from parapipe.files.checked_arguments import Must
 from parapipe.files.listing import listed
@@ -121,7 +122,7 @@ def asked_of(models: Mapping[str, str], options: MapOptions, note: Note) -> Aske
     if found.excess > 1e-9:
         given = listed(
             [
-                f"{count / found.period_s:.4g} of '{each.name}' for {each.rate_fps:.4g}"
+                f"{plain(count / found.period_s)} of '{each.name}' for {plain(each.rate_fps)}"
                 for each, count in zip(demands, found.frames, strict=True)
             ]
         )

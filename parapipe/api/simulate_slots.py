@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
+from parapipe.digits import plain
 from parapipe.errors import SimulationError
 from parapipe.files.documents import read_document
 from parapipe.formats.run import SCHEMA, QueueRow, RunDocument, SlotsRow
@@ -97,7 +98,7 @@ def with_chosen_slots(
     hopeless = p99_period_s is None and not keeps(room)
     found = None if hopeless else least_slots(plan, run, keeps, frames)
     if found is None:
-        latency_s, period_s = (f"{each * 1e3:.4g} ms" for each in p99s(room))
+        latency_s, period_s = (f"{plain(each * 1e3)} ms" for each in p99s(room))
         raise SimulationError(
             "no slots keep the p99 that is asked for: with room for all frames it is "
             f"{latency_s} of latency, and {period_s} between results; ask for less, or take "

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from parapipe.cli.figure_cells import drawn_figure, ends
 from parapipe.cli.front_table import NOTEWORTHY
 from parapipe.cli.output import Row
+from parapipe.digits import plain
 
 MOST_ROWS = 12
 NOISE = 0.05  # share that medians of a hundred or two draws are off by
@@ -50,7 +51,7 @@ class _Objective:
     def text(self, row: Row) -> str:
         """Return the figure of a row."""
         longer = self._longer(row)
-        figure = f"{row[self.shown] / longer * self.scale:.4g} {self.unit}"
+        figure = f"{plain(row[self.shown] / longer * self.scale)} {self.unit}"
         return f"{figure} sustained" if longer > 1 else figure
 
     def stated(self, row: Row) -> float:
@@ -90,7 +91,7 @@ class _Objective:
         """Return where the figure of a row lies in draws, and its median."""
         figure = drawn_figure(row, self.shown)
         assert figure is not None
-        median = f"{figure.median * self.scale:.4g}"
+        median = plain(figure.median * self.scale)
         return f"{ends(figure, self.scale)} {self.unit}, median {median}"
 
 

@@ -11,6 +11,7 @@ import click
 from parapipe.cli.options import FILE, MAX_LOSS, json_option
 from parapipe.cli.output import Columns, Row, Shown, print_document, text_table
 from parapipe.cli.table_layout import SHORT_NAME, shortened
+from parapipe.digits import plain
 
 MOST_ROWS = 10
 LONGEST = 64  # characters of an option; as many as a digest has
@@ -79,7 +80,7 @@ def _whose(row: Row) -> str:
 
 def _figure(row: Row, which: str) -> str:
     unit, times = _UNITS[row["figure"]]
-    return f"{row[which] * times:.4g} {unit}"
+    return f"{plain(row[which] * times)} {unit}"
 
 
 def _change(old: float, new: float) -> str:
@@ -103,8 +104,8 @@ def _costs(costs: list[Row]) -> Shown:
     columns: Columns = {
         "operator…": "operator",
         "on": "processor",
-        " old\nms": lambda row: f"{row['old_s'] * 1e3:.4g}",
-        " new\nms": lambda row: f"{row['new_s'] * 1e3:.4g}",
+        " old\nms": lambda row: plain(row["old_s"] * 1e3),
+        " new\nms": lambda row: plain(row["new_s"] * 1e3),
         " change": lambda row: _change(row["old_s"], row["new_s"]),
     }
     yield from _part("operators and transfers whose times differ", columns, costs)
@@ -120,15 +121,15 @@ def _points(rows: Sequence[Row]) -> Columns:
     return {
         "id": "id",
         "who runs what…" if models else "stages…": "drawing",
-        **(latencies or {" ms": lambda row: f"{row['latency_s'] * 1e3:.4g}"}),
-        " fps": lambda row: f"{row['throughput_fps']:.4g}",
-        " mJ": lambda row: f"{row['energy_j'] * 1e3:.4g}",
+        **(latencies or {" ms": lambda row: plain(row["latency_s"] * 1e3)}),
+        " fps": lambda row: plain(row["throughput_fps"]),
+        " mJ": lambda row: plain(row["energy_j"] * 1e3),
         "named": lambda row: ", ".join(row["names"]),
     }
 
 
 def _latency(model: str, row: Row) -> str:
-    return f"{row['models'][model] * 1e3:.4g}"
+    return plain(row["models"][model] * 1e3)
 
 
 def _part(title: str, columns: Columns, rows: list[Row]) -> Shown:

@@ -10,6 +10,7 @@ from parapipe.cli.front_table import coverage_lines
 from parapipe.cli.options import json_option
 from parapipe.cli.output import Columns, Row, Shown, print_document, print_note, text_table
 from parapipe.cli.verb_options import VerbCommand, options
+from parapipe.digits import plain
 
 
 @click.command(cls=VerbCommand)
@@ -71,7 +72,7 @@ def _doubt(document: Row, key: str) -> str:
     if figure.even:
         return f"±{100 * figure.half_width:.0f} %"
     unit = "mJ" if key == "energy_j" else "ms"
-    return f"{figure.low * 1e3:.4g} to {figure.high * 1e3:.4g} {unit}"
+    return f"{plain(figure.low * 1e3)} to {plain(figure.high * 1e3)} {unit}"
 
 
 def _ms(document: Row, key: str) -> str:

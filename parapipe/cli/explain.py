@@ -13,6 +13,7 @@ from parapipe.cli.options import FILE, json_option
 from parapipe.cli.output import Columns, Row, Shown, paragraph, print_document, text_table
 from parapipe.cli.progress import progress_shown
 from parapipe.cli.verb_options import VerbCommand, options
+from parapipe.digits import plain
 
 MOST_TERMS = 8  # of a sum that is written out in the summary
 
@@ -126,7 +127,8 @@ def _summary(document: Row) -> Iterator[str]:
         yield ""
         yield (
             f"{processor['name']}, stage {processor['stage']}: {processor['operators']} operators, "
-            f"{processor['busy_s'] * 1e3:.4g} ms, {processor['dynamic_energy_j'] * 1e3:.4g} mJ"
+            f"{plain(processor['busy_s'] * 1e3)} ms, "
+            f"{plain(processor['dynamic_energy_j'] * 1e3)} mJ"
         )
         for key in ("frequency_hz", "voltage_v", "alpha_w_per_v2_hz"):
             yield from _given(processor[key])
@@ -136,9 +138,9 @@ def _summary(document: Row) -> Iterator[str]:
         whose = f", times of {evaluated['network']} as it ran" if evaluated["network"] else ""
         yield ""
         yield (
-            f"by the final evaluation{whose}: latency {evaluated['latency_s'] * 1e3:.4g} ms, "
-            f"period {evaluated['period_s'] * 1e3:.4g} ms, "
-            f"energy {evaluated['energy_j'] * 1e3:.4g} mJ"
+            f"by the final evaluation{whose}: latency {plain(evaluated['latency_s'] * 1e3)} ms, "
+            f"period {plain(evaluated['period_s'] * 1e3)} ms, "
+            f"energy {plain(evaluated['energy_j'] * 1e3)} mJ"
         )
         for given in document["evaluation"]:
             yield from _given(given)
@@ -147,7 +149,7 @@ def _summary(document: Row) -> Iterator[str]:
     fused = len(document["operators"])
     yield f"times of {parts} operators{f' ({fused} once fused)' if fused < parts else ''}"
     for row in document["sources"]:
-        took = f"{row['operators']}, {row['time_s'] * 1e3:.4g} ms"
+        took = f"{row['operators']}, {plain(row['time_s'] * 1e3)} ms"
         yield f"    {row['provenance']}: {took}  {_shown(row['source'])}"
     if document["noisy"]["count"]:
         yield f"    {noisy_text(document['noisy'])}"
@@ -164,7 +166,7 @@ def _links(transfers: Sequence[Row]) -> Iterator[str]:
     for link, times in links.items():
         total_s = sum(time["value"] for time in times)
         yield ""
-        yield f"{link}: {len(times)} transfers, {total_s * 1e3:.4g} ms"
+        yield f"{link}: {len(times)} transfers, {plain(total_s * 1e3)} ms"
         yield f"  each = {times[0]['rule']}"
         for given in times[0]["givens"]:
             if given["file"]:
@@ -172,7 +174,8 @@ def _links(transfers: Sequence[Row]) -> Iterator[str]:
         if found := casts[link]:
             first, took_ms = found[0], sum(cast["time"]["value"] for cast in found) * 1e3
             types = f"{first['operator']} from {first['from']} to {first['to']}"
-            yield f"  of it {len(found)} casts, {took_ms:.4g} ms: {types} on {first['processor']}"
+            where = f"{types} on {first['processor']}"
+            yield f"  of it {len(found)} casts, {plain(took_ms)} ms: {where}"
             yield f"  each = {first['time']['rule']}"
             for given in first["time"]["givens"]:
                 if given["file"]:

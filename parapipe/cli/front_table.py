@@ -17,6 +17,7 @@ from parapipe.cli.figure_cells import (
 )
 from parapipe.cli.output import WIDTH, Row
 from parapipe.cli.table_layout import Column, TextTable
+from parapipe.digits import plain
 
 SEPARATOR = "; "
 ALONE = "-alone"
@@ -122,15 +123,13 @@ def _proven(undone: Row, document: Row) -> str:
         return f"{text} (gap {max(0.0, 1 - undone[figure] / least) * 100:.1f} %)"
 
     fps = 1 / undone["period_s"] if undone["period_s"] else inf
-    least = [bound("latency_s", f"{undone['latency_s'] * 1e3:.4g} ms")]
+    least = [bound("latency_s", f"{plain(undone['latency_s'] * 1e3)} ms")]
     if "energy" in document["options"]["objectives"]:
-        least.append(bound("energy_j", f"{undone['energy_j'] * 1e3:.4g} mJ per frame"))
-    most = bound("period_s", f"{fps:.4g} frames/s")
-    in_turn = any(row["kind"] == "interleaved" for row in document["configurations"])
-    stages = "" if in_turn else ", with whole stages,"
+        least.append(bound("energy_j", f"{plain(undone['energy_j'] * 1e3)} mJ per frame"))
+    most = bound("period_s", f"{plain(fps)} frames/s")
     return (
-        f"proven: no configuration takes less than {' or '.join(least)}, and none{stages} reaches "
-        f"more than {most}"
+        f"proven: no configuration takes less than {' or '.join(least)}, and none reaches more than "
+        f"{most}"
     )
 
 
@@ -142,15 +141,15 @@ def _energy(options: Row, where: str) -> list[str]:
     asked, reached = options["energy_resolution_asked"], options["energy_resolution"]
     if asked is None:
         return ["energy: compared among the shortest schedules that the mapper finds, not all"]
-    wanted = f"asked for: {asked * 100:.2g} % (--energy-resolution)"
+    wanted = f"asked for: {plain(asked * 100, 2)} % (--energy-resolution)"
     helps = "a longer --time-limit helps"
     if reached is None:
         return ["energy: how far the rows are from the least is not known", f"{wanted}; {helps}"]
-    near = f"{reached * 100:.2g} %"
+    near = f"{plain(reached * 100, 2)} %"
     line = (
         f"energy: for each possible schedule {where}a row is at most {near} worse in every figure"
     )
-    if reached <= asked or near == f"{asked * 100:.2g} %":
+    if reached <= asked or near == f"{plain(asked * 100, 2)} %":
         return [f"{line} (--energy-resolution)"]
     why = (
         helps
@@ -201,8 +200,9 @@ def _marks(
         of = [*document["options"]["proves"]]
         if any(row["kind"] == "interleaved" or row.get("least") for row in shown):
             of += ["latency", "period"]
-        either = " or ".join(filter(None, [", ".join(of[:-1]), of[-1]]))
-        yield f"gap: {either} may be less by up to this share"
+        either = " or ".join(filter(None, [", ".join(of[:-1]), *of[-1:]]))
+        less = f"{either} may be less by up to this share"
+        yield f"gap: {less if of else '0, as each stage has one processor'}"
     if SUSTAINED in titles:
         yield "sust.: can be sustained"
     if any(re.search(CUT_INSIDE, row["drawing"]) for row in shown):
@@ -254,7 +254,7 @@ def _limit(limit: float | Row) -> str:
     """Say which limit of memory is kept."""
     most = limit if isinstance(limit, Mapping) else {"": limit}
     told = ", ".join(
-        f"{size / 1e6:.4g} MB {name and f'in {name}'}".strip() for name, size in most.items()
+        f"{plain(size / 1e6)} MB {name and f'in {name}'}".strip() for name, size in most.items()
     )
     return f"memory: at most {told} (--max-memory); the best that was found, others may fit too"
 
@@ -267,7 +267,7 @@ def _overfull(document: Row) -> Iterator[str]:
             continue
         more = sum(row["memories"][m]["peak_bytes"] > free for row in rows)
         if more:
-            size = f"{free / 1e6:.4g} MB"
+            size = f"{plain(free / 1e6)} MB"
             yield (
                 f"memory: {more} of {len(rows)} configurations need more than the {size} that are "
                 f"free in {memory['name']} (--max-memory {memory['name']}={free / 1e6:.10g}MB)"
@@ -277,12 +277,14 @@ def _overfull(document: Row) -> Iterator[str]:
 def _points(name: str, row: Row) -> str:
     """Say which points of a processor were considered, and how long it takes to switch."""
     default, *others = (point["frequency_hz"] / 1e9 for point in row["operating_points"])
-    considered = "".join(f", {name}@{ghz:.3g}" for ghz in others)
-    told = f"{name}: {default:.3g} GHz{considered}, {len(others) + 1} of {row['listed']} points"
+    considered = "".join(f", {name}@{plain(ghz, 3)}" for ghz in others)
+    told = (
+        f"{name}: {plain(default, 3)} GHz{considered}, {len(others) + 1} of {row['listed']} points"
+    )
     if row["switching_up_s"] is None or row["switching_down_s"] is None:
         return told
-    up_ms, down_ms = row["switching_up_s"] * 1e3, row["switching_down_s"] * 1e3
-    return f"{told}; another takes effect in {up_ms:.2g} ms (higher) or {down_ms:.2g} ms (lower)"
+    up, down = (plain(row[f"switching_{to}_s"] * 1e3, 2) for to in ("up", "down"))
+    return f"{told}; another takes effect in {up} ms (higher) or {down} ms (lower)"
 
 
 def coverage_lines(coverage: Row) -> list[str]:

@@ -13,6 +13,7 @@ from parapipe.cli.options import FILE, json_option
 from parapipe.cli.output import Columns, Row, Shown, print_document, text_table
 from parapipe.cli.several_table import several_table
 from parapipe.cli.verb_options import DEMANDS, VerbCommand, options
+from parapipe.digits import plain
 
 
 @click.command(cls=VerbCommand)
@@ -47,11 +48,11 @@ def _text(picked: Row, objectives: Sequence[str], demands: Row) -> Shown:
     if sustained:
         fps, energy_mj = figures["throughput_fps"], figures["energy_j"] * 1e3
         frame = "pattern" if row["several"] else "frame"
-        yield f"sustained: {fps:.4g} {frame}s/s at {energy_mj:.4g} mJ per {frame}"
+        yield f"sustained: {plain(fps)} {frame}s/s at {plain(energy_mj)} mJ per {frame}"
     full = "the rates that are asked" if row["several"] else "full throughput"
     rate = "that throughput" if sustained else full
-    board = f"{figures['board_power_w']:.3g} W with the board's idle"
-    yield f"power {figures['power_w']:.3g} W at {rate}; {board}"
+    board = f"{plain(figures['board_power_w'], 3)} W with the board's idle"
+    yield f"power {plain(figures['power_w'], 3)} W at {rate}; {board}"
     if sure := picked["certainty"]:
         yield certainty_text(sure, demands["minimise"])
     yield f"plan: {picked['plan']}"
@@ -67,10 +68,10 @@ def _boards(found: Sequence[Row]) -> Shown:
         "options": lambda each: each["result"]["options"],
         "id": lambda each: each["picked"]["configuration"]["id"],
         "stages…": lambda each: each["picked"]["configuration"]["drawing"],
-        " ms": lambda each: f"{each['picked']['configuration']['latency_s'] * 1e3:.4g}",
-        " fps": lambda each: f"{each['picked']['figures']['throughput_fps']:.4g}",
-        " mJ": lambda each: f"{each['picked']['figures']['energy_j'] * 1e3:.4g}",
-        " W": lambda each: f"{each['picked']['figures']['power_w']:.3g}",
+        " ms": lambda each: plain(each["picked"]["configuration"]["latency_s"] * 1e3),
+        " fps": lambda each: plain(each["picked"]["figures"]["throughput_fps"]),
+        " mJ": lambda each: plain(each["picked"]["figures"]["energy_j"] * 1e3),
+        " W": lambda each: plain(each["picked"]["figures"]["power_w"], 3),
     }
     if made := [each for each in found if each["picked"]]:
         yield text_table(columns, made)
@@ -94,5 +95,4 @@ def certainty_text(sure: Row, least: str) -> str:
 
 
 def _percent(share: float) -> str:
-    """Write two digits, or more rather than an exponent."""
-    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.0f} %"
+    return f"{plain(100 * share, 2)} %"

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from parapipe.digits import plain
+
 if TYPE_CHECKING:
     from parapipe import Progress
 
@@ -58,7 +60,7 @@ def _best(progress: Progress) -> str:
     if not progress.best_period_s:
         return ""
     latency_ms, fps = progress.best_latency_s * 1e3, 1 / progress.best_period_s
-    return f"; best so far {latency_ms:.4g} ms, {fps:.4g} frames/s"
+    return f"; best so far {plain(latency_ms)} ms, {plain(fps)} frames/s"
 
 
 def _work(progress: Progress) -> str:

@@ -20,6 +20,7 @@ from parapipe.cli.output import (
     text_table,
 )
 from parapipe.cli.table_layout import Column, TextTable
+from parapipe.digits import plain
 
 if TYPE_CHECKING:
     from parapipe import Run
@@ -204,13 +205,13 @@ def _slots(chosen: Row) -> Iterator[str]:
     """Say which channels got how many slots, and what that costs."""
     changed = [each for each in chosen["channels"] if each["more_bytes"]]
     for each in changed:
-        size = f"{abs(each['more_bytes']) / 1e6:.3g} MB {_more(each['more_bytes'])}"
+        size = f"{plain(abs(each['more_bytes']) / 1e6, 3)} MB {_more(each['more_bytes'])}"
         where = f"'{each['tensor']}' from {each['from']} to {each['to']}"
         yield f"slots: {each['slots']} for {where}, {size}"
     if not changed:
         yield "slots: those of the plan are enough, and no channel can do with fewer"
         return
-    total = f"{abs(chosen['more_bytes']) / 1e6:.3g} MB {_more(chosen['more_bytes'])}"
+    total = f"{plain(abs(chosen['more_bytes']) / 1e6, 3)} MB {_more(chosen['more_bytes'])}"
     least = "no others take less" if chosen["least"] else "no channel by itself can do with fewer"
     yield f"slots: {total} than the plan's in all; {least}"
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from parapipe.cli.output import Row
 from parapipe.cli.table_layout import SHORT_NAME, Column, TextTable, shortened
+from parapipe.digits import plain
 
 MOST_ROWS = 12
 WAYS = {
@@ -57,24 +58,23 @@ def _factor(got: Row) -> float:
     return float(got["rate_factor"] if known is None else min(known, got["rate_factor"]))
 
 
-def _plain(value: float) -> str:
-    """Write four digits, or more rather than an exponent."""
-    return f"{value:.4g}" if value < 1e3 else f"{value:.0f}"
-
-
 def several_lines(document: Row) -> Iterator[str]:
     """Yield what columns mean, how the models share the board, and what sharing gains."""
     several = document["several"]
     frames = ", ".join(f"{each['frames']} of {each['name']}" for each in several["models"])
     yield "ms: from the arrival of a frame to its end; W: power; both at the rates that are asked"
     yield "×: factor by which all rates could grow together, with the row's order of work"
-    yield f"the plans repeat every {several['period_s'] * 1e3:.4g} ms, with these frames: {frames}"
+    every = plain(several["period_s"] * 1e3)
+    yield f"the plans repeat every {every} ms, with these frames: {frames}"
     best = max(document["configurations"], key=lambda row: _factor(row["several"]))
-    least = _factor(best["several"])
+    least, shared, bound = (
+        plain(factor, 3)
+        for factor in (_factor(best["several"]), several["shared"], several["bound"])
+    )
     yield (
-        f"most growth: {best['id']}, {least:.3g} times the rates that are asked. With any latency, "
-        f"the loads of the processors would allow {several['shared']:.3g} times, and more than "
-        f"{several['bound']:.3g} times is proven impossible."
+        f"most growth: {best['id']}, {least} times the rates that are asked. With any latency, "
+        f"the loads of the processors would allow {shared} times, and more than {bound} times is "
+        "proven impossible."
     )
     yield "without sharing processors between models:"
     for key, told in WAYS.items():
@@ -86,14 +86,14 @@ def several_lines(document: Row) -> Iterator[str]:
                 + ", ".join(f"{n} on {'+'.join(ps)}" for n, ps in way["processors"].items())
                 + ")"
             )
-            yield f"- {told}{where}: {way['rate_factor']:.3g} times"
+            yield f"- {told}{where}: {plain(way['rate_factor'], 3)} times"
     yield from _at_random(best)
 
 
 def _at_random(row: Row) -> Iterator[str]:
     """Yield what frames get that come at random times."""
     told = [
-        f"{name} {_plain(each['random_p99_s'] * 1e3)} ms ({each['utilisation']:.0%} of its turns "
+        f"{name} {plain(each['random_p99_s'] * 1e3)} ms ({each['utilisation']:.0%} of its turns "
         "used)"
         if each["random_p99_s"] is not None
         else f"{name} longer and longer"

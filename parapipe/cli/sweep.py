@@ -11,6 +11,7 @@ from parapipe.cli.options import FILE, json_option, quiet_option
 from parapipe.cli.output import Columns, Row, Shown, print_document, print_note, text_table
 from parapipe.cli.progress import progress_shown
 from parapipe.cli.verb_options import VerbCommand, options
+from parapipe.digits import plain
 from parapipe.errors import SweepError
 
 
@@ -93,4 +94,4 @@ def _text(document: Row, out: Path) -> Shown:
 
 
 def _figure(value: float | None, times: float) -> str:
-    return "" if value is None else f"{value * times:.4g}"
+    return "" if value is None else plain(value * times)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from parapipe.digits import plain
 from parapipe.files.titles import model_title
 from parapipe.plan.schema import Plan
 
@@ -25,8 +26,8 @@ def readme(plan: Plan, target: str, use: str, files: Mapping[str, str]) -> str:
     return f"""# {model_title(plan.model.name)} on {plan.platform}
 
 Written by `parapipe export --to {target}`, from a plan with the stages {stages}. Predicted: latency
-{told.latency_s * 1e3:.4g} ms, {1 / told.sustained_period_s:.4g} {frame}s/s sustained,
-{told.energy_j * 1e3:.4g} mJ per {frame}.
+{plain(told.latency_s * 1e3)} ms, {plain(1 / told.sustained_period_s)} {frame}s/s sustained,
+{plain(told.energy_j * 1e3)} mJ per {frame}.
 
 {use.strip()}
 

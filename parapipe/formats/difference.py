@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from parapipe.digits import plain
 from parapipe.errors import WorseError
 from parapipe.formats.compared_figures import (
     FIGURES,
@@ -169,7 +170,9 @@ class DifferenceDocument(Row):
             if each.figure in allowed and each.loss > allowed[each.figure]
         ]
         if worse:
-            told = (f"{_told(each)}, allowed are {allowed[each.figure]:.3g}" for each in worse)
+            told = (
+                f"{_told(each)}, allowed are {plain(allowed[each.figure], 3)}" for each in worse
+            )
             raise WorseError(f"the new front is worse: {'; '.join(told)}")
 
 
@@ -201,7 +204,9 @@ def _told(each: BestChange) -> str:
     }[each.figure]  # fmt: skip
     was, now = each.old * times, each.new * times
     whose = f" of {each.model}" if each.model else ""
-    return f"{each.figure}{whose} {was:.4g} to {now:.4g} {unit}, a loss of {each.loss:.3g}"
+    return (
+        f"{each.figure}{whose} {plain(was)} to {plain(now)} {unit}, a loss of {plain(each.loss, 3)}"
+    )
 
 
 def _input_changes(before: FrontDocument, after: FrontDocument) -> Iterator[InputChange]:

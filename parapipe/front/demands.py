@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
+from parapipe.digits import plain
 from parapipe.errors import DemandError
 from parapipe.formats.front import ConfigurationRow
 from parapipe.pipeline.dominance import TIE, TIES, least
@@ -93,7 +94,7 @@ class Demands:
         few = of == "period"
         share = 1 - most / value if few else value / most - 1
         percent = 100 * share
-        size = "over 1000" if percent > 1e3 else f"{float(f'{percent:.2g}'):g}"
+        size = "over 1000" if percent > 1e3 else plain(percent, 2)
         by = f"{size} % too {'few' if few else 'much'}"
         where = f" in '{of.name}'" if isinstance(of, InMemory) else ""
         return f"{_words(of, value)} instead of {_words(of, most)}{where}, {by} ({row.id})"
@@ -101,12 +102,12 @@ class Demands:
 
 def _words(of: Figure, value: float) -> str:
     if of == "period":
-        return f"{1 / value:.4g} frames/s"
+        return f"{plain(1 / value)} frames/s"
     if of == "latency":
-        return f"{value * 1e3:.4g} ms"
+        return f"{plain(value * 1e3)} ms"
     if of == "memory" or isinstance(of, InMemory):
-        return f"{value / 1e6:.4g} MB"
-    return f"{value:.4g} W" if of == "power" else f"{value * 1e3:.4g} mJ per frame"
+        return f"{plain(value / 1e6)} MB"
+    return f"{plain(value)} W" if of == "power" else f"{plain(value * 1e3)} mJ per frame"
 
 
 def figure(
@@ -185,7 +186,7 @@ def _sustains(rows: Sequence[ConfigurationRow], demands: Demands) -> str:
     if not kept:
         return ""
     fastest = min(kept, key=lambda row: row.sustained_period_s)
-    return f"; {fastest.id} sustains {1 / fastest.sustained_period_s:.4g} frames/s: `sustained`"
+    return f"; {fastest.id} sustains {plain(1 / fastest.sustained_period_s)} frames/s: `sustained`"
 
 
 def _in_the_way(rows: Sequence[ConfigurationRow], demands: Demands) -> str:

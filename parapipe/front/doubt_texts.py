@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from parapipe.cost.cost_table import CostTable
+from parapipe.digits import plain
 from parapipe.formats.explanation import DoubtRow, ExplanationDocument, ReasonRow
 from parapipe.formats.front import ConfigurationRow
 from parapipe.formats.front_inputs import Options
@@ -90,15 +91,15 @@ def doubt_texts(
         low, high = (end * 1e3 for end in getattr(row.intervals, key))
         shown = shown_figure(row.model_dump(include={key, "intervals", "medians"}), key)
         skewed = shown is not None and not shown.even
-        middle = f", with a median of {shown.median * 1e3:.4g} ms" if shown and skewed else ""
+        middle = f", with a median of {plain(shown.median * 1e3)} ms" if shown and skewed else ""
         beside = (
-            f" The stated costs give {getattr(row, key) * 1e3:.4g} ms, which is outside: the "
+            f" The stated costs give {plain(getattr(row, key) * 1e3)} ms, which is outside: the "
             "slowest of several loads counts, and in most draws one is slower than stated."
             if shown and not shown.inside
             else ""
         )
         yield (
-            f"{what} is {low:.4g} to {high:.4g} ms in nine of ten draws of the costs{middle}."
+            f"{what} is {plain(low)} to {plain(high)} ms in nine of ten draws of the costs{middle}."
             f"{beside} Of this "
             f"doubt, {told}. {_measuring(doubt, figure, graph, costs)}"
         )
@@ -150,7 +151,7 @@ def _narrowed(before: tuple[float, float, float], after: tuple[float, float, flo
     shown = [ShownFigure(stated, low, high, stated) for low, stated, high in (before, after)]
     if all(each.even for each in shown):
         return " ".join(
-            f"{word} ±{100 * each.half_width:.2g} %"
+            f"{word} ±{plain(100 * each.half_width, 2)} %"
             for word, each in zip(("from", "to"), shown, strict=True)
         )
-    return f"to {after[0] * 1e3:.4g} to {after[2] * 1e3:.4g} ms"
+    return f"to {plain(after[0] * 1e3)} to {plain(after[2] * 1e3)} ms"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from parapipe.digits import plain
 from parapipe.files.listing import listed
 from parapipe.formats.front import ConfigurationRow
 from parapipe.formats.memory import AliveRow, MemoryRow
@@ -51,8 +52,8 @@ def _sentence(memory: MemoryRow, operators: list[str]) -> str:
     verb = "runs" if len(operators) == 1 else "run"
     during = f", while {listed(operators)} {verb}" if operators else ""
     return (
-        f"{told}. The other {_mb(activations_bytes)} are in use {memory.at_s * 1e3:.4g} ms after "
-        f"the start of the period{during}: {largest}{others}."
+        f"{told}. The other {_mb(activations_bytes)} are in use {plain(memory.at_s * 1e3)} ms "
+        f"after the start of the period{during}: {largest}{others}."
     )
 
 
@@ -78,4 +79,4 @@ def _alive(row: AliveRow) -> str:
 
 
 def _mb(size_bytes: float) -> str:
-    return f"{size_bytes / 1e6:.4g} MB"
+    return f"{plain(size_bytes / 1e6)} MB"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from parapipe.cost.cost_table import CostTable
+from parapipe.digits import plain
 from parapipe.files.listing import listed
 from parapipe.formats.explanation import EffectRow, ReasonRow, StepRow
 from parapipe.formats.front import ConfigurationRow, FrontDocument
@@ -75,7 +76,7 @@ class Reasons:
         sustained_fps = 1 / self.row.sustained_period_s
         if abs(sustained_fps * self.row.period_s - 1) > NOTEWORTHY:
             yield (
-                f"That is {self.row.throughput_fps:.4g} frames/s; {sustained_fps:.4g} can be "
+                f"That is {plain(self.row.throughput_fps)} frames/s; {plain(sustained_fps)} can be "
                 "sustained, because a processor may start the next frame before its stage has "
                 "ended. Throughput below is that of the longest stage."
             )
@@ -156,8 +157,9 @@ class Reasons:
     def _critical_paths(self) -> Iterator[str]:
         if self._in_turn:
             latency_s = self.row.latency_s
+            periods = plain(latency_s / self.row.period_s, 3)
             yield (
-                f"A frame stays {_ms(latency_s)}, {latency_s / self.row.period_s:.3g} periods. On "
+                f"A frame stays {_ms(latency_s)}, {periods} periods. On "
                 f"its critical path: {_spent(frame_way(self.plan))}."
             )
         else:
@@ -260,7 +262,7 @@ class Reasons:
         elif options.energy_resolution is None:
             left.append("with energy counted, to within an unknown share (time ran out)")
         elif options.energy_resolution:
-            near = f"{options.energy_resolution * 100:.2g} %"
+            near = f"{plain(options.energy_resolution * 100, 2)} %"
             left.append(f"with energy counted, to within {near}{where} (--energy-resolution)")
         return f", {', '.join(left)}" if left else ""
 
@@ -274,8 +276,8 @@ class Reasons:
             best = min(rows, key=lambda row: getattr(row.quantiles, key))
             figure = getattr(kept, key) * 1e3
             least = getattr(best.quantiles, key) * 1e3
-            than = f"the least is {least:.4g}, of {best.id}" if least < figure else "the least"
-            told.append(f"its {words} is at most {figure:.4g} ms ({than})")
+            than = f"the least is {plain(least)}, of {best.id}" if least < figure else "the least"
+            told.append(f"its {words} is at most {plain(figure)} ms ({than})")
         yield f"In {100 * kept.share:g} % of the draws of the costs, {' and '.join(told)}."
 
     def _among(self) -> Iterator[str]:
@@ -382,4 +384,4 @@ def _names(stage: Stage) -> str:
 
 
 def _ms(time_s: float) -> str:
-    return f"{time_s * 1e3:.4g} ms"
+    return f"{plain(time_s * 1e3)} ms"

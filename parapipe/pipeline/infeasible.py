@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import inf
 
 from parapipe.cost.cost_table import CostTable
+from parapipe.digits import plain
 from parapipe.errors import MappingError
 from parapipe.files.listing import listed
 from parapipe.graph.operator_graph import OperatorGraph
@@ -312,8 +313,8 @@ def check_times(graph: OperatorGraph, costs: CostTable) -> None:
         )
     if longest_s > LONGEST_S:
         raise MappingError(
-            f"'{graph.source.name}' would take up to {longest_s:.3g} s for a frame: check the "
-            "sizes given with `dims`, `shapes` and `rules`"
+            f"'{graph.source.name}' would take up to {plain(longest_s, 3)} s for a frame: check "
+            "the sizes given with `dims`, `shapes` and `rules`"
         )
 
 

@@ -14,6 +14,7 @@ from functools import partial
 from itertools import chain
 
 from parapipe.cost.cost_table import CostTable
+from parapipe.digits import plain
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mapping.interleaved.curve import curve, least_period_of
 from parapipe.mapping.interleaved.cyclic import Cyclic, ModuloSchedule, whole
@@ -129,7 +130,7 @@ def interleaved_candidates(
             "the search ended before there was one"
             if deadline.over
             else "no schedule in which processors take turns was found that has clearly more "
-            f"throughput than stages, whose shortest period is {shortest_s * 1e3:.4g} ms"
+            f"throughput than stages, whose shortest period is {plain(shortest_s * 1e3)} ms"
         )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from math import inf
 
+from parapipe.digits import plain
 from parapipe.errors import MappingError
 from parapipe.files.listing import listed
 from parapipe.pipeline.configuration import Configuration
@@ -123,4 +124,4 @@ def megabytes(size_bytes: float, rounding: str = ROUND_FLOOR) -> str:
     What is needed is rounded up, so that a limit of that is kept; limits and bounds are not.
     """
     found = Context(prec=4, rounding=rounding).create_decimal(size_bytes)
-    return f"{float(found) / 1e6:.4g} MB"
+    return f"{plain(float(found) / 1e6)} MB"

@@ -8,6 +8,7 @@ from itertools import chain
 from math import inf
 
 from parapipe.cost.cost_table import CostTable
+from parapipe.digits import plain
 from parapipe.errors import DemandError
 from parapipe.files.progress import Tell
 from parapipe.graph.operator_graph import OperatorGraph
@@ -233,28 +234,28 @@ def _too_fast(patterns: Patterns, reached: Reached, length: Length) -> str:
         rest_s = patterns.bound_s(others) if any(others) else 0.0
         own, rest = (period_s / each if each else inf for each in (least_s, rest_s))
         rests.append(rest)
-        told.append(f"'{demand.name}' alone reaches at most {own:.3g} times its rate")
+        told.append(f"'{demand.name}' alone reaches at most {plain(own, 3)} times its rate")
     worst = max(range(len(rests)), key=rests.__getitem__)
     loads = loads_s(patterns.problem, shared.processor)[: len(names)]
     fullest = max(range(len(names)), key=loads.__getitem__)
     share = _share_of(patterns, shared.processor, fullest, worst)
     stands = (
-        f"without '{patterns.demands[worst].name}', the others reach at most {rests[worst]:.3g} "
-        "times theirs; "
+        f"without '{patterns.demands[worst].name}', the others reach at most "
+        f"{plain(rests[worst], 3)} times theirs; "
         if len(rests) > 1
         else ""
     )
     if bound < 1:
         cannot = (
-            f"the rates cannot be kept: all models together reach {factor:.3g} times of what is "
-            f"asked, and no pattern reaches more than {bound:.3g} times"
+            f"the rates cannot be kept: all models together reach {plain(factor, 3)} times of what "
+            f"is asked, and no pattern reaches more than {plain(bound, 3)} times"
         )
     else:
         frames = length.times * len(patterns.frames.model)
         cannot = (
             f"no pattern was found that keeps the rates: the best one, of {frames} frames, reaches "
-            f"{factor:.3g} times of what is asked; that none reaches more than {bound:.3g} times "
-            "is certain, and one that is longer may keep them"
+            f"{plain(factor, 3)} times of what is asked; that none reaches more than "
+            f"{plain(bound, 3)} times is certain, and one that is longer may keep them"
         )
     return (
         f"{cannot}; {'; '.join(told)}; {stands}the "
@@ -284,7 +285,7 @@ def _none_kept(found: Sequence[Configuration], patterns: Patterns) -> str:
         most = max(_served(each).kept_factor for each in found if not _late(each, demands))
         return (
             f"with contention at the memory, the rates cannot be kept: a pattern in time reaches "
-            f"{most:.3g} times of them; lower them, or give longer deadlines"
+            f"{plain(most, 3)} times of them; lower them, or give longer deadlines"
         )
     told = []
     for model, demand in enumerate(demands):
@@ -293,10 +294,10 @@ def _none_kept(found: Sequence[Configuration], patterns: Patterns) -> str:
             least_s = min(_served(each).latency_s[model] for each in found)
             path_s = Cyclic(patterns.rivals.problems[model]).critical_path * 1e-9
             told.append(
-                f"'{demand.name}' takes {latency_s * 1e3:.4g} ms instead of "
-                f"{demand.deadline_s * 1e3:.4g} ms, {latency_s / demand.deadline_s - 1:.0%} too "
-                f"long (by itself first, {least_s * 1e3:.4g} ms; its longest way, every operator "
-                f"where it is fastest, {path_s * 1e3:.4g} ms)"
+                f"'{demand.name}' takes {plain(latency_s * 1e3)} ms instead of "
+                f"{plain(demand.deadline_s * 1e3)} ms, {latency_s / demand.deadline_s - 1:.0%} too "
+                f"long (by itself first, {plain(least_s * 1e3)} ms; its longest way, every "
+                f"operator where it is fastest, {plain(path_s * 1e3)} ms)"
             )
     return (
         "no pattern was found that keeps all deadlines; in the nearest one, "

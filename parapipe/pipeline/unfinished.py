@@ -9,6 +9,7 @@ from math import inf
 import numpy as np
 
 from parapipe.cost.cost_table import CostTable
+from parapipe.digits import plain
 from parapipe.pipeline.mapping_bounds import EnergyBounds
 
 
@@ -59,5 +60,6 @@ def left_out(
         places = f"by stages at {energy_cuts - 1} places" if energy_cuts else "nowhere"
         energy = f"energy is traded {places}, and "
     yield (
-        f"{energy}of configurations that match to within a share of {resolution:.3g} one is shown"
+        f"{energy}of configurations that match to within a share of {plain(resolution, 3)} one is "
+        "shown"
     )

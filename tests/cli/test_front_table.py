@@ -136,6 +136,12 @@ def test_three_lines_explain_a_table_with_all_columns_and_marks(robust, even, ob
     )
 
 
+def test_a_gap_is_explained_where_no_schedule_was_searched_for():
+    whole = document([row(1)])
+    whole["options"]["proves"] = []
+    assert "gap: 0, as each stage has one processor" in "; ".join(marks(whole, [row(1)]))
+
+
 def test_a_row_keeps_its_figure_whichever_rows_are_shown_and_least_latency_is_first(capsys) -> None:
     rows = [row(1), row(2)]
     for each, median, ends in zip(rows, (0.3, 0.2), ((0.25, 0.4), (0.09, 0.4)), strict=True):
@@ -212,7 +218,7 @@ def test_a_front_that_was_ended_early_says_how_far_its_best_are_from_what_is_pro
     assert reason == "unfinished: time ran out"
     assert proven == (
         "proven: no configuration takes less than 96 ms (gap 20.0 %) or 150 mJ per frame "
-        "(gap 25.0 %), and none, with whole stages, reaches more than 10 frames/s (gap 0.0 %)"
+        "(gap 25.0 %), and none reaches more than 10 frames/s (gap 0.0 %)"
     )
     options = {**document([])["options"], "objectives": OBJECTIVES[:2]}
     line = search_notes(document(rows, unfinished=undone, options=options))[1]
