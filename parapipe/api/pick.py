@@ -24,6 +24,8 @@ from parapipe.pipeline.options import MaxMemory
 if TYPE_CHECKING:
     from parapipe.formats.front import ConfigurationRow
     from parapipe.front.confidence import Certainty
+    from parapipe.front.configurations import Configurations, Row
+    from parapipe.front.demands import Demands
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -45,7 +47,9 @@ class Pick:
     certainty: Certainty | None = None
 
     def __repr__(self) -> str:
-        return f"<Pick {self.configuration} of {self.plan}>"
+        sure = self.certainty
+        met = f", demands met in {sure.keeps:.0%} of draws" if sure and sure.keeps < 1 else ""
+        return f"<Pick {self.configuration} of {self.plan}{met}>"
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data: the configuration as in front.json, plan, figures, certainty."""
@@ -110,7 +114,6 @@ def pick(
         asked for, and there are no draws.
     """
     from parapipe.api.stored_front import load_front
-    from parapipe.front.confidence import certainty
     from parapipe.front.demands import Demands, figure
 
     stored = load_front(front) if isinstance(front, str | Path) else front
@@ -131,8 +134,31 @@ def pick(
         "power_w": figure(row, "power", sustained=sustained),
         "board_power_w": figure(row, "power", board=True, sustained=sustained),
     }
-    sure = None
-    if (drawn := stored.drawn) and not sustained:
-        rows = stored.configurations
-        sure = certainty(rows, drawn, objective_of(minimise), demands, rows.index(row))
-    return Pick(row, row.plan_file, figures, sure)
+    return Pick(row, row.plan_file, figures, _certainty(stored, row, minimise, demands))
+
+
+def certainty_of(
+    front: Configurations[Row], row: Row, minimise: Minimise, asked: Mapping[str, Any]
+) -> Certainty | None:
+    """Return how sure it is that a row of a front is the right choice, as `pick` says it.
+
+    Parameters
+    ----------
+    asked
+        The demands that `pick` takes.
+    """
+    from parapipe.front.demands import Demands
+
+    demands = Demands(**{name: each for name, each in asked.items() if name != "confidence"})
+    return _certainty(front, row, minimise, demands)
+
+
+def _certainty(
+    front: Configurations[Row], row: Row, minimise: Minimise, demands: Demands
+) -> Certainty | None:
+    from parapipe.front.confidence import certainty
+
+    if front.drawn is None or demands.sustained:
+        return None
+    rows = front.configurations
+    return certainty(rows, front.drawn, objective_of(minimise), demands, rows.index(row))

@@ -7,6 +7,7 @@ from math import floor, log10
 from typing import TYPE_CHECKING
 
 from parapipe.cli.output import Row
+from parapipe.digits import plain
 
 if TYPE_CHECKING:
     from parapipe.api.checked import ShownFigure
@@ -18,6 +19,9 @@ DRAWN: Mapping[str, tuple[str, float]] = {
     "mJ per\nframe": ("energy_j", 1e3),
 }
 """Titles of the figures that have intervals: their keys, and what they are multiplied by."""
+
+WORDS = (("latency", "ms"), ("throughput", "frames/s"), ("energy", "mJ per frame"))
+"""What these figures are called in a sentence, and their units."""
 
 
 def drawn_figure(row: Row, key: str) -> ShownFigure | None:
@@ -53,6 +57,17 @@ def drawn_value(row: Row, key: str, medians: Collection[str]) -> float:
     """Return a figure as a table with medians of some figures shows it."""
     figure = drawn_figure(row, key) if key in medians else None
     return figure.median if figure else float(row[key])
+
+
+def outside_lines(row: Row) -> Iterator[str]:
+    """Say where draws lie of each figure that is outside of its interval by the stated costs."""
+    for (key, scale), (what, unit) in zip(DRAWN.values(), WORDS, strict=True):
+        figure = drawn_figure(row, key)
+        if figure and not figure.inside:
+            yield (
+                f"{what} {plain(row[key] * scale)} {unit} by the stated costs; in draws of the "
+                f"costs {ends(figure, scale)}, median {plain(figure.median * scale)}"
+            )
 
 
 def doubt_cells(rows: Sequence[Row]) -> list[str]:

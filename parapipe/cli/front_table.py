@@ -128,8 +128,8 @@ def _proven(undone: Row, document: Row) -> str:
         least.append(bound("energy_j", f"{plain(undone['energy_j'] * 1e3)} mJ per frame"))
     most = bound("period_s", f"{plain(fps)} frames/s")
     return (
-        f"proven: no configuration takes less than {' or '.join(least)}, and none reaches more than "
-        f"{most}"
+        f"proven: no configuration takes less than {' or '.join(least)}, "
+        f"and none reaches more than {most}"
     )
 
 

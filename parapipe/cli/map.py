@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -25,9 +26,9 @@ from parapipe.cli.output import (
     paragraph,
     print_document,
     print_note,
-    print_table,
     print_text,
 )
+from parapipe.cli.pick import draws_lines, picked_table, warning
 from parapipe.cli.progress import progress_shown
 from parapipe.cli.several_table import several_lines, several_table, shown_rows
 from parapipe.cli.signals import interruptible
@@ -172,22 +173,46 @@ def command(
 
             print_document(front.to_json(), shown, as_json=as_json)
     if minimise or asked.intersection(ASKED):
-        row = _best(front, directory if written else None, minimise or "latency", demands)
-        if as_json:
-            print_note(f"picked {row['id']}: {row['drawing']}")
-            return
-        print_text(f"\npicked from those that meet all demands: {row['id']}")
+        least = minimise or "latency"
+        row, sure = _best(front, directory if written else None, least, demands)
         objectives = front.document.options.objectives
-        print_table(several_table([row]) if row["several"] else front_table([row], objectives))
+        _print_picked(row, sure, objectives, {**demands, "minimise": least}, as_json=as_json)
 
 
-def _best(front: ParetoFront, directory: Path | None, minimise: Any, demands: Row) -> Row:  # noqa: ANN401 - click checks
-    """Return the row that is picked; an error says first where the front is."""
+def _print_picked(
+    row: Row, sure: Row | None, objectives: Sequence[str], demands: Row, *, as_json: bool
+) -> None:
+    """Print what was picked, and what draws say of it; beside JSON as notes."""
+    if as_json:
+        print_note(f"picked {row['id']}: {row['drawing']}")
+        for line in warning(sure, demands):
+            print_note(line)
+        return
+    print_text(f"\npicked from those that meet all demands: {row['id']}")
+
+    def shown(row: Row) -> Shown:
+        yield picked_table(row, objectives, demands)
+        yield from draws_lines(row, sure, demands)
+
+    print_document(row, shown, as_json=False)
+
+
+def _best(
+    front: ParetoFront,
+    directory: Path | None,
+    minimise: Any,  # noqa: ANN401 - click checks
+    demands: Row,
+) -> tuple[Row, Row | None]:
+    """Return the row that is picked, and how sure it is; an error says first where the front is."""
+    from parapipe.api.pick import certainty_of
+
     try:
-        return front.best(minimise, **demands).model_dump()
+        found = front.best(minimise, **demands)
     except DemandError as error:
         where = f"the front is in {directory}, but " if directory else ""
         raise DemandError(f"{where}{error}") from error
+    sure = certainty_of(front, found, minimise, demands)
+    return found.model_dump(), asdict(sure) if sure else None
 
 
 def _check_usage(asked: frozenset[str], given: Row) -> None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from parapipe.cli.figure_cells import outside_lines
 from parapipe.cli.front_table import front_table
 from parapipe.cli.options import FILE, json_option
 from parapipe.cli.output import Columns, Row, Shown, print_document, text_table
 from parapipe.cli.several_table import several_table
+from parapipe.cli.table_layout import TextTable
 from parapipe.cli.verb_options import DEMANDS, VerbCommand, options
 from parapipe.digits import plain
+
+MOST = 0.5  # share of the draws up to which demands are met, and a warning is due
 
 
 @click.command(cls=VerbCommand)
@@ -31,7 +35,7 @@ def command(*, directory: Path, as_json: bool, **demands: Any) -> None:  # noqa:
 
     if is_sweep(directory):
         found = [each.to_json() for each in parapipe.load_sweep(directory).pick(**demands)]
-        print_document(found, _boards, as_json=as_json)
+        print_document(found, lambda made: _boards(made, demands), as_json=as_json)
         return
     front = parapipe.load_front(directory)
     picked = parapipe.pick(front, **demands).to_json()
@@ -42,7 +46,7 @@ def command(*, directory: Path, as_json: bool, **demands: Any) -> None:  # noqa:
 def _text(picked: Row, objectives: Sequence[str], demands: Row) -> Shown:
     sustained = demands["sustained"]
     row = picked["configuration"]
-    yield several_table([row]) if row["several"] else front_table([row], objectives)
+    yield picked_table(row, objectives, demands)
     yield ""
     figures = picked["figures"]
     if sustained:
@@ -53,12 +57,38 @@ def _text(picked: Row, objectives: Sequence[str], demands: Row) -> Shown:
     rate = "that throughput" if sustained else full
     board = f"{plain(figures['board_power_w'], 3)} W with the board's idle"
     yield f"power {plain(figures['power_w'], 3)} W at {rate}; {board}"
-    if sure := picked["certainty"]:
-        yield certainty_text(sure, demands["minimise"])
+    yield from draws_lines(row, picked["certainty"], demands)
     yield f"plan: {picked['plan']}"
 
 
-def _boards(found: Sequence[Row]) -> Shown:
+def picked_table(row: Row, objectives: Sequence[str], demands: Row) -> TextTable:
+    """Return a table of what was picked, with the figures by which it meets the demands."""
+    from parapipe.api.checked import medians_of
+
+    if row["several"]:
+        return several_table([row])
+    medians = frozenset() if demands["confidence"] is None else medians_of([row])
+    return front_table([row], objectives, medians)
+
+
+def draws_lines(row: Row, sure: Row | None, demands: Row) -> Iterator[str]:
+    """Say what draws say of what was picked, and warn if most of them miss the demands."""
+    yield from outside_lines(row)
+    if sure:
+        yield certainty_text(sure, demands["minimise"])
+    yield from warning(sure, demands)
+
+
+def warning(sure: Row | None, demands: Row) -> Iterator[str]:
+    """Warn of a choice by the stated costs that misses the demands in half of the draws or more."""
+    if sure and demands["confidence"] is None and sure["keeps"] <= MOST:
+        yield (
+            "warning: the demands are met by the stated costs, but missed in "
+            f"{1 - sure['keeps']:.0%} of the draws; --confidence 0.9 picks what meets them in 90%"
+        )
+
+
+def _boards(found: Sequence[Row], demands: Row) -> Shown:
     """Yield a table of the picked, and what stands in the way where nothing is."""
     from parapipe.api.checked import model_title
 
@@ -78,6 +108,8 @@ def _boards(found: Sequence[Row]) -> Shown:
     for each in found:
         if each["missed"]:
             yield f"{each['result']['name']}: {each['missed']}"
+        sure = each["picked"] and each["picked"]["certainty"]
+        yield from (f"{each['result']['name']}: {line}" for line in warning(sure, demands))
 
 
 def certainty_text(sure: Row, least: str) -> str:

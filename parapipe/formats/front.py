@@ -18,6 +18,7 @@ from parapipe.formats.least import LeastRow
 from parapipe.formats.memory import MemoryRow, MemorySystemRow
 from parapipe.formats.record import Row
 from parapipe.formats.several import GrowthRow, SeveralRow
+from parapipe.formats.shown import DRAWN, shown_figure
 from parapipe.formats.stage_rows import ProcessorRow, StageRow
 from parapipe.pipeline.mapping import Kind
 from parapipe.plan.record import Figure, PositiveFigure
@@ -144,10 +145,15 @@ class ConfigurationRow(Row):
     """What each of several models gets; null if there is one."""
 
     def __repr__(self) -> str:
-        """Return a line: id, stages and the three objectives."""
+        """Return a line: id, stages and the three objectives, by the stated costs."""
+        drawn = self.model_dump(include={*DRAWN, "intervals", "medians"})
+        latency, fps, energy = (
+            figure.remark(times) if (figure := shown_figure(drawn, key)) else ""
+            for key, times in zip(DRAWN, (1e3, 1.0, 1e3), strict=True)
+        )
         return (
-            f"<{self.id} {self.drawing}: {self.latency_s * 1e3:.1f} ms, "
-            f"{self.throughput_fps:.2f} fps, {self.energy_j * 1e3:.1f} mJ>"
+            f"<{self.id} {self.drawing}: {self.latency_s * 1e3:.1f} ms{latency}, "
+            f"{self.throughput_fps:.2f} fps{fps}, {self.energy_j * 1e3:.1f} mJ{energy}>"
         )
 
     @property

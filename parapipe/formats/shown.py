@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from parapipe.digits import plain
 from parapipe.pipeline.dominance import TIE
 
 DRAWN = ("latency_s", "throughput_fps", "energy_j")
@@ -56,6 +57,16 @@ class ShownFigure:
         below, above = self.stated - self.low, self.high - self.stated
         most = SKEWED * min(below, above) + TIE * self.stated
         return self.inside and self.half_width <= 1 and max(below, above) <= most
+
+    def remark(self, times: float = 1.0) -> str:
+        """Return what to write behind the stated figure: nothing if it is in its interval.
+
+        Parameters
+        ----------
+        times
+            What the figure is multiplied by where it stands.
+        """
+        return "" if self.inside else f" (by the stated costs; median {plain(self.median * times)})"
 
     @property
     def half_width(self) -> float:

@@ -5,9 +5,10 @@ import re
 
 import pytest
 
-from parapipe import load_plan
+from parapipe import load_front, load_plan, new_platform, pick
 from parapipe import map as map_model
 from parapipe.cli.pick import certainty_text
+from parapipe.digits import plain
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +41,49 @@ def test_it_names_the_configuration_that_keeps_the_demands_and_its_plan(parapipe
 def test_a_regret_is_written_without_an_exponent(mean, most, told) -> None:
     sure = {"keeps": 0.9, "best": 0.4, "regret_mean": mean, "regret_most": most}
     assert re.search(told, certainty_text(sure, "latency"))
+
+
+@pytest.fixture(scope="module")
+def rough(tmp_path_factory):
+    """Return a folder whose costs are all nominal: draws lie far from the stated figures."""
+    made = tmp_path_factory.mktemp("rough")
+    (made / "board.yaml").write_text(new_platform(chip="rk3588").text, encoding="utf-8")
+    map_model("zoo:alexnet", made / "board.yaml", cache=False).write(made / "front")
+    return made / "front"
+
+
+def test_what_meets_a_demand_is_shown_with_what_draws_say_of_it(parapipe, rough):
+    rows = json.loads((rough / "front.json").read_text())["configurations"]
+    fastest = max(rows, key=lambda row: row["throughput_fps"])
+    fps, median = fastest["throughput_fps"], 1 / fastest["medians"]["period_s"]
+    assert fps > 1 / fastest["intervals"]["period_s"][0]  # else nothing is tested
+    asked = ("--min-fps", f"{fps * 0.999}")
+    ended = parapipe("pick", rough, *asked)
+    line = f"throughput {plain(fps)} frames/s by the stated costs; in draws of the costs "
+    assert re.search(rf"{re.escape(line)}[0-9.–]+, median {plain(median)}$", ended.out, re.M)
+    assert "~" not in ended.out
+    told = ended.out[ended.out.index("warning: ") :]
+    assert re.match(r"warning: the demands are met by the stated costs, but missed in \d+%", told)
+    assert "--confidence 0.9" in told
+    assert "warning" not in parapipe("pick", rough).out
+    sure = parapipe("pick", rough, "--min-fps", f"{median / 2}", "--confidence", "0.5").out
+    assert "warning" not in sure
+    best = load_front(rough).best(min_fps=float(asked[1]))
+    assert f"{fps:.2f} fps (by the stated costs; median {plain(median)})" in repr(best)
+    assert re.search(r"demands met in \d+% of draws>$", repr(pick(rough, min_fps=float(asked[1]))))
+
+
+def test_map_warns_of_what_it_picks_as_pick_does(parapipe, rough, tmp_path):
+    rows = json.loads((rough / "front.json").read_text())["configurations"]
+    asked = ("--min-fps", f"{max(row['throughput_fps'] for row in rows) * 0.999}")
+    board = rough.parent / "board.yaml"
+    mapped = ("map", "zoo:alexnet", "--platform", board, *asked)
+    picked = parapipe("pick", rough, *asked).out.splitlines()
+    ended = parapipe(*mapped, "--out", tmp_path / "out")
+    assert {line for line in picked if "draws" in line} <= {*ended.out.splitlines()}
+    ended = parapipe(*mapped, "--json")
+    (warning,) = [line for line in picked if line.startswith("warning")]
+    assert f"parapipe: note: {warning}" in ended.err
 
 
 @pytest.mark.parametrize("written", [True, False])
