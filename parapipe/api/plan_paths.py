@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from parapipe.formats.front import ConfigurationRow
 
 
 def plan_files(named: Sequence[Path]) -> Iterator[Path]:
@@ -37,3 +41,18 @@ def first_plan_file(named: Sequence[Path]) -> tuple[Path, Sequence[Path]]:
     if others and (str(others[0]) in front or not others[0].exists()):
         return front[str(others[0])].plan_file, others[1:]
     return front[DEFAULT].plan_file, others
+
+
+def configuration_beside(plan: Path) -> ConfigurationRow | None:
+    """Return the configuration of a plan in the folder that `map` wrote; None if it is in none."""
+    from parapipe.api.stored_front import load_front
+    from parapipe.errors import FrontError
+    from parapipe.formats.front_folder import FRONT
+
+    if not (plan.parent.parent / FRONT).is_file():
+        return None
+    try:
+        front = load_front(plan.parent.parent)
+    except FrontError:  # a plan needs no front
+        return None
+    return next((row for row in front if row.plan_file.resolve() == plan.resolve()), None)

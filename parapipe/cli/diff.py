@@ -26,6 +26,11 @@ _SEVERAL = (
     "grow together; energy: mean of all frames of a pattern"
 )
 
+_STATED = (
+    "figures are by the stated costs; below one that lies outside of its interval is the median of "
+    "the draws"
+)
+
 
 @click.command()
 @click.argument("old", type=FILE)
@@ -63,6 +68,8 @@ def _text(document: Row) -> Shown:
     )
     if any(row["model"] for row in document["best"]):
         yield _SEVERAL
+    if any(row[f"{which}_median"] for row in document["best"] for which in ("old", "new")):
+        yield _STATED
     for each in document["uncompared"]:
         yield f"{each['figure']} is not compared: {each['reason']}"
     yield from _inputs(document)
@@ -80,7 +87,9 @@ def _whose(row: Row) -> str:
 
 def _figure(row: Row, which: str) -> str:
     unit, times = _UNITS[row["figure"]]
-    return f"{plain(row[which] * times)} {unit}"
+    stated, median = row[which], row[f"{which}_median"]
+    below = "" if median is None else f"\nmedian {plain(median * times)}"
+    return f"{plain(stated * times)} {unit}{below}"
 
 
 def _change(old: float, new: float) -> str:

@@ -84,4 +84,4 @@ def command(
                 others, "model", "in_step", "arena", "random_arrivals", "seed", trace=trace
             )
             runs = parapipe.run_plans(plans, input=frames, progress=progress, **others)
-    print_runs(runs, trace, as_json=as_json)
+    print_runs(runs, plans, trace, as_json=as_json)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from parapipe.cli.figure_cells import outside_lines
 from parapipe.cli.output import (
     Columns,
     Row,
@@ -64,10 +65,17 @@ def refuse_for_several(given: dict[str, Any], *names: str, trace: Path | None) -
         raise click.UsageError("--trace is for one plan, and several are given")
 
 
-def print_runs(runs: Sequence[Run], trace: Path | None = None, *, as_json: bool = False) -> None:
+def print_runs(
+    runs: Sequence[Run],
+    plans: Sequence[Path],
+    trace: Path | None = None,
+    *,
+    as_json: bool = False,
+) -> None:
     """Print a run, or several one after the other, after writing the trace.
 
-    Each is the JSON document, or text and tables; several documents are a list.
+    Each is the JSON document, or text and tables; several documents are a list. Behind text stands
+    what draws say of the predictions of the `plans` that were run, where a front lies beside them.
     """
     if trace is not None:
         runs[0].save_trace(trace)
@@ -75,8 +83,21 @@ def print_runs(runs: Sequence[Run], trace: Path | None = None, *, as_json: bool 
         print_note(note)
     documents = [run.to_json() for run in runs]
     print_document(documents if len(runs) > 1 else documents[0], _texts, as_json=as_json)
-    if trace is not None and not as_json:
+    if as_json:
+        return
+    print_document(plans, _drawn, as_json=False)
+    if trace is not None:
         print_text(f"trace: {trace}, for ui.perfetto.dev or chrome://tracing")
+
+
+def _drawn(plans: Sequence[Path]) -> Iterator[str]:
+    """Say what draws say of predicted figures that are outside of their intervals."""
+    from parapipe.api.plan_paths import configuration_beside
+
+    for plan in plans:
+        if row := configuration_beside(plan):
+            for line in outside_lines(row.model_dump()):
+                yield f"predicted {line}" if len(plans) == 1 else f"{row.id}: predicted {line}"
 
 
 def _texts(documents: Row | list[Row]) -> Shown:
@@ -245,7 +266,7 @@ def _elsewhere(tasks: Sequence[Row], of_what: str) -> Iterator[str]:
 
 def _cause(resources: Sequence[str]) -> str:
     if len(resources) == 1:
-        return f"the work of {resources[0]}"
+        return f"the busy time of {resources[0]}"
     return f"{', '.join(resources[:-1])} and {resources[-1]} waiting for each other"
 
 

@@ -102,4 +102,4 @@ def command(
     else:
         refuse_for_several(given, *ONE_PLAN, trace=trace)
         runs = parapipe.simulate_plans(plans, **given)
-    print_runs(runs, trace, as_json=as_json)
+    print_runs(runs, plans, trace, as_json=as_json)

@@ -25,6 +25,7 @@ from parapipe.formats.compared_figures import (
 from parapipe.formats.front import ConfigurationRow, FrontDocument
 from parapipe.formats.front_folder import FrontFolder
 from parapipe.formats.record import Row
+from parapipe.formats.shown import shown_figure
 from parapipe.plan.schema import Plan
 
 SCHEMA: Literal["parapipe/diff/1"] = "parapipe/diff/1"
@@ -74,6 +75,11 @@ class BestChange(Row):
     loss: float
     """Share by which the new one is worse: of more time, energy and memory, or of fewer frames per
     second; below 0 if it is better."""
+    old_median: float | None = None
+    """Median of the draws of the costs in the old front, where `old`, which is by the stated costs,
+    lies outside of its interval; else null, as of several models."""
+    new_median: float | None = None
+    """The same of `new`."""
     old_id: str
     """The configuration."""
     new_id: str
@@ -243,9 +249,20 @@ def _best(before: FrontDocument, after: FrontDocument, of: ComparedFigure) -> Be
         old=1 / was if is_rate else was,
         new=1 / now if is_rate else now,
         loss=0.0 if isclose(was, now, rel_tol=SAME) else loss,
+        old_median=_outside(old, of.figure),
+        new_median=_outside(new, of.figure),
         old_id=old.id,
         new_id=new.id,
     )
+
+
+def _outside(row: ConfigurationRow, of: Figure) -> float | None:
+    """Return the median of a figure whose stated value lies outside of its interval."""
+    if row.several:
+        return None
+    key = "throughput_fps" if of == "throughput" else FIGURES[of]
+    figure = shown_figure(row.model_dump(include={key, "intervals", "medians"}), key)
+    return figure.median if figure and not figure.inside else None
 
 
 def _unmatched(

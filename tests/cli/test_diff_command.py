@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import numpy as np
 import onnx
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 import parapipe as package
 from parapipe.cost.profile import Measurement, write_profile
 from parapipe.cost.signature import signature_of
+from parapipe.digits import plain
 from parapipe.errors import WorseError
 from parapipe.formats.difference import difference
 from parapipe.formats.front_folder import FrontFolder, load_folder
@@ -309,3 +311,24 @@ def test_the_text_says_which_model_and_in_what_it_is_compared(tmp_path, parapipe
     assert "as far as all rates can grow together" in text
     assert "energy is not compared: the models' shares" in text
     assert "who runs what" in text
+
+
+def test_a_best_figure_outside_of_its_interval_has_the_median_below_it(parapipe, where, tmp_path):
+    document = json.loads((where / "new/front.json").read_text())
+    for row in document["configurations"]:
+        row["intervals"]["period_s"] = [2 * row["period_s"], 8 * row["period_s"]]
+        row["medians"]["period_s"] = 4 * row["period_s"]
+    new = tmp_path / "new"
+    shutil.copytree(where / "new", new)
+    (new / "front.json").write_text(json.dumps(document))
+    best = max(row["throughput_fps"] for row in document["configurations"])
+    ended = parapipe("diff", where / "old", new)
+    assert re.search(rf"^ +median {plain(best / 4)}$", ended.out, re.MULTILINE)
+    assert "figures are by the stated costs" in ended.out
+    assert "stated costs" not in parapipe("diff", where / "old", where / "new").out
+    rows = {
+        row["figure"]: row
+        for row in json.loads(parapipe("diff", where / "old", new, "--json").out)["best"]
+    }
+    assert rows["throughput"]["new_median"] == pytest.approx(best / 4)
+    assert rows["throughput"]["old_median"] is rows["latency"]["new_median"] is None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 import parapipe as api
 from parapipe import load_plan
+from parapipe.digits import plain
 from parapipe.errors import FrontError
 from parapipe.files.documents import read_document
 from parapipe.formats.front import FrontDocument
@@ -28,8 +30,25 @@ def test_it_prints_what_was_predicted_beside_what_was_simulated(parapipe, plan):
     can = ["predicted", "to", "be", "sustainable"]
     assert ["period", "ms", "3000.00", "3000.00", "3000.00", *can] in words
     assert ["frames/s", "0.33", "0.33", "0.33", *can] in words
-    assert "shortest period, predicted: 3000.00 ms, set by the work of big" in ended.out
+    assert "shortest period, predicted: 3000.00 ms, set by the busy time of big" in ended.out
     assert "the schedule repeats every frame: the period stays 3000.00 ms" in ended.out
+
+
+def test_a_prediction_outside_of_its_interval_is_said_to_be_by_the_stated_costs(parapipe, tmp_path):
+    (tmp_path / "board.yaml").write_text(api.new_platform(chip="rk3588").text, encoding="utf-8")
+    front = api.map("zoo:alexnet", tmp_path / "board.yaml", cache=False, note=lambda _: None)
+    front.write(tmp_path / "front")
+    row = max(front, key=lambda each: each.throughput_fps)
+    assert row.throughput_fps > 1 / row.intervals.period_s[0]  # else nothing is tested
+    fps, median = plain(row.throughput_fps), plain(1 / row.medians.period_s)
+    said = f"predicted throughput {fps} frames/s by the stated costs; in draws of the costs "
+    plan = tmp_path / "front/plans" / f"{row.id}.json"
+    for words in ((tmp_path / "front", row.id), (plan,)):
+        ended = parapipe("simulate", *words)
+        assert re.search(rf"^{re.escape(said)}[0-9.–]+, median {median}$", ended.out, re.MULTILINE)
+    assert said not in parapipe("simulate", plan, "--json").out
+    (tmp_path / "front/front.json").unlink()
+    assert "by the stated costs" not in parapipe("simulate", plan).out
 
 
 def test_json_is_one_document_of_its_schema(parapipe, plan):
