@@ -8,7 +8,7 @@ about its middle.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,3 +78,28 @@ def shown_figure(row: Mapping[str, Any], key: str) -> ShownFigure | None:
         return None
     low, high = row["intervals"][key]
     return ShownFigure(row[key], low, high, row["medians"][key])
+
+
+def shows_medians(rows: Sequence[Mapping[str, Any]], key: str) -> bool:
+    """Tell whether a figure of several rows is shown as medians, so that rows can be compared.
+
+    It is if the stated figure of a row lies outside of its interval.
+
+    Parameters
+    ----------
+    rows, key
+        As `shown_figure` takes them.
+    """
+    figures = (shown_figure(row, key) for row in rows)
+    return any(figure is not None and not figure.inside for figure in figures)
+
+
+def shown_values(rows: Sequence[Mapping[str, Any]], key: str) -> list[float]:
+    """Return what is shown of a figure of several rows, in its own unit: all medians, or none."""
+    if not shows_medians(rows, key):
+        return [row[key] for row in rows]
+    figures = [shown_figure(row, key) for row in rows]
+    return [
+        row[key] if figure is None else figure.median
+        for figure, row in zip(figures, rows, strict=True)
+    ]

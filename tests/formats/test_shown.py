@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parapipe.formats.shown import SKEWED, ShownFigure, shown_figure
+from parapipe.formats.shown import (
+    SKEWED,
+    ShownFigure,
+    shown_figure,
+    shown_values,
+    shows_medians,
+)
 
 positive = st.floats(1e-6, 1e6)
 
@@ -46,3 +52,20 @@ def test_throughput_is_the_reciprocal_of_the_period():
     assert (figure.low, figure.value, figure.high) == (2.0, 4.0, 5.0)
     assert shown_figure(row, "peak_memory_bytes") is None
     assert shown_figure({**row, "medians": None}, "period_s") is None
+
+
+def row_of(stated_s, low_s, median_s, high_s):
+    return {
+        "latency_s": stated_s,
+        "intervals": {"latency_s": (low_s, high_s)},
+        "medians": {"latency_s": median_s},
+    }
+
+
+def test_rows_are_shown_by_medians_all_or_none():
+    inside, outside = row_of(1.0, 0.8, 1.1, 1.4), row_of(1.0, 1.2, 1.5, 2.0)
+    assert not shows_medians([inside], "latency_s")
+    assert shown_values([inside], "latency_s") == [1.0]
+    assert shows_medians([inside, outside], "latency_s")
+    assert shown_values([inside, outside], "latency_s") == [1.1, 1.5]
+    assert shown_values([{"latency_s": 3.0}, outside], "latency_s") == [3.0, 1.5]
