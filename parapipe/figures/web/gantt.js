@@ -20,7 +20,7 @@ function drawGantt() {
       type: "button", "aria-pressed": String(state.view === view), on: { click: () => change({ view }) },
     }, name),
   ));
-  byId("gantt-note").textContent = views[state.view].note;
+  byId("gantt-note").textContent = views[state.view].note + (someMedians() ? " Times are by the stated costs." : "");
   const end = Math.max(...shown.map(spanOf));
   pairOf("gantt", (row, width) => gantt(row, width, end));
 }

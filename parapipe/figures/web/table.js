@@ -14,8 +14,6 @@ const COLUMNS = [
   { title: "named", key: "names", show: (row) => row.names.join(", ") },
 ];
 
-const DRAWN = ["latency_s", "throughput_fps", "energy_j"];
-
 function drawnText(row, key, show) {
   return `${medianMark(row, key)}${show(valueOf(row, key))}`;
 }
@@ -50,7 +48,7 @@ function drawTable() {
   ));
   put("table", html("table", { class: "plain" }, html("thead", {}, html("tr", {}, head)), html("tbody", {}, body)),
     html("p", { class: "legend" }, "LT: no other has both less latency and more throughput. LTE: no other has less latency, more throughput and less energy."
-      + (rows.some((row) => DRAWN.some((key) => medianMark(row, key))) ? " ~: the median of the draws of the costs, where what the stated costs give lies outside of nine of ten of them." : "")
+      + (someMedians() ? " ~: the median of the draws of the costs; what the stated costs give lies outside of nine of ten draws in some row." : "")
       + (front.robust ? ` R: no other keeps less of all figures in ${percent(front.robust.quantile)} of the draws of the costs.` : "")));
 }
 
