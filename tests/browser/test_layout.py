@@ -28,7 +28,8 @@ WRONG = """
     }
     return null;
   };
-  const own = (element) => element.closest("text") || outer(element, ({ display }) => !/inline/.test(display));
+  const own = (element) =>
+    element.closest("text") || outer(element, ({ display }) => !/inline/.test(display));
   const filled = (shape) => !/^(none|url.*idle.*)$/.test(getComputedStyle(shape).fill);
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {

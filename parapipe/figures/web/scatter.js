@@ -97,7 +97,7 @@ function axes({ wide, x, y, domain, width, height, edge }) {
 
 function stairs({ x, y, edge, steps: drawn }) {
   const steps = rows
-    .filter((row) => row.pareto_latency_throughput && latencyOf(row) <= farthest)
+    .filter((row) => (row.pareto_latency_throughput || someMedians()) && latencyOf(row) <= farthest)
     .sort((one, other) => latencyOf(one) - latencyOf(other) || throughputOf(other) - throughputOf(one));
   const most = (i) => Math.max(0, ...steps.slice(0, i).map(throughputOf));
   const path = steps.filter((row, i) => throughputOf(row) > most(i)).map((row, i) => {
@@ -190,7 +190,8 @@ function parts(row) {
   if (row.kind === "interleaved") {
     const processors = new Map(row.stages.flatMap((stage) => stage.processors.map((each) => [each.name, each])));
     const frames = Math.ceil(row.latency_s / row.period_s - 1e-9);
-    return [{ processors: [...processors.values()], where: `take turns on ${plural(frames, "frame")}`, time_s: everyShown(row), mark: medianMark(row, "throughput_fps") }];
+    const ordered = [...processors.values()].sort((one, other) => processorIndex.get(one.name) - processorIndex.get(other.name));
+    return [{ processors: ordered, where: `take turns on ${plural(frames, "frame")}`, time_s: everyShown(row), mark: medianMark(row, "throughput_fps") }];
   }
   return row.stages.map((stage, i) => ({
     processors: stage.processors, time_s: stage.time_s, in_turn: stage.in_turn,

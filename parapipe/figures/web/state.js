@@ -92,13 +92,14 @@ function pairOf(id, draw) {
   shown.forEach(([, row], i) => place.children[i].append(draw(row, place.children[i].clientWidth)));
 }
 
-// The processors of a row, stage by stage, each once: [{ stage, index, name, ...figures }]
+// The processors of a row, each once, stage by stage, or as in the platform if they take turns: [{ stage, index, name, ...figures }]
 function workers(row) {
   const found = new Map();
   row.stages.forEach((stage, number) => stage.processors.forEach((each) => {
     if (!found.has(each.name)) found.set(each.name, { ...each, stage: number, index: processorIndex.get(each.name) });
   }));
-  return [...found.values()];
+  const each = [...found.values()];
+  return row.kind === "interleaved" ? each.sort((one, other) => one.index - other.index) : each;
 }
 
 function atPoint(worker) {
