@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from parapipe.figures.axes import LABELS_PT, below, own_axes
 from parapipe.figures.free_places import label_points
 from parapipe.formats.front import ConfigurationRow
-from parapipe.formats.shown import shown_values, shows_medians
+from parapipe.formats.shown_rows import shown_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +40,7 @@ LINE_PT = 8.5  # of each further line
 
 def front_axes(configurations: Sequence[ConfigurationRow]) -> Axes:
     """Return axes on a figure of their own, with room for all that `plot_front` writes."""
-    rows = _as_shown(configurations)
+    rows, _ = shown_rows(configurations)
     lines = len(rows) - len(_drawn(rows))
     below_pt = LABELS_PT + LEGEND_PT + LINE_PT * lines
     return own_axes(8, 4.5 + below_pt / 144, beside_in=(0.6, below_pt / 72, 0.0, 0.35))
@@ -55,10 +55,11 @@ def plot_front(configurations: Sequence[ConfigurationRow], ax: Axes) -> None:
     is logarithmic where some take more than `WIDE` times the least. A figure is shown by medians of
     the draws of costs, and its axis says so, if the stated one of a row is outside of its interval.
     """
-    labels = _labels(configurations)
-    stated = configurations
-    configurations = _as_shown(stated)
-    medians = configurations != [*stated]
+    configurations, medians = shown_rows(configurations)
+    labels = {
+        key: f"{name}{', median of draws' if key in medians else ''} ({unit})"
+        for key, (name, unit) in AXES.items()
+    }
     slot = ax.get_position()
     front = [row for row in configurations if row.pareto]
     drawn = _drawn(configurations)
@@ -91,7 +92,7 @@ def plot_front(configurations: Sequence[ConfigurationRow], ax: Axes) -> None:
     ax.margins(x=0.12, y=0.08)
     _spread(ax, [row.latency_s for row in drawn])
     others = [row for row in configurations if row not in drawn]
-    first = "filled: on the front" + ", by the stated costs" * medians
+    first = "filled: on the front" + ", by the stated costs" * bool(medians)
     _legend(ax, slot, others, first)
     if _fit_labels(ax):
         _legend(ax, slot, others, first)
@@ -104,30 +105,6 @@ def plot_front(configurations: Sequence[ConfigurationRow], ax: Axes) -> None:
         [(row.names, _point(row)) for row in named],
         [_point(row) for row in drawn],
     )
-
-
-def _as_shown(configurations: Sequence[ConfigurationRow]) -> list[ConfigurationRow]:
-    """Return configurations with the figures that are shown of them."""
-    plain = _plain(configurations)
-    shown = {key: shown_values(plain, key) for key in AXES}
-    return [
-        row.model_copy(update={key: values[i] for key, values in shown.items()})
-        for i, row in enumerate(configurations)
-    ]
-
-
-def _labels(configurations: Sequence[ConfigurationRow]) -> dict[str, str]:
-    plain = _plain(configurations)
-    return {
-        key: f"{name}, median of draws ({unit})"
-        if shows_medians(plain, key)
-        else f"{name} ({unit})"
-        for key, (name, unit) in AXES.items()
-    }
-
-
-def _plain(configurations: Sequence[ConfigurationRow]) -> list[dict[str, Any]]:
-    return [row.model_dump(include={*AXES, "intervals", "medians"}) for row in configurations]
 
 
 def _stairs(configurations: Iterable[ConfigurationRow]) -> list[ConfigurationRow]:

@@ -73,4 +73,4 @@ class PlannedConfiguration(ConfigurationRow):
     def _repr_html_(self) -> str:
         from parapipe.front.notebook import configuration_html
 
-        return configuration_html(self)
+        return configuration_html(self, self._front.configurations)

@@ -2,6 +2,7 @@
 
 import re
 from base64 import b64decode
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import combinations, product
 
@@ -20,6 +21,7 @@ from parapipe.figures.comparison import plot_comparison
 from parapipe.figures.front import WIDE, front_axes, plot_front
 from parapipe.figures.palette import COLOURS, HATCHES, IDLE, looks
 from parapipe.formats.comparison import Pair
+from parapipe.front.notebook import configuration_html
 from tests.cases.branchy import HOSTILE, branchy
 
 
@@ -275,3 +277,19 @@ def test_the_table_in_jupyter_has_units_and_all_configurations(branchy_front) ->
         assert f"<td>{row.id}</td>" in text
         assert f"<td>{row.latency_s * 1e3:.4g}</td>" in text
     assert "<th>latency, ms</th>" in text
+
+
+def test_jupyter_shows_medians_where_the_picture_does(branchy_front) -> None:
+    first = branchy_front.configurations[0]
+    low, high = (2 * first.latency_s, 4 * first.latency_s)
+    intervals = first.intervals.model_copy(update={"latency_s": (low, high)})
+    medians = first.medians.model_copy(update={"latency_s": 3 * first.latency_s})
+    row = first.model_copy(update={"intervals": intervals, "medians": medians})
+    others = branchy_front.document.configurations[1:]
+    text = configuration_html(row, [row, *others])
+    assert f"~{3e3 * first.latency_s:.1f} ms" in text
+    assert "~: median of draws" in text
+    document = branchy_front.document.model_copy(update={"configurations": (row, *others)})
+    table = replace(branchy_front, document=document)._repr_html_()
+    assert "<th>latency, ms, median of draws</th>" in table
+    assert f"<td>{3e3 * first.latency_s:.4g}</td>" in table
