@@ -140,6 +140,7 @@ def reports(tmp_path_factory, six_processors):
     [
         *product(("interleaved", "names", "several", "six-processors"), ("",)),
         ("six-processors", "two"),
+        ("six-processors", "staged"),
         ("interleaved", "two"),
         ("names", "two"),
     ],
@@ -150,7 +151,9 @@ def test_no_two_texts_overlap_and_none_is_clipped(opened, reports, name, address
         ids = [(row["id"], row["kind"]) for row in page.run(ROWS)]
         turns = next((each for each, kind in ids[::-1] if kind == "interleaved"), ids[-1][0])
         view(page.driver, width=width, height=900, dark=False)
-        shown = f"#{turns},{ids[0][0]}" if address else f"#{turns}"
+        staged = [each for each, kind in ids if kind not in ("interleaved", "sequential")]
+        beside = {"two": ids[0][0], "staged": (staged or [ids[0][0]])[-1]}
+        shown = f"#{turns},{beside[address]}" if address else f"#{turns}"
         page.driver.get("about:blank")
         page.driver.get((reports / f"{name}.html").as_uri() + shown)
         assert page.run(WRONG, SLACK, APART) == [], width
