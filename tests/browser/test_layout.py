@@ -6,7 +6,7 @@ wide as its box. In a drawing, a text ends where the drawing does, stands on no 
 names, and no line of an interval crosses it.
 """
 
-from itertools import product
+from itertools import pairwise, product
 
 import pytest
 
@@ -98,6 +98,10 @@ WRONG = """
   return [...(wide ? ["the page is wider than the window"] : []), ...wrong];
 """
 ROWS = "return JSON.parse(document.getElementById('data').textContent).front.configurations"
+RULER = """
+  return [...document.querySelectorAll("#gantt .ruler-name")].map((name) =>
+    name.getBoundingClientRect()).map(({ top, left, right }) => [top, left, right]);
+"""
 SHOWN = "return JSON.parse(document.getElementById('data').textContent).shown"
 NAMES = ("a-cluster-of-cores-with-a-long-name-alone", "hybrid-L", "hybrid-T", "balanced")
 
@@ -186,3 +190,14 @@ def test_the_final_evaluation_is_shown_on_demand_only(opened, reports) -> None:
     page.click(page.all("#summary summary")[0])
     assert details.get_attribute("open")
     assert latency in page.text("#summary details")
+
+
+def test_numbers_of_subgraphs_over_a_schedule_stand_apart(opened, reports) -> None:
+    page = opened(reports / "six-processors.html")
+    for row in page.run(ROWS):
+        page = opened(reports / "six-processors.html", f"#{row['id']}")
+        for width in (420, 800, 1280):
+            view(page.driver, width=width, height=900, dark=False)
+            ends = sorted(tuple(each) for each in page.run(RULER))
+            for (top, _, right), (next_top, left, _) in pairwise(ends):
+                assert left - right >= APART or next_top != top, (row["id"], width)
