@@ -18,6 +18,9 @@ STAMPS = {"png": ("Software",), "pdf": ("CreationDate",), "svg": ("Date", "Creat
 DPI = 150
 """Of pictures that are made of dots."""
 
+LETTER = 0.6
+"""Width of a letter of a title, as a share of its size: more than most."""
+
 LABELS_PT = 36.0
 """Height in points of the labels under axes: those of ticks, and that of the axis."""
 
@@ -63,6 +66,24 @@ def below(ax: Axes, points: float = LABELS_PT) -> dict[str, Any]:
         "loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": under,
         "borderaxespad": 0, "fontsize": 7, "title_fontsize": 7,
     }  # fmt: skip
+
+
+def in_lines(text: str, ax: Axes, size_pt: float) -> str:
+    """Break a title at spaces into lines that are no wider than the figure, over the axes' middle.
+
+    Parameters
+    ----------
+    size_pt
+        Of the letters.
+    """
+    from textwrap import fill
+
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    place = ax.get_position()
+    middle = (place.x0 + place.x1) / 2
+    width_pt = 2 * min(middle, 1 - middle) * figure.get_figwidth() * 72
+    return fill(text, max(20, int(width_pt / (LETTER * size_pt))))
 
 
 def picture(ax: Axes, kind: str = "svg") -> bytes:

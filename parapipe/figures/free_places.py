@@ -15,7 +15,9 @@ BESIDE_PT = 9.0  # between a point and its text
 STEP_PT = 4.0  # by which texts are moved up and down
 MARGIN_PT = 2.5  # around a text
 COVERED = 8.0  # points that a text may rather be away than cover a mark
-OVERLAP = 1e3  # and another text
+CROSSED = 12.0  # and than a line to a point crosses a text
+UNREADABLE = 3  # points that no text covers more of
+LAYOUTS = 5  # until axes keep their place
 Point = tuple[float, float]
 
 
@@ -33,6 +35,23 @@ class _Box:
     def holds(self, point: Point) -> bool:
         return self.left <= point[0] <= self.right and self.bottom <= point[1] <= self.top
 
+    def meets(self, line: tuple[Point, Point]) -> bool:
+        """Whether a line crosses it."""
+        (x, y), (to_x, to_y) = line
+        first, last = 0.0, 1.0
+        for way, room in (
+            (x - to_x, x - self.left), (to_x - x, self.right - x),
+            (y - to_y, y - self.bottom), (to_y - y, self.top - y),
+        ):  # fmt: skip
+            if way == 0:
+                if room < 0:
+                    return False
+            elif way < 0:
+                first = max(first, room / way)
+            else:
+                last = min(last, room / way)
+        return first < last
+
 
 @dataclass(frozen=True, slots=True)
 class _Field:
@@ -42,12 +61,13 @@ class _Field:
     points: Sequence[Point]
     pixels: float
     taken: list[_Box] = field(default_factory=list)
+    leaders: list[tuple[Point, Point]] = field(default_factory=list)
 
 
 def label_points(
     ax: Axes, labels: Iterable[tuple[Sequence[str], Point]], points: Sequence[Point]
 ) -> None:
-    """Write names beside their points, with a line to the point.
+    """Write names beside their points, with a line to the point; none where none is readable.
 
     Parameters
     ----------
@@ -60,7 +80,11 @@ def label_points(
     figure = ax.get_figure(root=True)
     assert figure is not None
     if figure.get_layout_engine() is not None:
-        figure.draw_without_rendering()  # only then do axes have their place
+        for _ in range(LAYOUTS):  # only then do axes have their place
+            before = ax.get_position().bounds
+            figure.draw_without_rendering()
+            if before == ax.get_position().bounds:
+                break
     ax.autoscale_view()  # before asking where points are: limits wait for the first drawing
     within = ax.get_window_extent()
     inside = _Box(within.x0, within.y0, within.x1, within.y1)
@@ -68,8 +92,12 @@ def label_points(
     drawn = _Field(inside, [_drawn(ax, point) for point in points], pixels)
     for names, point in labels:
         text, size = _measured(ax, names, within.width)
-        box = _place(_drawn(ax, point), size, drawn)
+        at = _drawn(ax, point)
+        box = _place(at, size, drawn)
+        if box is None:
+            continue
         drawn.taken.append(box)
+        drawn.leaders.append(_leader(at, box))
         _write(ax, text, point, box, pixels)
 
 
@@ -124,21 +152,29 @@ def _place(
     point: Point,
     size: tuple[float, float],
     on: _Field,
-) -> _Box:
-    """Return the box of a text that costs least, a margin included."""
+) -> _Box | None:
+    """Return the box of a text that costs least, a margin included; None where none is free."""
     width, height = (each + 2 * MARGIN_PT * on.pixels for each in size)
     best, least = None, inf
     for distance, box in _candidates(point, (width, height), on):
         if distance >= least:
             break
+        if any(map(box.overlaps, on.taken)):
+            continue
         covers = sum(map(box.holds, on.points))
-        cost = distance + COVERED * covers + OVERLAP * sum(map(box.overlaps, on.taken))
+        if covers > UNREADABLE:
+            continue
+        own = _leader(point, box)
+        crossed = sum(map(box.meets, on.leaders)) + sum(each.meets(own) for each in on.taken)
+        cost = distance + COVERED * covers + CROSSED * crossed
         if cost < least:
             best, least = box, cost
-    if best is not None:
-        return best
-    (_, box), *_ = _beside(point, (width, height), on, 0.0)  # it is higher than the axes
-    return box
+    return best
+
+
+def _leader(point: Point, box: _Box) -> tuple[Point, Point]:
+    """Return the line from a point to the nearer end of a text."""
+    return point, (box.left if box.left > point[0] else box.right, (box.bottom + box.top) / 2)
 
 
 def _candidates(

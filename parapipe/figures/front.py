@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from parapipe.figures.axes import LABELS_PT, below, own_axes
 from parapipe.figures.free_places import label_points
 from parapipe.formats.front import ConfigurationRow
+from parapipe.formats.shown_rows import shown_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,9 +23,16 @@ MARKERS = {
     "interleaved": "v",
     "replicated": "P",
 }
+AXES = {
+    "latency_s": ("latency", "ms"),
+    "throughput_fps": ("throughput", "frames/s"),
+    "energy_j": ("energy per frame", "mJ"),
+}
 WIDE = 5  # times the least latency: where others are drawn beyond, the axis is logarithmic
 MARGIN = 1.15  # a named configuration this much beyond the front's range is named, not drawn
 EDGE_PT = 4  # between the legend and the edge of the figure
+NARROWER = 0.9  # than axes that a layout may still make narrower: a legend
+FONT_PT = 7.0  # of the legend
 LETTER_PT = 4.2  # width of a letter of the legend, at most on average
 LEGEND_PT = 30  # height of the legend, with a line of title
 LINE_PT = 8.5  # of each further line
@@ -32,7 +40,8 @@ LINE_PT = 8.5  # of each further line
 
 def front_axes(configurations: Sequence[ConfigurationRow]) -> Axes:
     """Return axes on a figure of their own, with room for all that `plot_front` writes."""
-    lines = len(configurations) - len(_drawn(configurations))
+    rows, _ = shown_rows(configurations)
+    lines = len(rows) - len(_drawn(rows))
     below_pt = LABELS_PT + LEGEND_PT + LINE_PT * lines
     return own_axes(8, 4.5 + below_pt / 144, beside_in=(0.6, below_pt / 72, 0.0, 0.35))
 
@@ -43,8 +52,14 @@ def plot_front(configurations: Sequence[ConfigurationRow], ax: Axes) -> None:
     Points on the front are filled and coloured by energy per frame, the others are hollow; the
     marker is the kind. Named ones carry their name, and a line joins the paper's front, of
     latency and throughput alone. Axes are in milliseconds and frames per second; that of latency
-    is logarithmic where some take more than `WIDE` times the least.
+    is logarithmic where some take more than `WIDE` times the least. A figure is shown by medians of
+    the draws of costs, and its axis says so, if the stated one of a row is outside of its interval.
     """
+    configurations, medians = shown_rows(configurations)
+    labels = {
+        key: f"{name}{', median of draws' if key in medians else ''} ({unit})"
+        for key, (name, unit) in AXES.items()
+    }
     slot = ax.get_position()
     front = [row for row in configurations if row.pareto]
     drawn = _drawn(configurations)
@@ -52,7 +67,7 @@ def plot_front(configurations: Sequence[ConfigurationRow], ax: Axes) -> None:
     for kind, marker in MARKERS.items():
         filled = [row for row in drawn if row.kind == kind and row.pareto]
         if filled:
-            _points(ax, filled, marker, kind, (min(energies), max(energies)))
+            _points(ax, filled, marker, kind, (min(energies), max(energies), labels["energy_j"]))
         ax.scatter(
             *_places([row for row in drawn if row.kind == kind and not row.pareto]),
             facecolors="none",
@@ -60,9 +75,10 @@ def plot_front(configurations: Sequence[ConfigurationRow], ax: Axes) -> None:
             marker=marker,
             zorder=3,
         )
-    stairs = [row for row in configurations if row.pareto_latency_throughput]
     ax.step(
-        *_places(sorted(stairs, key=lambda row: row.latency_s)),
+        *_places(
+            _stairs(row for row in configurations if medians or row.pareto_latency_throughput)
+        ),
         where="post",
         color="0.6",
         linewidth=1,
@@ -70,13 +86,17 @@ def plot_front(configurations: Sequence[ConfigurationRow], ax: Axes) -> None:
         label="front of latency and throughput",
     )
     ax.margins(y=0.1)  # labels above the uppermost points
-    ax.set_xlabel("latency (ms)")
-    ax.set_ylabel("throughput (frames/s)")
+    ax.set_xlabel(labels["latency_s"])
+    ax.set_ylabel(labels["throughput_fps"])
     ax.grid(visible=True, linewidth=0.3)
     ax.margins(x=0.12, y=0.08)
     _spread(ax, [row.latency_s for row in drawn])
     others = [row for row in configurations if row not in drawn]
-    _legend(ax, slot, others)
+    first = "filled: on the front" + ", by the stated costs" * bool(medians)
+    _legend(ax, slot, others, first)
+    if _fit_labels(ax):
+        _legend(ax, slot, others, first)
+        _fit_labels(ax)
     named = sorted(
         (row for row in drawn if row.names), key=lambda row: (row.throughput_fps, -row.latency_s)
     )
@@ -85,6 +105,15 @@ def plot_front(configurations: Sequence[ConfigurationRow], ax: Axes) -> None:
         [(row.names, _point(row)) for row in named],
         [_point(row) for row in drawn],
     )
+
+
+def _stairs(configurations: Iterable[ConfigurationRow]) -> list[ConfigurationRow]:
+    """Return those that no other beats in latency and throughput as they are shown."""
+    steps: list[ConfigurationRow] = []
+    for row in sorted(configurations, key=lambda row: (row.latency_s, -row.throughput_fps)):
+        if not steps or row.throughput_fps > steps[-1].throughput_fps:
+            steps.append(row)
+    return steps
 
 
 def _drawn(configurations: Sequence[ConfigurationRow]) -> list[ConfigurationRow]:
@@ -117,14 +146,15 @@ def _points(
     rows: Sequence[ConfigurationRow],
     marker: str,
     kind: str,
-    energy_mj: tuple[float, float],
+    energy: tuple[float, float, str],
 ) -> None:
+    least_mj, most_mj, energy_label = energy
     points = ax.scatter(
         *_places(rows),
         c=[row.energy_j * 1e3 for row in rows],
         cmap="plasma",
-        vmin=energy_mj[0],
-        vmax=energy_mj[1],
+        vmin=least_mj,
+        vmax=most_mj,
         edgecolors="0.35",
         linewidths=0.5,
         marker=marker,
@@ -133,28 +163,36 @@ def _points(
     )
     figure = ax.get_figure()
     if figure is not None and not any(other.get_label() == "<colorbar>" for other in figure.axes):
-        figure.colorbar(points, ax=ax, label="energy per frame (mJ)")
+        figure.colorbar(points, ax=ax, label=energy_label)
 
 
-def _legend(ax: Axes, slot: Bbox, others: Sequence[ConfigurationRow]) -> None:
+def _legend(ax: Axes, slot: Bbox, others: Sequence[ConfigurationRow], first: str) -> None:
     """Put the legend under the axes, no wider than they were, and make room for it there."""
     figure = ax.get_figure(root=True)
     assert figure is not None
-    width = slot.width * figure.bbox.width
+    edge = EDGE_PT * figure.dpi / 72
+    alone = all(each is ax or each.get_label() == "<colorbar>" for each in figure.axes)
+    left = ax.get_position().x0
+    width = (slot.x1 - left) * figure.bbox.width
+    if alone:
+        width = (1 - left) * figure.bbox.width - edge
+    if figure.get_layout_engine() is not None:  # what is wider would squeeze the axes
+        figure.draw_without_rendering()
+        width = NARROWER * ax.get_window_extent().width
     for columns in range(len(MARKERS) + 1, 0, -1):
-        title = _title(others, width * 72 / figure.dpi)
+        title = "\n".join([first, *_not_drawn(others, width * 72 / figure.dpi)])
         legend = ax.legend(title=title, alignment="left", ncols=columns, **below(ax))
         box = legend.get_window_extent()
         if box.width <= width:
             break
+    else:
+        small = FONT_PT * width / box.width
+        style = below(ax) | {"fontsize": small, "title_fontsize": small}
+        legend = ax.legend(title=title, alignment="left", ncols=1, **style)
+        box = legend.get_window_extent()
     if figure.get_layout_engine() is not None:
         return
-    alone = all(each is ax or each.get_label() == "<colorbar>" for each in figure.axes)
-    floor = (
-        EDGE_PT * figure.dpi / 72
-        if alone
-        else slot.y0 * figure.bbox.height - LABELS_PT * figure.dpi / 72
-    )
+    floor = edge if alone else slot.y0 * figure.bbox.height - LABELS_PT * figure.dpi / 72
     up = (floor - box.y0) / figure.bbox.height
     if up > 0:
         for each in (ax, *(each for each in figure.axes if each.get_label() == "<colorbar>")):
@@ -162,11 +200,44 @@ def _legend(ax: Axes, slot: Bbox, others: Sequence[ConfigurationRow]) -> None:
             each.set_position((place.x0, place.y0 + up, place.width, place.height - up))
 
 
-def _title(others: Sequence[ConfigurationRow], width_pt: float) -> str:
-    """Return what stands over the legend: configurations far beyond the front too."""
-    lines = ["filled: on the front"]
+def _fit_labels(ax: Axes) -> bool:
+    """Write the labels of axes so that they end within the figure; tell whether the axes moved."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    if figure.get_layout_engine() is not None:
+        figure.draw_without_rendering()  # only then do axes have their place
+    box = ax.get_window_extent()
+    across, up = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
+    wide = 2 * min(across, figure.bbox.width - across)
+    high = 2 * min(up, figure.bbox.height - up)
+    if ax.yaxis.label.get_window_extent().height > high:
+        ax.set_ylabel(ax.get_ylabel().replace(", ", ",\n"))
+    bars = [each for each in figure.axes if each.get_label() == "<colorbar>"]
+    for text, way, room in (
+        *((each.yaxis.label, "height", high) for each in bars),
+        (ax.yaxis.label, "height", high),
+        (ax.xaxis.label, "width", wide if figure.get_layout_engine() is None else box.width),
+        (ax.title, "width", wide),
+    ):
+        taken = getattr(text.get_window_extent(), way)
+        if taken > room:
+            text.set_fontsize(text.get_fontsize() * room / taken)
+    if figure.get_layout_engine() is not None:
+        return False
+    written = ax.yaxis.get_tightbbox()
+    beyond = EDGE_PT * figure.dpi / 72 - written.x0 if written else 0.0
+    if beyond <= 0:
+        return False
+    place, right = ax.get_position(), beyond / figure.bbox.width
+    ax.set_position((place.x0 + right, place.y0, place.width - right, place.height))
+    return True
+
+
+def _not_drawn(others: Sequence[ConfigurationRow], width_pt: float) -> list[str]:
+    """Return what stands in the legend of configurations far beyond the front."""
+    lines = []
     for row in others:
         told = f"{row.latency_s * 1e3:.1f} ms, {row.throughput_fps:.2f} fps"
         text = f"not drawn: {', '.join(row.names)}: {told}"
         lines += wrap(text, max(20, int(width_pt / LETTER_PT)), subsequent_indent="  ")
-    return "\n".join(lines)
+    return lines

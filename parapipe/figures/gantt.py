@@ -1,7 +1,8 @@
 """The predicted schedule of a plan: a row for each processor, a frame through all stages.
 
 Of an interleaved plan one period is drawn. What a frame does more than a period after its entry is
-paler, and what goes beyond the end of the period is cut there and goes on at the beginning.
+paler, the more the later. What goes beyond the end of the period is cut there and goes on at the
+beginning.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from parapipe.figures.timeline import Timeline, timeline
 from parapipe.plan.schema import Plan
 
 HEIGHT = 0.66  # of a bar; rows are 1 apart
-PALER = 0.6  # opacity of a bar for each period since the frame's entry
+PALEST = 0.3  # opacity of the bars of the oldest frame
 
 
 def plot_gantt(plan: Plan, looks: Looks, ax: Axes) -> None:
     """Draw operators as bars, transfers as lines, and waiting as grey, in milliseconds."""
     time = timeline(plan)
-    rows = _rows(time)
+    rows = _rows(time, looks)
     end_s = time.period_s or time.stages[-1].end_s
     for index, stage in enumerate(time.stages):
         for name in stage.processors:
@@ -45,9 +46,10 @@ def plot_gantt(plan: Plan, looks: Looks, ax: Axes) -> None:
     ax.set_ylabel("processor")
 
 
-def _rows(time: Timeline) -> dict[str, int]:
-    """Return rows of processors, stage by stage, then of links that transfers keep busy."""
-    used = [name for stage in time.stages for name in stage.processors]
+def _rows(time: Timeline, looks: Looks) -> dict[str, int]:
+    """Return rows of processors as the platform orders them, then of links that are kept busy."""
+    names = {name for stage in time.stages for name in stage.processors}
+    used = [name for name in looks if name in names]
     links = [name for passage in time.passages if (name := passage.transfer.occupies) is not None]
     return {name: row for row, name in enumerate(dict.fromkeys([*used, *links]))}
 
@@ -70,10 +72,12 @@ def _bars(time: Timeline, rows: Mapping[str, int], looks: Looks, ax: Axes) -> No
             drawn.setdefault((bar.processor, turn), []).append(
                 (1e3 * start_s, 1e3 * (end_s - start_s))
             )
+    oldest = max(turn for _, turn in drawn)
     for (name, turn), spans in drawn.items():
         ax.broken_barh(
             spans, _band(rows[name]), facecolor=looks[name].colour, hatch=looks[name].hatch,
-            edgecolor="white", linewidth=0.4, zorder=3, alpha=PALER**turn if turn else None,
+            edgecolor="white", linewidth=0.4, zorder=3,
+            alpha=1 - (1 - PALEST) * turn / oldest if turn else None,
         )  # fmt: skip
 
 

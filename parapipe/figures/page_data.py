@@ -12,7 +12,7 @@ from parapipe.files.titles import model_title
 from parapipe.formats.front import FrontDocument
 from parapipe.formats.front_folder import FrontFolder
 from parapipe.formats.memory import MemorySystemRow
-from parapipe.formats.shown import DRAWN, shown_figure
+from parapipe.formats.shown import DRAWN, medians_of, shown_figure, shown_values
 from parapipe.graph.parts.origins import origins
 from parapipe.pipeline.memory import peak_memory
 from parapipe.pipeline.storage import Storage
@@ -41,7 +41,7 @@ def page_data(folder: FrontFolder) -> dict[str, Any]:
     the start of the stage; of an `interleaved` plan from the frame's entry. A split operator has a
     bar for each part. `memory` holds for each memory its name, its weights' bytes and [time, bytes]
     over a period. `clouds` has, by id, [latency, period] in microseconds in some draws of costs,
-    and `shown` what figures with intervals are shown as.
+    and `shown` what figures with intervals are shown as: all rows by medians, or none.
     """
     document = folder.document
     plans = list(folder.plans.values())
@@ -65,18 +65,25 @@ def page_data(folder: FrontFolder) -> dict[str, Any]:
         },
         "solver": _solver(folder.solve_log),
         "clouds": _clouds(folder),
-        "shown": {row["id"]: _shown(row) for row in front["configurations"]},
+        "shown": _shown(front["configurations"]),
     }
 
 
-def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return by figure how it is shown, of those with intervals."""
-    figures = {key: shown_figure(row, key) for key in DRAWN}
-    return {
-        key: asdict(each) | {"value": each.value, "inside": each.inside, "even": each.even}
-        for key, each in figures.items()
-        if each
-    }
+def _shown(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return by configuration and figure how it is shown, of those with intervals."""
+    shown: dict[str, dict[str, Any]] = {row["id"]: {} for row in rows}
+    medians = medians_of(rows)
+    for key in DRAWN:
+        by_median = key in medians
+        for row, value in zip(rows, shown_values(rows, key), strict=True):
+            if figure := shown_figure(row, key):
+                told = {
+                    "value": value,
+                    "by_median": by_median,
+                    "even": figure.even and not by_median,
+                }
+                shown[row["id"]][key] = asdict(figure) | told
+    return shown
 
 
 def _clouds(folder: FrontFolder) -> dict[str, list[list[float]]]:

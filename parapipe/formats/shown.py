@@ -9,7 +9,7 @@ share says an interval only if the stated figure is about its middle.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,7 +74,7 @@ class ShownFigure:
         return (self.high - self.low) / 2 / self.stated
 
 
-def medians_of(rows: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+def medians_of(rows: Sequence[Mapping[str, Any]], keys: Sequence[str] = DRAWN) -> frozenset[str]:
     """Return the figures of which medians are shown of all rows of a front, as one has to be.
 
     Parameters
@@ -82,8 +82,10 @@ def medians_of(rows: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     rows
         All configurations of the front, as plain data, whichever of them are shown: a figure reads
         the same in each table and picture.
+    keys
+        The figures in question.
     """
-    figures = ((key, shown_figure(row, key)) for row in rows for key in DRAWN)
+    figures = ((key, shown_figure(row, key)) for row in rows for key in keys)
     return frozenset(key for key, figure in figures if figure and not figure.inside)
 
 
@@ -106,3 +108,14 @@ def shown_figure(row: Mapping[str, Any], key: str) -> ShownFigure | None:
         return None
     low, high = row["intervals"][key]
     return ShownFigure(row[key], low, high, row["medians"][key])
+
+
+def shown_values(rows: Sequence[Mapping[str, Any]], key: str) -> list[float]:
+    """Return what is shown of a figure of several rows, in its own unit: all medians, or none."""
+    if key not in medians_of(rows, [key]):
+        return [row[key] for row in rows]
+    figures = [shown_figure(row, key) for row in rows]
+    return [
+        row[key] if figure is None else figure.median
+        for figure, row in zip(figures, rows, strict=True)
+    ]

@@ -7,7 +7,7 @@ another, or of the notebook.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,8 @@ from parapipe.figures.axes import picture
 from parapipe.files.titles import model_title
 from parapipe.formats.flat_front import front_frame
 from parapipe.formats.front import ConfigurationRow
+from parapipe.formats.shown import DRAWN
+from parapipe.formats.shown_rows import shown_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,33 +39,41 @@ SHOWN = {
 def front_html(front: Configurations[Any]) -> str:
     """Return the picture of a front, its named configurations, and all of them behind a fold."""
     document = front.document
-    named = [row for row in document.configurations if row.names]
+    rows, medians = shown_rows(document.configurations)
+    named = [row for row in rows if row.names]
     title = f"{model_title(document.model)} on {document.platform}, {len(front)} configurations"
-    every = _table(document.configurations)
+    every = _table(rows, medians)
     drawn = _picture(front.plot(), title)
     supposed = f"<p>{escape(document.conversion)}</p>" if document.conversion else ""
     return (
-        f"<div><p><b>{escape(title)}</b></p>{supposed}{drawn}{_table(named)}"
+        f"<div><p><b>{escape(title)}</b></p>{supposed}{drawn}{_table(named, medians)}"
         f"<details><summary>all configurations</summary>{every}</details></div>"
     )
 
 
-def configuration_html(made: PlannedConfiguration) -> str:
+def configuration_html(made: PlannedConfiguration, front: Sequence[ConfigurationRow]) -> str:
     """Return the figures of a configuration, and its schedule as a picture."""
     names = f" ({', '.join(made.names)})" if made.names else ""
     title = f"{made.id}{names}: {made.drawing}"
+    rows, medians = shown_rows(front)
+    row = next(row for row in rows if row.id == made.id)
+    marks = {key: "~" if key in medians else "" for key in DRAWN}
     figures = (
-        f"{made.latency_s * 1e3:.1f} ms, {made.throughput_fps:.2f} frames/s, "
-        f"{made.energy_j * 1e3:.1f} mJ per frame, {made.kind}"
+        f"{marks['latency_s']}{row.latency_s * 1e3:.1f} ms, "
+        f"{marks['throughput_fps']}{row.throughput_fps:.2f} frames/s, "
+        f"{marks['energy_j']}{row.energy_j * 1e3:.1f} mJ per frame, {made.kind}"
+        + ("; ~: median of draws" if medians else "")
     )
     drawn = _picture(made.plot_gantt(), title)
     return f"<div><p><b>{escape(title)}</b><br>{escape(figures)}</p>{drawn}</div>"
 
 
-def _table(rows: Sequence[ConfigurationRow]) -> str:
-    table = front_frame(rows)[list(SHOWN)].rename(columns=SHOWN)
-    for scaled in ("latency, ms", "mJ per frame"):
+def _table(rows: Sequence[ConfigurationRow], medians: Collection[str]) -> str:
+    table = front_frame(rows)[list(SHOWN)]
+    for scaled in ("latency_s", "energy_j"):
         table[scaled] *= 1e3
+    told = {key: ", median of draws" * (key in medians) for key in SHOWN}
+    table = table.rename(columns={key: f"{title}{told[key]}" for key, title in SHOWN.items()})
     return str(table.to_html(index=False, float_format="{:.4g}".format))
 
 

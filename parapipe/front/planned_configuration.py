@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 from pydantic import PrivateAttr
 
-from parapipe.figures.axes import own_axes
+from parapipe.figures.axes import in_lines, own_axes
 from parapipe.figures.palette import Look, looks
+from parapipe.files.titles import model_title
 from parapipe.formats.front import ConfigurationRow, FrontDocument
 from parapipe.plan.schema import Plan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+TITLE_PT = 10.0
 
 
 class PlannedConfiguration(ConfigurationRow):
@@ -59,8 +62,9 @@ class PlannedConfiguration(ConfigurationRow):
         return ax
 
     def _titled(self, ax: Axes, pad: float | None = None) -> Axes:
-        title = f"{self._front.model} on {self._front.platform}: {self.drawing}"
-        ax.set_title(title, fontsize=10, pad=pad, parse_math=False)
+        title = f"{model_title(self._front.model)} on {self._front.platform}: {self.drawing}"
+        lines = in_lines(title, ax, TITLE_PT)
+        ax.set_title(lines, fontsize=TITLE_PT, pad=pad, parse_math=False)
         return ax
 
     def _looks(self) -> Mapping[str, Look]:
@@ -69,4 +73,4 @@ class PlannedConfiguration(ConfigurationRow):
     def _repr_html_(self) -> str:
         from parapipe.front.notebook import configuration_html
 
-        return configuration_html(self)
+        return configuration_html(self, self._front.configurations)

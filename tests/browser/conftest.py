@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from selenium import webdriver
 
+import parapipe
 from benchmarks.chromium import WANTED, chromium, paths, view
+from tests.cases.branchy import branchy
 
 
 @pytest.fixture(scope="session")
@@ -81,6 +83,18 @@ class Page:
     def console(self) -> list[str]:
         """What the browser complained of since the page was opened."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
+
+
+@pytest.fixture(scope="session")
+def six_processors(tmp_path_factory) -> parapipe.ParetoFront:
+    """A front whose rows of interleaved frames use six processors over many periods."""
+    folder = tmp_path_factory.mktemp("six")
+    board = folder / "board.yaml"
+    board.write_text(parapipe.new_platform(chip="rk3588").text, encoding="utf-8")
+    return parapipe.map(
+        branchy(folder / "deep.onnx", joins=12), board, precision="float16", cache=False, jobs=1,
+        note=lambda _: None, draws=50,
+    )  # fmt: skip
 
 
 @pytest.fixture

@@ -1,10 +1,12 @@
-"""No two texts of the report overlap, and none is clipped, at the widths of phone, tablet, screen.
+"""No two texts of the report overlap or touch, and none is clipped, covered or struck through.
 
-Texts within an area that scrolls, as the table of all configurations does, are compared with each
-other only. What CSS shortens with an ellipsis is as wide as its box.
+So it is at the widths of phone, tablet, screen. Texts within an area that scrolls, as the table of
+all configurations does, are compared with each other only. What CSS shortens with an ellipsis is as
+wide as its box. In a drawing, a text ends where the drawing does, stands on no shape but the bar it
+names, and no line of an interval crosses it.
 """
 
-from itertools import product
+from itertools import pairwise, product
 
 import pytest
 
@@ -14,10 +16,11 @@ from parapipe.figures.page import page as page_of
 from parapipe.formats.front_folder import FrontFolder
 from tests.cases.branchy import branchy
 
-WIDTHS = (480, 900, 1600)
+WIDTHS = (420, 480, 800, 900, 1280, 1600)
 SLACK = 1.5  # pixels
+APART = 3  # pixels between texts side by side
 WRONG = """
-  const slack = arguments[0], wrong = [], texts = [];
+  const [slack, apart] = arguments, wrong = [], texts = [];
   const scrolls = (style) => /auto|scroll/.test(style.overflowX + style.overflowY);
   const outer = (element, test) => {
     for (let each = element; each; each = each.parentElement) {
@@ -25,6 +28,9 @@ WRONG = """
     }
     return null;
   };
+  const own = (element) =>
+    element.closest("text") || outer(element, ({ display }) => !/inline/.test(display));
+  const filled = (shape) => !/^(none|url.*idle.*)$/.test(getComputedStyle(shape).fill);
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const node = walker.currentNode, parent = node.parentElement;
@@ -40,7 +46,11 @@ WRONG = """
       const area = outer(parent, scrolls);
       const text = `${(parent.closest("[id]") || {}).id}: '${node.data.trim().slice(0, 40)}'`;
       if (!area && (left < -0.5 || right > innerWidth + 0.5)) wrong.push(`${text} is clipped`);
-      texts.push({ left, right, top, bottom, area, text, node });
+      const drawing = parent.closest("svg")?.getBoundingClientRect();
+      if (drawing && (left < drawing.left - 0.5 || right > drawing.right + 0.5)) {
+        wrong.push(`${text} leaves its drawing`);
+      }
+      texts.push({ left, right, top, bottom, area, text, node, own: own(parent) });
     }
   }
   texts.sort((one, other) => one.top - other.top);
@@ -51,18 +61,53 @@ WRONG = """
       if (across > slack && Math.min(one.bottom, other.bottom) - other.top > 2 * slack
           && one.area === other.area && one.node !== other.node) {
         wrong.push(`${one.text} and ${other.text} overlap`);
+      } else if (across > -apart && Math.min(one.bottom, other.bottom) - other.top > 2 * slack
+          && one.area === other.area && one.own !== other.own) {
+        wrong.push(`${one.text} and ${other.text} touch`);
       }
     }
   });
+  for (const svg of document.querySelectorAll("main svg")) {
+    const here = texts.filter(({ node }) => svg.contains(node));
+    for (const shape of svg.querySelectorAll("rect")) {
+      if (!filled(shape)) continue;
+      const box = shape.getBoundingClientRect();
+      for (const { left, right, top, bottom, text, node } of here) {
+        const later = node.compareDocumentPosition(shape) & Node.DOCUMENT_POSITION_FOLLOWING;
+        if (node.parentElement.matches(".inside") && !later) continue;
+        if (Math.min(right, box.right) - Math.max(left, box.left) > slack
+            && Math.min(bottom, box.bottom) - Math.max(top, box.top) > 2 * slack) {
+          wrong.push(`${text} stands ${later ? "under" : "on"} a bar`);
+        }
+      }
+    }
+    for (const line of svg.querySelectorAll(".doubt")) {
+      const { x, y } = svg.getBoundingClientRect();
+      for (let at = 0; at <= line.getTotalLength(); at += 1) {
+        const point = line.getPointAtLength(at);
+        const [px, py] = [point.x + x, point.y + y];
+        const hit = here.find(({ left, right, top, bottom }) =>
+          px > left - slack && px < right + slack && py > top + slack && py < bottom - slack);
+        if (!hit) continue;
+        wrong.push(`${hit.text} is struck through`);
+        break;
+      }
+    }
+  }
   const wide = document.documentElement.scrollWidth > innerWidth;
   return [...(wide ? ["the page is wider than the window"] : []), ...wrong];
 """
 ROWS = "return JSON.parse(document.getElementById('data').textContent).front.configurations"
+RULER = """
+  return [...document.querySelectorAll("#gantt .ruler-name")].map((name) =>
+    name.getBoundingClientRect()).map(({ top, left, right }) => [top, left, right]);
+"""
+SHOWN = "return JSON.parse(document.getElementById('data').textContent).shown"
 NAMES = ("a-cluster-of-cores-with-a-long-name-alone", "hybrid-L", "hybrid-T", "balanced")
 
 
 @pytest.fixture(scope="module")
-def reports(tmp_path_factory):
+def reports(tmp_path_factory, six_processors):
     """Write the reports of several fronts; return their files by name."""
     folder = tmp_path_factory.mktemp("layout")
     model = branchy(folder / "a-model-whose-name-is-rather-long.onnx")
@@ -73,13 +118,14 @@ def reports(tmp_path_factory):
             [f"first={model}", f"second={model}"], "amlogic-a311d",
             rates={"first": 5.0, "second": 3.0}, **quick,
         ),
+        "six-processors": six_processors,
     }  # fmt: skip
     for name, front in fronts.items():
         front.write_report(folder / f"{name}.html")
     crowded = fronts["interleaved"]
     document = crowded.document
     rows = [row.model_copy(update={"names": NAMES}) for row in document.configurations]
-    rows[0] = rows[0].model_copy(update={"latency_s": 9.0, "pareto": False})
+    rows[0] = rows[0].model_copy(update={"latency_s": 9.0, "pareto": False, "intervals": None})
     at = next(i for i, row in enumerate(rows) if i and row.evaluated)
     other = rows[at].evaluated.model_copy(update={"latency_s": 1.234})
     rows[at] = rows[at].model_copy(update={"evaluated": other})
@@ -96,7 +142,9 @@ def reports(tmp_path_factory):
 @pytest.mark.parametrize(
     ("name", "address"),
     [
-        *product(("interleaved", "names", "several"), ("",)),
+        *product(("interleaved", "names", "several", "six-processors"), ("",)),
+        ("six-processors", "two"),
+        ("six-processors", "staged"),
         ("interleaved", "two"),
         ("names", "two"),
     ],
@@ -105,14 +153,16 @@ def test_no_two_texts_overlap_and_none_is_clipped(opened, reports, name, address
     for width in WIDTHS:
         page = opened(reports / f"{name}.html")
         ids = [(row["id"], row["kind"]) for row in page.run(ROWS)]
-        turns = next((each for each, kind in ids if kind == "interleaved"), ids[-1][0])
+        turns = next((each for each, kind in ids[::-1] if kind == "interleaved"), ids[-1][0])
         view(page.driver, width=width, height=900, dark=False)
-        shown = f"#{turns},{ids[0][0]}" if address else f"#{turns}"
+        staged = [each for each, kind in ids if kind not in ("interleaved", "sequential")]
+        beside = {"two": ids[0][0], "staged": (staged or [ids[0][0]])[-1]}
+        shown = f"#{turns},{beside[address]}" if address else f"#{turns}"
         page.driver.get("about:blank")
         page.driver.get((reports / f"{name}.html").as_uri() + shown)
-        assert page.run(WRONG, SLACK) == [], width
+        assert page.run(WRONG, SLACK, APART) == [], width
         page.key("s")
-        assert page.run(WRONG, SLACK) == [], width
+        assert page.run(WRONG, SLACK, APART) == [], width
         assert page.console() == []
 
 
@@ -131,7 +181,8 @@ def test_the_final_evaluation_is_shown_on_demand_only(opened, reports) -> None:
     rows = page.run(ROWS)
     row = next(row for row in rows if row["evaluated"] and row["evaluated"]["latency_s"] == 1.234)
     page = opened(reports / "names.html", f"#{row['id']}")
-    assert f"{row['latency_s'] * 1e3:.4g}" in page.text("#summary > .figures")
+    shown = page.run(SHOWN)[row["id"]]["latency_s"]
+    assert f"{shown['value'] * 1e3:.4g}" in page.text("#summary > .figures")
     latency = "1234"
     assert latency not in page.text("#summary > .figures")
     details = page.all("#summary details")[0]
@@ -139,3 +190,14 @@ def test_the_final_evaluation_is_shown_on_demand_only(opened, reports) -> None:
     page.click(page.all("#summary summary")[0])
     assert details.get_attribute("open")
     assert latency in page.text("#summary details")
+
+
+def test_numbers_of_subgraphs_over_a_schedule_stand_apart(opened, reports) -> None:
+    page = opened(reports / "six-processors.html")
+    for row in page.run(ROWS):
+        page = opened(reports / "six-processors.html", f"#{row['id']}")
+        for width in (420, 800, 1280):
+            view(page.driver, width=width, height=900, dark=False)
+            ends = sorted(tuple(each) for each in page.run(RULER))
+            for (top, _, right), (next_top, left, _) in pairwise(ends):
+                assert left - right >= APART or next_top != top, (row["id"], width)

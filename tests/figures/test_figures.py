@@ -2,6 +2,7 @@
 
 import re
 from base64 import b64decode
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import combinations, product
 
@@ -20,6 +21,7 @@ from parapipe.figures.comparison import plot_comparison
 from parapipe.figures.front import WIDE, front_axes, plot_front
 from parapipe.figures.palette import COLOURS, HATCHES, IDLE, looks
 from parapipe.formats.comparison import Pair
+from parapipe.front.notebook import configuration_html
 from tests.cases.branchy import HOSTILE, branchy
 
 
@@ -80,9 +82,23 @@ def test_the_gantt_chart_has_each_operator_at_its_time_in_the_row_of_its_process
         }
         begin_s += stage.time_s
     assert drawn == planned
+    used = {processor.name for stage in staged.stages for processor in stage.processors}
     assert [label.get_text() for label in ax.get_yticklabels()] == [
-        processor.name for stage in staged.stages for processor in stage.processors
+        processor.name for processor in staged.platform.processors if processor.name in used
     ]
+
+
+def test_a_title_is_short_and_ends_within_its_picture(branchy_front, staged) -> None:
+    assert "/" in branchy_front.document.model
+    long = staged.drawing + " │ ".join(["processor[1-9]"] * 12)
+    for made in (staged, staged.model_copy(update={"drawing": long})):
+        for plot in (made.plot, made.plot_utilisation, made.plot_network):
+            ax = plot()
+            FigureCanvasAgg(ax.figure).draw()
+            title, whole = ax.title.get_window_extent(), ax.figure.bbox
+            assert ax.get_title().startswith("branchy on amlogic-a311d: ")
+            assert whole.x0 <= title.x0 <= title.x1 <= whole.x1
+            assert whole.y0 <= title.y0 <= title.y1 <= whole.y1
 
 
 def test_the_gantt_chart_has_a_line_for_each_transfer(branchy_front) -> None:
@@ -125,7 +141,10 @@ def test_the_front_leaves_room_for_its_text_whatever_is_not_drawn(branchy_front,
     slowest = max(row.latency_s for row in rows if row.pareto)
     (hidden, *_) = (row for row in rows if row.names and not row.pareto)
     kept = [row for row in rows if row.pareto or row.latency_s <= slowest]
-    far = [hidden.model_copy(update={"latency_s": 2 * slowest}) for _ in range(beyond)]
+    far = [
+        hidden.model_copy(update={"latency_s": 2 * slowest, "intervals": None})
+        for _ in range(beyond)
+    ]
     ax = front_axes([*kept, *far])
     ax.set_title("a model on a platform")
     plot_front([*kept, *far], ax)
@@ -141,7 +160,7 @@ def test_configurations_far_beyond_the_front_are_named_beside_the_legend(branchy
     rows = branchy_front.document.configurations
     slowest = max(row.latency_s for row in rows if row.pareto)
     (first, *_) = (row for row in rows if row.names and not row.pareto)
-    far = first.model_copy(update={"latency_s": 2 * slowest})
+    far = first.model_copy(update={"latency_s": 2 * slowest, "intervals": None})
     ax = own_axes()
     plot_front([far if row is first else row for row in rows], ax)
     title = ax.get_legend().get_title().get_text()
@@ -156,7 +175,7 @@ def test_latencies_far_apart_stand_on_a_logarithmic_axis(branchy_front, times, s
     least = min(row.latency_s for row in rows)
     slowest = max(rows, key=lambda row: row.latency_s)
     assert slowest.latency_s < WIDE * least
-    slow = slowest.model_copy(update={"latency_s": times * least})
+    slow = slowest.model_copy(update={"latency_s": times * least, "intervals": None})
     ax = own_axes()
     plot_front([slow if row is slowest else row for row in rows], ax)
     assert ax.get_xscale() == scale
@@ -258,3 +277,19 @@ def test_the_table_in_jupyter_has_units_and_all_configurations(branchy_front) ->
         assert f"<td>{row.id}</td>" in text
         assert f"<td>{row.latency_s * 1e3:.4g}</td>" in text
     assert "<th>latency, ms</th>" in text
+
+
+def test_jupyter_shows_medians_where_the_picture_does(branchy_front) -> None:
+    first = branchy_front.configurations[0]
+    low, high = (2 * first.latency_s, 4 * first.latency_s)
+    intervals = first.intervals.model_copy(update={"latency_s": (low, high)})
+    medians = first.medians.model_copy(update={"latency_s": 3 * first.latency_s})
+    row = first.model_copy(update={"intervals": intervals, "medians": medians})
+    others = branchy_front.document.configurations[1:]
+    text = configuration_html(row, [row, *others])
+    assert f"~{3e3 * first.latency_s:.1f} ms" in text
+    assert "~: median of draws" in text
+    document = branchy_front.document.model_copy(update={"configurations": (row, *others)})
+    table = replace(branchy_front, document=document)._repr_html_()
+    assert "<th>latency, ms, median of draws</th>" in table
+    assert f"<td>{3e3 * first.latency_s:.4g}</td>" in table

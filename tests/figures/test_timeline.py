@@ -69,7 +69,7 @@ def test_the_gantt_chart_shows_one_period_with_all_its_frames() -> None:
     ax = Figure().add_subplot()
     known = looks(["big", "little"])
     plot_gantt(plan_of(wrapped()), known, ax)
-    pale, paler = pytest.approx(0.6), pytest.approx(0.36)
+    pale, paler = pytest.approx(0.65), pytest.approx(0.3)
     assert bars_of(ax, known["big"].colour) == [(0.0, 1.0, 1.0), (1.0, 2.0, pale)]
     # b goes on at the beginning of the next period, then d of the frame before that one runs
     assert bars_of(ax, known["little"].colour) == [
@@ -85,7 +85,7 @@ def test_stages_of_one_frame_beside_one_of_several_are_drawn_by_their_lags() -> 
     ax = Figure().add_subplot()
     plan = plan_of(between_stages())
     plot_gantt(plan, looks(processor.name for processor in plan.processors), ax)
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["gpu", "big", "little", "npu"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["big", "little", "gpu", "npu"]
     assert len(timeline(plan).stages) == 4
 
 

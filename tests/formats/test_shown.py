@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parapipe.formats.shown import SKEWED, ShownFigure, medians_of, shown_figure
+from parapipe.formats.shown import SKEWED, ShownFigure, medians_of, shown_figure, shown_values
 
 positive = st.floats(1e-6, 1e6)
 
@@ -60,3 +60,18 @@ def test_medians_are_shown_of_a_figure_of_all_rows_as_one_has_to_be():
     assert medians_of([row(0.1), row(0.12)]) == frozenset()
     assert medians_of([row(0.1), row(0.5)]) == {"throughput_fps"}
     assert medians_of([{"period_s": 0.1}]) == frozenset()
+
+
+def row_of(stated_s, low_s, median_s, high_s):
+    return {
+        "latency_s": stated_s,
+        "intervals": {"latency_s": (low_s, high_s)},
+        "medians": {"latency_s": median_s},
+    }
+
+
+def test_rows_are_shown_by_medians_all_or_none():
+    inside, outside = row_of(1.0, 0.8, 1.1, 1.4), row_of(1.0, 1.2, 1.5, 2.0)
+    assert shown_values([inside], "latency_s") == [1.0]
+    assert shown_values([inside, outside], "latency_s") == [1.1, 1.5]
+    assert shown_values([{"latency_s": 3.0}, outside], "latency_s") == [3.0, 1.5]

@@ -20,7 +20,7 @@ function drawGantt() {
       type: "button", "aria-pressed": String(state.view === view), on: { click: () => change({ view }) },
     }, name),
   ));
-  byId("gantt-note").textContent = views[state.view].note;
+  byId("gantt-note").textContent = views[state.view].note + (someMedians() ? " Times are by the stated costs." : "");
   const end = Math.max(...shown.map(spanOf));
   pairOf("gantt", (row, width) => gantt(row, width, end));
 }
@@ -192,7 +192,7 @@ function subgraphRuler({ row, x }, stage, at) {
   const drawn = [...spans].map(([subgraph, [from, to]]) => {
     const [left, right] = [x(at + from * 1e-6), x(at + to * 1e-6)];
     const name = String(network.subgraphs[subgraph].number);
-    return right - left < name.length * 6 + 3 ? null
+    return right - left < textWidth(name, 11) + 5 ? null
       : svg("text", { class: "ruler-name", x: (left + right) / 2, y: GANTT.top - 4, "text-anchor": "middle" }, name);
   });
   return svg("g", {}, ...drawn.filter(Boolean));

@@ -17,14 +17,15 @@ function drawMasthead() {
     front.conversion ? ` The model is ${front.conversion}.` : null);
   byId("front-note").textContent =
     "Each mark is a configuration: one way to spread the network over the chip. Filled marks are those that no other beats in latency, throughput and energy together. The line joins those that no other beats in latency and throughput. Click a mark to see its schedule."
-    + (rows.some((row) => row.intervals) ? " Bars: nine of ten draws of the costs; dots: draws of what is selected. Marks stand where the stated costs put them; where its bars miss a mark, go by the bars." : "");
+    + (rows.some((row) => row.intervals) ? " Of what is selected, bars show nine of ten draws of the costs, and dots some of the draws." : "")
+    + (someMedians() ? " “Median of draws” on an axis: the stated costs put some configurations outside of their bars, so all marks stand at the medians of the draws. Marks are filled by the stated costs." : "");
   put("keys", KEYS.map(([keys, means]) => html("span", {}, keys.map((key) => [html("kbd", {}, key), " "]), means)));
   put("footer", `Made by parapipe ${front.parapipe}. The page holds all its data and fetches nothing.`);
 }
 
 // The next configuration in the order of a figure.
 function step(key, way) {
-  const order = [...rows].sort((one, other) => one[key] - other[key] || (one.id < other.id ? -1 : 1));
+  const order = [...rows].sort((one, other) => valueOf(one, key) - valueOf(other, key) || (one.id < other.id ? -1 : 1));
   const next = order.findIndex((row) => row.id === state.a) + way;
   if (order[next]) change({ a: order[next].id });
 }

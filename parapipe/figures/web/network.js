@@ -1,7 +1,7 @@
 // The network, subgraph by subgraph, like words on lines: operators coloured by processor, subgraphs
 // marked with the colours of their stage.
 
-const NET = { column: 21, level: 18, box: [16, 12], pad: 9, between: 16, lines: 24, strip: 4, name: 62 };
+const NET = { column: 21, level: 18, box: [16, 12], pad: 9, between: 16, lines: 24, strip: 4 };
 
 function drawNetwork() {
   const part = shownRows().every(([, row]) => interleaved(row)) ? "period" : "stage";
@@ -23,7 +23,7 @@ function networkMap(row, width) {
   const picture = svg(
     "svg", { width: right, height: bottom + 20, role: "img", "aria-label": `Network as ${called(row)} runs it` },
     ...blocks.map((block, i) => blockBox(block, network.subgraphs[i])),
-    ...stageStrips(row, blocks, of), ...flowLines(place, blocks, of), ...operatorBoxes(row, place, of, blocks),
+    ...stageStrips(row, blocks, of, right), ...flowLines(place, blocks, of), ...operatorBoxes(row, place, of, blocks),
   );
   return html("div", { class: "scroll" }, picture);
 }
@@ -72,12 +72,13 @@ function blockBox({ x, y, width, height }, { number }) {
 }
 
 // A strip above each subgraph for each processor of its stage; a subgraph cut inside has several.
-function stageStrips(row, blocks, of) {
+function stageStrips(row, blocks, of, right) {
   const counts = blocks.map(() => new Map());
   operators.forEach(({ subgraph }, operator) => {
     const { stage } = of.get(operator);
     counts[subgraph].set(stage, (counts[subgraph].get(stage) || 0) + 1);
   });
+  const most = Math.max(...row.stages.map((stage) => stage.processors.length));
   let last = -1;
   let taken = { line: -1, right: 0 }; // by the names of stages
   return blocks.flatMap((block, i) => {
@@ -90,14 +91,24 @@ function stageStrips(row, blocks, of) {
         x, y: block.y - 3 - (processors.length - k) * (NET.strip + 1), width: wide, height: NET.strip,
         fill: paint(processorIndex.get(each.name)),
       }));
-      const free = taken.line !== block.line || x >= taken.right;
-      const name = stage === last || !free ? [] : [svg("text", { class: "stage-name", x, y: block.y - 9 - processors.length * (NET.strip + 1) }, partName(row, stage))];
-      if (name.length) taken = { line: block.line, right: x + NET.name };
+      const from = taken.line === block.line ? taken.right : 0;
+      const found = stage === last ? null : nameOver(partName(row, stage), x, from, right);
+      const name = found ? [svg("text", { class: "stage-name", x: found.left, y: block.y - 9 - most * (NET.strip + 1) }, found.text)] : [];
+      if (found) taken = { line: block.line, right: found.right + 8 };
       last = stage;
       x += wide;
       return [...strips, ...name];
     });
   });
+}
+
+// Where a name stands over a strip that begins at `x`: whole or its number, between other names and
+// the edge of the picture; null if it has no room.
+function nameOver(name, x, from, edge) {
+  const texts = [name, name.split(" ").pop()];
+  const places = texts.map((text) => ({ text, wide: textWidth(text, 12, 600) }))
+    .map(({ text, wide }) => ({ text, left: Math.min(x, edge - wide), right: Math.min(x, edge - wide) + wide }));
+  return places.find(({ left }) => left >= from) || null;
 }
 
 const partName = (row, stage) => `${interleaved(row) ? "Period" : "Stage"} ${stage + 1}`;

@@ -21,7 +21,7 @@ function processorTable(row, most) {
   const all = workers(row).reduce((sum, each) => sum + powerOf(each, row).all, 0);
   const total = html(
     "p", { class: "said" }, html("b", {}, watts(all)), " in total, ", html("b", {}, joined(inMj(row.energy_j))),
-    ` per frame every ${joined(inMs(row.period_s))}; the board at rest draws ${watts(idle)} more.`,
+    ` per frame every ${joined(inMs(row.period_s))}${someMedians() ? ", by the stated costs" : ""}; the board at rest draws ${watts(idle)} more.`,
   );
   return html("div", {}, html("div", { class: "work" }, head, body), total);
 }

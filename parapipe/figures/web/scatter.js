@@ -2,8 +2,11 @@
 
 const REACH = 1.12; // configurations this much beyond the front stand at the edge, with their latency
 const WIDE = 5; // times the least latency: where configurations lie beyond, its scale is logarithmic
-const energyRange = rangeOf(rows.filter((row) => row.pareto).map((row) => row.energy_j));
-const farthest = REACH * Math.max(...rows.filter((row) => row.pareto).map((row) => row.latency_s));
+const latencyOf = (row) => valueOf(row, "latency_s");
+const throughputOf = (row) => valueOf(row, "throughput_fps");
+const energyOf = (row) => valueOf(row, "energy_j");
+const energyRange = rangeOf(rows.filter((row) => row.pareto).map(energyOf));
+const farthest = REACH * Math.max(...rows.filter((row) => row.pareto).map(latencyOf));
 
 function rangeOf(values) {
   return [Math.min(...values), Math.max(...values)];
@@ -11,7 +14,7 @@ function rangeOf(values) {
 
 function energyColour(row) {
   const [low, high] = energyRange;
-  return plasma((row.energy_j - low) / (high - low || 1));
+  return plasma((energyOf(row) - low) / (high - low || 1));
 }
 
 function markPath(kind, r) {
@@ -31,9 +34,9 @@ function drawFront() {
   const height = 540;
   const key = shapeLines(width, 52);
   const edge = { left: 52, right: 96, top: 42, bottom: 50 + 16 * key.length };
-  const near = rows.filter((row) => row.latency_s <= farthest);
-  const [fast, slow] = rangeOf(near.map((row) => row.latency_s));
-  const [few, many] = rangeOf(near.map((row) => row.throughput_fps));
+  const near = rows.filter((row) => latencyOf(row) <= farthest);
+  const [fast, slow] = rangeOf(near.map(latencyOf));
+  const [few, many] = rangeOf(near.map(throughputOf));
   const wide = slow > WIDE * fast;
   const [room, margin] = [(slow - fast || fast) * 0.05, (many - few || many) * 0.07];
   const factor = (slow / fast) ** 0.05;
@@ -46,6 +49,8 @@ function drawFront() {
     edge,
     wide,
     taken: [],
+    lines: [], // [x1, y1, x2, y2], which texts keep clear of
+    steps: [], // which they rather do not cross
     x: (wide ? logarithmic : linear)(...across, edge.left, width - edge.right),
     y: linear(...up, height - edge.bottom, edge.top),
     domain: [across, up],
@@ -77,7 +82,8 @@ function axes({ wide, x, y, domain, width, height, edge }) {
     svg("text", { class: "tick", x: edge.left - 9, y: y(tick) + 4, "text-anchor": "end" }, tick),
   ]);
   const foot = height - edge.bottom + 38;
-  const said = `Latency of one frame, ${scale[1]}`;
+  const median = (key, before) => (byMedian(key) ? `${before}median of draws` : "");
+  const said = `Latency of one frame, ${scale[1]}${median("latency_s", ", ")}`;
   const [less, room] = ["← less is better", width - edge.right - edge.left];
   const both = textWidth(said, 12.5, 600) + textWidth(less, 12) + 12 < room;
   return svg(
@@ -85,15 +91,19 @@ function axes({ wide, x, y, domain, width, height, edge }) {
     svg("text", { class: "axis", x: edge.left, y: foot }, said),
     both ? svg("text", { class: "small", x: width - edge.right, y: foot, "text-anchor": "end" }, less) : null,
     svg("text", { class: "axis", x: 4, y: 12 }, "Throughput, frames per second"),
+    svg("text", { class: "axis", x: 4, y: 28 }, median("throughput_fps", "")),
   );
 }
 
-function stairs({ x, y, edge }) {
+function stairs({ x, y, edge, steps: drawn }) {
   const steps = rows
-    .filter((row) => row.pareto_latency_throughput && row.latency_s <= farthest)
-    .sort((one, other) => one.latency_s - other.latency_s);
-  const path = steps.map((row, i) => {
-    const [px, py] = [x(row.latency_s), y(row.throughput_fps)];
+    .filter((row) => (row.pareto_latency_throughput || someMedians()) && latencyOf(row) <= farthest)
+    .sort((one, other) => latencyOf(one) - latencyOf(other) || throughputOf(other) - throughputOf(one));
+  const most = (i) => Math.max(0, ...steps.slice(0, i).map(throughputOf));
+  const path = steps.filter((row, i) => throughputOf(row) > most(i)).map((row, i) => {
+    const [px, py] = [x(latencyOf(row)), y(throughputOf(row))];
+    if (i) drawn.push([drawn.at(-1)[2], drawn.at(-1)[3], px, drawn.at(-1)[3]]);
+    drawn.push([px, i ? drawn.at(-1)[3] : py, px, py]);
     return i ? `H${px}V${py}` : `M${px},${py}`;
   });
   return svg("path", { class: "stairs", d: path.join("") || `M${edge.left},${edge.top}` });
@@ -101,7 +111,7 @@ function stairs({ x, y, edge }) {
 
 function marks({ near, x, y }) {
   const drawn = [...near].sort((one, other) => one.pareto - other.pareto);
-  return svg("g", {}, ...drawn.map((row) => mark(row, x(row.latency_s), y(row.throughput_fps))));
+  return svg("g", {}, ...drawn.map((row) => mark(row, x(latencyOf(row)), y(throughputOf(row)))));
 }
 
 // Draws of what is selected, as far as they are in the picture.
@@ -114,19 +124,19 @@ function clouds({ x, y, width, height, edge }) {
   return svg("g", {}, ...inside.map(([cx, cy]) => svg("circle", { class: "cloud", cx, cy, r: 1.6 })));
 }
 
-// 90 % intervals of latency and throughput: of what is selected, and of what has a name.
-function doubts({ near, x, y, width, height, edge }) {
+// 90 % intervals of latency and throughput of what is selected.
+function doubts({ near, x, y, width, height, edge, lines }) {
   const across = (value) => Math.min(Math.max(value, edge.left), width - edge.right);
   const up = (value) => Math.min(Math.max(value, edge.top), height - edge.bottom);
   const selected = shownRows().map(([, row]) => row.id);
-  const drawn = near.filter((row) => row.intervals && (row.names.length || selected.includes(row.id)));
-  return svg("g", {}, ...drawn.map((row) => {
+  const shown = near.filter((row) => row.intervals && selected.includes(row.id));
+  return svg("g", {}, ...shown.map((row) => {
     const { latency_s: [fast, slow], period_s: [often, seldom] } = row.intervals;
-    const [px, py] = [x(row.latency_s), y(row.throughput_fps)];
-    const horizontal = `M${across(x(fast))},${py}H${across(x(slow))}`;
-    const vertical = `M${px},${up(y(1 / often))}V${up(y(1 / seldom))}`;
-    const named = selected.includes(row.id) ? "doubt selected" : "doubt";
-    return svg("path", { class: named, d: horizontal + vertical, "data-doubt": row.id });
+    const [px, py] = [x(latencyOf(row)), y(throughputOf(row))];
+    const drawn = [[across(x(fast)), py, across(x(slow)), py], [px, up(y(1 / often)), px, up(y(1 / seldom))]];
+    lines.push(...drawn);
+    const d = drawn.map(([x1, y1, x2, y2]) => `M${x1},${y1}L${x2},${y2}`).join("");
+    return svg("path", { class: "doubt", d, "data-doubt": row.id });
   }));
 }
 
@@ -151,12 +161,12 @@ function rowTip(row) {
   return [
     html("div", { class: "title" }, row.names.length ? `${row.id} ${row.names.join(", ")}` : row.id),
     html("div", { class: "dim" }, row.kind),
-    ...parts(row).map(({ processors, where, time_s, in_turn }) =>
+    ...parts(row).map(({ processors, where, time_s, in_turn, mark: median }) =>
       html(
         "div", { class: "line" },
         html("span", {}, processors.map((each, k) => [in_turn && k ? "/ " : null, chip(processorIndex.get(each.name)), `${each.name} `]),
           html("span", { class: "dim" }, ` ${where}`)),
-        html("span", {}, joined(inMs(time_s))),
+        html("span", {}, median, joined(inMs(time_s))),
       ),
     ),
     line("latency", withInterval(row, "latency_s", inMs)),
@@ -180,7 +190,8 @@ function parts(row) {
   if (row.kind === "interleaved") {
     const processors = new Map(row.stages.flatMap((stage) => stage.processors.map((each) => [each.name, each])));
     const frames = Math.ceil(row.latency_s / row.period_s - 1e-9);
-    return [{ processors: [...processors.values()], where: `take turns on ${plural(frames, "frame")}`, time_s: row.period_s }];
+    const ordered = [...processors.values()].sort((one, other) => processorIndex.get(one.name) - processorIndex.get(other.name));
+    return [{ processors: ordered, where: `take turns on ${plural(frames, "frame")}`, time_s: everyShown(row), mark: medianMark(row, "throughput_fps") }];
   }
   return row.stages.map((stage, i) => ({
     processors: stage.processors, time_s: stage.time_s, in_turn: stage.in_turn,
@@ -197,19 +208,21 @@ function subgraphRun(row, i) {
   return `${before}${first}${first === last ? "" : `–${last}`}${after}`;
 }
 
-function beyond({ y, width, edge, domain, height, taken }) {
-  const far = rows.filter((row) => row.latency_s > farthest);
+function beyond({ y, width, edge, domain, height, taken, lines }) {
+  const far = rows.filter((row) => latencyOf(row) > farthest);
   const placed = [];
   return svg(
     "g", {},
     ...far.map((row) => {
-      const up = Math.min(y(Math.max(row.throughput_fps, domain[1][0])), height - edge.bottom - 8);
-      const py = placed.reduce((at, other) => (Math.abs(at - other) < 15 ? other - 15 : at), up);
-      placed.push(py);
+      const up = Math.min(y(Math.max(throughputOf(row), domain[1][0])), height - edge.bottom - 8);
       const at = width - edge.right - 6;
-      const time = `, ${joined(inMs(row.latency_s))} →`;
-      const name = shortened(called(row), at - 13 - edge.left - textWidth(time, 12), 12);
-      const said = `${name}${time}`;
+      const barred = lines.filter(([left, y1, , y2]) => y1 === y2 && left < at).map(([, y1]) => y1);
+      const py = [...placed, ...barred].sort((one, other) => other - one)
+        .reduce((spot, other) => (Math.abs(spot - other) < 15 ? other - 15 : spot), up);
+      placed.push(py);
+      const upright = lines.filter((each) =>
+        each[0] === each[2] && each[0] < at - 13 && crosses(each, boxAt(0, py, at)));
+      const said = saidBeyond(row, at - 13 - Math.max(edge.left, ...upright.map(([left]) => left + 4)));
       const long = textWidth(said, 12);
       taken.push(boxAt(at - 13 - long, py, long));
       return svg(
@@ -221,40 +234,49 @@ function beyond({ y, width, edge, domain, height, taken }) {
   );
 }
 
+// Name and latency of what is at the edge, as far as they have room.
+function saidBeyond(row, room) {
+  const time = `${joined(inMs(latencyOf(row)))} →`;
+  const name = shortened(called(row), room - textWidth(`, ${time}`, 12), 12);
+  if (name) return `${name}, ${time}`;
+  return textWidth(time, 12) <= room ? time : "";
+}
+
 function rings(plot) {
   return svg(
     "g", {},
     ...shownRows().map(([letter, row]) => {
-      const far = row.latency_s > farthest;
-      const px = far ? plot.width - plot.edge.right - 6 : plot.x(row.latency_s);
-      const py = Math.min(plot.y(Math.max(row.throughput_fps, plot.domain[1][0])), plot.height - plot.edge.bottom - (far ? 8 : 0));
-      const above = boxAt(px - 8, py - 21, 16);
-      const clear = !plot.taken.some((other) => overlap(above, other));
-      plot.taken.push(clear ? above : boxAt(px - 8, py + 21, 16));
+      const far = latencyOf(row) > farthest;
+      const px = far ? plot.width - plot.edge.right - 6 : plot.x(latencyOf(row));
+      const py = Math.min(plot.y(Math.max(throughputOf(row), plot.domain[1][0])), plot.height - plot.edge.bottom - (far ? 8 : 0));
+      const tried = BESIDE_RING.map(([right, down]) => boxAt(px + right - 8, py + down, 16));
+      const box = tried.find((each) => isClear(each, plot)) || tried[0];
+      plot.taken.push(box);
       return svg(
         "g", {},
         svg("circle", { class: `ring ${letter.toLowerCase()}`, cx: px, cy: py, r: 12.5 }),
-        svg("text", { class: "slot", x: px, y: clear ? py - 17 : py + 26, "text-anchor": "middle" }, letter),
+        svg("text", { class: "slot", x: box.left + 8, y: box.top + 11, "text-anchor": "middle" }, letter),
       );
     }),
   );
 }
 
-// Names stand where they cover the fewest points and no other text; where there is no such place,
-// the tooltip alone tells them.
-function labels({ near, x, y, width, height, edge, taken }) {
-  const points = near.map((row) => [x(row.latency_s), y(row.throughput_fps)]);
+// Names stand where they cover the fewest points, and no other text or bar; where there is no such
+// place, the tooltip alone tells them.
+function labels({ near, x, y, width, height, edge, taken, lines, steps }) {
+  const points = near.map((row) => [x(latencyOf(row)), y(throughputOf(row))]);
   const named = near.filter((row) => row.names.length);
   const right = width - edge.right + 12;
   return svg(
     "g", {},
     ...named.map((row) => {
       const text = shortened(row.names.join(", "), right - edge.left, 12);
-      const [px, py] = [x(row.latency_s), y(row.throughput_fps)];
+      const [px, py] = [x(latencyOf(row)), y(throughputOf(row))];
       const long = textWidth(text, 12);
       const tried = OFFSETS.map(([side, down]) => boxAt(side > 0 ? px + 15 : px - 15 - long, py + down, long));
       const cost = (box, i) => i + 4 * points.filter(([cx, cy]) => inside(box, cx, cy)).length
-        + (taken.some((other) => overlap(box, other)) ? Infinity : 0)
+        + 6 * steps.filter((each) => crosses(each, box)).length
+        + (isClear(box, { taken, lines }) ? 0 : Infinity)
         + (box.left < edge.left || box.left + long > right ? Infinity : 0)
         + (box.top < edge.top - 8 || box.top + box.height > height - edge.bottom ? Infinity : 0);
       const costs = tried.map(cost);
@@ -271,6 +293,12 @@ const OFFSETS = [0, -15, 15, -30, 30, -45, 45, -60, 60, 80, -80].flatMap((down) 
 const boxAt = (left, middle, width) => ({ left, top: middle - 7, width, height: 14 });
 const inside = (box, px, py) =>
   px > box.left - 8 && px < box.left + box.width + 8 && py > box.top - 6 && py < box.top + box.height + 6;
+const BESIDE_RING = [[0, -21], [0, 21], [-18, -14], [18, -14], [-18, 14], [18, 14], [-18, -30], [18, -30], [-18, 30], [18, 30]];
+const isClear = (box, { taken, lines }) =>
+  !taken.some((other) => overlap(box, other)) && !lines.some((each) => crosses(each, box));
+const crosses = ([x1, y1, x2, y2], box) =>
+  Math.max(x1, x2) > box.left - 3 && Math.min(x1, x2) < box.left + box.width + 3
+  && Math.max(y1, y2) > box.top && Math.min(y1, y2) < box.top + box.height;
 const overlap = (one, other) =>
   one.left < other.left + other.width && other.left < one.left + one.width
   && one.top < other.top + other.height && other.top < one.top + one.height;
@@ -300,8 +328,8 @@ function energyScale({ width, height, edge }) {
     svg("text", { class: "tick", x: left + 18, y: y(tick / 1e3) + 4 }, tick),
   );
   const pointers = shownRows()
-    .filter(([, row]) => row.energy_j >= low && row.energy_j <= high)
-    .map(([letter, row]) => [letter, y(row.energy_j) + 4]);
+    .filter(([, row]) => energyOf(row) >= low && energyOf(row) <= high)
+    .map(([letter, row]) => [letter, y(energyOf(row)) + 4]);
   if (pointers.length > 1 && Math.abs(pointers[0][1] - pointers[1][1]) < 11) {
     pointers.splice(0, 2, ["A B", (pointers[0][1] + pointers[1][1]) / 2]);
   }
@@ -310,7 +338,7 @@ function energyScale({ width, height, edge }) {
   );
   return svg(
     "g", {}, ...colours, ...(high > low ? marked : []), ...pointed,
-    svg("text", { class: "axis", x: left + 42, y: 12, "text-anchor": "end" }, "Energy,"),
+    svg("text", { class: "axis", x: left + 42, y: 12, "text-anchor": "end" }, byMedian("energy_j") ? "Median energy," : "Energy,"),
     svg("text", { class: "axis", x: left + 42, y: 28, "text-anchor": "end" }, "mJ per frame"),
   );
 }

@@ -47,14 +47,21 @@ function spoken(row) {
 // Seconds between the frames of a stage: of processors in turn, each takes every so many.
 const everyOf = (stage) => stage.time_s / (stage.in_turn ? stage.processors.length : 1);
 
-// A figure with the interval of its draws, if it has one: { value, stated, low, high, inside, even }.
+// A figure with the interval of its draws, if it has one: { value, stated, low, high, by_median, even }.
 const shownFigure = (row, key) => data.shown[row.id]?.[key];
 
 // The figure to show: the stated one, or the median of the draws.
 const valueOf = (row, key) => shownFigure(row, key)?.value ?? row[key];
 
 // "~" where the median of the draws is shown.
-const medianMark = (row, key) => ((shownFigure(row, key)?.inside ?? true) ? "" : "~");
+const medianMark = (row, key) => (shownFigure(row, key)?.by_median ? "~" : "");
+
+// Whether a figure of the configurations is shown as medians of the draws: of all, or of none.
+const byMedian = (key) => rows.some((row) => shownFigure(row, key)?.by_median);
+const someMedians = () => ["latency_s", "throughput_fps", "energy_j"].some(byMedian);
+
+// Seconds between frames: the reciprocal of the throughput that is shown.
+const everyShown = (row) => 1 / valueOf(row, "throughput_fps");
 
 // "hybrid-T" for one with names, else its number
 const called = (row) => (row.names.length ? row.names.join(", ") : row.id);
@@ -85,13 +92,14 @@ function pairOf(id, draw) {
   shown.forEach(([, row], i) => place.children[i].append(draw(row, place.children[i].clientWidth)));
 }
 
-// The processors of a row, stage by stage, each once: [{ stage, index, name, ...figures }]
+// The processors of a row, each once, stage by stage, or as in the platform if they take turns: [{ stage, index, name, ...figures }]
 function workers(row) {
   const found = new Map();
   row.stages.forEach((stage, number) => stage.processors.forEach((each) => {
     if (!found.has(each.name)) found.set(each.name, { ...each, stage: number, index: processorIndex.get(each.name) });
   }));
-  return [...found.values()];
+  const each = [...found.values()];
+  return row.kind === "interleaved" ? each.sort((one, other) => one.index - other.index) : each;
 }
 
 function atPoint(worker) {

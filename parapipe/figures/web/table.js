@@ -14,8 +14,6 @@ const COLUMNS = [
   { title: "named", key: "names", show: (row) => row.names.join(", ") },
 ];
 
-const DRAWN = ["latency_s", "throughput_fps", "energy_j"];
-
 function drawnText(row, key, show) {
   return `${medianMark(row, key)}${show(valueOf(row, key))}`;
 }
@@ -52,7 +50,7 @@ function drawTable() {
   ));
   put("table", html("table", { class: "plain" }, html("thead", {}, html("tr", {}, head)), html("tbody", {}, body)),
     html("p", { class: "legend" }, `Front: no other is better in all of ${front.options.objectives.map((each) => `${initial(each)} ${each}`).join(", ")}.`
-      + (rows.some((row) => DRAWN.some((key) => medianMark(row, key))) ? " ~: the median of the draws of the costs, where the figure by the stated costs lies outside the interval of nine of ten draws." : "")
+      + (someMedians() ? " ~: the median of the draws of the costs; what the stated costs give lies outside of nine of ten draws in some row." : "")
       + (front.robust ? ` R: the same for the figures that are kept in ${percent(front.robust.quantile)} of the draws of the costs.` : "")));
 }
 
