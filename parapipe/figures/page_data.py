@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -196,18 +196,23 @@ def _solver(log: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         kinds.setdefault((entry["solver"], entry["proves"]), []).append(entry)
     return {
         **_summed(log),
-        "cached": sum(bool(entry["cached"]) for entry in log),
+        "cached": _problems(entry for entry in log if entry["cached"]),
         "largest_gap": max((entry["gap"] for entry in log), default=0.0),
         "solvers": [
             {"solver": solver, "proves": proves, **_summed(entries)}
-            for (solver, proves), entries in sorted(kinds.items(), key=lambda it: -len(it[1]))
+            for (solver, proves), entries in sorted(kinds.items(), key=lambda it: -_problems(it[1]))
         ],
     }
 
 
 def _summed(log: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
-        "problems": len(log),
-        "proven": sum(bool(entry["proven"]) for entry in log),
+        "problems": _problems(log),
+        "proven": _problems(entry for entry in log if entry["proven"]),
         "wall_s": sum(entry["wall_s"] for entry in log),
     }
+
+
+def _problems(entries: Iterable[Mapping[str, Any]]) -> int:
+    """Return how many problems entries stand for; one each in files of earlier versions."""
+    return sum(entry.get("problems", 1) for entry in entries)
