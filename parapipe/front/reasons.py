@@ -96,18 +96,13 @@ class Reasons:
             )
         others = ", ".join(
             f"stage {stage.index + 1} ({_names(stage)}) takes "
-            f"{every_s(stage) / every_s(longest):.0%}"
+            f"{_share(every_s(stage) / every_s(longest))}{_divided(stage)}"
             for stage in stages
             if stage is not longest
         )
-        in_turn = (
-            f" a frame, as {listed(turns)} take turns on frames of {_ms(longest.time_s)}"
-            if len(turns) > 1
-            else ""
-        )
         return (
             f"Stage {longest.index + 1} ({_names(longest)}) is the longest, "
-            f"{_ms(every_s(longest))}{in_turn}, and sets the period; {others} of that."
+            f"{_ms(every_s(longest))}{_divided(longest)}, and sets the period; of that, {others}."
         )
 
     def _busiest(self) -> Iterator[str]:
@@ -170,8 +165,10 @@ class Reasons:
             f"{self._name(step.name)} {_ms(step.time_s)}"
             for step in sorted(operators, key=lambda step: -step.time_s)[:LARGEST]
         )
+        turns = turns_of(stage)
+        every = f", ÷ {len(turns)} as {listed(turns)} take turns" if len(turns) > 1 else ""
         return (
-            f"Stage {stage.index + 1} takes {_ms(stage.time_s)} on its critical path: "
+            f"Stage {stage.index + 1} takes {_ms(stage.time_s)} on its critical path{every}: "
             f"{_spent(steps)}. What takes longest on it: {largest}."
         )
 
@@ -378,6 +375,17 @@ def _names(stage: Stage) -> str:
     if len(turns) > 1:
         return "/".join(turns)
     return "+".join(processor.name for processor in stage.processors)
+
+
+def _share(share: float) -> str:
+    """Return a share of the longest in percent; 100% where it is as long."""
+    return f"{share:.0%}" if share < 0.995 or share > 1 - SAME else f"{min(share, 0.9999):.2%}"
+
+
+def _divided(stage: Stage) -> str:
+    """Return by how many that take turns a stage's time is divided; nothing if by one."""
+    turns = len(turns_of(stage))
+    return f" ({_ms(stage.time_s)} ÷ {turns} in turn)" if turns > 1 else ""
 
 
 def _ms(time_s: float) -> str:
