@@ -20,6 +20,11 @@ def _less(gain: float) -> str:
     return f"{share:.{0 if share >= 1 else 1}f} % less than"
 
 
+def _times(gain: float, what: str) -> str:
+    """Return how many times as good it is; nothing where that is 1.00 times."""
+    return f"{gain:.2f} times {what}" if f"{gain:.2f}" != "1.00" else ""
+
+
 @dataclass(frozen=True, slots=True)
 class _Objective:
     """How an objective reads.
@@ -33,7 +38,7 @@ class _Objective:
     scale, unit
         With which it is shown.
     gain
-        Says how many times as good as another figure it is.
+        Says how many times as good as another figure it is; nothing where that is not worth it.
     sustained
         Whether a row's figure counts only as far as it can be sustained, as of throughput: where
         hand-overs keep the sender busy, frames may follow each other less often than once per
@@ -94,14 +99,14 @@ class _Objective:
 
 _OBJECTIVES: Mapping[str, _Objective] = {
     "latency": _Objective(
-        "latency_s", "latency_s", 1e3, "ms", lambda gain: f"{gain:.2f} times as fast as"
+        "latency_s", "latency_s", 1e3, "ms", lambda gain: _times(gain, "as fast as")
     ),
     "throughput": _Objective(
         "period_s",
         "throughput_fps",
         1.0,
         "frames/s",
-        lambda gain: f"{gain:.2f} times that of",
+        lambda gain: _times(gain, "that of"),
         sustained=True,
     ),
     "memory": _Objective("peak_memory_bytes", "peak_memory_bytes", 1e-6, "MB", _less),
@@ -158,7 +163,7 @@ def answer(document: Row) -> str:
             ratio = (
                 of.median(other) / of.median(row) if drawn else of.stated(other) / of.stated(row)
             )
-            told = f", {of.gain(ratio)} {processor} alone" if alone else ""
+            told = f", {gain} {processor} alone" if alone and (gain := of.gain(ratio)) else ""
         parts.append(
             f"for {objective} {row['id']} ({of.interval(row) if drawn else of.text(row)}{told})"
         )

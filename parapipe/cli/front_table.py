@@ -158,6 +158,8 @@ def marks(document: Row, shown: Sequence[Row]) -> list[str]:
 
 def search_notes(document: Row) -> list[str]:
     """Say what the search left out, how near to the best it came, and what there is none of."""
+    from parapipe.api.checked import absent_texts
+
     lines = [*filter(None, [document.get("conversion")])]
     if undone := document.get("unfinished"):
         lines += [f"unfinished: {reason}" for reason in undone["reasons"]]
@@ -176,7 +178,7 @@ def search_notes(document: Row) -> list[str]:
         whole = "on undivided processors " if divided else ""
         lines += _energy(document["options"], points + whole)
     lines += [_points(name, row) for name, row in (document.get("dvfs") or {}).items()]
-    lines += [f"no {kind} configuration: {reason}" for kind, reason in document["absent"].items()]
+    lines += absent_texts(document["absent"])
     return lines
 
 

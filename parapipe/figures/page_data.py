@@ -9,6 +9,7 @@ from typing import Any
 from parapipe.figures.network_layout import layout
 from parapipe.figures.timeline import Timeline, flows, timeline
 from parapipe.files.titles import model_title
+from parapipe.formats.absent import absent_texts
 from parapipe.formats.front import FrontDocument
 from parapipe.formats.front_folder import FrontFolder
 from parapipe.formats.memory import MemorySystemRow
@@ -64,6 +65,7 @@ def page_data(folder: FrontFolder) -> dict[str, Any]:
             | {"memory": _memory(each, document.memory)}
             for name, each in folder.plans.items()
         },
+        "absent": [*absent_texts(document.absent)],
         "solver": _solver(folder.solve_log),
         "clouds": _clouds(folder),
         "shown": {row["id"]: _shown(row) for row in front["configurations"]},

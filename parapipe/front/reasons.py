@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from parapipe.cost.cost_table import CostTable
-from parapipe.files.listing import listed
+from parapipe.files.listing import listed, together, with_and
 from parapipe.formats.explanation import EffectRow, ReasonRow, StepRow
 from parapipe.formats.front import ConfigurationRow, FrontDocument
 from parapipe.front.in_turn import busiest, frame_way, lighter, near_the_least
@@ -194,6 +194,9 @@ class Reasons:
         }
 
     def _unsupported(self) -> Iterator[str]:
+        yield from together(dict(self._refusals())).values()
+
+    def _refusals(self) -> Iterator[tuple[str, str]]:
         placed = self._placed()
         for p, name in self._there:
             refused: dict[str, list[int]] = defaultdict(list)
@@ -212,16 +215,14 @@ class Reasons:
                 for kind, operators in refused.items()
             )
             taken = ", ".join(f"{_ms(time_s)} on {where}" for where, time_s in elsewhere_s.items())
-            yield (
-                f"{name} cannot run {len(every)} of {len(self.graph.operators)} operators, "
-                f"which take {taken}: {types}."
-            )
+            told = f"{name} cannot run {len(every)} of {len(self.graph.operators)} operators"
+            yield name, f"{told}, which take {taken}: {types}."
 
     def _bound(self) -> Iterator[str]:
         if self._in_turn or self.row.least:
             yield from near_the_least(self.row, self.front.options.split)
             return
-        proves = _and(self.front.options.proves)
+        proves = with_and(self.front.options.proves)
         if self.front.options.max_memory_bytes is not None:
             yield (
                 "It is one of the best that were found to fit into --max-memory; that none is "
@@ -295,7 +296,7 @@ class Reasons:
             advice[nearest.id, least.id].append(key)
         against = {row.id: _against(row, own) for row in rows}
         for (near, far), keys in advice.items():
-            what, most = map(_and, zip(*(FIGURES[key] for key in keys), strict=True))
+            what, most = map(with_and, zip(*(FIGURES[key] for key in keys), strict=True))
             if near == far:
                 yield f"For {what} take {near}: {against[near]}."
             else:
@@ -336,10 +337,6 @@ def _beats(row: ConfigurationRow, own: ConfigurationRow) -> bool:
     return any(_less(row, own, key) for key in FIGURES) and not any(
         _less(own, row, key) for key in FIGURES
     )
-
-
-def _and(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def _regret(row: ConfigurationRow, own: ConfigurationRow) -> float:

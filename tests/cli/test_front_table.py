@@ -200,6 +200,9 @@ def test_the_answer_says_what_to_take_and_what_it_gains() -> None:
         "Take for latency c01 (50 ms, 2.00 times as fast as cpu alone), for throughput c02 "
         "(25 frames/s, 2.00 times that of gpu alone), for energy c03 (400 mJ per frame, cpu alone)."
     )
+    rows[0]["latency_s"] = 0.0999  # a gain that is not worth saying
+    assert answer(document(rows)).startswith("Take for latency c01 (99.9 ms), for throughput")
+    rows[0]["latency_s"] = 0.05
     rows[1]["energy_j"] = 0.3
     assert "for energy c02 (300 mJ per frame, 25 % less than cpu alone)" in answer(document(rows))
     rows[1]["energy_j"] = 0.3984
