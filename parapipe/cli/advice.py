@@ -117,15 +117,37 @@ _OBJECTIVES: Mapping[str, _Objective] = {
 def headline(configurations: Sequence[Row], objectives: Sequence[str]) -> list[Row]:
     """Return what answers first: the best in each objective, then what has a name.
 
-    At most `MOST_ROWS`; processors alone are left out first, the slowest of them before others.
+    At most `MOST_ROWS`; processors alone are left out first, the slowest of them before others. Of
+    identical processors alone, one row has the names of all.
     """
     named = [row for row in configurations if row["names"]]
-    alone = [row for row in named if all(name.endswith("-alone") for name in row["names"])]
     first = [best(configurations, objective) for objective in objectives]
+    alone = [row for row in named if all(name.endswith("-alone") for name in row["names"])]
+    twins = _twins(named, [row for row in alone if row not in first])
+    others = {row["id"] for each in twins.values() for row in each}
     first += [row for row in named if row not in alone]
     first += sorted(alone, key=lambda row: row["latency_s"])
-    shown = {row["id"]: row for row in first}
-    return list(shown.values())[:MOST_ROWS]
+    shown = {row["id"]: row for row in first if row["id"] not in others}
+    return [_with(row, twins.get(row["id"], ())) for row in list(shown.values())[:MOST_ROWS]]
+
+
+def _twins(named: Sequence[Row], alone: Sequence[Row]) -> dict[str, list[Row]]:
+    """Return, by the id of a processor alone, those that follow with its figures on another one."""
+    first: dict[tuple[object, ...], Row] = {}
+    twins: dict[str, list[Row]] = {}
+    for row in named:
+        if row["kind"] == "sequential" and any(name.endswith("-alone") for name in row["names"]):
+            figures = tuple(row[key] for key in ("latency_s", "period_s", "energy_j"))
+            one = first.setdefault(figures, row)
+            if row in alone and set(one["names"]).isdisjoint(row["names"]):
+                twins.setdefault(one["id"], []).append(row)
+    return twins
+
+
+def _with(row: Row, twins: Sequence[Row]) -> Row:
+    """Return a row with the names of others, behind which their ids stand."""
+    names = [f"{name} ({each['id']})" for each in twins for name in each["names"]]
+    return {**row, "names": [*row["names"], *names]} if names else row
 
 
 def best(rows: Sequence[Row], objective: str) -> Row:

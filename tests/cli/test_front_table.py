@@ -189,6 +189,21 @@ def figures(number, kind, latency_s, period_s, energy_j, *, sustained_period_s=N
     }  # fmt: skip
 
 
+def test_identical_processors_alone_are_one_row_with_all_their_names() -> None:
+    rows = [
+        figures(1, "replicated", 0.1, 0.05, 0.4) | {"names": ("replicated-T",)},
+        figures(2, "sequential npu0", 0.1, 0.1, 0.4) | {"names": ("sequential", "npu0-alone")},
+        figures(3, "sequential npu1", 0.1, 0.1, 0.4) | {"names": ("npu1-alone",)},
+        figures(4, "sequential npu2", 0.1, 0.1, 0.4) | {"names": ("npu2-alone",)},
+        figures(5, "sequential gpu", 0.1, 0.1, 0.5) | {"names": ("gpu-alone",)},
+    ]
+    assert [(row["id"], tuple(row["names"])) for row in headline(rows, OBJECTIVES)] == [
+        ("c01", ("replicated-T",)),
+        ("c02", ("sequential", "npu0-alone", "npu1-alone (c03)", "npu2-alone (c04)")),
+        ("c05", ("gpu-alone",)),
+    ]
+
+
 def test_the_answer_says_what_to_take_and_what_it_gains() -> None:
     rows = [
         figures(1, "para-only", 0.05, 0.05, 0.9),
