@@ -22,6 +22,11 @@ def listed_sentences(items: Sequence[str]) -> str:
     return _joined("; ", shown, len(items))
 
 
+def with_article(noun: str) -> str:
+    """Return a noun behind `a`, or `an`."""
+    return f"an {noun}" if noun[0] in "aeio" else f"a {noun}"
+
+
 def shortened(item: str, longest: int = _LONGEST) -> str:
     """Return an item without what is beyond 200 characters, or as many as are given."""
     return item if len(item) <= longest else f"{item[:longest]}…"

@@ -28,6 +28,11 @@ from parapipe.platform.precision import Precision
 Granularity = Literal["fused", "onnx"]
 Splitting = Literal["none", "auto"]
 Interleaving = Literal["none", "auto"]
+MapperName = Annotated[str, Must("the name of a mapper")]
+ShareToOne = Annotated[float, Must("a number from 0 to 1", ge=0, le=1)]
+FromTwo = Annotated[int, Must("a whole number of at least 2", ge=2)]
+Quantile = Annotated[float, Must("a number above 0 and below 1", gt=0, lt=1)]
+CacheFolder = Annotated[bool | NotEmpty | Path, Must("True, False or the path of a folder")]
 Objectives = Literal[
     "latency-throughput-energy",
     "latency-throughput",
@@ -160,7 +165,7 @@ class MapOptions:
         Options are not what they must be; it names all of them.
     """
 
-    mapper: Annotated[str, Must("the name of a mapper")] = "auto"
+    mapper: MapperName = "auto"
     granularity: Granularity = "fused"
     precision: Precision | None = None
     split: Splitting = "none"
@@ -171,18 +176,16 @@ class MapOptions:
     max_memory_bytes: MaxMemory | None = None
     recompute: bool = False
     resolution: Share = 0.01
-    energy_resolution: Annotated[float, Must("a number from 0 to 1", ge=0, le=1)] = 0.05
+    energy_resolution: ShareToOne = 0.05
     dvfs: bool = False
-    dvfs_points: Annotated[int, Must("a whole number of at least 2", ge=2)] = 3
+    dvfs_points: FromTwo = 3
     jobs: Count | None = None
     seed: FromZero = 0
-    draws: Annotated[int, Must(f"a whole number from 0 to {MOST_DRAWS}", ge=0, le=MOST_DRAWS)] = (
-        DRAWS
-    )
-    robust: Annotated[float, Must("a number above 0 and below 1", gt=0, lt=1)] | None = None
+    draws: DrawCount = DRAWS
+    robust: Quantile | None = None
     scenarios: Count = SCENARIOS
     deterministic: bool = False
-    cache: Annotated[bool | NotEmpty | Path, Must("True, False or the path of a folder")] = True
+    cache: CacheFolder = True
     dims: Dims | None = None
     shapes: Shapes | None = None
     profiles: Profiles = ()

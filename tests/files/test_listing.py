@@ -1,6 +1,6 @@
 """Texts about several things of which each says the same."""
 
-from parapipe.files.listing import together
+from parapipe.files.listing import together, with_article
 
 
 def test_texts_that_differ_in_a_name_alone_become_one_in_the_plural():
@@ -15,3 +15,8 @@ def test_texts_that_differ_in_a_name_alone_become_one_in_the_plural():
         ("npu",): "npu runs 1 of 4",
     }
     assert together({"a": "a runs 1", "b": "b runs 1"}) == {("a", "b"): "a and b run 1"}
+
+
+def test_a_noun_that_begins_with_a_vowel_has_another_article():
+    assert with_article("assignment file") == "an assignment file"
+    assert with_article("platform") == "a platform"

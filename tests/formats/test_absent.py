@@ -17,8 +17,8 @@ def test_identical_processors_are_named_together_and_kinds_apart():
         "no para-only configuration: the mapper found no use for it",
         "no hybrid configuration: the mapper found no use for it",
         (
-            "no npu0-alone or npu1-alone configuration: npu0 and npu1 cannot run 1 of 2 operators – "
-            "they compute in int8"
+            "no npu0-alone or npu1-alone configuration: npu0 and npu1 cannot run 1 of 2 operators "
+            "– they compute in int8"
         ),
         "no gpu-alone configuration: gpu cannot run 2 of 2 operators",
     ]
