@@ -31,7 +31,7 @@ def files_argument(command: Command) -> Command:
 
 def plan_and_destination(command: Command) -> Command:
     """Add the argument `named`: the file of a plan, and where it goes if that is said."""
-    return _argument("named", "{PLAN|DIR ID} [DESTINATION]", _destined_or_no_id)(command)
+    return _argument("named", "PLAN|DIR ID [DESTINATION]", _destined_or_no_id)(command)
 
 
 Convert = Callable[[click.Context, click.Parameter, Sequence[Path]], object]

@@ -45,12 +45,12 @@ def together(texts: Mapping[str, str]) -> dict[tuple[str, ...], str]:
     texts
         About what bears a name, by that name.
     """
-    alike: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for name, text in texts.items():
-        alike.setdefault(re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", _NAME, text), []).append(name)
+        groups.setdefault(re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", _NAME, text), []).append(name)
     return {
         tuple(names): _of_all(text, names) if len(names) > 1 else texts[names[0]]
-        for text, names in alike.items()
+        for text, names in groups.items()
     }
 
 

@@ -24,7 +24,7 @@ def solve_log(
 ) -> list[dict[str, Any]]:
     """Return how the distinct mapping problems and sets of schedules were solved.
 
-    Those of the same operators on the same processors that were solved alike share an entry:
+    Those of the same operators on the same processors that were solved in the same way share an entry:
     `problems` says how many they are, `requests` how many places of the network ask for them
     (blocks that repeat ask for the same), and `wall_s` is their wall time together. The other
     figures are those of the one with the largest gap, of several the one that takes longest.
@@ -44,11 +44,11 @@ def solve_log(
             asked[request.problem]["requests"] += 1
     groups: dict[object, list[dict[str, Any]]] = {}
     for entry in (*_shortest(exploration, asked), *_sets(exploration, asked)):
-        groups.setdefault(_alike(entry), []).append(entry)
+        groups.setdefault(_shared(entry), []).append(entry)
     return [_together(entries) for entries in groups.values()]
 
 
-def _alike(entry: Mapping[str, Any]) -> object:
+def _shared(entry: Mapping[str, Any]) -> object:
     """Return what entries have in common that become one."""
     places = [
         (each["first_operator"], each["last_operator"], *each["processors"])
@@ -59,7 +59,7 @@ def _alike(entry: Mapping[str, Any]) -> object:
 
 
 def _together(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return one entry for several that are alike."""
+    """Return one entry for several that have the same in common."""
     worst = max(entries, key=lambda each: (each["gap"], each.get("makespan_s", 0.0)))
     asked_for = worst["asked_for"]
     if len(entries) > 1 and not worst["gap"]:

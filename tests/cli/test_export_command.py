@@ -187,7 +187,7 @@ def test_a_folder_to_write_without_an_id_is_answered_with_where_the_id_goes(
     ended = parapipe("export", front, out, "--to", "onnxruntime")
     assert ended.code == 2
     assert f"give the configuration's ID before it: {front} ID {out}" in ended.err
-    assert "{PLAN|DIR ID} [DESTINATION]" in parapipe("export", "--help").out
+    assert "PLAN|DIR ID [DESTINATION]" in parapipe("export", "--help").out
 
 
 @pytest.mark.parametrize("target", ["onnxruntime", "armcl", "segments", "model-explorer"])
