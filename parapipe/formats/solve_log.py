@@ -24,8 +24,8 @@ def solve_log(
 ) -> list[dict[str, Any]]:
     """Return how the distinct mapping problems and sets of schedules were solved.
 
-    Those of the same operators on the same processors that were solved in the same way share an entry:
-    `problems` says how many they are, `requests` how many places of the network ask for them
+    Those of the same operators on the same processors that were solved in the same way share an
+    entry: `problems` says how many they are, `requests` how many places of the network ask for them
     (blocks that repeat ask for the same), and `wall_s` is their wall time together. The other
     figures are those of the one with the largest gap, of several the one that takes longest.
 

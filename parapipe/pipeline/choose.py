@@ -135,10 +135,10 @@ def marked(
     """
     order = sorted(range(len(found)), key=lambda i: (found[i].objectives, objectives[i]))
     left: list[int] = []
-    alike: dict[tuple[int, Kind, tuple[int, ...]], list[tuple[float, ...]]] = {}
+    similar: dict[tuple[int, Kind, tuple[int, ...]], list[tuple[float, ...]]] = {}
     for i in order:
         each, figures = found[i], (*found[i].objectives, *objectives[i])
-        others = alike.setdefault((each.table, each.kind, each.processors), [])
+        others = similar.setdefault((each.table, each.kind, each.processors), [])
         if i in stay or not any(equal(figures, other) for other in others):
             left.append(i)
             others.append(figures)
