@@ -20,8 +20,11 @@ from typing import (
 
 from parapipe.errors import KeywordError
 from parapipe.files.checked_arguments import Must, NotEmpty, check_arguments
+from parapipe.files.listing import together as together
 from parapipe.files.mistake import did_you_mean as did_you_mean
 from parapipe.files.titles import model_title as model_title
+from parapipe.files.titles import stages_title as stages_title
+from parapipe.formats.absent import absent_texts as absent_texts
 from parapipe.formats.shown import ShownFigure as ShownFigure
 from parapipe.formats.shown import medians_of as medians_of
 from parapipe.formats.shown import shown_figure as shown_figure

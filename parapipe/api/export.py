@@ -34,6 +34,7 @@ def export_plan(
     destination: FilePath | None = None,
     *,
     model: Model | None = None,
+    force: bool = False,
 ) -> Exported:
     """Write a plan for a runtime, with the weights of its model.
 
@@ -44,12 +45,15 @@ def export_plan(
     target
         One of `export_targets`.
     destination
-        Folder or file to write; an earlier export there is replaced.
+        Folder or file to write; an earlier export there is replaced, and nothing else.
     model
         The ONNX file, or `zoo:NAME`; default: the one that the plan names. It must be the model
         that the plan was made for. Targets that need none don't look for it.
+    force
+        Replace a single file that no export has written, too. A folder that holds other files than
+        an export's is never replaced.
     """
-    from parapipe.export.targets import plan_target
+    from parapipe.export.targets import plan_target, refuse_others
     from parapipe.export.targets import target as found
     from parapipe.plan.verify import verify_plan
 
@@ -57,6 +61,8 @@ def export_plan(
     loaded = opened_plan(plan)
     verify_plan(loaded)
     place = None if destination is None else Path(destination)
+    if place is not None and not force:
+        refuse_others(target, place)
     if export is None:
         return plan_target(target)(loaded, place)
     with located_model(loaded, model) as path:

@@ -7,6 +7,7 @@ from parapipe.api.run import run_plan
 from parapipe.api.simulate import simulate_plan
 from parapipe.api.verify import verify_plan
 from parapipe.plan import schema
+from parapipe.plan.replicas import plan_stages_title
 
 
 class Plan(schema.Plan):
@@ -25,8 +26,7 @@ class Plan(schema.Plan):
 
     def __repr__(self) -> str:
         """Return a line: the whole plan would be long."""
-        told = self.predicted
-        stages = " │ ".join("+".join(each.name for each in s.processors) for s in self.stages)
+        told, stages = self.predicted, plan_stages_title(self)
         return (
             f"<Plan of {self.model.name} on {self.platform}, {stages}: {told.latency_s * 1e3:.1f} "
             f"ms, {told.throughput_fps:.2f} fps, {told.energy_j * 1e3:.1f} mJ>"

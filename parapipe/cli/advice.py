@@ -21,6 +21,11 @@ def _less(gain: float) -> str:
     return f"{share:.{0 if share >= 1 else 1}f} % less than"
 
 
+def _times(gain: float, what: str) -> str:
+    """Return how many times as good it is; nothing where that is 1.00 times."""
+    return f"{gain:.2f} times {what}" if f"{gain:.2f}" != "1.00" else ""
+
+
 @dataclass(frozen=True, slots=True)
 class _Objective:
     """How an objective reads.
@@ -34,7 +39,7 @@ class _Objective:
     scale, unit
         With which it is shown.
     gain
-        Says how many times as good as another figure it is.
+        Says how many times as good as another figure it is; nothing where that is not worth it.
     sustained
         Whether a row's figure counts only as far as it can be sustained, as of throughput: where
         hand-overs keep the sender busy, frames may follow each other less often than once per
@@ -97,14 +102,14 @@ class _Objective:
 
 _OBJECTIVES: Mapping[str, _Objective] = {
     "latency": _Objective(
-        "latency_s", "latency_s", 1e3, "ms", lambda gain: f"{gain:.2f} times as fast as"
+        "latency_s", "latency_s", 1e3, "ms", lambda gain: _times(gain, "as fast as")
     ),
     "throughput": _Objective(
         "period_s",
         "throughput_fps",
         1.0,
         "frames/s",
-        lambda gain: f"{gain:.2f} times that of",
+        lambda gain: _times(gain, "that of"),
         sustained=True,
     ),
     "memory": _Objective("peak_memory_bytes", "peak_memory_bytes", 1e-6, "MB", _less),
@@ -115,18 +120,40 @@ _OBJECTIVES: Mapping[str, _Objective] = {
 def headline(configurations: Sequence[Row], objectives: Sequence[str]) -> list[Row]:
     """Return what answers first: the best in each objective, then what has a name.
 
-    At most `MOST_ROWS`; processors alone are left out first, the slowest of them before others.
+    At most `MOST_ROWS`; processors alone are left out first, the slowest of them before others. Of
+    identical processors alone, one row has the names of all.
     """
     from parapipe.api.checked import medians_of
 
     medians = medians_of(configurations)
     named = [row for row in configurations if row["names"]]
-    alone = [row for row in named if all(name.endswith("-alone") for name in row["names"])]
     first = [best(configurations, objective, medians) for objective in objectives]
+    alone = [row for row in named if all(name.endswith("-alone") for name in row["names"])]
+    twins = _twins(named, [row for row in alone if row not in first])
+    others = {row["id"] for each in twins.values() for row in each}
     first += [row for row in named if row not in alone]
     first += sorted(alone, key=lambda row: row["latency_s"])
-    shown = {row["id"]: row for row in first}
-    return list(shown.values())[:MOST_ROWS]
+    shown = {row["id"]: row for row in first if row["id"] not in others}
+    return [_with(row, twins.get(row["id"], ())) for row in list(shown.values())[:MOST_ROWS]]
+
+
+def _twins(named: Sequence[Row], alone: Sequence[Row]) -> dict[str, list[Row]]:
+    """Return, by the id of a processor alone, those that follow with its figures on another one."""
+    first: dict[tuple[object, ...], Row] = {}
+    twins: dict[str, list[Row]] = {}
+    for row in named:
+        if row["kind"] == "sequential" and any(name.endswith("-alone") for name in row["names"]):
+            figures = tuple(row[key] for key in ("latency_s", "period_s", "energy_j"))
+            one = first.setdefault(figures, row)
+            if row in alone and set(one["names"]).isdisjoint(row["names"]):
+                twins.setdefault(one["id"], []).append(row)
+    return twins
+
+
+def _with(row: Row, twins: Sequence[Row]) -> Row:
+    """Return a row with the names of others, behind which their ids stand."""
+    names = [f"{name} ({each['id']})" for each in twins for name in each["names"]]
+    return {**row, "names": [*row["names"], *names]} if names else row
 
 
 def best(rows: Sequence[Row], objective: str, medians: Collection[str]) -> Row:
@@ -168,7 +195,7 @@ def answer(document: Row) -> str:
             ratio = (
                 of.median(other) / of.median(row) if drawn else of.stated(other) / of.stated(row)
             )
-            told = f", {of.gain(ratio)} {processor} alone" if alone else ""
+            told = f", {gain} {processor} alone" if alone and (gain := of.gain(ratio)) else ""
         parts.append(
             f"for {objective} {row['id']} ({of.interval(row) if drawn else of.text(row)}{told})"
         )

@@ -23,9 +23,10 @@ KILO, MEGA = 1e3, 1e6
     help="The runtime.",
 )
 @click.option("--model", help="The plan's model, if it has moved since it was mapped.")
+@click.option("--force", is_flag=True, help="Replace a file that no export has written.")
 @json_option
 def command(
-    *, named: tuple[Path, Path | None], target: str, model: str | None, as_json: bool
+    *, named: tuple[Path, Path | None], target: str, model: str | None, force: bool, as_json: bool
 ) -> None:
     """Write PLAN for a runtime, weights included, to DESTINATION.
 
@@ -48,7 +49,7 @@ def command(
     import parapipe
 
     plan, destination = named
-    exported = parapipe.export_plan(plan, target, destination, model=model)
+    exported = parapipe.export_plan(plan, target, destination, model=model, force=force)
     if as_json:
         print_json(exported.to_json())
         return

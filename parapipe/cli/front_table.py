@@ -215,6 +215,8 @@ def _letter(objective: str) -> str:
 
 def search_notes(document: Row) -> list[str]:
     """Say what the search left out, how near to the best it came, and what there is none of."""
+    from parapipe.api.checked import absent_texts
+
     lines = [*filter(None, [document.get("conversion")])]
     if undone := document.get("unfinished"):
         lines += [f"unfinished: {reason}" for reason in undone["reasons"]]
@@ -233,21 +235,8 @@ def search_notes(document: Row) -> list[str]:
         whole = "on undivided processors " if divided else ""
         lines += _energy(document["options"], points + whole)
     lines += [_points(name, row) for name, row in (document.get("dvfs") or {}).items()]
-    lines += _absent(document["absent"])
+    lines += absent_texts(document["absent"])
     return lines
-
-
-def _absent(reasons: Mapping[str, str]) -> Iterator[str]:
-    """Say what there is none of, and once why, where processors have the same reason."""
-    by_reason: dict[str, list[str]] = {}
-    for kind, reason in reasons.items():
-        processor = kind.removesuffix(ALONE)
-        key = reason.replace(processor, "") if processor != kind else reason
-        by_reason.setdefault(key, []).append(kind)
-    for first, *others in by_reason.values():
-        same = [kind.removesuffix(ALONE) for kind in others]
-        also = f" (the same for {', '.join(same)})" if same else ""
-        yield f"no {' or '.join([first, *others])} configuration: {reasons[first]}{also}"
 
 
 def _limit(limit: float | Row) -> str:

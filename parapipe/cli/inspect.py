@@ -88,12 +88,24 @@ def _text(document: Row) -> Shown:
 
 
 def _coverage(coverage: Row, operators: int) -> Iterator[str]:
+    from parapipe.api.checked import together
+
     asked = coverage["precision"]
     planned = "" if asked == "model" else f", after conversion to {asked}"
     yield f"platform         {coverage['platform']}{planned}"
+    whole = f"runs {operators} of {operators} fused operators"
+    told = {
+        processor: f"{processor} runs {operators - sum(types.values())} of {operators} fused "
+        f"operators; not {_counts(types)}"
+        for processor, types in coverage["unsupported"].items()
+        if types
+    }
+    shown = {names[0]: text for names, text in together(told).items()}
     for processor, types in coverage["unsupported"].items():
-        runs = f"{processor} runs {operators - sum(types.values())} of {operators} fused operators"
-        yield f"{'':<{INDENT}}{runs}{'; not ' if types else ''}{_counts(types)}"
+        if not types:
+            yield f"{'':<{INDENT}}{processor} {whole}"
+        elif processor in shown:
+            yield f"{'':<{INDENT}}{shown[processor]}"
     yield from coverage_lines(coverage["times"])
 
 

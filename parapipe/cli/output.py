@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,6 +22,11 @@ WIDTH = 100
 """Columns of text and tables that do not go to a terminal."""
 
 CONTINUED = 2  # columns by which further lines of a long line are indented
+
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+_BEFORE_UNIT = re.compile(
+    r"(?<=\d) (?=%|(?:[mµn]?s|[kMG]?B|[mµ]?[JWV]|[kMG]?Hz|frames/(?:s|J)|fps|frames)\b)"
+)
 
 Row = Mapping[str, Any]
 Cell = str | Callable[[Any], str]
@@ -124,14 +130,17 @@ def output_width() -> int:
 
 
 def paragraph(text: str, *, indent: int = 0) -> str:
-    """Return a text in lines of `output_width`, all but the first indented; words stay whole."""
+    """Return a text in lines of `output_width`, all but the first indented.
+
+    Words stay whole, and a number stays with its unit.
+    """
     return textwrap.fill(
-        text,
+        _BEFORE_UNIT.sub(_NO_BREAK, text),
         output_width(),
         subsequent_indent=" " * indent,
         break_long_words=False,
         break_on_hyphens=False,
-    )
+    ).replace(_NO_BREAK, " ")
 
 
 def _wrapped(text: str) -> str:

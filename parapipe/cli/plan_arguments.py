@@ -31,7 +31,7 @@ def files_argument(command: Command) -> Command:
 
 def plan_and_destination(command: Command) -> Command:
     """Add the argument `named`: the file of a plan, and where it goes if that is said."""
-    return _argument("named", f"{PLAN} [DESTINATION]", _destined)(command)
+    return _argument("named", "PLAN|DIR ID [DESTINATION]", _destined_or_no_id)(command)
 
 
 Convert = Callable[[click.Context, click.Parameter, Sequence[Path]], object]
@@ -58,6 +58,24 @@ def _destined(
     if len(others) > 1:
         raise click.UsageError(f"Got unexpected extra argument ({others[1]})", ctx)
     return plan, others[0] if others else None
+
+
+def _destined_or_no_id(
+    ctx: click.Context, param: click.Parameter, words: Sequence[Path]
+) -> tuple[Path, Path | None]:
+    """Return the same; where the second of two words is no ID, say that an ID comes first."""
+    from parapipe.errors import NoConfigurationError
+
+    try:
+        return _destined(ctx, param, words)
+    except NoConfigurationError as error:
+        if len(words) != 2:
+            raise
+        raise click.UsageError(
+            f"{error}; or, if '{words[1]}' is what to write, give the configuration's ID before "
+            f"it: {words[0]} ID {words[1]}",
+            ctx,
+        ) from error
 
 
 def _one(ctx: click.Context, param: click.Parameter, words: Sequence[Path]) -> Path:

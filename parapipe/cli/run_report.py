@@ -108,9 +108,9 @@ def _texts(documents: Row | list[Row]) -> Shown:
 
 
 def _text(document: Row) -> Shown:
-    from parapipe.api.checked import model_title
+    from parapipe.api.checked import model_title, stages_title
 
-    stages = " │ ".join("+".join(names) for names in document["stages"])
+    stages = stages_title(document["stages"], document["replicas"])
     pace = "admitted as fast as the pipeline takes them"
     if not document["saturated"]:
         pace = f"one admitted each {_ms(document['pace_s'])} ms"

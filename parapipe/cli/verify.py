@@ -28,7 +28,9 @@ def command(*, plan: Path, as_json: bool) -> None:
 
 
 def _text(summary: Row) -> Iterator[str]:
-    stages = " │ ".join("+".join(names) for names in summary["stages"])
+    from parapipe.api.checked import stages_title
+
+    stages = stages_title(summary["stages"], summary["replicas"])
     frame = "pattern" if summary["models"] else "frame"
     sustained_fps = 1 / summary["sustained_period_s"]
     energy_mj, board_mj = (summary[key] * 1e3 for key in ("energy_j", "board_energy_j"))
@@ -38,10 +40,10 @@ def _text(summary: Row) -> Iterator[str]:
     yield f"operators   {summary['operators']} for {summary['nodes']} ONNX nodes"
     transfer_mb = summary["transfer_bytes"] / 1e6
     yield f"transfers   {summary['transfers']}, {transfer_mb:.2f} MB per {frame}"
-    yield f"latency     {summary['latency_s'] * 1e3:.1f} ms"
-    yield f"throughput  {summary['throughput_fps']:.2f} {frame}s/s; {sustained_fps:.2f} sustained"
-    yield f"energy      {energy_mj:.1f} mJ per {frame}; {board_mj:.1f} with the board's idle power"
+    yield f"latency     {summary['latency_s'] * 1e3:.4g} ms"
+    yield f"throughput  {summary['throughput_fps']:.4g} {frame}s/s; {sustained_fps:.4g} sustained"
+    yield f"energy      {energy_mj:.4g} mJ per {frame}; {board_mj:.4g} with the board's idle power"
     for each in summary["models"]:
         count = f"{each['frames']} in a pattern"
-        rate = f"{each['throughput_fps']:.2f} frames/s, {each['latency_s'] * 1e3:.1f} ms"
+        rate = f"{each['throughput_fps']:.4g} frames/s, {each['latency_s'] * 1e3:.4g} ms"
         yield f"of {each['name']}: {rate}; {count}"

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from parapipe.cost.measured_network import measured_networks, recognise
 from parapipe.errors import ExportError
-from parapipe.export.exported import Exported, refuse_converted
+from parapipe.export.exported import Exported, Written, refuse_converted
 from parapipe.files.atomic import write_atomically
 from parapipe.files.listing import listed, listed_sentences
 from parapipe.graph.onnx_import import import_model
@@ -29,6 +29,7 @@ from parapipe.plan.schema import Plan
 
 TARGET = "arm-co-up"
 _SCRIPT = "arm-co-up.sh"
+_EXEC = 'exec "${PROGRAMS:-.}"/'
 _MEASURED_ON = "amlogic-a311d"  # whose profile knows the operators of each block
 _PROGRAMS: Mapping[str, str] = {
     "AlexNet": "graph_alexnet_pipeline",
@@ -61,11 +62,20 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
     line, notes = f"{program} {' '.join(options)}", tuple(_notes(plan))
     if destination is None:
         return Exported(TARGET, (), 0, (), notes, line)
-    path = destination / _SCRIPT if destination.is_dir() else destination
+    path = _script(destination)
     comments = "".join(f"# {note}\n" for note in notes)
-    content = f'#!/bin/sh\n{comments}exec "${{PROGRAMS:-.}}"/{line} "$@"\n'.encode()
+    content = f'#!/bin/sh\n{comments}{_EXEC}{line} "$@"\n'.encode()
     write_atomically(path, content, executable=True)
     return Exported(TARGET, (path,), len(content), (f"command     {line}",), notes)
+
+
+def written(destination: Path) -> Iterator[Written]:
+    """Yield the script; its last line tells that it is an export's."""
+    yield Written(_script(destination), lambda content: f"\n{_EXEC}graph_".encode() in content)
+
+
+def _script(destination: Path) -> Path:
+    return destination / _SCRIPT if destination.is_dir() else destination
 
 
 def _letters(plan: Plan) -> dict[str, str]:

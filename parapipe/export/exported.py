@@ -52,6 +52,28 @@ class Exported:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A single file that a target writes.
+
+    Parameters
+    ----------
+    is_own
+        Tells by a file's content whether an export to the target has written it.
+    """
+
+    path: Path
+    is_own: Callable[[bytes], bool]
+
+
+def json_of(content: bytes) -> dict[str, Any]:
+    """Return a JSON object that a file holds; an empty one if it holds none."""
+    document: Any = None
+    with suppress(ValueError):
+        document = json.loads(content)
+    return document if isinstance(document, dict) else {}
+
+
 def refuse_converted(plan: Plan, target: str) -> None:
     """Raise an ExportError if a plan wants other types than the model's, which a target writes."""
     types = sorted({p.data_type for p in plan.processors if p.data_type} - {"float32"})
@@ -110,15 +132,23 @@ def _refuse_others(
     """Refuse a folder that holds what is not of an earlier export."""
     if not folder.is_dir():
         return
-    document: Any = None
-    with suppress(OSError, ValueError):
-        document = json.loads((folder / name).read_bytes())
-    ours = isinstance(document, dict) and document.get("schema") == schema
+    document: dict[str, Any] = {}
+    with suppress(OSError):
+        document = json_of((folder / name).read_bytes())
+    ours = document.get("schema") == schema
     known = {name, README, *earlier(document)} if ours else set()
-    if strange := set(_strange(folder, known)):
+    if not (strange := set(_strange(folder, known))):
+        return
+    if not ours and (folder / name).is_file():
         raise OutputError(
-            f"{folder}: holds '{min(strange)}', which no export has written; name a new folder"
+            f"{folder}: its {name} is not one of this target, or has been edited so that it cannot "
+            f"be read as one (`schema` {schema}): it does not say which files an export has "
+            "written; name a new folder"
         )
+    raise OutputError(
+        f"{folder}: holds '{min(strange)}', which no export has written"
+        f"{f', unless its {name} named it and has been edited' if ours else ''}; name a new folder"
+    )
 
 
 def _strange(folder: Path, known: set[str]) -> Iterator[str]:

@@ -12,13 +12,15 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import onnx
 
 from parapipe.errors import ExportError
-from parapipe.export.exported import Exported
+from parapipe.export.exported import README, Exported, Written, json_of
+from parapipe.export.readme import readme
 from parapipe.files.atomic import write_folder
 from parapipe.graph.skim import skim
 from parapipe.plan.mapped import mapped
@@ -28,6 +30,27 @@ from parapipe.plan.schema import Operator, Plan
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442")
 GRADIENT = ({"stop": 0, "bgColor": "#fff7ec"}, {"stop": 1, "bgColor": "#7f0000"})
 DIGITS = 6  # of a number
+
+TARGET = "model-explorer"
+NAMES = {
+    "stage.json": "stage",
+    "processor.json": "processor",
+    "time.json": "time (ms)",
+    "energy.json": "dynamic energy (mJ)",
+}
+"""What the data of each file are called."""
+
+USE = """
+Load the ONNX model in [Model Explorer](https://github.com/google-ai-edge/model-explorer) by its
+[adapter](https://github.com/justinchuby/model-explorer-onnx), then these files while the main
+graph is visible: they colour its nodes.
+"""
+FILES = {
+    "stage.json": "the stage of each node",
+    "processor.json": "its processor",
+    "time.json": "its predicted time in ms; of several nodes that are one operator, at one of them",
+    "energy.json": "its predicted dynamic energy in mJ, likewise",
+}
 
 
 def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
@@ -52,16 +75,31 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
         Path(name): json.dumps(document, indent=1, allow_nan=False).encode()
         for name, document in documents.items()
     }
+    told = {name: FILES[name] for name in documents}
+    files[Path(README)] = readme(plan, TARGET, USE, told).encode()
     write_folder(destination, files)
     shown = documents["stage.json"]["results"]
     unknown = ("the plan does not know its operators' energies; map the model again for them",)
     return Exported(
-        "model-explorer",
+        TARGET,
         tuple(destination / name for name in files),
         sum(map(len, files.values())),
         (f"nodes       {len(shown)} of {len(nodes)} in the model",),
         () if "energy.json" in documents else unknown,
     )
+
+
+def written(destination: Path) -> Iterator[Written]:
+    """Yield the files; data by their name, README.md by its text tell that they are an export's."""
+    for file, name in NAMES.items():
+        yield Written(destination / file, partial(_is_named, name))
+    yield Written(
+        destination / README, lambda content: f"export --to {TARGET}`".encode() in content
+    )
+
+
+def _is_named(name: str, content: bytes) -> bool:
+    return bool(json_of(content).get("name") == name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +154,13 @@ def _documents(plan: Plan, nodes: Sequence[Node]) -> Iterator[tuple[str, dict[st
     ]
     stages = [(f"stage {view.stage(at)}", view.stage(at), ids) for at, _, ids in shown]
     processors = [(view.name(at), at.processor, ids) for at, _, ids in shown]
-    yield "stage.json", _words("stage", stages)
-    yield "processor.json", _words("processor", processors)
+    yield "stage.json", _words(NAMES["stage.json"], stages)
+    yield "processor.json", _words(NAMES["processor.json"], processors)
     times = [(at.end_s - at.start_s, ids[0]) for at, _, ids in shown]
-    yield "time.json", _numbers("time (ms)", times)
+    yield "time.json", _numbers(NAMES["time.json"], times)
     told = [(energy_j, ids[0]) for _, energy_j, ids in shown if energy_j is not None]
     if len(told) == len(shown):
-        yield "energy.json", _numbers("dynamic energy (mJ)", told)
+        yield "energy.json", _numbers(NAMES["energy.json"], told)
 
 
 def _nodes(operator: Operator, known: Mapping[str, Sequence[Node]]) -> list[str]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import accumulate
 from pathlib import Path
 
 from parapipe.errors import ExportError
-from parapipe.export.exported import Exported
+from parapipe.export.exported import Exported, Written, json_of
 from parapipe.files.atomic import write_atomically
 from parapipe.files.titles import model_title
 from parapipe.plan.mapped import mapped
@@ -21,6 +22,7 @@ from parapipe.plan.schema import Plan
 from parapipe.runtime.record import Arrow, Frame, Record, Span, chrome_trace
 
 FURTHER_FRAMES = 4  # beyond those that fill the pipeline
+_PREDICTED = ", predicted"  # ends the title of a trace
 
 
 def export_plan(plan: Plan, destination: Path | None) -> Exported:
@@ -36,7 +38,7 @@ def export_plan(plan: Plan, destination: Path | None) -> Exported:
     if destination is None:
         raise ExportError("the target perfetto makes a file: name it, as in `… trace.json`")
     record = predicted_record(plan)
-    title = f"{model_title(plan.model.name)} on {plan.platform}, predicted"
+    title = f"{model_title(plan.model.name)} on {plan.platform}{_PREDICTED}"
     text = json.dumps(chrome_trace(record, title), allow_nan=False).encode()
     write_atomically(destination, text)
     summary = (
@@ -44,6 +46,18 @@ def export_plan(plan: Plan, destination: Path | None) -> Exported:
         f"resources       {', '.join(record.resources)}",
     )
     return Exported("perfetto", (destination,), len(text), summary)
+
+
+def written(destination: Path) -> Iterator[Written]:
+    """Yield the file; its title tells that it is an export's."""
+
+    def is_own(content: bytes) -> bool:
+        with suppress(KeyError, IndexError, TypeError, AttributeError):
+            title = json_of(content)["traceEvents"][0]["args"]["name"]
+            return bool(title.endswith(_PREDICTED))
+        return False
+
+    yield Written(destination, is_own)
 
 
 def predicted_record(plan: Plan) -> Record:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from parapipe.digits import plain
 from parapipe.files.titles import model_title
+from parapipe.plan.replicas import plan_stages_title
 from parapipe.plan.schema import Plan
 
 
@@ -19,7 +20,7 @@ def readme(plan: Plan, target: str, use: str, files: Mapping[str, str]) -> str:
     files
         What each file is, by its name.
     """
-    stages = " │ ".join("+".join(each.name for each in s.processors) for s in plan.stages)
+    stages = plan_stages_title(plan)
     told, frame = plan.predicted, "pattern" if plan.models else "frame"
     processors = "\n".join(f"| {each.name} | {each.backend} |" for each in plan.processors)
     rows = "\n".join(f"| `{name}` | {what} |" for name, what in files.items())

@@ -25,6 +25,7 @@ from parapipe.export.onnxruntime.parts import Parts, parts_of
 from parapipe.export.onnxruntime.weights import places, size_of, write_weights
 from parapipe.export.readme import readme
 from parapipe.plan.mapped import mapped
+from parapipe.plan.replicas import replicas_of
 from parapipe.plan.schema import ModelFile as Source
 from parapipe.plan.schema import Plan, PredictedTimes
 from parapipe.runtime.document import Segment
@@ -59,7 +60,13 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
     def write(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
         document = write_segments(plan, model, folder)
         counts = Counter(each.processor for each in document.segments)
-        shares = ", ".join(f"{counts[each.name]} for {each.name}" for each in document.processors)
+        turns = {names[0]: "/".join(names) for names in replicas_of(plan)}
+        also = {name for names in replicas_of(plan) for name in names[1:]}
+        shares = ", ".join(
+            f"{counts[each.name]} for {turns.get(each.name, each.name)}"
+            for each in document.processors
+            if each.name not in also
+        )
         return (
             f"segments    {len(document.segments)}: {shares}",
             f"transfers   {len(document.transfers)}",

@@ -3,6 +3,8 @@
 Its module holds `export(plan, model, destination) -> Exported`. The plan keeps all rules, the
 model is the file that it was made for, and the destination is a path, or None where none was given.
 What needs no model holds `export_plan(plan, destination) -> Exported` in its place.
+A target that writes single files also holds `written(destination) -> Iterator[Written]`: which it
+would replace, and how one that it has written is told.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from parapipe.errors import ArgumentError
+from parapipe.errors import ArgumentError, OutputError
 from parapipe.export.exported import Exported
 from parapipe.files.mistake import did_you_mean
 from parapipe.plan.schema import Plan
@@ -68,6 +70,17 @@ def plan_target(name: str) -> ExportPlan:
     """Return what exports to a target that needs the plan only."""
     export: ExportPlan = _module(name).export_plan
     return export
+
+
+def refuse_others(name: str, destination: Path) -> None:
+    """Raise an OutputError if a file would be replaced that no export to the target has written."""
+    written = getattr(_module(name), "written", None)
+    for each in written(destination) if written else ():
+        if each.path.is_file() and not each.is_own(each.path.read_bytes()):
+            raise OutputError(
+                f"{each.path}: is there already, and no export to {name} has written it; name "
+                "another place, or replace it with `force`"
+            )
 
 
 def _module(name: str) -> ModuleType:

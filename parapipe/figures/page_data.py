@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from parapipe.figures.network_layout import layout
 from parapipe.figures.timeline import Timeline, flows, timeline
 from parapipe.files.titles import model_title
+from parapipe.formats.absent import absent_texts
 from parapipe.formats.front import FrontDocument
 from parapipe.formats.front_folder import FrontFolder
 from parapipe.formats.memory import MemorySystemRow
@@ -63,6 +64,7 @@ def page_data(folder: FrontFolder) -> dict[str, Any]:
             | {"memory": _memory(each, document.memory)}
             for name, each in folder.plans.items()
         },
+        "absent": [*absent_texts(document.absent)],
         "solver": _solver(folder.solve_log),
         "clouds": _clouds(folder),
         "shown": _shown(front["configurations"]),
@@ -202,18 +204,23 @@ def _solver(log: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         kinds.setdefault((entry["solver"], entry["proves"]), []).append(entry)
     return {
         **_summed(log),
-        "cached": sum(bool(entry["cached"]) for entry in log),
+        "cached": _problems(entry for entry in log if entry["cached"]),
         "largest_gap": max((entry["gap"] for entry in log), default=0.0),
         "solvers": [
             {"solver": solver, "proves": proves, **_summed(entries)}
-            for (solver, proves), entries in sorted(kinds.items(), key=lambda it: -len(it[1]))
+            for (solver, proves), entries in sorted(kinds.items(), key=lambda it: -_problems(it[1]))
         ],
     }
 
 
 def _summed(log: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
-        "problems": len(log),
-        "proven": sum(bool(entry["proven"]) for entry in log),
+        "problems": _problems(log),
+        "proven": _problems(entry for entry in log if entry["proven"]),
         "wall_s": sum(entry["wall_s"] for entry in log),
     }
+
+
+def _problems(entries: Iterable[Mapping[str, Any]]) -> int:
+    """Return how many problems entries stand for; one each in files of earlier versions."""
+    return sum(entry.get("problems", 1) for entry in entries)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from parapipe.errors import ParapipeError
-from parapipe.files.listing import listed_sentences, shortened
+from parapipe.files.listing import listed_sentences, shortened, with_article
 from parapipe.files.regular import require_regular
 from parapipe.version import __version__
 
@@ -52,7 +52,8 @@ def read_document(
         is_what = f"is of schema {shortened(json.dumps(found, ensure_ascii=False))}"
         kind = found.removeprefix("parapipe/").partition("/")[0]
         if kind != what and kind in ("plan", "front"):
-            raise error(f"{path}: is a {kind}, not a {what}; {INSTEAD.get(what, _again(what))}")
+            instead = INSTEAD.get(what, _again(what))
+            raise error(f"{path}: is a {kind}, not {with_article(what)}; {instead}")
     again = _again(what)
     if isinstance(writer, str) and writer != __version__:
         is_what += f", written by parapipe {shortened(writer)}"

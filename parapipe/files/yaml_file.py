@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from parapipe.errors import FileError
+from parapipe.files.listing import with_article
 from parapipe.files.mistake import KeyPath, Mistake
 from parapipe.files.model_mistakes import CONTRADICTION, mistakes_of
 from parapipe.files.regular import require_regular
@@ -165,7 +166,7 @@ def parsed_as(
     document = parse_yaml(text)
     schema = document.value.get("schema") if isinstance(document.value, dict) else None
     if other := re.match("parapipe/(front|plan|run)/", str(schema)):
-        raise kind.error(f"'{file}' is a {other[1]}, not a {kind.name}; {kind.advice}")
+        raise kind.error(f"'{file}' is a {other[1]}, not {with_article(kind.name)}; {kind.advice}")
     mistakes = list(document.mistakes)
     if not (mistakes and document.value is None):
         expansion = expand(document.value)

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from parapipe.errors import ComparisonError
+from parapipe.files.titles import stages_title
 from parapipe.formats.comparison import Comparison, Pair, errors_of
 from parapipe.formats.evaluation import EvaluationDocument
 from parapipe.formats.run import RunDocument, TaskRow
 from parapipe.pipeline.sustained import PICOSECONDS
 from parapipe.plan.in_place import as_run
 from parapipe.plan.program import program
+from parapipe.plan.replicas import replicas_of, stages_of
 from parapipe.plan.schema import Plan
 from parapipe.strategies.registry import PLAN
 
@@ -80,18 +82,20 @@ def compare_runs(
 
 def _differs(run: RunDocument, prediction: Plan | EvaluationDocument) -> str:
     """Say in what a run is not of a prediction; empty if it is."""
+    replicas: Sequence[Sequence[str]] = ()
     if isinstance(prediction, EvaluationDocument):
         model, same = prediction.model, prediction.model == run.model
         stages: Sequence[Sequence[str]] = [stage.processors for stage in prediction.stages]
     else:
         model, same = prediction.model.name, prediction.model.sha256 == run.model_sha256
-        stages = [[each.name for each in stage.processors] for stage in prediction.stages]
+        stages, replicas = stages_of(prediction), replicas_of(prediction)
     if not same:
         return f"is of another model, '{model}', and the run of '{run.model}'"
     if prediction.platform != run.platform:
         return f"is for platform '{prediction.platform}', and the run's plan for '{run.platform}'"
     if [sorted(names) for names in stages] != [sorted(names) for names in run.stages]:
-        return f"has stages {_drawn(stages)}, and the run {_drawn(run.stages)}"
+        told = stages_title(stages, replicas), stages_title(run.stages, run.replicas)
+        return f"has stages {told[0]}, and the run {told[1]}"
     if isinstance(prediction, Plan):
         if (prediction.model.split.rules if prediction.model.split else ()) != run.split:
             return "splits other operators than the run"
@@ -99,10 +103,6 @@ def _differs(run: RunDocument, prediction: Plan | EvaluationDocument) -> str:
         if ran != set(_prediction(prediction, run).tasks_s):
             return "places operators differently from the run"
     return ""
-
-
-def _drawn(stages: Sequence[Sequence[str]]) -> str:
-    return " │ ".join("+".join(names) for names in stages)
 
 
 def _prediction(found: Plan | EvaluationDocument, run: RunDocument) -> Prediction:
@@ -132,7 +132,7 @@ def _pairs(run: RunDocument, told: Prediction) -> Iterator[Pair]:
     than the plan could take them say nothing of its period. Of a run that admits as fast as frames
     are taken, the period is that which can be sustained.
     """
-    name = (run.model, _drawn(run.stages))
+    name = (run.model, stages_title(run.stages, run.replicas))
     if not _queues(run):
         yield Pair(*name, "latency", told.latency_s, run.latency.median_s)
     if run.period.observed_s is not None and not _slowed(run, told):

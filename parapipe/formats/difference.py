@@ -176,9 +176,8 @@ class DifferenceDocument(Row):
             if each.figure in allowed and each.loss > allowed[each.figure]
         ]
         if worse:
-            told = (
-                f"{_told(each)}, allowed are {plain(allowed[each.figure], 3)}" for each in worse
-            )
+            most = {figure: _percent(share) for figure, share in allowed.items()}
+            told = (f"{_told(each)}, allowed are {most[each.figure]}" for each in worse)
             raise WorseError(f"the new front is worse: {'; '.join(told)}")
 
 
@@ -210,9 +209,13 @@ def _told(each: BestChange) -> str:
     }[each.figure]  # fmt: skip
     was, now = each.old * times, each.new * times
     whose = f" of {each.model}" if each.model else ""
-    return (
-        f"{each.figure}{whose} {plain(was)} to {plain(now)} {unit}, a loss of {plain(each.loss, 3)}"
-    )
+    change = f"a {'loss' if each.loss > 0 else 'gain'} of {_percent(abs(each.loss))}"
+    change = change if each.loss else "the same"
+    return f"{each.figure}{whose} {plain(was)} to {plain(now)} {unit}, {change}"
+
+
+def _percent(share: float) -> str:
+    return f"{plain(share * 100, 3)} %"
 
 
 def _input_changes(before: FrontDocument, after: FrontDocument) -> Iterator[InputChange]:

@@ -324,7 +324,7 @@ class RunDocument(Row):
     platform: str
     """The platform that the plan was made for."""
     stages: tuple[tuple[str, ...], ...]
-    """Names of the processors of each stage."""
+    """Names of the processors of each stage, of those that take turns on its frames the first."""
     frames: int
     """Frames that went through."""
     warm_up: int
@@ -359,5 +359,7 @@ class RunDocument(Row):
     split: tuple[str, ...] = ()
     """Rules by which the model's operators are split, as `parapipe split` takes them; empty if none
     are. Tasks name the operators of the split model."""
+    replicas: tuple[tuple[str, ...], ...] = ()
+    """Names of processors that take turns on the frames of a stage, those of each together."""
     strategy: str = "plan"
     """What decided who did what: a strategy by its name, or as MODULE:CLASS."""

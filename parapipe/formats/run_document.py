@@ -27,6 +27,7 @@ from parapipe.formats.run import (
 )
 from parapipe.pipeline.sustained import PICOSECONDS, picoseconds
 from parapipe.plan.program import Program, Task
+from parapipe.plan.replicas import replicas_of, stages_of
 from parapipe.plan.schema import Plan
 from parapipe.runtime.arena_use import InArenas
 from parapipe.runtime.record import Record, Span, done_while_admitted
@@ -130,7 +131,8 @@ def run_document(
         model=plan.model.name,
         model_sha256=plan.model.sha256,
         platform=plan.platform,
-        stages=tuple(tuple(each.name for each in stage.processors) for stage in plan.stages),
+        stages=stages_of(plan),
+        replicas=replicas_of(plan),
         frames=len(record.frames),
         warm_up=warm_up,
         saturated=saturated,

@@ -1,8 +1,8 @@
-"""solve_log.json: how each mapping problem was solved, and what it stands for in the network."""
+"""solve_log.json: how the mapping problems were solved, and what they stand for in the network."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from typing import Any
 
@@ -22,12 +22,17 @@ def solve_log(
     partition: Partition,
     exploration: Exploration,
 ) -> list[dict[str, Any]]:
-    """Return an entry for each distinct mapping problem and each set, wall times included.
+    """Return how the distinct mapping problems and sets of schedules were solved.
 
-    `asked_for` says where in the network this problem occurs first: subgraphs, first and last
-    operator, the processors they may run on, and where the tensors live before and behind them: on
-    the processor that made each, then on those with a copy. `requests` counts all its places:
-    blocks that repeat ask for the same.
+    Those of the same operators on the same processors that were solved in the same way share an
+    entry: `problems` says how many they are, `requests` how many places of the network ask for them
+    (blocks that repeat ask for the same), and `wall_s` is their wall time together. The other
+    figures are those of the one with the largest gap, of several the one that takes longest.
+
+    `asked_for` says where in the network that one occurs first: subgraphs, first and last operator,
+    the processors they may run on, and where the tensors live before and behind them: on the
+    processor that made each, then on those with a copy. Where the entry stands for several problems
+    that have no gap, these locations are left out.
     Wall time, seed and solver of a schedule from the cache (`cached`) are of the run that found it.
     """
     asked: dict[MappingProblem, dict[str, Any]] = {}
@@ -37,8 +42,41 @@ def solve_log(
                 place = _place(request, graph, partition, processors)
                 asked[request.problem] = {"requests": 0, "asked_for": [place]}
             asked[request.problem]["requests"] += 1
-    shortest = [
-        {
+    groups: dict[object, list[dict[str, Any]]] = {}
+    for entry in (*_shortest(exploration, asked), *_sets(exploration, asked)):
+        groups.setdefault(_shared(entry), []).append(entry)
+    return [_together(entries) for entries in groups.values()]
+
+
+def _shared(entry: Mapping[str, Any]) -> object:
+    """Return what entries have in common that become one."""
+    places = [
+        (each["first_operator"], each["last_operator"], *each["processors"])
+        for each in entry["asked_for"]
+    ]
+    how = ("operators", "proves", "proven", "seed", "solver", "cached")
+    return (*places, *(entry[name] for name in how))
+
+
+def _together(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return one entry for several that have the same in common."""
+    worst = max(entries, key=lambda each: (each["gap"], each.get("makespan_s", 0.0)))
+    asked_for = worst["asked_for"]
+    if len(entries) > 1 and not worst["gap"]:
+        asked_for = [
+            {name: held for name, held in place.items() if not name.startswith("locations")}
+            for place in asked_for
+        ]
+    sums = {name: sum(each[name] for each in entries) for name in ("requests", "wall_s")}
+    return {"problems": len(entries), **worst, **sums, "asked_for": asked_for}
+
+
+def _shortest(
+    exploration: Exploration, asked: Mapping[MappingProblem, Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Yield an entry for each problem of which the shortest schedule was looked for."""
+    for problem, schedule in exploration.schedules.items():
+        yield {
             "operators": problem.operators,
             **_taken(schedule.certificate, "proves", "objective_s", "bound_s", "gap", "proven"),
             "makespan_s": schedule.makespan_s,
@@ -46,9 +84,6 @@ def solve_log(
             "cached": problem in exploration.cached,
             **asked.get(problem, NOWHERE),
         }
-        for problem, schedule in exploration.schedules.items()
-    ]
-    return [*shortest, *_sets(exploration, asked)]
 
 
 def _taken(certificate: Certificate, *names: str) -> dict[str, Any]:
@@ -57,15 +92,15 @@ def _taken(certificate: Certificate, *names: str) -> dict[str, Any]:
 
 def _sets(
     exploration: Exploration, asked: Mapping[MappingProblem, Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    """Return an entry for each set of schedules that trade time for energy.
+) -> Iterator[dict[str, Any]]:
+    """Yield an entry for each set of schedules that trade time for energy.
 
     `resolution` is the share within which it stands for all schedules; null if none is known. Wall
     time is that of all its schedules together.
     """
     traded = exploration.traded
-    return [
-        {
+    for question, found in traded.answers.items():
+        yield {
             "operators": question.problem.operators,
             "proves": "energy",
             "schedules": len(found.schedules),
@@ -77,8 +112,6 @@ def _sets(
             "cached": question in traded.cached,
             **asked.get(question.problem, NOWHERE),
         }
-        for question, found in traded.answers.items()
-    ]
 
 
 def _claims(found: Answer) -> list[EnergyClaim]:

@@ -59,7 +59,7 @@ class ParetoFront(Configurations[Made]):
         return f"<ParetoFront of {front.model} on {front.platform}: {len(self)} configurations>"
 
     def solve_log(self) -> list[dict[str, Any]]:
-        """Return how each distinct mapping problem was solved and where it belongs."""
+        """Return how the mapping problems were solved and where they belong, as solve_log.json."""
         from parapipe.formats.solve_log import solve_log
 
         return solve_log(self.configurations[0].graph, self.partition, self.exploration)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.digits import plain
-from parapipe.files.listing import listed
+from parapipe.files.listing import listed, together, with_and
 from parapipe.formats.explanation import EffectRow, ReasonRow, StepRow
 from parapipe.formats.front import ConfigurationRow, FrontDocument
 from parapipe.front.in_turn import busiest, frame_way, lighter, near_the_least
@@ -97,18 +97,13 @@ class Reasons:
             )
         others = ", ".join(
             f"stage {stage.index + 1} ({_names(stage)}) takes "
-            f"{every_s(stage) / every_s(longest):.0%}"
+            f"{_share(every_s(stage) / every_s(longest))}{_divided(stage)}"
             for stage in stages
             if stage is not longest
         )
-        in_turn = (
-            f" a frame, as {listed(turns)} take turns on frames of {_ms(longest.time_s)}"
-            if len(turns) > 1
-            else ""
-        )
         return (
             f"Stage {longest.index + 1} ({_names(longest)}) is the longest, "
-            f"{_ms(every_s(longest))}{in_turn}, and sets the period; {others} of that."
+            f"{_ms(every_s(longest))}{_divided(longest)}, and sets the period; of that, {others}."
         )
 
     def _busiest(self) -> Iterator[str]:
@@ -172,8 +167,10 @@ class Reasons:
             f"{self._name(step.name)} {_ms(step.time_s)}"
             for step in sorted(operators, key=lambda step: -step.time_s)[:LARGEST]
         )
+        turns = turns_of(stage)
+        every = f", ÷ {len(turns)} as {listed(turns)} take turns" if len(turns) > 1 else ""
         return (
-            f"Stage {stage.index + 1} takes {_ms(stage.time_s)} on its critical path: "
+            f"Stage {stage.index + 1} takes {_ms(stage.time_s)} on its critical path{every}: "
             f"{_spent(steps)}. What takes longest on it: {largest}."
         )
 
@@ -199,6 +196,9 @@ class Reasons:
         }
 
     def _unsupported(self) -> Iterator[str]:
+        yield from together(dict(self._refusals())).values()
+
+    def _refusals(self) -> Iterator[tuple[str, str]]:
         placed = self._placed()
         for p, name in self._there:
             refused: dict[str, list[int]] = defaultdict(list)
@@ -218,16 +218,14 @@ class Reasons:
                 by_reason[reason].append(f"{kind} ({len(operators)})")
             types = "; ".join(f"{listed(kinds)}: {reason}" for reason, kinds in by_reason.items())
             taken = ", ".join(f"{_ms(time_s)} on {where}" for where, time_s in elsewhere_s.items())
-            yield (
-                f"{name} cannot run {len(every)} of {len(self.graph.operators)} operators, "
-                f"which take {taken}: {types}."
-            )
+            told = f"{name} cannot run {len(every)} of {len(self.graph.operators)} operators"
+            yield name, f"{told}, which take {taken}: {types}."
 
     def _bound(self) -> Iterator[str]:
         if self._in_turn or self.row.least:
             yield from near_the_least(self.row, self.front.options.split)
             return
-        proves = _and(self.front.options.proves)
+        proves = with_and(self.front.options.proves)
         if self.front.options.max_memory_bytes is not None:
             yield (
                 "It is one of the best that were found to fit into --max-memory; that none is "
@@ -301,7 +299,7 @@ class Reasons:
             advice[nearest.id, least.id].append(key)
         against = {row.id: _against(row, own) for row in rows}
         for (near, far), keys in advice.items():
-            what, most = map(_and, zip(*(FIGURES[key] for key in keys), strict=True))
+            what, most = map(with_and, zip(*(FIGURES[key] for key in keys), strict=True))
             if near == far:
                 yield f"For {what} take {near}: {against[near]}."
             else:
@@ -344,10 +342,6 @@ def _beats(row: ConfigurationRow, own: ConfigurationRow) -> bool:
     )
 
 
-def _and(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
-
-
 def _regret(row: ConfigurationRow, own: ConfigurationRow) -> float:
     """Return how much the figure that suffers most is larger than one's own."""
     return float(max(getattr(row, key) / getattr(own, key) for key in FIGURES))
@@ -381,6 +375,17 @@ def _names(stage: Stage) -> str:
     if len(turns) > 1:
         return "/".join(turns)
     return "+".join(processor.name for processor in stage.processors)
+
+
+def _share(share: float) -> str:
+    """Return a share of the longest in percent; 100% where it is as long."""
+    return f"{share:.0%}" if share < 0.995 or share > 1 - SAME else f"{min(share, 0.9999):.2%}"
+
+
+def _divided(stage: Stage) -> str:
+    """Return by how many that take turns a stage's time is divided; nothing if by one."""
+    turns = len(turns_of(stage))
+    return f" ({_ms(stage.time_s)} ÷ {turns} in turn)" if turns > 1 else ""
 
 
 def _ms(time_s: float) -> str:

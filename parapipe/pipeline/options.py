@@ -30,6 +30,11 @@ from parapipe.platform.precision import Precision
 Granularity = Literal["fused", "onnx"]
 Splitting = Literal["none", "auto"]
 Interleaving = Literal["none", "auto"]
+MapperName = Annotated[str, Must("the name of a mapper")]
+ShareToOne = Annotated[float, Must("a number from 0 to 1", ge=0, le=1)]
+FromTwo = Annotated[int, Must("a whole number of at least 2", ge=2)]
+Quantile = Annotated[float, Must("a number above 0 and below 1", gt=0, lt=1)]
+CacheFolder = Annotated[bool | NotEmpty | Path, Must("True, False or the path of a folder")]
 Objectives = Literal[
     "latency-throughput-energy",
     "latency-throughput",
@@ -161,7 +166,7 @@ class MapOptions:
         Options are not what they must be; it names all of them.
     """
 
-    mapper: Annotated[str, Must("the name of a mapper")] = field(default="auto", metadata=_SEARCH)
+    mapper: MapperName = field(default="auto", metadata=_SEARCH)
     granularity: Granularity = field(default="fused", metadata=_MODEL)
     precision: Precision | None = field(default=None, metadata=_MODEL)
     split: Splitting = field(default="none", metadata=_SEARCH)
@@ -172,24 +177,16 @@ class MapOptions:
     max_memory_bytes: MaxMemory | None = field(default=None, metadata=_LIMITS)
     recompute: bool = field(default=False, metadata=_SEARCH)
     resolution: Share = field(default=0.01, metadata=_LIMITS)
-    energy_resolution: Annotated[float, Must("a number from 0 to 1", ge=0, le=1)] = field(
-        default=0.05, metadata=_LIMITS
-    )
+    energy_resolution: ShareToOne = field(default=0.05, metadata=_LIMITS)
     dvfs: bool = field(default=False, metadata=_SEARCH)
-    dvfs_points: Annotated[int, Must("a whole number of at least 2", ge=2)] = field(
-        default=3, metadata=_SEARCH
-    )
+    dvfs_points: FromTwo = field(default=3, metadata=_SEARCH)
     jobs: Count | None = field(default=None, metadata=_COMMON)
     seed: FromZero = field(default=0, metadata=_SEARCH)
     draws: DrawCount = field(default=DRAWS, metadata=_SEARCH)
-    robust: Annotated[float, Must("a number above 0 and below 1", gt=0, lt=1)] | None = field(
-        default=None, metadata=_SEARCH
-    )
+    robust: Quantile | None = field(default=None, metadata=_SEARCH)
     scenarios: Count = field(default=SCENARIOS, metadata=_SEARCH)
     deterministic: bool = field(default=False, metadata=_SEARCH)
-    cache: Annotated[bool | NotEmpty | Path, Must("True, False or the path of a folder")] = field(
-        default=True, metadata=_SEARCH
-    )
+    cache: CacheFolder = field(default=True, metadata=_SEARCH)
     dims: Dims | None = field(default=None, metadata=_MODEL)
     shapes: Shapes | None = field(default=None, metadata=_MODEL)
     profiles: Profiles = field(default=(), metadata=_MODEL)

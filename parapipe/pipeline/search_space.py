@@ -94,13 +94,16 @@ class SearchSpace:
         return self.stages.ending(self.units)
 
     def single_stages(self) -> Iterator[StageCandidate]:
-        """Yield all of one stage; with `pipes`, those on one processor, and the fastest."""
+        """Yield all of one stage; with `pipes`, those on one processor, and the fastest.
+
+        Processors that take turns on the whole network follow from one that runs it.
+        """
         fronts = self.ending[0][()]
         if self.pipes:
             fastest = min(fronts, key=lambda mask: int(fronts[mask].time_ns.min()), default=0)
             narrow = {mask for mask in fronts if mask.bit_count() == 1 or mask == fastest}
             fronts = {mask: front for mask, front in fronts.items() if mask in narrow}
-        alone = {} if self.pipes else replica_sets(self.replicable.alone)
+        alone = replica_sets(self.replicable.alone)
         for mask, front in fronts.items():
             some = coarsened(front, self.tolerance.stage)
             for time_ns, energy_nj in some.pairs():

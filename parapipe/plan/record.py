@@ -16,6 +16,10 @@ PositiveFigure = Annotated[float, Field(ge=1e-18, le=1e18)]
 """One that may stand below a fraction line."""
 
 
+def _is_interval(value: object) -> bool:
+    return isinstance(value, tuple) and [*map(type, value)] == [float, float]
+
+
 class Record(BaseModel):
     """Fields as they are declared: none unknown, none converted, no number that is none."""
 
@@ -28,9 +32,10 @@ class Record(BaseModel):
     )
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        """Yield the numbers and texts: what they hold beside would be pages."""
-        plain = str | int | float
-        yield from (each for each in super().__repr_args__() if isinstance(each[1], plain))
+        """Yield numbers, texts and pairs of numbers: what they hold beside would be pages."""
+        for name, value in super().__repr_args__():
+            if isinstance(value, str | int | float) or _is_interval(value):
+                yield name, value
 
     def __str__(self) -> str:
         return repr(self)

@@ -1,11 +1,28 @@
-"""Rules on processors of a plan that take turns on the frames of a stage."""
+"""Processors of a plan that take turns on the frames of a stage: which, and the rules on them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from parapipe.files.titles import stages_title
 from parapipe.plan.mapped import MappedPlan
-from parapipe.plan.schema import Processor
+from parapipe.plan.schema import Plan, Processor
+
+
+def stages_of(plan: Plan) -> tuple[tuple[str, ...], ...]:
+    """Return the names of the processors of each stage, of those that take turns the first."""
+    return tuple(tuple(each.name for each in stage.processors) for stage in plan.stages)
+
+
+def replicas_of(plan: Plan) -> tuple[tuple[str, ...], ...]:
+    """Return the names of processors that take turns, those of each stage together."""
+    listed = (each for stage in plan.stages for each in stage.processors)
+    return tuple((each.name, *each.replicas) for each in listed if each.replicas)
+
+
+def plan_stages_title(plan: Plan) -> str:
+    """Return the processors of a plan's stages, as `stages_title` does."""
+    return stages_title(stages_of(plan), replicas_of(plan))
 
 
 def replica_violations(view: MappedPlan) -> Iterator[str]:

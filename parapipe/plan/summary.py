@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
+from parapipe.plan.replicas import replicas_of, stages_of
 from parapipe.plan.schema import Plan
 
 
@@ -34,13 +35,15 @@ class Summary:
     Parameters
     ----------
     stages
-        Names of the processors of each stage.
+        Names of the processors of each stage, of those that take turns on its frames the first.
     fused
         How many of the operators are fused ones.
     nodes
         ONNX nodes that the operators stand for.
     models
         Several models that share the platform; empty if there is one.
+    replicas
+        Names of processors that take turns on the frames of a stage, those of each together.
     """
 
     model: str
@@ -58,12 +61,13 @@ class Summary:
     energy_j: float
     board_energy_j: float
     models: tuple[ModelSummary, ...] = ()
+    replicas: tuple[tuple[str, ...], ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Return the same as plain values for JSON."""
         plain = asdict(self)
-        stages = [list(names) for names in self.stages]
-        return {**plain, "stages": stages, "models": list(plain["models"])}
+        lists = {name: [*map(list, plain[name])] for name in ("stages", "replicas")}
+        return {**plain, **lists, "models": list(plain["models"])}
 
 
 def summarize(plan: Plan) -> Summary:
@@ -72,9 +76,8 @@ def summarize(plan: Plan) -> Summary:
     return Summary(
         model=plan.model.name,
         platform=plan.platform,
-        stages=tuple(
-            tuple(processor.name for processor in stage.processors) for stage in plan.stages
-        ),
+        stages=stages_of(plan),
+        replicas=replicas_of(plan),
         operators=len(plan.operators),
         fused=sum(1 for operator in plan.operators if operator.parts),
         nodes=sum(len(operator.members) for operator in plan.operators),

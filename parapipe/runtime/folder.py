@@ -94,9 +94,10 @@ class Folder(SessionPlan):
         }
         if lacking:
             wanted = (f"processor '{p}' wants cores {_listed(odd)}" for p, odd in lacking.items())
+            others = " ".join(f"`cores` {processor}={min(lent)}" for processor in lacking)
             raise RunError(
                 f"{'; '.join(wanted)}: this process may use cores {_listed(sorted(lent))}; give "
-                f"others by `cores` {next(iter(lacking))}={min(lent)}"
+                f"others by {others}"
             )
 
 

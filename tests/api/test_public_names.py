@@ -103,6 +103,14 @@ def shown(branchy_front, branchy_folder):
     ]
 
 
+def test_the_signatures_of_map_and_its_options_name_types_and_no_bounds() -> None:
+    for each in (parapipe.map, parapipe.MapOptions):
+        told = str(signature(each))
+        assert "energy_resolution: 'ShareToOne' = 0.05" in told
+        assert "Annotated" not in told
+        assert "Must" not in told
+
+
 def test_what_the_api_returns_is_printed_as_one_line(shown) -> None:
     for each, begins in shown:
         assert str(each) == repr(each)

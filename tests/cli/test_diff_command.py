@@ -101,12 +101,14 @@ def test_losses_are_those_of_the_best_configurations(old):
     found = difference(old, changed(old, latency_s=1.03, period_s=2.0, energy_j=0.9))
     losses = {each.figure: each.loss for each in found.best}
     assert losses == pytest.approx({"latency": 0.03, "throughput": 0.5, "energy": -0.1})
+    assert re.search("latency .* a loss of 3 %, .*energy .* a gain of 10 %>$", repr(found))
+    assert "a gain of 0" not in repr(difference(old, changed(old, latency_s=1.03)))
     assert found.best[0].old == latency_s
     assert found.best[0].new == pytest.approx(1.03 * latency_s)
     for allowed in (0.5, {"latency": 0.031}, {"throughput": 0.5, "energy": 0.0}):
         found.check(allowed)
     for wrong, told in (
-        (0.02, "latency .* a loss of 0.03, allowed are 0.02; throughput .* a loss of 0.5,"),
+        (0.02, "latency .* a loss of 3 %, allowed are 2 %; throughput .* a loss of 50 %,"),
         ({"throughput": 0.49}, "worse: throughput [^;]*$"),
         ({"memory": 0.1}, "memory: no objective of both fronts; there are latency, throughput"),
     ):

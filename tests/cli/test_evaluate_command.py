@@ -152,3 +152,10 @@ def test_an_ordinary_file_of_runs_needs_only_model_and_latency(parapipe, tmp_pat
     assert "must hold what evaluate --json prints" in (
         parapipe("compare", predicted, measured).complaint
     )
+
+
+def test_a_plan_is_no_assignment_file(parapipe, tmp_path):
+    plan = tmp_path / "plan.json"
+    plan.write_text('{"schema": "parapipe/plan/4"}')
+    ended = parapipe("evaluate", "zoo:alexnet", "--platform", "amlogic-a311d", "--assignment", plan)
+    assert "is a plan, not an assignment file; give the path of" in ended.complaint

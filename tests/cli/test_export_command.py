@@ -145,7 +145,52 @@ def test_a_place_that_is_a_file_is_left_alone(parapipe, plan, tmp_path) -> None:
     assert place.read_text() == "mine"
 
 
-@pytest.mark.parametrize("target", ["onnxruntime", "armcl", "segments"])
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [("perfetto", ""), ("model-explorer", "stage.json"), ("model-explorer", "README.md")],
+)
+def test_a_file_that_no_export_has_written_is_replaced_by_force_only(
+    parapipe, plan, tmp_path, target, name
+) -> None:
+    place = tmp_path / "place"
+    file = place / name if name else place
+    for _ in range(2):  # an export may replace an earlier one
+        assert parapipe("export", plan, place, "--to", target).code == 0
+    own = file.read_bytes()
+    for mine in (b"mine", b'{"traceEvents": [{}]}', b'{"name": "x", "results": {}}', b"[1]"):
+        file.write_bytes(mine)
+        complaint = parapipe("export", plan, place, "--to", target).complaint
+        assert f"{file}: is there already, and no export to {target} has" in complaint
+        assert file.read_bytes() == mine
+    assert parapipe("export", plan, place, "--to", target, "--force").code == 0
+    assert file.read_bytes() == own
+
+
+def test_of_an_edited_folder_the_edit_is_named_and_not_another_file(
+    parapipe, plan, tmp_path
+) -> None:
+    folder = tmp_path / "exported"
+    assert parapipe("export", plan, folder, "--to", "onnxruntime").code == 0
+    document = (folder / "plan.json").read_text()
+    for edited in (document + "x", document.replace("parapipe/", "other/", 1)):
+        (folder / "plan.json").write_text(edited)
+        complaint = parapipe("export", plan, folder, "--to", "onnxruntime").complaint
+        assert "its plan.json is not one of this target, or has been edited" in complaint
+        assert "holds" not in complaint
+
+
+def test_a_folder_to_write_without_an_id_is_answered_with_where_the_id_goes(
+    parapipe, small_model, tmp_path
+) -> None:
+    front, out = tmp_path / "front", tmp_path / "out"
+    assert parapipe("map", small_model(), "--platform", "amlogic-a311d", "--out", front).code == 0
+    ended = parapipe("export", front, out, "--to", "onnxruntime")
+    assert ended.code == 2
+    assert f"give the configuration's ID before it: {front} ID {out}" in ended.err
+    assert "PLAN|DIR ID [DESTINATION]" in parapipe("export", "--help").out
+
+
+@pytest.mark.parametrize("target", ["onnxruntime", "armcl", "segments", "model-explorer"])
 def test_a_folder_says_what_it_is_and_what_it_needs_and_is_replaced(
     parapipe, plan, tmp_path, target
 ) -> None:
@@ -213,7 +258,7 @@ def test_node_data_are_written_for_each_kind(parapipe, plan, tmp_path) -> None:
     folder = tmp_path / "data"
     assert parapipe("export", plan, folder, "--to", "model-explorer").code == 0
     assert {path.name for path in folder.iterdir()} == {
-        "stage.json", "processor.json", "time.json", "energy.json",
+        "stage.json", "processor.json", "time.json", "energy.json", "README.md",
     }  # fmt: skip
     results = json.loads((folder / "time.json").read_text())["results"]
     assert list(results) == ["node0", "node1", "node2"]

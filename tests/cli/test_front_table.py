@@ -283,6 +283,21 @@ def figures(number, kind, latency_s, period_s, energy_j, *, sustained_period_s=N
     }  # fmt: skip
 
 
+def test_identical_processors_alone_are_one_row_with_all_their_names() -> None:
+    rows = [
+        figures(1, "replicated", 0.1, 0.05, 0.4) | {"names": ("replicated-T",)},
+        figures(2, "sequential npu0", 0.1, 0.1, 0.4) | {"names": ("sequential", "npu0-alone")},
+        figures(3, "sequential npu1", 0.1, 0.1, 0.4) | {"names": ("npu1-alone",)},
+        figures(4, "sequential npu2", 0.1, 0.1, 0.4) | {"names": ("npu2-alone",)},
+        figures(5, "sequential gpu", 0.1, 0.1, 0.5) | {"names": ("gpu-alone",)},
+    ]
+    assert [(row["id"], tuple(row["names"])) for row in headline(rows, OBJECTIVES)] == [
+        ("c01", ("replicated-T",)),
+        ("c02", ("sequential", "npu0-alone", "npu1-alone (c03)", "npu2-alone (c04)")),
+        ("c05", ("gpu-alone",)),
+    ]
+
+
 def test_the_answer_says_what_to_take_and_what_it_gains() -> None:
     rows = [
         figures(1, "para-only", 0.05, 0.05, 0.9),
@@ -294,6 +309,9 @@ def test_the_answer_says_what_to_take_and_what_it_gains() -> None:
         "Take for latency c01 (50 ms, 2.00 times as fast as cpu alone), for throughput c02 "
         "(25 frames/s, 2.00 times that of gpu alone), for energy c03 (400 mJ per frame, cpu alone)."
     )
+    rows[0]["latency_s"] = 0.0999  # a gain that is not worth saying
+    assert answer(document(rows)).startswith("Take for latency c01 (99.9 ms), for throughput")
+    rows[0]["latency_s"] = 0.05
     rows[1]["energy_j"] = 0.3
     assert "for energy c02 (300 mJ per frame, 25 % less than cpu alone)" in answer(document(rows))
     rows[1]["energy_j"] = 0.3984

@@ -155,6 +155,15 @@ def test_a_platform_adds_who_runs_what_and_where_times_come_from(parapipe) -> No
     assert all(len(line) <= 100 for line in ended.out.splitlines())
 
 
+def test_identical_processors_that_run_the_same_are_named_together(parapipe, tmp_path) -> None:
+    board = tmp_path / "board.yaml"
+    assert parapipe("platforms", "new", "--chip", "rk3588", "--out", board).code == 0
+    ended = parapipe("inspect", "zoo:googlenet", "--platform", board)
+    told = " ".join(ended.out.split())
+    assert told.count("npu0, npu1 and npu2 run 0 of 84 fused operators; not 57 Conv") == 1
+    assert "npu1 runs" not in told
+
+
 def test_a_platform_that_is_not_there_is_a_complaint(parapipe) -> None:
     assert (
         "amlogic-a311d"

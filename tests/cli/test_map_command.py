@@ -15,6 +15,7 @@ import pytest
 from parapipe import MapOptions, mapper_names
 from parapipe.cli.map import SECTIONS
 from parapipe.cli.map import command as map_command
+from tests.cases.branchy import branchy
 
 PLATFORM = ("--platform", "amlogic-a311d")
 STAGES = ("--interleave", "none")
@@ -274,13 +275,34 @@ def test_the_solve_log_says_what_each_subproblem_stands_for(
     log = json.loads((out / "solve_log.json").read_text())
     asked = [place for entry in log for place in entry["asked_for"]]
     assert all(entry["asked_for"] for entry in log)
-    keys = ("subgraphs", "first_operator", "last_operator", "locations_before", "locations_behind")
-    big_then_gpu = [
+    keys = ("subgraphs", "first_operator", "last_operator")
+    on_gpu = [
         tuple(place[key] for key in keys) for place in asked if place["processors"] == ["gpu"]
     ]
-    assert ([1], "t1", "t1", {"t0": ["big"]}, {"t1": ["gpu"]}) in big_then_gpu
-    first = {tuple(place["locations_before"]) for place in asked if place["first_operator"] == "t0"}
+    assert ([1], "t1", "t1") in on_gpu
+    first = {
+        tuple(place.get("locations_before", ()))
+        for place in asked
+        if place["first_operator"] == "t0"
+    }
     assert first == {()}
+
+
+def test_in_the_solve_log_problems_alike_share_a_line_with_the_largest_gap(
+    parapipe, tmp_path
+) -> None:
+    out = tmp_path / "out"
+    model = branchy(tmp_path / "branchy.onnx")
+    command = ("map", model, *PLATFORM, "--out", out, "--time-limit", "0.001", "--no-cache")
+    assert parapipe(*command, "--interleave", "none", "--jobs", "1").code == 0
+    log = json.loads((out / "solve_log.json").read_text())
+    assert sum(entry["problems"] for entry in log) > 2 * len(log)
+    for entry in log:
+        assert entry["requests"] >= entry["problems"] > 0
+        (place,) = entry["asked_for"]
+        stated = {"locations_before", "locations_behind"} <= place.keys()
+        assert stated == (entry["problems"] == 1 or entry["gap"] > 0)
+    assert {entry["gap"] > 0 for entry in log} == {True, False}
 
 
 def test_the_solve_log_does_not_repeat_itself_for_blocks_that_repeat(

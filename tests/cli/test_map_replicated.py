@@ -9,6 +9,7 @@ import numpy as np
 import onnxruntime
 import pytest
 
+from parapipe import load_plan
 from tests.cases.soc_texts import SOC
 
 CORES = sorted(os.sched_getaffinity(0))[:2]
@@ -163,3 +164,20 @@ def test_it_is_explained(parapipe, mapped):
     assert "processors in turn on stage 1" in period["rule"]
     assert period["value"] == pytest.approx(fastest(front)["period_s"])
     assert [each["name"] for each in document["processors"]] == ["cpu0", "cpu1"]
+
+
+@TWO
+def test_both_cores_are_named_wherever_its_stages_are(parapipe, mapped, tmp_path):
+    out, front, _ = mapped
+    plan = out / "plans" / f"{fastest(front)['id']}.json"
+    assert "stages      cpu0/cpu1\n" in parapipe("verify", plan).out
+    for command in ("simulate", "run"):
+        assert parapipe(command, plan, "--frames", FRAMES).out.splitlines()[0].endswith("cpu0/cpu1")
+    assert ", cpu0/cpu1: " in repr(load_plan(plan))
+    for target, shares in (
+        ("onnxruntime", "1: 1 on cpu0/cpu1"),
+        ("segments", "1: 1 for cpu0/cpu1"),
+    ):
+        ended = parapipe("export", plan, tmp_path / target, "--to", target)
+        assert f"segments    {shares}\n" in ended.out
+        assert "with the stages cpu0/cpu1." in (tmp_path / target / "README.md").read_text()

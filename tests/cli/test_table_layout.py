@@ -110,3 +110,12 @@ def test_every_number_of_an_inspection_stands_in_its_table(parapipe, monkeypatch
     for row in document["subgraph_table"]:
         assert f"{row['macs'] / 1e6:.1f}" in words
         assert f"{row['boundary_bytes'] / 1e6:.2f}" in words
+
+
+@pytest.mark.parametrize("width", range(8, 40))
+def test_no_line_ends_between_a_number_and_its_unit(monkeypatch, width):
+    monkeypatch.setattr(output, "output_width", lambda: width)
+    text = "npu0 0 %, npu1 12 % (0 %), 1.5 ms and 3 mJ or 20 frames/s of 141 operators"
+    lines = output.paragraph(text).splitlines()
+    assert " ".join(lines) == text
+    assert not any(line.startswith(("%", "ms", "mJ", "frames/s")) for line in lines)

@@ -26,6 +26,7 @@ def test_intervals_hold_nine_of_ten_draws_and_the_stated_figures(branchy_front):
     for i, row in enumerate(branchy_front):
         for key in ("latency_s", "period_s", "energy_j"):
             low, high = getattr(row.intervals, key)
+            assert f"{key}=({low!r}, {high!r})" in repr(row.intervals)
             values = getattr(drawn, key)[i]
             assert ((low <= values) & (values <= high)).mean() == pytest.approx(0.9, abs=0.01)
             assert low < getattr(row, key) < high

@@ -136,8 +136,13 @@ def test_stages_that_take_turns_are_told_by_what_a_frame_needs(with_replicas) ->
         assert re.findall(r"takes ([0-9]+%)", first) == shares
         if made.kind == "replicated":
             turned.add(len(made.stages))
-        for stage in made.stages:
+        paths = told(found, "critical path")
+        for stage, path in zip(made.stages, paths, strict=True):
+            divided = f" critical path, ÷ {len(stage.processors)} as "
+            assert (divided in path) == stage.in_turn
             if stage.in_turn:
+                time = f"{stage.time_s * 1e3:.4g} ms ÷ {len(stage.processors)} in turn"
+                assert (time in first) == (len(made.stages) > 1)
                 assert "/".join(each.name for each in stage.processors) in made.drawing
         if made.kind == "replicated" and len(made.stages) == 1:
             names = [each.name for each in made.stages[0].processors]

@@ -159,9 +159,9 @@ def cores(count, **changes):
     return platform(*(processor(f"core{i}", cores=[i], **changes) for i in range(count)))
 
 
-def explored(graph, soc):
+def explored(graph, soc, options=EXACT):
     costs = settings(graph, soc, most=1, profiles=[]).combinations[0].costs
-    return costs, explore(graph, partition(graph), costs, EXACT)
+    return costs, explore(graph, partition(graph), costs, options)
 
 
 @pytest.mark.parametrize("count", [2, 4])
@@ -176,6 +176,17 @@ def test_one_operator_on_identical_cores_has_so_many_times_the_throughput(count)
     assert best.mapping.kind == "replicated"
     assert "replicated-T" in best.names
     assert best.mapping.processors == tuple(range(count))
+
+
+def test_a_budget_of_a_moment_finds_the_cores_that_take_turns_on_the_whole_network():
+    graph, soc = convolutions(8, 16, 8), cores(3)
+    costs, exploration = explored(graph, soc, replace(EXACT, budget_s=1e-6))
+    assert exploration.unfinished
+    alone_s = sum(costs.time_s(v, 0) for v in range(len(graph.operators)))
+    best = min(exploration.found, key=lambda each: each.evaluated.period_s)
+    assert best.mapping.replicated == ((0, 1, 2),)
+    assert best.evaluated.latency_s == pytest.approx(alone_s)
+    assert best.evaluated.period_s == pytest.approx(alone_s / 3)
 
 
 def test_under_a_limit_of_memory_fewer_cores_take_turns():

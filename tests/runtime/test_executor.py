@@ -113,7 +113,7 @@ def test_cores_that_are_not_there_are_named_with_those_that_are(tmp_path):
     lent = ", ".join(map(str, sorted(os.sched_getaffinity(0))))
     assert str(caught.value) == (
         "processor 'b' wants cores 4001; processor 'c' wants cores 4002: this process may use "
-        f"cores {lent}; give others by `cores` b={ONE}"
+        f"cores {lent}; give others by `cores` b={ONE} `cores` c={ONE}"
     )
 
 

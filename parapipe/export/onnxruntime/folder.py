@@ -78,7 +78,11 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
     def write(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
         document = write_session_folder(plan, model, folder)
         counts = Counter(each.processor for each in document.segments)
-        shares = ", ".join(f"{counts[each.name]} on {each.name}" for each in document.processors)
+        shares = ", ".join(
+            f"{counts[each.name]} on {'/'.join(each.turns) or each.name}"
+            for each in document.processors
+            if each.name == each.first
+        )
         return (
             f"segments    {len(document.segments)}: {shares}",
             f"channels    {sum(each.producer is not None for each in document.channels)}",

@@ -78,7 +78,7 @@ function proofs() {
         html("td", { class: "right" }, seconds(each.wall_s)),
       ))),
     )),
-    ...Object.entries(front.absent).map(([kind, reason]) => html("p", { class: "said" }, `No ${kind} configuration: ${reason}.`)),
+    ...absent.map((text) => html("p", { class: "said" }, `N${text.slice(1)}.`)),
   ];
 }
 

@@ -1,7 +1,7 @@
 // What is selected, and who wants to know. The address keeps it: report.html#c07,c12
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const { front, network, schedules, solver } = data;
+const { absent, front, network, schedules, solver } = data;
 const rows = front.configurations;
 const rowOf = new Map(rows.map((row) => [row.id, row]));
 const processorIndex = new Map(front.processors.map((processor, i) => [processor.name, i]));
