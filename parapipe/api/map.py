@@ -40,10 +40,9 @@ if TYPE_CHECKING:
     from parapipe.pipeline import configuration as pipeline
     from parapipe.pipeline.chances import DrawnFront
     from parapipe.pipeline.exploration import Exploration
-    from parapipe.pipeline.interleaved import Interleaves
     from parapipe.pipeline.recomputed import Recomputes
     from parapipe.pipeline.robust import Robust
-    from parapipe.pipeline.split_search import Splits
+    from parapipe.pipeline.search_contract import SplitSources
     from parapipe.platform.platform import Platform
 
 
@@ -120,6 +119,7 @@ def map(
     from parapipe.pipeline.finest_cuts import finest_partition
     from parapipe.pipeline.infeasible import check_energies
     from parapipe.pipeline.memory_limit import MemoryLimit
+    from parapipe.pipeline.search_contract import SplitSources
 
     target = load_platform(platform)
     measured = chosen_profiles(options.profiles, beside=platform, platform=target.profile_name)
@@ -167,7 +167,7 @@ def map(
             note=note,
             executor=executor,
             progress=progress,
-            splits=_splits(options, target, measured, split),
+            sources=SplitSources(target, measured, split),
             recomputes=_recomputes(options, target, measured, split),
             deadline=deadline,
         )
@@ -253,7 +253,7 @@ def _explored(
     note: Note,
     executor: Executor | None,
     progress: Tell | None,
-    splits: Splits | None,
+    sources: SplitSources,
     recomputes: Recomputes | None,
     deadline: Deadline,
 ) -> Exploration:
@@ -261,6 +261,7 @@ def _explored(
     from parapipe.pipeline.cache import Cache
     from parapipe.pipeline.explore import explore
     from parapipe.pipeline.method import Method, stopped_by_clock
+    from parapipe.pipeline.search_registry import requested_searches
 
     costs, *others = (setting.costs for setting in known.combinations)
     folder = None if isinstance(options.cache, bool) else Path(options.cache)
@@ -274,8 +275,8 @@ def _explored(
             executor=executor,
             progress=progress,
             others=others,
-            splits=splits,
-            interleaves=_interleaves(options),
+            searches=requested_searches(options),
+            sources=sources,
             recomputes=recomputes,
             deadline=deadline,
         )
@@ -320,30 +321,6 @@ def _with_weights(source: ModelSource, note: Note) -> ModelSource:
         return replace(source, external={})
 
 
-def _splits(
-    options: MapOptions,
-    target: Platform,
-    measured: Sequence[Profile] | None,
-    split: Callable[[Sequence[str]], OperatorGraph],
-) -> Splits | None:
-    """Return what searches with operators split, if that is asked for."""
-    if options.split != "auto":
-        return None
-    from parapipe.pipeline.split_search import SplitSources, split_candidates
-
-    sources = SplitSources(target, measured, split)
-    return partial(split_candidates, sources=sources, energy=options.energy)
-
-
-def _interleaves(options: MapOptions) -> Interleaves | None:
-    """Return what searches with frames interleaved, if that is asked for."""
-    if options.interleave != "auto":
-        return None
-    from parapipe.pipeline.interleaved import interleaved_candidates
-
-    return partial(interleaved_candidates, energy=options.energy, seed=options.seed)
-
-
 def _recomputes(
     options: MapOptions,
     target: Platform,
@@ -354,7 +331,7 @@ def _recomputes(
     if not options.recompute or "recompute" in idle_options(options.to_dict()):
         return None
     from parapipe.pipeline.recomputed import recomputed_candidates
-    from parapipe.pipeline.split_search import SplitSources
+    from parapipe.pipeline.search_contract import SplitSources
 
     return partial(recomputed_candidates, sources=SplitSources(target, measured, split))
 

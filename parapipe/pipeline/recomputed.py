@@ -21,8 +21,8 @@ from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.memory_limit import MemoryLimit
 from parapipe.pipeline.runs_again import Row, Rows
+from parapipe.pipeline.search_contract import SplitSources
 from parapipe.pipeline.split_model import SplitModel, ordered
-from parapipe.pipeline.split_search import SplitSources
 from parapipe.pipeline.storage import Storage
 
 STEPS = 20
