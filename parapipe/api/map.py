@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -27,23 +27,19 @@ from parapipe.pipeline.options import (
     Objectives,
     Rules,
     Shapes,
-    idle_options,
 )
 
 if TYPE_CHECKING:
     from parapipe.api.front import ParetoFront
     from parapipe.cost.cost_table import CostTable
     from parapipe.cost.operating_points import Setting, Settings
-    from parapipe.cost.profile import Profile
     from parapipe.graph.operator_graph import ModelSource, OperatorGraph
     from parapipe.graph.partition import Partition
     from parapipe.pipeline import configuration as pipeline
     from parapipe.pipeline.chances import DrawnFront
     from parapipe.pipeline.exploration import Exploration
-    from parapipe.pipeline.recomputed import Recomputes
     from parapipe.pipeline.robust import Robust
     from parapipe.pipeline.search_contract import SplitSources
-    from parapipe.platform.platform import Platform
 
 
 class MapKeywords(TypedDict, total=False):
@@ -168,7 +164,6 @@ def map(
             executor=executor,
             progress=progress,
             sources=SplitSources(target, measured, split),
-            recomputes=_recomputes(options, target, measured, split),
             deadline=deadline,
         )
     # what follows loads packages that are of no use before there is a front
@@ -254,7 +249,6 @@ def _explored(
     executor: Executor | None,
     progress: Tell | None,
     sources: SplitSources,
-    recomputes: Recomputes | None,
     deadline: Deadline,
 ) -> Exploration:
     """Search for configurations of one model."""
@@ -277,7 +271,6 @@ def _explored(
             others=others,
             searches=requested_searches(options),
             sources=sources,
-            recomputes=recomputes,
             deadline=deadline,
         )
     method = Method(options.mapper, options.time_limit_s, options.seed, options.deterministic)
@@ -319,21 +312,6 @@ def _with_weights(source: ModelSource, note: Note) -> ModelSource:
     except ModelError as error:
         note(f"{error}; the plans have no digests of the weights, so nobody can check them")
         return replace(source, external={})
-
-
-def _recomputes(
-    options: MapOptions,
-    target: Platform,
-    measured: Sequence[Profile] | None,
-    split: Callable[[Sequence[str]], OperatorGraph],
-) -> Recomputes | None:
-    """Return what searches with tensors made again, if that is asked for and of use."""
-    if not options.recompute or "recompute" in idle_options(options.to_dict()):
-        return None
-    from parapipe.pipeline.recomputed import recomputed_candidates
-    from parapipe.pipeline.search_contract import SplitSources
-
-    return partial(recomputed_candidates, sources=SplitSources(target, measured, split))
 
 
 def _mapped_graph(found: pipeline.Configuration, graph: OperatorGraph) -> OperatorGraph:

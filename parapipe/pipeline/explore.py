@@ -30,7 +30,6 @@ from parapipe.pipeline.table_requests import OtherTables, all_requests
 from parapipe.pipeline.workers import kept_processes
 
 if TYPE_CHECKING:
-    from parapipe.pipeline.recomputed import Recomputes
     from parapipe.pipeline.search_contract import Search, SplitSources
 
 
@@ -46,7 +45,6 @@ def explore(
     others: Sequence[CostTable] = (),
     searches: Sequence[Search] = (),
     sources: SplitSources | None = None,
-    recomputes: Recomputes | None = None,
     deadline: Deadline | None = None,
 ) -> Exploration:
     """Map every subgraph on every set of processors, then search all stages built from them.
@@ -75,8 +73,6 @@ def explore(
         searches have no effect.
     sources
         For searches that split operators.
-    recomputes
-        Searches with tensors made again; none are if it is not given. See `recomputed_candidates`.
     deadline
         The end of the budget, if it began to count before.
 
@@ -111,7 +107,6 @@ def explore(
             promising,
             searches,
             sources,
-            recomputes,
         )
         with deadline.ending(), suppress(OverError):
             run.work()

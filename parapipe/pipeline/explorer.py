@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING
@@ -36,7 +35,6 @@ from parapipe.pipeline.unfinished import Unfinished
 from parapipe.pipeline.workers import processes_at_hand
 
 if TYPE_CHECKING:
-    from parapipe.pipeline.recomputed import Recomputes
     from parapipe.pipeline.search_contract import Search, SplitSources
 
 LATER_SHARE = 0.25  # of a budget, for searches behind that over stages, if there are any
@@ -75,7 +73,6 @@ class Explorer:
     promising: Promising | None = None
     further: Sequence[Search] = ()
     sources: SplitSources | None = None
-    recomputes: Recomputes | None = None
     solved: Solved = field(default_factory=lambda: Solved({}, frozenset()))
     answers: Mapping[Question, Answer] = field(default_factory=dict)
     sets: Sets | None = None
@@ -304,16 +301,8 @@ class Explorer:
             self.undone += searches.left_out(resolution)
         found = self.candidates()
         every: Sequence[Candidate] = [*found, *self.more]
-        if options.memory or options.max_memory_bytes is not None:
-            from parapipe.pipeline.fitting import fitted  # loads the search for interleaved frames
-
-            again = self.recomputes and partial(
-                self.recomputes, self.graph, searches.partition, searches.tables[0],
-                deadline=self.deadline, left_out=self.undone.append,
-            )  # fmt: skip
-            every = fitted(every, self.graph, searches, self.shortest(), self.lacking, again=again)
-            if self.whole and self.deadline.interrupted:
-                self.undone.append("the search for what needs less memory was ended early")
+        if any(each.moment is Moment.MEMORY for each in self.further):
+            every = self.with_memory(every)
         tables, answers = searches.tables, {**self.lists.answers, **self.answers}
         bounds = self.bounds()
         chosen = choose(
@@ -337,6 +326,18 @@ class Explorer:
             self.unfinished(bounds),
             self.deadline.interrupted,
         )
+
+    def with_memory(self, found: Sequence[Candidate]) -> list[Configuration]:
+        """Return what keeps the limit of memory, of what was found and of others that need less."""
+        from parapipe.pipeline.fitting import within_limit  # loads the search with frames
+
+        sized: list[Configuration] = []
+        with self.deadline.ending():
+            self.run(Moment.MEMORY, [*found, *self.searches.known], self.shortest, sized)
+        kept = within_limit(sized, self.problem(self.shortest), self.deadline)
+        if self.whole and self.deadline.interrupted:
+            self.undone.append("the search for what needs less memory was ended early")
+        return kept
 
     def candidates(self) -> list[StageCandidate]:
         """Return what there is to choose from."""

@@ -24,6 +24,10 @@ class _Entry:
     requested: Callable[[MapOptions], bool]
 
 
+def _memory_counts(options: MapOptions) -> bool:
+    return options.memory or options.max_memory_bytes is not None
+
+
 _SEARCHES: Mapping[str, _Entry] = {
     "split": _Entry(
         "parapipe.pipeline.split_search", "SplitSearch", lambda options: options.split == "auto"
@@ -32,6 +36,12 @@ _SEARCHES: Mapping[str, _Entry] = {
         "parapipe.pipeline.interleaved",
         "InterleavedSearch",
         lambda options: options.interleave == "auto",
+    ),
+    "less-memory": _Entry("parapipe.pipeline.fitting", "LessMemorySearch", _memory_counts),
+    "recomputed": _Entry(
+        "parapipe.pipeline.recomputed",
+        "RecomputedSearch",
+        lambda options: options.recompute and _memory_counts(options),
     ),
 }
 
