@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -27,24 +27,19 @@ from parapipe.pipeline.options import (
     Objectives,
     Rules,
     Shapes,
-    idle_options,
 )
 
 if TYPE_CHECKING:
     from parapipe.api.front import ParetoFront
     from parapipe.cost.cost_table import CostTable
     from parapipe.cost.operating_points import Setting, Settings
-    from parapipe.cost.profile import Profile
     from parapipe.graph.operator_graph import ModelSource, OperatorGraph
     from parapipe.graph.partition import Partition
     from parapipe.pipeline import configuration as pipeline
     from parapipe.pipeline.chances import DrawnFront
     from parapipe.pipeline.exploration import Exploration
-    from parapipe.pipeline.interleaved import Interleaves
-    from parapipe.pipeline.recomputed import Recomputes
     from parapipe.pipeline.robust import Robust
-    from parapipe.pipeline.split_search import Splits
-    from parapipe.platform.platform import Platform
+    from parapipe.pipeline.search_contract import SplitSources
 
 
 class MapKeywords(TypedDict, total=False):
@@ -120,6 +115,7 @@ def map(
     from parapipe.pipeline.finest_cuts import finest_partition
     from parapipe.pipeline.infeasible import check_energies
     from parapipe.pipeline.memory_limit import MemoryLimit
+    from parapipe.pipeline.search_contract import SplitSources
 
     target = load_platform(platform)
     measured = chosen_profiles(options.profiles, beside=platform, platform=target.profile_name)
@@ -167,8 +163,7 @@ def map(
             note=note,
             executor=executor,
             progress=progress,
-            splits=_splits(options, target, measured, split),
-            recomputes=_recomputes(options, target, measured, split),
+            sources=SplitSources(target, measured, split),
             deadline=deadline,
         )
     # what follows loads packages that are of no use before there is a front
@@ -253,14 +248,14 @@ def _explored(
     note: Note,
     executor: Executor | None,
     progress: Tell | None,
-    splits: Splits | None,
-    recomputes: Recomputes | None,
+    sources: SplitSources,
     deadline: Deadline,
 ) -> Exploration:
     """Search for configurations of one model."""
     from parapipe.pipeline.cache import Cache
     from parapipe.pipeline.explore import explore
     from parapipe.pipeline.method import Method, stopped_by_clock
+    from parapipe.pipeline.search_registry import requested_searches
 
     costs, *others = (setting.costs for setting in known.combinations)
     folder = None if isinstance(options.cache, bool) else Path(options.cache)
@@ -274,9 +269,8 @@ def _explored(
             executor=executor,
             progress=progress,
             others=others,
-            splits=splits,
-            interleaves=_interleaves(options),
-            recomputes=recomputes,
+            searches=requested_searches(options),
+            sources=sources,
             deadline=deadline,
         )
     method = Method(options.mapper, options.time_limit_s, options.seed, options.deterministic)
@@ -318,45 +312,6 @@ def _with_weights(source: ModelSource, note: Note) -> ModelSource:
     except ModelError as error:
         note(f"{error}; the plans have no digests of the weights, so nobody can check them")
         return replace(source, external={})
-
-
-def _splits(
-    options: MapOptions,
-    target: Platform,
-    measured: Sequence[Profile] | None,
-    split: Callable[[Sequence[str]], OperatorGraph],
-) -> Splits | None:
-    """Return what searches with operators split, if that is asked for."""
-    if options.split != "auto":
-        return None
-    from parapipe.pipeline.split_search import SplitSources, split_candidates
-
-    sources = SplitSources(target, measured, split)
-    return partial(split_candidates, sources=sources, energy=options.energy)
-
-
-def _interleaves(options: MapOptions) -> Interleaves | None:
-    """Return what searches with frames interleaved, if that is asked for."""
-    if options.interleave != "auto":
-        return None
-    from parapipe.pipeline.interleaved import interleaved_candidates
-
-    return partial(interleaved_candidates, energy=options.energy, seed=options.seed)
-
-
-def _recomputes(
-    options: MapOptions,
-    target: Platform,
-    measured: Sequence[Profile] | None,
-    split: Callable[[Sequence[str]], OperatorGraph],
-) -> Recomputes | None:
-    """Return what searches with tensors made again, if that is asked for and of use."""
-    if not options.recompute or "recompute" in idle_options(options.to_dict()):
-        return None
-    from parapipe.pipeline.recomputed import recomputed_candidates
-    from parapipe.pipeline.split_search import SplitSources
-
-    return partial(recomputed_candidates, sources=SplitSources(target, measured, split))
 
 
 def _mapped_graph(found: pipeline.Configuration, graph: OperatorGraph) -> OperatorGraph:

@@ -30,9 +30,7 @@ from parapipe.pipeline.table_requests import OtherTables, all_requests
 from parapipe.pipeline.workers import kept_processes
 
 if TYPE_CHECKING:
-    from parapipe.pipeline.interleaved import Interleaves
-    from parapipe.pipeline.recomputed import Recomputes
-    from parapipe.pipeline.split_search import Splits
+    from parapipe.pipeline.search_contract import Search, SplitSources
 
 
 def explore(
@@ -45,9 +43,8 @@ def explore(
     executor: Executor | None = None,
     progress: Tell | None = None,
     others: Sequence[CostTable] = (),
-    splits: Splits | None = None,
-    interleaves: Interleaves | None = None,
-    recomputes: Recomputes | None = None,
+    searches: Sequence[Search] = (),
+    sources: SplitSources | None = None,
     deadline: Deadline | None = None,
 ) -> Exploration:
     """Map every subgraph on every set of processors, then search all stages built from them.
@@ -71,12 +68,11 @@ def explore(
         mapper that proves schedules shortest, what concerns latency and throughput stays exact.
     cache, executor
         As for `solve`.
-    splits
-        Searches with operators split; none are if it is not given. See `split_candidates`.
-    interleaves
-        Searches with frames interleaved; none are if it is not given. See `interleaved_candidates`.
-    recomputes
-        Searches with tensors made again; none are if it is not given. See `recomputed_candidates`.
+    searches
+        What is searched beside stages, see `requested_searches`; options that ask for other
+        searches have no effect.
+    sources
+        For searches that split operators.
     deadline
         The end of the budget, if it began to count before.
 
@@ -109,9 +105,8 @@ def explore(
             Searches(graph.source.name, partition, tables, options, identical, deadline, progress),
             ListSchedules(solver),
             promising,
-            splits,
-            interleaves,
-            recomputes,
+            searches,
+            sources,
         )
         with deadline.ending(), suppress(OverError):
             run.work()

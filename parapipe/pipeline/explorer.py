@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mapping.registry import proves_shortest
 from parapipe.mapping.schedule import Answer
-from parapipe.mapping.units import NANO
 from parapipe.pipeline.candidate import Candidate, StageCandidate
 from parapipe.pipeline.choices import Choice
 from parapipe.pipeline.choose import choose
@@ -22,12 +20,13 @@ from parapipe.pipeline.deadline import Deadline, OverError
 from parapipe.pipeline.exploration import Exploration, by_processors
 from parapipe.pipeline.explored_bounds import ExploredBounds
 from parapipe.pipeline.first_front import first_front
-from parapipe.pipeline.infeasible import absent, none_to_take_turns
+from parapipe.pipeline.infeasible import absent
 from parapipe.pipeline.list_schedules import ListSchedules
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.problems import Request
 from parapipe.pipeline.promising import Promising
 from parapipe.pipeline.question import Question, shortest_of
+from parapipe.pipeline.search_contract import Moment, SearchProblem
 from parapipe.pipeline.searches import Searches
 from parapipe.pipeline.solve import Solved, Solver, solve
 from parapipe.pipeline.table_requests import NOT_BUILT, OtherTables
@@ -36,11 +35,9 @@ from parapipe.pipeline.unfinished import Unfinished
 from parapipe.pipeline.workers import processes_at_hand
 
 if TYPE_CHECKING:
-    from parapipe.pipeline.interleaved import Interleaves
-    from parapipe.pipeline.recomputed import Recomputes
-    from parapipe.pipeline.split_search import Splits
+    from parapipe.pipeline.search_contract import Search, SplitSources
 
-INTERLEAVED_SHARE = 0.25  # of a budget, for frames interleaved
+LATER_SHARE = 0.25  # of a budget, for searches behind that over stages, if there are any
 HELPED_S = 0.15  # of work so far, from which on a process helps with what follows
 
 
@@ -56,8 +53,12 @@ class Explorer:
         Those of the mapper.
     answers
         Of those, the shortest schedules.
+    further
+        Searches beside that over stages.
     found
         What the last searches have found with the shortest schedules of each cost table.
+    more
+        What searches beside that over stages have found, but for those of memory.
     whole
         Whether all has been searched.
     """
@@ -70,16 +71,14 @@ class Explorer:
     searches: Searches
     lists: ListSchedules
     promising: Promising | None = None
-    splits: Splits | None = None
-    interleaves: Interleaves | None = None
-    recomputes: Recomputes | None = None
+    further: Sequence[Search] = ()
+    sources: SplitSources | None = None
     solved: Solved = field(default_factory=lambda: Solved({}, frozenset()))
     answers: Mapping[Question, Answer] = field(default_factory=dict)
     sets: Sets | None = None
     found: list[list[StageCandidate]] = field(default_factory=list)
     traded: Traded = field(default_factory=lambda: Traded((), inf, timed_out=True))
-    split: list[Configuration] = field(default_factory=list)
-    interleaved: list[Configuration] = field(default_factory=list)
+    more: list[Configuration] = field(default_factory=list)
     undone: list[str] = field(default_factory=list)
     lacking: dict[str, str] = field(default_factory=dict)
     whole: bool = False
@@ -96,25 +95,23 @@ class Explorer:
         return self.options.energy and proves and not self.searches.large
 
     def work(self) -> None:
-        """Search for stages and operators split, then for frames interleaved.
+        """Search over stages, and with the searches beside that.
 
         Raises
         ------
         OverError
             Where time runs out.
         """
-        if self.interleaves is None:
+        if not any(each.moment is Moment.LATER for each in self.further):
             self.work_on_stages()
             return
-        with self.deadline.earlier(INTERLEAVED_SHARE):
+        with self.deadline.earlier(LATER_SHARE):
             self.work_on_stages()
-        if self.candidates():
-            self.interleave(self.interleaves)
-        if self.deadline.over:
-            self.undone.append("the search with frames interleaved was ended early")
+        if found := self.candidates():
+            self.run(Moment.LATER, found, self.shortest, self.more)
 
     def work_on_stages(self) -> None:
-        """Solve, search, trade energy and split operators; OverError where time runs out."""
+        """Solve, search, trade energy and split; OverError where time runs out."""
         if self.promising:
             if not self.promising.relaxed.limited:
                 self.begin(self.promising)
@@ -133,8 +130,9 @@ class Explorer:
         self.found = [self.searches.search(i, some) for i, some in enumerate(fastest)]
         if self.sets:
             self.traded = self.searches.trade(self.sets, self.found[0])
-        if self.splits:
-            self.split_operators(self.splits, fastest[0])
+        self.deadline.check()
+        found = [*self.found[0], *self.traded.candidates, *chain.from_iterable(self.found[1:])]
+        self.run(Moment.STAGES, found, lambda: fastest[0], self.more)
         self.whole = not self.deadline.over
 
     def begin(self, promising: Promising) -> None:
@@ -243,55 +241,35 @@ class Explorer:
             meanwhile=look,
         )
 
-    def split_operators(self, splits: Splits, schedules: Sequence[Choice]) -> None:
-        """Search with operators split."""
-        self.deadline.check()
-        self.split += splits(
-            self.graph,
-            self.searches.partition,
-            self.searches.tables[0],
-            schedules=schedules,
-            known=[*self.found[0], *self.traded.candidates],
-            identical=self.searches.identical[0],
-            deadline=self.deadline,
-            tell=self.searches.reporter("splitting"),
-            left_out=self.undone.append,
-        )
+    def run(
+        self,
+        moment: Moment,
+        incumbents: Sequence[Candidate],
+        schedules: Callable[[], Sequence[Choice]],
+        into: list[Configuration],
+    ) -> None:
+        """Add what the searches of a moment find, each of which knows what those before found."""
+        for search in self.further:
+            if search.moment is moment:
+                known = [*incumbents, *into]
+                into += search.run(self.problem(schedules), known, self.deadline)
 
-    def interleave(self, interleaves: Interleaves) -> None:
-        """Search with frames interleaved, then with those of the fastest split model, too."""
-        partition, costs = self.searches.partition, self.searches.tables[0]
-        if reason := none_to_take_turns(self.graph, partition, costs):
-            self.lacking["interleaved"] = reason
-            return
-        search = partial(
-            interleaves, deadline=self.deadline, tell=self.searches.reporter("interleaving")
-        )
-        found = self.candidates()
-        every: Sequence[Candidate] = [*found, *self.split]
-        known = [each.nano_objectives for each in every]
-        own = (each for each in found if not each.table)  # whole, and undivided
-        self.interleaved += search(
-            self.graph,
-            costs,
-            longest_s=min(each.period_ns for each in own if each.kind != "replicated") / NANO,
-            known=known,
-            beside=self.worth_helping,
-            none=partial(self.lacking.__setitem__, "interleaved"),
-        )
-        fast = min(self.split, key=lambda each: each.evaluated.latency_s, default=None)
-        if fast and fast.split:
-            self.interleaved += search(
-                fast.split.graph,
-                fast.split.costs,
-                energy=False,
-                longest_s=fast.evaluated.period_s,
-                known=known,
-                none=lambda _reason: None,
-                split=fast.split,
-            )
-        if any(each.kind == "interleaved" for each in self.interleaved):
-            self.lacking.pop("interleaved", None)
+    def searches_with(self, name: str) -> bool:
+        """Whether a search of that name is among those beside that over stages."""
+        return any(each.name == name for each in self.further)
+
+    def shortest(self) -> list[Choice]:
+        """Return the shortest schedules by the first cost table."""
+        return self.fastest(self.asked[0], self.answers)
+
+    def problem(self, schedules: Callable[[], Sequence[Choice]]) -> SearchProblem:
+        """Return what a search beside that over stages is given."""
+        searches = self.searches
+        return SearchProblem(
+            self.graph, searches.partition, searches.tables, searches.identical, self.options,
+            schedules, searches.reporter, self.undone.append, self.lacking, self.worth_helping,
+            self.sources,
+        )  # fmt: skip
 
     @property
     def worth_helping(self) -> bool:
@@ -322,18 +300,9 @@ class Explorer:
             resolution = max(resolution, options.energy_resolution * options.energy)
             self.undone += searches.left_out(resolution)
         found = self.candidates()
-        every: Sequence[Candidate] = [*found, *self.split, *self.interleaved]
-        if options.memory or options.max_memory_bytes is not None:
-            from parapipe.pipeline.fitting import fitted  # loads the search for interleaved frames
-
-            fastest = self.fastest(self.asked[0], self.answers)
-            again = self.recomputes and partial(
-                self.recomputes, self.graph, searches.partition, searches.tables[0],
-                deadline=self.deadline, left_out=self.undone.append,
-            )  # fmt: skip
-            every = fitted(every, self.graph, searches, fastest, self.lacking, again=again)
-            if self.whole and self.deadline.interrupted:
-                self.undone.append("the search for what needs less memory was ended early")
+        every: Sequence[Candidate] = [*found, *self.more]
+        if any(each.moment is Moment.MEMORY for each in self.further):
+            every = self.with_memory(every)
         tables, answers = searches.tables, {**self.lists.answers, **self.answers}
         bounds = self.bounds()
         chosen = choose(
@@ -358,6 +327,18 @@ class Explorer:
             self.deadline.interrupted,
         )
 
+    def with_memory(self, found: Sequence[Candidate]) -> list[Configuration]:
+        """Return what keeps the limit of memory, of what was found and of others that need less."""
+        from parapipe.pipeline.fitting import within_limit  # loads the search with frames
+
+        sized: list[Configuration] = []
+        with self.deadline.ending():
+            self.run(Moment.MEMORY, [*found, *self.searches.known], self.shortest, sized)
+        kept = within_limit(sized, self.problem(self.shortest), self.deadline)
+        if self.whole and self.deadline.interrupted:
+            self.undone.append("the search for what needs less memory was ended early")
+        return kept
+
     def candidates(self) -> list[StageCandidate]:
         """Return what there is to choose from."""
         if not self.whole:
@@ -371,21 +352,22 @@ class Explorer:
 
     def bounds(self) -> ExploredBounds:
         """Return bounds of all that may be listed."""
-        own = (each.least for each in self.interleaved if not each.split)
+        own = (each.least for each in self.more if not each.split)
+        splits = {id(each.split): each.split for each in self.more if each.split}
         return ExploredBounds(
             self.graph,
             self.searches,
             self.promising if self.undone else None,
             lambda table: self.fastest(self.asked[table], self.answers),
             whole=self.whole and not self.others.left_out,
-            interleaved=self.interleaves is not None,
+            interleaved=self.searches_with("interleaved"),
             interleaved_s=min((each.period_s for each in own if each), default=inf),
-            splits=[each.split for each in self.split if each.split],
+            splits=[*splits.values()],
         )
 
     def unfinished(self, bounds: ExploredBounds) -> Unfinished | None:
         """Say what was left undone; None if nothing."""
         undone = tuple(self.undone)
-        if undone and self.splits:
+        if undone and self.searches_with("split"):
             undone += ("of operators split, the bounds hold for the ways to split that were found",)
         return bounds.unfinished(undone) if undone else None

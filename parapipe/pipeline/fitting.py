@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from typing import get_args
@@ -11,16 +11,19 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.errors import MappingError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.candidate import Candidate, StageCandidate
-from parapipe.pipeline.choices import Choice
+from parapipe.pipeline.choices import lookup, options_of
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.configure import configure
+from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.dominance import nondominated, thinned
 from parapipe.pipeline.fewer_frames import FewerFrames
 from parapipe.pipeline.mapping import Kind
 from parapipe.pipeline.memory import PeakMemory, peaks_of
 from parapipe.pipeline.memory_limit import MemoryLimit, megabytes, unfit
 from parapipe.pipeline.options import MapOptions
-from parapipe.pipeline.searches import Searches
+from parapipe.pipeline.search import FEW_CUTS, search
+from parapipe.pipeline.search_contract import Moment, SearchProblem
+from parapipe.pipeline.stage_table import Options, StageTable
 from parapipe.pipeline.storage import Storage
 from parapipe.pipeline.thrifty import cheap_cuts, moves, variants
 
@@ -30,71 +33,97 @@ LEAST_CHANGED = 10  # configurations, however large
 MOST_INTERLEAVED = 12  # configurations whose frames are made fewer
 
 
-def fitted(
-    found: Sequence[Candidate],
-    graph: OperatorGraph,
-    searches: Searches,
-    choices: Sequence[Choice],
-    lacking: MutableMapping[str, str],
-    *,
-    again: Callable[..., Iterable[Configuration]] | None = None,
+class LessMemorySearch:
+    """The search for configurations that need less memory than those found by the others."""
+
+    name = "less-memory"
+    moment = Moment.MEMORY
+
+    def run(
+        self, problem: SearchProblem, incumbents: Sequence[Candidate], deadline: Deadline
+    ) -> Iterator[Configuration]:
+        """Yield configurations with their memory: the incumbents, and others that need less.
+
+        With a limit, of the first ones that do not keep it, those on the front of what was found
+        are changed; without a limit, those on the front. Incumbents that come to nothing are left
+        out.
+        """
+        options = problem.options
+        limit, sizer = MemoryLimit(options.max_memory_bytes), _Sizer(problem.graph, problem.tables)
+        choices = lookup(options_of(problem.schedules(), problem.tables[0]))
+        some: list[Candidate] = [*incumbents]
+        for cuts in cheap_cuts(problem.graph, problem.partition):
+            if deadline.over:
+                break
+            some += _at_cuts(cuts, choices, problem, deadline)
+        every: list[Configuration] = []
+
+        def kept(found: Iterable[Configuration]) -> Iterator[Configuration]:
+            for each in found:
+                every.append(each)
+                yield each
+
+        yield from kept(_worthwhile(some, sizer, limit, options))
+        changed = _changed(every, problem.graph, limit, options.resolution)
+        for each in changed:
+            yield from kept(sizer.variants(each))
+        least_s = _least_periods_s(incumbents)
+        yield from kept(
+            _fewer_frames(changed, every, least_s, sizer=sizer, options=options, deadline=deadline)
+        )
+        if limit.size_bytes is not None:
+            yield from _moved(changed, sizer, limit, MOST_CHANGED // len(problem.graph.operators))
+
+
+def within_limit(
+    every: Sequence[Configuration], problem: SearchProblem, deadline: Deadline
 ) -> list[Configuration]:
-    """Return configurations with their memory: those found, and others that need less.
+    """Return the configurations that keep the limit of memory: all, if there is none.
 
-    With a limit, only those that keep it. Of the first ones that do not, those on the front of
-    what was found are changed; without a limit, those on the front.
-
-    Parameters
-    ----------
-    choices
-        Schedules of the first cost table.
-    lacking
-        Gets the kinds that there are, of which no configuration keeps the limit, with the reason.
-    again
-        Yields configurations that make tensors again; see `recomputed_candidates`.
+    The kinds that there are, of which none keeps it, are told with the reason.
 
     Raises
     ------
     MappingError
         None keeps the limit; says how little would do, and what stands in the way.
     """
-    limit = MemoryLimit(searches.options.max_memory_bytes)
-    sizer = _Sizer(graph, searches.tables)
-    some: list[Candidate] = [*found, *searches.known]
-    every: list[Configuration] = []
-    least_s = {
-        id(each.split): each.least.period_s
-        for each in found
-        if isinstance(each, Configuration) and each.least
-    }
-    with searches.deadline.ending():
-        for cuts in cheap_cuts(graph, searches.partition):
-            if searches.deadline.over:
-                break
-            some += searches.at_cuts(cuts, choices)
-        every += _worthwhile(some, sizer, limit, searches.options)
-        changed = _changed(every, graph, limit, searches.options.resolution)
-        for each in changed:
-            every += sizer.variants(each)
-        every += _fewer_frames(changed, every, least_s, sizer, searches)
-        if limit.size_bytes is not None:
-            every += _moved(changed, sizer, limit, MOST_CHANGED // len(graph.operators))
-        if again:
-            every += again(measured=sizer.measured, limit=limit, trades=searches.options.memory)
+    limit = MemoryLimit(problem.options.max_memory_bytes)
     kept = [each for each in every if limit.fits(each)]
-    if searches.deadline.interrupted and not kept:
+    if deadline.interrupted and not kept:
         raise KeyboardInterrupt
-    names = searches.tables[0].processors
+    names = problem.tables[0].processors
     if not kept:
-        least = min(Storage.of(graph, table).least_bytes(table) for table in searches.tables)
-        kind = " of whole operators" if searches.options.split == "auto" else ""
+        least = min(Storage.of(problem.graph, each).least_bytes(each) for each in problem.tables)
+        kind = " of whole operators" if problem.options.split == "auto" else ""
         bound = f"no mapping{kind} needs less than {megabytes(least)}"
-        raise MappingError(unfit(searches.model, limit, limit.nearest(every), names, bound))
+        model = problem.graph.source.name
+        raise MappingError(unfit(model, limit, limit.nearest(every), names, bound))
     unfit_kinds = {each.kind for each in every} - {each.kind for each in kept}
     for kind in sorted(unfit_kinds, key=get_args(Kind).index):
         nearest = limit.nearest(each for each in every if each.kind == kind)
-        lacking[kind] = f"the least memory found is {limit.told(nearest)}"
+        problem.lacking[kind] = f"the least memory found is {limit.told(nearest)}"
     return kept
+
+
+def _at_cuts(
+    cuts: Sequence[int], choices: Options, problem: SearchProblem, deadline: Deadline
+) -> list[StageCandidate]:
+    """Search stages that begin and end at some boundaries alone; if these are many, times."""
+    costs = problem.tables[0]
+    trades = problem.options.energy and len(cuts) <= FEW_CUTS
+    return search(
+        len(cuts) - 1,
+        StageTable(choices, energy=trades).at_cuts(cuts),
+        costs.static_power_w,
+        identical=problem.identical[0],
+        deadline=deadline,
+    )
+
+
+def _least_periods_s(found: Iterable[Candidate]) -> dict[int, float]:
+    """Return the bound of the period, by the identity of the split model, or of None."""
+    every = (each for each in found if isinstance(each, Configuration))
+    return {id(each.split): each.least.period_s for each in every if each.least}
 
 
 def _worthwhile(
@@ -167,8 +196,10 @@ def _fewer_frames(
     changed: Iterable[Configuration],
     every: Iterable[Configuration],
     least_s: Mapping[int, float],
+    *,
     sizer: _Sizer,
-    searches: Searches,
+    options: MapOptions,
+    deadline: Deadline,
 ) -> Iterator[Configuration]:
     """Yield configurations made for a period with orders, or at periods, that need less memory.
 
@@ -179,7 +210,7 @@ def _fewer_frames(
     least_s
         The bound of the period, by the identity of the split model, or of None.
     """
-    limit = MemoryLimit(searches.options.max_memory_bytes)
+    limit = MemoryLimit(options.max_memory_bytes)
     known = [each.evaluated.period_s for each in every if limit.fits(each)]
     longest_s = min(known, default=inf)
     of_graph: dict[int, FewerFrames] = {}
@@ -194,11 +225,11 @@ def _fewer_frames(
                 limit,
                 least_s[split],
                 sizer.measured,
-                searches.options.seed,
+                options.seed,
             )
         frames = of_graph[split]
         for found in frames.like(each, longest_s):
-            if searches.deadline.over:
+            if deadline.over:
                 return
             yield found
             if limit.fits(found):

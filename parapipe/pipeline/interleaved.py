@@ -23,11 +23,14 @@ from parapipe.mapping.interleaved.latency_floors import LatencyFloors
 from parapipe.mapping.interleaved.modulo import Works, scheduled
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.units import NANO
+from parapipe.pipeline.candidate import Candidate, StageCandidate
 from parapipe.pipeline.configuration import CLOSE, Configuration, Least
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.hand_overs import assemble, hand_overs_of
+from parapipe.pipeline.infeasible import none_to_take_turns
 from parapipe.pipeline.mapping import Mapping, Placement, Transfer
+from parapipe.pipeline.search_contract import Moment, SearchProblem
 from parapipe.pipeline.shared_work import made_beside
 from parapipe.pipeline.split_model import SplitModel
 from parapipe.pipeline.whole_problem import whole_problem
@@ -39,8 +42,58 @@ FLOORS = (0.004, 0.02, 0.06, 0.15, 0.3, 0.6)  # shares above the least period wi
 ROOM = 0.03  # share of a period that makes a schedule with less latency possible
 
 
-Interleaves = Callable[..., Iterable[Configuration]]
-"""Searches with frames interleaved: `interleaved_candidates`, its options given."""
+class InterleavedSearch:
+    """The search with frames interleaved, of the model and then of the fastest split model, too."""
+
+    name = "interleaved"
+    moment = Moment.LATER
+
+    def run(
+        self, problem: SearchProblem, incumbents: Sequence[Candidate], deadline: Deadline
+    ) -> Iterator[Configuration]:
+        """Yield configurations with more throughput than stages, and such with less energy."""
+        graph, costs = problem.graph, problem.tables[0]
+        if reason := none_to_take_turns(graph, problem.partition, costs):
+            problem.lacking[self.name] = reason
+        else:
+            yield from self._found(problem, incumbents, deadline)
+        if deadline.over:
+            problem.left_out("the search with frames interleaved was ended early")
+
+    def _found(
+        self, problem: SearchProblem, incumbents: Sequence[Candidate], deadline: Deadline
+    ) -> Iterator[Configuration]:
+        search = partial(
+            interleaved_candidates,
+            seed=problem.options.seed,
+            known=[each.nano_objectives for each in incumbents],
+            deadline=deadline,
+            tell=problem.reporter("interleaving"),
+        )
+        stages = (each for each in incumbents if isinstance(each, StageCandidate))
+        own = (each for each in stages if not each.table)  # whole, and undivided
+        yield from search(
+            problem.graph,
+            problem.tables[0],
+            energy=problem.options.energy,
+            longest_s=min(each.period_ns for each in own if each.kind != "replicated") / NANO,
+            beside=problem.helped,
+            none=partial(problem.lacking.__setitem__, self.name),
+        )
+        split = (each for each in incumbents if isinstance(each, Configuration) and each.split)
+        fast = min(split, key=lambda each: each.evaluated.latency_s, default=None)
+        if fast and fast.split:
+            for each in search(
+                fast.split.graph,
+                fast.split.costs,
+                energy=False,
+                longest_s=fast.evaluated.period_s,
+                none=lambda _reason: None,
+                split=fast.split,
+            ):
+                if each.kind == self.name:
+                    problem.lacking.pop(self.name, None)
+                yield each
 
 
 def interleaved_candidates(

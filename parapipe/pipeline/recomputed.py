@@ -3,80 +3,76 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil, inf
 
 from parapipe.cost.cost_table import CostTable, build_cost_table
 from parapipe.errors import SplitError
 from parapipe.graph.operator_graph import Operator, OperatorGraph
-from parapipe.graph.partition import Partition
 from parapipe.graph.parts.again import Run, again_rule
 from parapipe.graph.parts.marks import again_name, own_and_run
 from parapipe.pipeline.assigned import mapping_of
 from parapipe.pipeline.assignment import Assignment
+from parapipe.pipeline.candidate import Candidate
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.evaluate import evaluate
+from parapipe.pipeline.memory import peaks_of
 from parapipe.pipeline.memory_limit import MemoryLimit
 from parapipe.pipeline.runs_again import Row, Rows
+from parapipe.pipeline.search_contract import Moment, SearchProblem, SplitSources
 from parapipe.pipeline.split_model import SplitModel, ordered
-from parapipe.pipeline.split_search import SplitSources
 from parapipe.pipeline.storage import Storage
 
 STEPS = 20
 """Limits that are tried from the least order's peak down to what one operator reads and makes."""
 
-Recomputes = Callable[..., Iterator[Configuration]]
-"""`recomputed_candidates` that knows its sources."""
 
+class RecomputedSearch:
+    """The search for configurations of one processor in which operators run again."""
 
-def recomputed_candidates(
-    graph: OperatorGraph,
-    partition: Partition,
-    costs: CostTable,
-    *,
-    sources: SplitSources,
-    measured: Callable[[Configuration], Configuration],
-    limit: MemoryLimit,
-    trades: bool,
-    deadline: Deadline,
-    left_out: Callable[[str], None],
-) -> Iterator[Configuration]:
-    """Yield configurations of each processor alone that need less memory than its least order.
+    name = "recomputed"
+    moment = Moment.MEMORY
 
-    The least order comes first. With a limit alone, the fastest row of runs that was found to keep
-    it follows; else, and where none keeps it, rows of lower and lower peaks, down to where none is
-    found.
+    def run(
+        self, problem: SearchProblem, incumbents: Sequence[Candidate], deadline: Deadline
+    ) -> Iterator[Configuration]:
+        """Yield configurations of each processor alone that need less memory than its least order.
 
-    Parameters
-    ----------
-    measured
-        Adds its memory to a configuration.
-    trades
-        Whether memory is an objective.
-    left_out
-        Takes a sentence for each configuration that cannot be made.
-    """
-    storage, models = Storage.of(graph, costs), _Models(sources, costs)
-    for p in range(len(costs.processors)):
-        time_s = [costs.time_s(v, p) for v in range(len(graph.operators))]
-        if max(time_s) == inf or deadline.over:
-            continue
-        rows = Rows(graph, partition, time_s, partial(storage.tensor_bytes, p=p))
-        plain = measured(_configured(graph, costs, p, rows.least.runs))
-        yield plain
-        left = limit.left_bytes(plain)
-        if left >= 0 and not trades:
-            continue
-        asked = rows.least.peak_bytes + min(left, -1)
-        alone, _ = (None, False) if trades else rows.within(int(asked))
-        for row in [alone] if alone else _lower(rows, deadline):
-            try:
-                yield measured(models.configured(graph, p, row, plain))
-            except SplitError as error:
-                left_out(f"a configuration that makes tensors again is left out: {error}")
+        The least order comes first. With a limit alone, the fastest row of runs that was found to
+        keep it follows; else, and where none keeps it, rows of lower and lower peaks, down to where
+        none is found. The incumbents do not matter: others need more memory.
+        """
+        del incumbents
+        graph, costs = problem.graph, problem.tables[0]
+        limit, trades = MemoryLimit(problem.options.max_memory_bytes), problem.options.memory
+        peak_of = peaks_of(graph, lambda _: costs)
+
+        def measured(found: Configuration) -> Configuration:
+            return replace(found, peak=peak_of(found))
+
+        storage, models = Storage.of(graph, costs), _Models(problem.splitting, costs)
+        for p in range(len(costs.processors)):
+            time_s = [costs.time_s(v, p) for v in range(len(graph.operators))]
+            if max(time_s) == inf or deadline.over:
+                continue
+            rows = Rows(graph, problem.partition, time_s, partial(storage.tensor_bytes, p=p))
+            plain = measured(_configured(graph, costs, p, rows.least.runs))
+            yield plain
+            left = limit.left_bytes(plain)
+            if left >= 0 and not trades:
+                continue
+            asked = rows.least.peak_bytes + min(left, -1)
+            alone, _ = (None, False) if trades else rows.within(int(asked))
+            for row in [alone] if alone else _lower(rows, deadline):
+                try:
+                    yield measured(models.configured(graph, p, row, plain))
+                except SplitError as error:
+                    problem.left_out(
+                        f"a configuration that makes tensors again is left out: {error}"
+                    )
 
 
 def _lower(rows: Rows, deadline: Deadline) -> Iterator[Row]:

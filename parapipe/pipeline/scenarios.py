@@ -29,6 +29,7 @@ from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.explore import explore
 from parapipe.pipeline.identical import identical_processors
 from parapipe.pipeline.options import MapOptions
+from parapipe.pipeline.search_registry import requested_searches
 from parapipe.pipeline.uncertain import (
     ALL_STATES,
     HAND_OVERS,
@@ -169,7 +170,14 @@ def search_scenarios(
         return {}
     budget_s = None if left_s == inf else left_s / ceil(len(scenarios) / options.workers)
     alone = replace(
-        options, budget_s=budget_s, jobs=1, interleave="none", split="none", robust=None, draws=0
+        options,
+        budget_s=budget_s,
+        jobs=1,
+        interleave="none",
+        split="none",
+        recompute=False,
+        robust=None,
+        draws=0,
     )
     number = {scenario: i for i, scenario in enumerate(scenarios)}
     found: dict[int, tuple[FoundInDraw, ...]] = {}
@@ -194,7 +202,10 @@ def found_in(
     costs, *others = scenario.tables
     with nullcontext() if options.cache is False else Cache(folder, lambda _: None) as cache:
         try:
-            made = explore(graph, partition, costs, options, cache=cache, others=others)
+            made = explore(
+                graph, partition, costs, options, cache=cache, others=others,
+                searches=requested_searches(options),
+            )  # fmt: skip
         except MappingError:
             if options.max_memory_bytes is None:
                 raise

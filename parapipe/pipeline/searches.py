@@ -93,19 +93,6 @@ class Searches:
         """Search all stages with the schedules of one cost table."""
         return self._searched(table, choices, (), look=False)
 
-    def at_cuts(self, cuts: Sequence[int], choices: Sequence[Choice]) -> list[StageCandidate]:
-        """Search stages that begin and end at some boundaries alone; if these are many, times."""
-        costs = self.tables[0]
-        trades = self.options.energy and len(cuts) <= FEW_CUTS
-        stages = StageTable(lookup(options_of(choices, costs)), energy=trades).at_cuts(cuts)
-        return search(
-            len(cuts) - 1,
-            stages,
-            costs.static_power_w,
-            identical=self.identical[0],
-            deadline=self.deadline,
-        )
-
     def trade(self, sets: Sets, known: Sequence[StageCandidate]) -> Traded:
         """Search with schedules that trade time for energy."""
         self.deadline.check()

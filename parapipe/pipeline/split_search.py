@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, combinations
 from math import inf
 
 from parapipe.cost.cost_table import CostTable, build_cost_table
-from parapipe.cost.profile import Profile
 from parapipe.errors import SplitError
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.graph.partition import Partition
 from parapipe.mapping.split.problem import SplitProblem, Way, between, ends_s, makespan_s
 from parapipe.mapping.split.search import ChosenWays, shortest
 from parapipe.mapping.units import NANO
 from parapipe.pipeline.assigned import mapping_of
-from parapipe.pipeline.candidate import StageCandidate
-from parapipe.pipeline.choices import Choice
+from parapipe.pipeline.candidate import Candidate, StageCandidate
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.part_prices import PartPrices
+from parapipe.pipeline.search_contract import Moment, SearchProblem, SplitSources
 from parapipe.pipeline.split_model import placed
 from parapipe.pipeline.split_ways import SplitWays
-from parapipe.platform.platform import Platform
 
 FINER = (32, 64)
 """Grids on which shares are refined, one step around the best ones on the grid before."""
@@ -38,75 +35,43 @@ WIDTH = 50
 """Labels at one place: 200 take five times as long, and AlexNet's latency is no shorter then."""
 
 
-@dataclass(frozen=True, slots=True)
-class SplitSources:
-    """What it takes to split a model.
+class SplitSearch:
+    """The search with operators split over several processors.
 
-    Parameters
-    ----------
-    splitter
-        Returns the model's graph with operators split as rules of `parapipe split` say.
+    It yields the best configurations of one stage, and of two, of which one is another
+    processor's, for each set of two or more processors.
     """
 
-    platform: Platform
-    profiles: Sequence[Profile] | None
-    splitter: Callable[[Sequence[str]], OperatorGraph]
+    name = "split"
+    moment = Moment.STAGES
 
-
-Splits = Callable[..., Iterable[Configuration]]
-"""`split_candidates` that knows its sources."""
-
-
-def split_candidates(
-    graph: OperatorGraph,
-    partition: Partition,
-    costs: CostTable,
-    *,
-    sources: SplitSources,
-    energy: bool,
-    schedules: Sequence[Choice],
-    known: Sequence[StageCandidate],
-    identical: Sequence[Sequence[int]],
-    deadline: Deadline,
-    tell: Callable[[int, int], None],
-    left_out: Callable[[str], None],
-) -> Iterator[Configuration]:
-    """Yield the best configurations with split operators of each set of two or more processors.
-
-    Of one stage, and of two, of which one is another processor's.
-
-    Parameters
-    ----------
-    energy
-        Whether latency is also traded for energy.
-    schedules
-        Of units, on all sets of processors.
-    known
-        Configurations without parts.
-    identical
-        Groups of processors of which it does not matter which one is used.
-    tell
-        Called with the numbers of sets that are done and of all.
-    left_out
-        Takes a sentence for each configuration that the search has found and that cannot be made.
-    """
-    sets = processor_sets(len(costs.processors), identical)
-    tell(0, len(sets))
-    prices = PartPrices(graph, sources.platform, costs, sources.profiles)
-    finder = _Finder(SplitWays(prices, partition.order, schedules), sources, energy, deadline)
-    for done, processors in enumerate(sets, start=1):
-        others = ~sum(1 << p for p in processors)
-        latencies_ns = (c.latency_ns for c in known if not any(m & others for m in c.processors))
-        limit_s = min(latencies_ns, default=inf) / NANO
-        for found in finder.found(processors, limit_s, identical):
-            if any(way.is_split for way in found.ways) and not finder.is_beaten(found, known):
-                try:
-                    yield finder.candidate(found)
-                except SplitError as error:
-                    left_out(f"a configuration with split operators is left out: {error}")
-            if deadline.over:
-                return
-        tell(done, len(sets))
+    def run(
+        self, problem: SearchProblem, incumbents: Sequence[Candidate], deadline: Deadline
+    ) -> Iterator[Configuration]:
+        """Yield configurations that no incumbent of stages of the first cost table beats."""
+        known = [each for each in incumbents if isinstance(each, StageCandidate) and not each.table]
+        costs, identical, sources = problem.tables[0], problem.identical[0], problem.splitting
+        tell = problem.reporter("splitting")
+        sets = processor_sets(len(costs.processors), identical)
+        tell(0, len(sets))
+        prices = PartPrices(problem.graph, sources.platform, costs, sources.profiles)
+        ways = SplitWays(prices, problem.partition.order, problem.schedules())
+        finder = _Finder(ways, sources, problem.options.energy, deadline)
+        for done, processors in enumerate(sets, start=1):
+            others = ~sum(1 << p for p in processors)
+            usable = (each for each in known if not any(m & others for m in each.processors))
+            limit_s = min((each.latency_ns for each in usable), default=inf) / NANO
+            for found in finder.found(processors, limit_s, identical):
+                if any(way.is_split for way in found.ways) and not finder.is_beaten(found, known):
+                    try:
+                        yield finder.candidate(found)
+                    except SplitError as error:
+                        problem.left_out(
+                            f"a configuration with split operators is left out: {error}"
+                        )
+                if deadline.over:
+                    return
+            tell(done, len(sets))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,11 @@ from parapipe.pipeline.deadline import LOOK_S, Deadline
 from parapipe.pipeline.dominance import nondominated
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.search import search
+from parapipe.pipeline.search_contract import Moment
 from parapipe.pipeline.solve import Solved, solve
 from parapipe.pipeline.stage_table import StageTable
 from parapipe.plan import build, layout
+from tests.cases.one_search import OneSearch
 from tests.cases.pipeline_cases import identical_costs, random_costs
 from tests.pipeline.test_explore import chain
 from tests.pipeline.test_live_boundaries import cut_everywhere, tangled
@@ -203,16 +205,17 @@ def test_no_greater_budget_gives_a_worse_front(case, count, objectives, few, mon
 def test_a_share_of_the_budget_is_left_for_interleaved_frames(most, monkeypatch):
     graph, asked = tangled(4, 0), []
 
-    def interleaves(_graph, _costs, *, longest_s, deadline, **_):
-        asked.append((longest_s < inf, deadline.left_s >= most / 5))
+    def run(_problem, incumbents, deadline):
+        asked.append((bool(incumbents), deadline.left_s >= most / 5))
         return ()
 
     given = with_work(monkeypatch, most)
     options = MapOptions(mapper="auto", jobs=1, resolution=0.0, budget_s=given["budget_s"])
     costs, parts = identical_costs(graph, (0, 1, 2), 0), cut_everywhere(graph)
     found = exploring.explore(
-        graph, parts, costs, options, executor=given["executor"], interleaves=interleaves
-    )
+        graph, parts, costs, options, executor=given["executor"],
+        searches=[OneSearch("interleaved", Moment.LATER, run)],
+    )  # fmt: skip
     assert found.unfinished
     assert asked == [(True, True)]
 
@@ -221,14 +224,15 @@ def test_a_share_of_the_budget_is_left_for_interleaved_frames(most, monkeypatch)
 def test_the_time_for_reading_a_model_starts_no_process_that_helps_and_no_look(read_s):
     graph, asked = tangled(4, 0), []
 
-    def interleaves(_graph, _costs, *, beside, **_):
-        asked.append(beside)
+    def run(problem, _incumbents, _deadline):
+        asked.append(problem.helped)
         return ()
 
     deadline = Deadline(clock=chained([0.0], repeat(read_s)).__next__)
     costs, parts = identical_costs(graph, (0, 1, 2), 0), cut_everywhere(graph)
     options = MapOptions(mapper="auto", jobs=2)
-    exploring.explore(graph, parts, costs, options, interleaves=interleaves, deadline=deadline)
+    search = OneSearch("interleaved", Moment.LATER, run)
+    exploring.explore(graph, parts, costs, options, searches=[search], deadline=deadline)
     assert asked == [False]
     assert deadline.look_s == read_s + LOOK_S
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from functools import partial
 from itertools import combinations, product
 
 import pytest
@@ -15,7 +14,7 @@ from parapipe.cost.operating_points import settings
 from parapipe.graph.partition import partition
 from parapipe.pipeline.dominance import nondominated
 from parapipe.pipeline.explore import explore
-from parapipe.pipeline.interleaved import interleaved_candidates
+from parapipe.pipeline.interleaved import InterleavedSearch
 from parapipe.pipeline.mapping_bounds import relaxed_bounds
 from parapipe.pipeline.options import MapOptions
 from tests.cases.divided import convolutions, divided, divisions
@@ -27,12 +26,10 @@ EXACT = MapOptions(mapper="coarse", resolution=0.0, energy_resolution=0.0, jobs=
 NANO = 1e-9  # the search compares in whole nanoseconds and nanojoules
 
 
-def explored(graph, platform, interleaves=None):
+def explored(graph, platform, searches=()):
     known = settings(graph, platform, most=1, profiles=[])
     costs, *others = (each.costs for each in known.combinations)
-    found = explore(
-        graph, partition(graph), costs, EXACT, others=others, interleaves=interleaves
-    ).found
+    found = explore(graph, partition(graph), costs, EXACT, others=others, searches=searches).found
     return [(each, known.combinations[each.table].platform) for each in found]
 
 
@@ -161,11 +158,10 @@ def check_declared(seed):
     }
     streams = {"slowdown": [1, 1.1, 1.3], "hand_over": {"latency_s": 1e-5}, "source": "guess"}
     into = divisions((2, 2), (1, 3), share=rng.random(), hand_over_s=1e-5)
-    search = partial(interleaved_candidates, energy=True, seed=0)
 
     def found(big, gpu):
         soc = platform(processor("big", cores=[4, 5, 6, 7], **big), processor("gpu", **gpu))
-        return explored(graph, soc, search)
+        return explored(graph, soc, [InterleavedSearch()])
 
     before = found({}, gpu)
     check_never_worse(before, found({"divisions": into}, gpu))

@@ -3,7 +3,6 @@
 import random
 from collections import Counter
 from fractions import Fraction
-from functools import partial
 from itertools import product
 from math import inf
 
@@ -28,7 +27,7 @@ from parapipe.pipeline.configuration import Least
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.explore import explore
-from parapipe.pipeline.interleaved import interleaved_candidates, repeating
+from parapipe.pipeline.interleaved import InterleavedSearch, interleaved_candidates, repeating
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.sustained import PICOSECONDS
 from parapipe.pipeline.thrifty import variants
@@ -274,8 +273,7 @@ def least_period_s(graph, costs):
 
 
 def explored(graph, costs):
-    search = partial(interleaved_candidates, energy=True, seed=0)
-    return explore(graph, partition(graph), costs, EXACT, interleaves=search).found
+    return explore(graph, partition(graph), costs, EXACT, searches=[InterleavedSearch()]).found
 
 
 def check_front(seed):

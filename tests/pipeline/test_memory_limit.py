@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from decimal import ROUND_CEILING
 from itertools import product
 
@@ -35,6 +36,7 @@ from parapipe.pipeline.explore import explore
 from parapipe.pipeline.memory import peak_memory
 from parapipe.pipeline.memory_limit import megabytes
 from parapipe.pipeline.options import MapOptions
+from parapipe.pipeline.search_registry import requested_searches
 from parapipe.pipeline.storage import Storage
 from parapipe.pipeline.thrifty import moves, thrifty_order
 from parapipe.platform.memories import MemorySystem
@@ -105,8 +107,14 @@ def put(costs, system):
     return costs
 
 
+def explored(graph, costs, **more):
+    asked = options(**more)
+    searches = requested_searches(replace(asked, interleave="none"))
+    return explore(graph, partition(graph), costs, asked, searches=searches)
+
+
 def mapped(graph, costs, **more):
-    return explore(graph, partition(graph), costs, options(**more)).found
+    return explored(graph, costs, **more).found
 
 
 def peak_of(found, graph, costs):
@@ -197,7 +205,7 @@ def test_what_is_needed_is_told_so_that_a_limit_of_it_is_kept(size_bytes, told):
     assert megabytes(size_bytes, ROUND_CEILING) == told
 
 
-def interrupted(*_given):
+def interrupted(*_given, **_named):
     raise KeyboardInterrupt
 
 
@@ -205,7 +213,7 @@ def test_an_interruption_before_anything_fits_is_one(monkeypatch):
     graph, costs = case(0, apart=False)
     monkeypatch.setattr(fitting, "cheap_cuts", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        explore(graph, partition(graph), costs, options(max_memory_bytes=1e9))
+        explored(graph, costs, max_memory_bytes=1e9)
 
 
 @pytest.mark.parametrize("name", ["_changed", "_fewer_frames", "_moved"])
@@ -214,7 +222,7 @@ def test_an_interruption_of_the_search_for_less_memory_keeps_what_fits(name, mon
     graph, costs = case(0, apart=False)
     limit = 2.0 * min(size for _, (size, *_) in every_configuration(graph, costs))
     monkeypatch.setattr(fitting, name, interrupted)
-    found = explore(graph, partition(graph), costs, options(max_memory_bytes=limit))
+    found = explored(graph, costs, max_memory_bytes=limit)
     assert found.interrupted
     assert "the search for what needs less memory was ended early" in found.unfinished.reasons
     assert all(peak_of(each, graph, costs).total.size_bytes <= limit for each in found.found)
@@ -223,9 +231,7 @@ def test_an_interruption_of_the_search_for_less_memory_keeps_what_fits(name, mon
 def test_kinds_that_do_not_fit_are_absent_with_the_least_that_was_found():
     graph, costs = case(0, apart=False)
     sequential = min(size for made, (size, *_) in every_configuration(graph, costs))
-    exploration = explore(
-        graph, partition(graph), costs, options(max_memory_bytes=float(sequential))
-    )
+    exploration = explored(graph, costs, max_memory_bytes=float(sequential))
     assert "pipe-only" not in {each.mapping.kind for each in exploration.found}
     assert exploration.absent["pipe-only"].startswith("the least memory found is ")
 
@@ -234,7 +240,7 @@ def listed_absent():
     """The kinds of a chain that are absent with a limit, in their order."""
     graph, costs = case(0, apart=False)
     least = float(min(size for _, (size, *_) in every_configuration(graph, costs)))
-    return [*explore(graph, partition(graph), costs, options(max_memory_bytes=least)).absent]
+    return [*explored(graph, costs, max_memory_bytes=least).absent]
 
 
 def test_kinds_that_do_not_fit_are_in_one_order_in_every_process():

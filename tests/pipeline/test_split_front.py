@@ -20,9 +20,11 @@ from parapipe.graph.partition import partition
 from parapipe.pipeline import split_search
 from parapipe.pipeline.explore import explore
 from parapipe.pipeline.part_prices import PartPrices
+from parapipe.pipeline.search_contract import Moment
 from parapipe.pipeline.split_ways import Split, SplitWays
 from parapipe.plan import schema
 from parapipe.plan.verify import verify_plan
+from tests.cases.one_search import OneSearch
 
 CONVOLUTIONS = 4
 STAGES = {"interleave": "none", "cache": False, "jobs": 1}
@@ -349,12 +351,12 @@ def test_an_interruption_while_splitting_ends_with_the_best_so_far(model):
     costs, parts = build_cost_table(graph, target), partition(graph)
     options = parapipe.MapOptions(objectives="latency-throughput", mapper="heft_cpop", jobs=1)
 
-    def interrupted(*_given, **_known):
+    def interrupted(*_given):
         raise KeyboardInterrupt
-        yield
 
+    search = OneSearch("split", Moment.STAGES, interrupted)
     whole = explore(graph, parts, costs, options)
-    found = explore(graph, parts, costs, options, splits=interrupted)
+    found = explore(graph, parts, costs, options, searches=[search])
     assert whole.unfinished is None
     assert found.unfinished is not None
     figures = [[each.evaluated.latency_s for each in run.found] for run in (whole, found)]

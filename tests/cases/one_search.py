@@ -1,0 +1,17 @@
+"""A search of a test's own, in the form that explorations take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from parapipe.pipeline.search_contract import Moment
+
+
+@dataclass(frozen=True)
+class OneSearch:
+    """A search beside that over stages; `run` is a function."""
+
+    name: str
+    moment: Moment
+    run: Callable[..., object]
