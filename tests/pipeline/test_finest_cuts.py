@@ -116,7 +116,7 @@ def every_pipeline(graph, costs):
 
 def check_against_every_pipeline(seed, operators):
     rng, parts = random.Random(seed), None
-    while parts is None or parts.finer is None:  # of too many ideals, there are only some
+    while parts is None or not parts.cuts.few:  # of too many ideals, there are only some
         graph = scattered(rng, operators)
         costs = random_costs(graph, 3, seed)
         parts = finest_partition(graph, [costs])
