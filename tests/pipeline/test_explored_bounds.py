@@ -9,7 +9,7 @@ import pytest
 
 import parapipe
 from parapipe.pipeline import explored_bounds
-from parapipe.pipeline.explorer import Explorer
+from parapipe.pipeline.interleaved import InterleavedSearch
 from parapipe.pipeline.mapping_bounds import stage_bounds
 from tests.cases.random_fronts import (
     below_bounds,
@@ -61,7 +61,12 @@ def test_bounds_hold_for_frames_interleaved_where_the_search_for_them_was_ended(
 ):
     whole = front_of(seed, tmp_path)
     assert "interleaved" in {row["kind"] for row in whole["configurations"]}
-    monkeypatch.setattr(Explorer, "interleave", lambda run, _search: run.undone.append("ended"))
+
+    def ended(_search, problem, _incumbents, _deadline):
+        problem.left_out("ended")
+        return iter(())
+
+    monkeypatch.setattr(InterleavedSearch, "run", ended)
     early = front_of(seed, tmp_path)
     assert below_bounds({**whole, "unfinished": early["unfinished"]}) == []
 
