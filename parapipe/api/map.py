@@ -111,7 +111,6 @@ def map(
     clear_abandoned_scratch()
     from parapipe.cost.operating_points import settings
     from parapipe.cost.profile import chosen_profiles
-    from parapipe.graph.partition import partition
     from parapipe.pipeline.finest_cuts import finest_partition
     from parapipe.pipeline.infeasible import check_energies
     from parapipe.pipeline.memory_limit import MemoryLimit
@@ -145,7 +144,7 @@ def map(
         if found.times > 1:
             graph = patterns.graph(found.times)
             known = priced(graph)
-        parts = partition(graph)
+        parts = found.partition
     else:
         parts = finest_partition(graph, [each.costs for each in known.combinations])
 

@@ -238,6 +238,7 @@ def search_patterns(
     priced
         Returns the costs of the graph of a longer one.
     """
+    from parapipe.pipeline.search_registry import requested_searches
     from parapipe.pipeline.several_front import explore_several
 
     def longer(times: int) -> tuple[OperatorGraph, CostTable]:
@@ -256,6 +257,7 @@ def search_patterns(
             contention=at.platform.contention,
             deadline=deadline,
             longer=longer,
+            searches=requested_searches(options),
             progress=progress,
         )
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from parapipe.pipeline.configuration import Configuration
     from parapipe.pipeline.deadline import Deadline
     from parapipe.pipeline.options import MapOptions
+    from parapipe.pipeline.several_search import PatternSources
     from parapipe.pipeline.solve import Reporter
     from parapipe.platform.platform import Platform
 
@@ -28,6 +29,7 @@ class Moment(Enum):
     STAGES = "behind the search over stages, with what it has left of its time"
     LATER = "behind those, with a share of the budget that is kept for it"
     MEMORY = "behind all others, if memory is limited or an objective"
+    PATTERNS = "alone, for several models together"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,8 @@ class SearchProblem:
         Whether another process may take a part of the work: the same is found.
     sources
         For searches that split operators; None if none was asked for.
+    patterns
+        For searches for patterns of several models; None if it is one model.
     """
 
     graph: OperatorGraph
@@ -81,12 +85,19 @@ class SearchProblem:
     lacking: MutableMapping[str, str]
     helped: bool = False
     sources: SplitSources | None = None
+    patterns: PatternSources | None = None
 
     @property
     def splitting(self) -> SplitSources:
         """The sources, for a search that cannot do without."""
         assert self.sources is not None, "a search that splits operators needs sources"
         return self.sources
+
+    @property
+    def of_patterns(self) -> PatternSources:
+        """Those of patterns, for a search that is for several models."""
+        assert self.patterns is not None, "a search for several models needs their patterns"
+        return self.patterns
 
 
 class Search(Protocol):

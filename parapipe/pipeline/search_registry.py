@@ -43,6 +43,11 @@ _SEARCHES: Mapping[str, _Entry] = {
         "RecomputedSearch",
         lambda options: options.recompute and _memory_counts(options),
     ),
+    "several": _Entry(
+        "parapipe.pipeline.several_search",
+        "SeveralSearch",
+        lambda options: bool(options.rates),
+    ),
 }
 
 

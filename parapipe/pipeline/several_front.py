@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from math import inf
 
 from parapipe.cost.cost_table import CostTable
@@ -12,21 +11,23 @@ from parapipe.digits import plain
 from parapipe.errors import DemandError
 from parapipe.files.progress import Tell
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.mapping.interleaved.cyclic import Cyclic, ModuloSchedule
+from parapipe.graph.partition import Partition, partition
+from parapipe.mapping.interleaved.cyclic import Cyclic
 from parapipe.mapping.interleaved.loads import loads_s
 from parapipe.mapping.units import NANO
 from parapipe.pipeline.choose import marked
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.dominance import ENERGY_TIE, least, most_balanced
-from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.exploration import Exploration
 from parapipe.pipeline.longer_patterns import Length, best_length
 from parapipe.pipeline.mapping import Mapping
 from parapipe.pipeline.options import MapOptions
-from parapipe.pipeline.served import Served, served, with_all_loaded
+from parapipe.pipeline.search_contract import Moment, Search, SearchProblem
+from parapipe.pipeline.served import Served
 from parapipe.pipeline.several import Demand, Patterns, Reached
-from parapipe.pipeline.solve import Solved
+from parapipe.pipeline.several_search import PatternSources
+from parapipe.pipeline.solve import Reporter, Solved
 from parapipe.pipeline.unfinished import Unfinished, least_energy_j
 
 NEAR = 1e-6  # share by which a rate or a deadline may be missed: rounding
@@ -40,11 +41,14 @@ class SeveralFound:
     ----------
     times
         As long as the shortest pattern is that of the front.
+    partition
+        Of its graph.
     """
 
     exploration: Exploration
     reached: Reached
     times: int
+    partition: Partition
 
 
 def explore_several(
@@ -57,6 +61,7 @@ def explore_several(
     contention: float,
     deadline: Deadline,
     longer: Callable[[int], tuple[OperatorGraph, CostTable]],
+    searches: Sequence[Search],
     progress: Tell | None = None,
 ) -> SeveralFound:
     """Return the patterns of several models that no other one beats.
@@ -73,6 +78,8 @@ def explore_several(
         Lengthening of work per byte a second that other processors move; 0 if it is not known.
     longer
         Gives graph and costs of a pattern that is so many times as long.
+    searches
+        Those for patterns are run.
 
     Raises
     ------
@@ -83,33 +90,36 @@ def explore_several(
     patterns = Patterns(
         graph, costs, demands, period_s, seed=options.seed, over=lambda: deadline.over
     )
+    undone: list[str] = []
+    lacking: dict[str, str] = {}
     reached = patterns.reached()
     length = best_length(patterns, reached)
     if length.each_s > period_s * (1 + NEAR):
         raise DemandError(_too_fast(patterns, reached, length))
-    tell = _told(progress, deadline)
-    mappings = patterns.found(reached, energy=options.energy, tell=tell)
+    shortest = None
     if length.times > 1:
-        shorter: Iterable[ModuloSchedule] = ()
-        below_s = inf
-        if reached.shared.period_s <= period_s:
-            shorter = patterns.schedules(reached, energy=options.energy, tell=tell)
-            below_s = length.times * reached.shared.period_s
+        shortest = (patterns, reached)
         graph, costs = longer(length.times)
         patterns = replace(patterns, graph=graph, costs=costs, period_s=length.times * period_s)
         reached = patterns.reached([length.least.processor])
-        mappings = chain(
-            patterns.mappings_of(shorter, length.times),
-            patterns.found(reached, energy=options.energy, tell=tell, below_s=below_s),
-        )
-    found = []
-    for mapping in mappings:
-        taken = with_all_loaded(evaluate(mapping, graph, costs), mapping, graph, costs)
-        bound_s = reached.bound_s
-        got = served(mapping, taken, graph, costs, contention=contention, bound_s=bound_s)
-        gap = max(0.0, 1 - got.rate_factor / got.bound)
-        found.append(Configuration(mapping, taken, proven=False, gap=gap, table=0, several=got))
-        deadline.interruptible = True
+    problem = SearchProblem(
+        graph,
+        partition(graph),
+        (costs,),
+        identical=((),),
+        options=options,
+        schedules=tuple,
+        reporter=lambda phase: Reporter(phase, progress),
+        left_out=undone.append,
+        lacking=lacking,
+        patterns=PatternSources(patterns, reached, contention, length.times, shortest),
+    )
+    found: list[Configuration] = []
+    for search in searches:
+        if search.moment is Moment.PATTERNS:
+            for each in search.run(problem, found, deadline):
+                found.append(each)
+                deadline.interruptible = True
     kept = [each for each in found if not _late(each, demands)]
     kept = [each for each in kept if _served(each).kept_factor >= 1 - NEAR]
     if not kept:
@@ -117,14 +127,15 @@ def explore_several(
     chosen = tuple(_chosen(kept, patterns, options))
     unfinished = None
     if deadline.over:
-        reasons = ("the search for patterns ended before it had tried all periods",)
+        undone.append("the search for patterns ended before it had tried all periods")
+    if undone:
         least_j = least_energy_j(len(graph.operators), [costs])
         longest_s = max(Cyclic(each).critical_path for each in patterns.rivals.problems) * 1e-9
-        unfinished = Unfinished(reasons, longest_s, reached.bound_s, least_j)
+        unfinished = Unfinished(tuple(undone), longest_s, reached.bound_s, least_j)
     exploration = Exploration(
         found=chosen,
         schedules={},
-        absent={},
+        absent=lacking,
         cached=frozenset(),
         asked={},
         traded=Solved({}, frozenset()),
@@ -133,17 +144,7 @@ def explore_several(
         energy_timed_out=False,
         unfinished=unfinished,
     )
-    return SeveralFound(exploration, reached, length.times)
-
-
-def _told(progress: Tell | None, deadline: Deadline) -> Callable[[int, int], None]:
-    from parapipe.files.progress import Progress
-
-    def tell(done: int, of: int) -> None:
-        if progress is not None:
-            progress(Progress(done, of, 0.0, deadline.gone_s, phase="interleaving"))
-
-    return tell
+    return SeveralFound(exploration, reached, length.times, problem.partition)
 
 
 def _chosen(

@@ -9,6 +9,7 @@ from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.several import Demand
 from parapipe.pipeline.several_front import explore_several
+from parapipe.pipeline.several_search import SeveralSearch
 from tests.cases.plan_cases import graph_of, operator
 from tests.cases.several_cases import patterns
 
@@ -35,6 +36,7 @@ def explored(period_s):
         contention=0.0,
         deadline=Deadline(inf),
         longer=longer,
+        searches=[SeveralSearch()],
     )
 
 
