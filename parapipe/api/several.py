@@ -247,19 +247,18 @@ def search_patterns(
 
     (graph, known), asked = shortest, patterns.asked
     at = known.combinations[0]
-    with deadline.ending():
-        return explore_several(
-            graph,
-            at.costs,
-            asked.demands,
-            options,
-            period_s=asked.period_s,
-            contention=at.platform.contention,
-            deadline=deadline,
-            longer=longer,
-            searches=requested_searches(options),
-            progress=progress,
-        )
+    return explore_several(
+        graph,
+        at.costs,
+        asked.demands,
+        options,
+        period_s=asked.period_s,
+        contention=at.platform.contention,
+        deadline=deadline,
+        longer=longer,
+        searches=requested_searches(options),
+        progress=progress,
+    )
 
 
 def random_pace_s(plan: Plan, strategy: str, error: type[ParapipeError]) -> float:

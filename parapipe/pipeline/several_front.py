@@ -115,13 +115,16 @@ def explore_several(
         patterns=PatternSources(patterns, reached, contention, length.times, shortest),
     )
     found: list[Configuration] = []
-    for search in searches:
-        if search.moment is Moment.PATTERNS:
-            for each in search.run(problem, found, deadline):
-                found.append(each)
-                deadline.interruptible = True
+    with deadline.ending():
+        for search in searches:
+            if search.moment is Moment.PATTERNS:
+                for each in search.run(problem, found, deadline):
+                    found.append(each)
+                    deadline.interruptible = True
     kept = [each for each in found if not _late(each, demands)]
     kept = [each for each in kept if _served(each).kept_factor >= 1 - NEAR]
+    if deadline.interrupted and not kept:
+        raise KeyboardInterrupt
     if not kept:
         raise DemandError(_none_kept(found, patterns))
     chosen = tuple(_chosen(kept, patterns, options))
@@ -143,6 +146,7 @@ def explore_several(
         energy_resolution=None,
         energy_timed_out=False,
         unfinished=unfinished,
+        interrupted=deadline.interrupted,
     )
     return SeveralFound(exploration, reached, length.times, problem.partition)
 

@@ -1,5 +1,6 @@
 """What is said of rates that can be kept, of those that cannot, and of those in between."""
 
+from itertools import islice
 from math import inf
 
 import pytest
@@ -18,7 +19,7 @@ from tests.cases.several_cases import patterns
 LEAST_S, OF_TWO_S = 110 / 21, 5.5
 
 
-def explored(period_s):
+def explored(period_s, search_class=SeveralSearch):
     one = graph_of([operator("y", "x")], inputs=["x"], outputs=["y"]), [[10.0, 11.0]]
 
     def search(times):
@@ -36,7 +37,7 @@ def explored(period_s):
         contention=0.0,
         deadline=Deadline(inf),
         longer=longer,
-        searches=[SeveralSearch()],
+        searches=[search_class()],
     )
 
 
@@ -63,3 +64,31 @@ def test_rates_beyond_patterns_of_any_length_are_said_to_be_impossible():
         explored(LEAST_S * 0.99)
     assert "the rates cannot be kept" in str(caught.value)
     assert "no pattern reaches more than 0.99 times" in str(caught.value)
+
+
+class Interrupted(SeveralSearch):
+    """Is interrupted once it has found as many patterns as `after` says."""
+
+    after = 1
+
+    def run(self, problem, incumbents, deadline):
+        yield from islice(super().run(problem, incumbents, deadline), self.after)
+        raise KeyboardInterrupt
+
+
+class InterruptedAtOnce(Interrupted):
+    after = 0
+
+
+def test_an_interruption_ends_the_search_with_the_patterns_found_so_far():
+    found = explored(2 * OF_TWO_S, Interrupted).exploration
+    assert len(found.found) == 1
+    assert found.interrupted
+    assert found.unfinished.reasons == (
+        "the search for patterns ended before it had tried all periods",
+    )
+
+
+def test_an_interruption_before_any_pattern_was_found_is_one():
+    with pytest.raises(KeyboardInterrupt):
+        explored(2 * OF_TWO_S, InterruptedAtOnce)
