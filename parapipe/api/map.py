@@ -219,6 +219,7 @@ def _drawn(
     from parapipe.formats.front_document import setting_of
     from parapipe.pipeline.chances import drawn_front
     from parapipe.pipeline.robust import with_robust
+    from parapipe.pipeline.search_registry import requested_searches
     from parapipe.pipeline.uncertain import Draws
 
     def costs(found: pipeline.Configuration) -> CostTable:
@@ -226,7 +227,10 @@ def _drawn(
 
     if options.robust is not None:
         every = [setting.costs for setting in known.combinations]
-        return with_robust(exploration, graph, parts, every, options, costs_of=costs, gone_s=gone_s)
+        return with_robust(
+            exploration, graph, parts, every, options,
+            costs_of=costs, searches=requested_searches(options), gone_s=gone_s,
+        )  # fmt: skip
     if not options.draws:
         return exploration, None, None
     draws = Draws(options.draws, options.seed)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from math import inf
 
 from parapipe.cost.cost_table import CostTable
+from parapipe.files.progress import Progress
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.pipeline.chances import DrawnFront, at_quantile, drawn_front
@@ -16,10 +16,9 @@ from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.deadline import Deadline, search_s
 from parapipe.pipeline.dominance import ENERGY_TIE, least, nondominated, on_front, thinned
 from parapipe.pipeline.exploration import Exploration
-from parapipe.pipeline.memory import peaks_of
-from parapipe.pipeline.memory_limit import MemoryLimit
 from parapipe.pipeline.options import MapOptions
-from parapipe.pipeline.scenarios import FoundInDraw, at_stated_costs, scenarios_of, search_scenarios
+from parapipe.pipeline.search_contract import Moment, Search, SearchProblem
+from parapipe.pipeline.solve import Reporter
 from parapipe.pipeline.uncertain import Draws
 
 Figures = tuple[float, float, float]  # latency, period, energy
@@ -62,6 +61,7 @@ def with_robust(
     options: MapOptions,
     *,
     costs_of: Callable[[Configuration], CostTable],
+    searches: Sequence[Search],
     gone_s: float = 0.0,
 ) -> tuple[Exploration, DrawnFront, Robust]:
     """Add what no other configuration beats at the quantile that the options ask for.
@@ -75,6 +75,8 @@ def with_robust(
         The stated costs.
     costs_of
         Gives those that a configuration rests on.
+    searches
+        Those with drawn costs are run.
     gone_s
         Seconds of the budget, if there is one, that have gone by. Searches get half of it at most.
 
@@ -86,18 +88,28 @@ def with_robust(
     most_s = inf if options.budget_s is None else options.budget_s / 2
     left_s = search_s(options.budget_s) - gone_s
     deadline = Deadline(min(most_s, left_s), interruptible=True)
-    searched: dict[int, tuple[FoundInDraw, ...]] = {}
-    if not (exploration.interrupted or deadline.over):
-        scenarios = scenarios_of(graph, tables, options.scenarios, options.seed)
-        searched = search_scenarios(scenarios, graph, partition, options, deadline)
-    found = at_stated_costs(
-        chain.from_iterable(searched.values()), graph, tables, exploration.found
+    searched = 0
+
+    def count(progress: Progress) -> None:
+        nonlocal searched
+        searched += progress.done
+
+    problem = SearchProblem(
+        graph,
+        partition,
+        tables,
+        identical=[()] * len(tables),
+        options=options,
+        schedules=tuple,
+        reporter=lambda phase: Reporter(phase, count),
+        left_out=lambda _sentence: None,
+        lacking={},
     )
-    peak_of = peaks_of(graph, costs_of)
-    limit = MemoryLimit(options.max_memory_bytes)
-    sized = (replace(each, peak=peak_of(each)) for each in found)
-    added = [each for each in sized if limit.fits(each)]
-    every = [*exploration.found, *added]
+    every = [*exploration.found]
+    if not (exploration.interrupted or deadline.over):
+        for search in searches:
+            if search.moment is Moment.DRAWS:
+                every += search.run(problem, [*every], deadline)
     draws = Draws(options.draws, options.seed)
     drawn = drawn_front(every, graph, costs_of, draws, options.workers)
 
@@ -122,7 +134,7 @@ def with_robust(
             found=front.marked(every, shown, tables[0].processors, memory=options.memory),
         ),
         DrawnFront(drawn.latency_s[shown], drawn.period_s[shown], drawn.energy_j[shown]),
-        Robust(options.robust, len(searched), len(shown) - len(exploration.found)),
+        Robust(options.robust, searched, len(shown) - len(exploration.found)),
     )
 
 

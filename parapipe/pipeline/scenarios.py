@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import ceil, exp, inf
 from pathlib import Path
 
@@ -22,13 +23,17 @@ from parapipe.graph.partition import Partition
 from parapipe.pipeline.assigned import assignment_of, mapping_of
 from parapipe.pipeline.assignment import Assignment
 from parapipe.pipeline.cache import Cache
+from parapipe.pipeline.candidate import Candidate
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.distribute import SMALL, distribute
 from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.explore import explore
 from parapipe.pipeline.identical import identical_processors
+from parapipe.pipeline.memory import peaks_of
+from parapipe.pipeline.memory_limit import MemoryLimit
 from parapipe.pipeline.options import MapOptions
+from parapipe.pipeline.search_contract import Moment, SearchProblem
 from parapipe.pipeline.search_registry import requested_searches
 from parapipe.pipeline.uncertain import (
     ALL_STATES,
@@ -142,6 +147,34 @@ class _Drawn:
             power = Expression(part.power.value * self.power(p) / state)
             parts.append(replace(part, time=time, power=power, spread=CERTAIN))
         return replace(cost, parts=tuple(parts))
+
+
+class DrawnCostsSearch:
+    """The search repeated under drawn costs, for what is good at a quantile of them."""
+
+    name = "drawn-costs"
+    moment = Moment.DRAWS
+
+    def run(
+        self, problem: SearchProblem, incumbents: Sequence[Candidate], deadline: Deadline
+    ) -> Iterator[Configuration]:
+        """Yield what was found in draws and by no incumbent, with what it takes at stated costs.
+
+        Its memory is known, and keeps the limit. What is reported is how many draws were searched.
+        """
+        graph, tables, options = problem.graph, problem.tables, problem.options
+        report = problem.reporter("searching")
+        scenarios = scenarios_of(graph, tables, options.scenarios, options.seed)
+        searched = search_scenarios(scenarios, graph, problem.partition, options, deadline)
+        report(len(searched), len(scenarios))
+        peak_of = peaks_of(graph, lambda found: tables[found.table])
+        limit = MemoryLimit(options.max_memory_bytes)
+        known = [each for each in incumbents if isinstance(each, Configuration)]
+        drawn = chain.from_iterable(searched.values())
+        for each in at_stated_costs(drawn, graph, tables, known):
+            sized = replace(each, peak=peak_of(each))
+            if limit.fits(sized):
+                yield sized
 
 
 def search_scenarios(

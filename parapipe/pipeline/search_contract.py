@@ -29,6 +29,7 @@ class Moment(Enum):
     STAGES = "behind the search over stages, with what it has left of its time"
     LATER = "behind those, with a share of the budget that is kept for it"
     MEMORY = "behind all others, if memory is limited or an objective"
+    DRAWS = "behind a whole exploration, with drawn costs"
     PATTERNS = "alone, for several models together"
 
 
@@ -56,10 +57,11 @@ class SearchProblem:
     tables
         Cost tables; the number of a configuration's table counts from 0.
     identical
-        Of each cost table, groups of processors of which it does not matter which one is used.
+        Of each cost table, groups of processors of which it does not matter which one is used;
+        none are looked for before searches of the moments `DRAWS` and `PATTERNS`.
     schedules
         Returns the schedules of units by the first cost table that were found so far, on all sets
-        of processors.
+        of processors; none at these moments.
     reporter
         Returns what takes the numbers of steps of a phase that are done, and of all.
     left_out

@@ -43,6 +43,11 @@ _SEARCHES: Mapping[str, _Entry] = {
         "RecomputedSearch",
         lambda options: options.recompute and _memory_counts(options),
     ),
+    "drawn-costs": _Entry(
+        "parapipe.pipeline.scenarios",
+        "DrawnCostsSearch",
+        lambda options: options.robust is not None,
+    ),
     "several": _Entry(
         "parapipe.pipeline.several_search",
         "SeveralSearch",

@@ -20,6 +20,7 @@ from parapipe.pipeline.identical import identical_processors
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.robust import quantiles, with_robust
 from parapipe.pipeline.scenarios import (
+    DrawnCostsSearch,
     FoundInDraw,
     Scenario,
     at_stated_costs,
@@ -127,8 +128,9 @@ def test_a_robust_front_is_searched_in_the_time_that_the_stated_costs_leave(gone
     known = explore(graph, parts, costs, ALONE)
     options = replace(OPTIONS, budget_s=600.0)
     found, drawn, robust = with_robust(
-        known, graph, parts, [costs], options, costs_of=lambda _: costs, gone_s=gone_s
-    )
+        known, graph, parts, [costs], options,
+        costs_of=lambda _: costs, searches=[DrawnCostsSearch()], gone_s=gone_s,
+    )  # fmt: skip
     assert robust.scenarios == searched
     assert len(drawn.latency_s) == len(found.found) >= len(known.found)
 
@@ -165,7 +167,10 @@ def test_of_a_tiny_network_the_best_at_the_quantile_is_that_of_all_assignments(s
     parts, costs = partition(graph), doubtful(costs, own=0.1)
     asked = replace(OPTIONS, draws=30, resolution=0.0, objectives="latency-throughput")
     known = explore(graph, parts, costs, replace(asked, interleave="none", robust=None))
-    _, taken, _ = with_robust(known, graph, parts, [costs], asked, costs_of=lambda _: costs)
+    _, taken, _ = with_robust(
+        known, graph, parts, [costs], asked,
+        costs_of=lambda _: costs, searches=[DrawnCostsSearch()],
+    )  # fmt: skip
     names, draws = [operator.id for operator in graph.operators], Draws(30, 0)
 
     def kept_s(place):

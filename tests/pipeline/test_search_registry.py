@@ -26,6 +26,9 @@ BY_OPTIONS = [
     ({"objectives": "latency-throughput-memory"}, ["less-memory"]),
     ({"max_memory_bytes": 1e6, "recompute": True}, ["less-memory", "recomputed"]),
     ({"recompute": True}, []),
+    ({"robust": 0.9}, ["drawn-costs"]),
+    ({"rates": {"a": 10.0, "b": 20.0}}, ["several"]),
+    ({"rates": {}}, []),
 ]
 
 
@@ -43,13 +46,13 @@ def test_searches_are_listed_as_they_run():
 
 
 def test_a_map_of_stages_imports_no_other_search():
-    script = """
+    others = ["split_search", "interleaved", "fitting", "recomputed", "scenarios", "several_search"]
+    script = f"""
 import sys
 from tests.pipeline.test_search_registry import STAGES, explored
 from parapipe.pipeline.search_registry import requested_searches
 explored(requested_searches(STAGES))
-print(*(name for name in ("split_search", "interleaved", "fitting", "recomputed")
-        if f"parapipe.pipeline.{name}" in sys.modules))
+print(*(name for name in {others} if f"parapipe.pipeline.{{name}}" in sys.modules))
 """
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
