@@ -10,6 +10,7 @@ import click
 from parapipe.cli.options import json_option
 from parapipe.cli.output import Row, print_document
 from parapipe.cli.plan_arguments import plan_argument
+from parapipe.digits import plain
 
 
 @click.command()
@@ -40,10 +41,10 @@ def _text(summary: Row) -> Iterator[str]:
     yield f"operators   {summary['operators']} for {summary['nodes']} ONNX nodes"
     transfer_mb = summary["transfer_bytes"] / 1e6
     yield f"transfers   {summary['transfers']}, {transfer_mb:.2f} MB per {frame}"
-    yield f"latency     {summary['latency_s'] * 1e3:.4g} ms"
-    yield f"throughput  {summary['throughput_fps']:.4g} {frame}s/s; {sustained_fps:.4g} sustained"
-    yield f"energy      {energy_mj:.4g} mJ per {frame}; {board_mj:.4g} with the board's idle power"
+    yield f"latency     {plain(summary['latency_s'] * 1e3)} ms"
+    yield f"throughput  {plain(summary['throughput_fps'])} {frame}s/s; {plain(sustained_fps)} sustained"
+    yield f"energy      {plain(energy_mj)} mJ per {frame}; {plain(board_mj)} with the board's idle power"
     for each in summary["models"]:
         count = f"{each['frames']} in a pattern"
-        rate = f"{each['throughput_fps']:.4g} frames/s, {each['latency_s'] * 1e3:.4g} ms"
+        rate = f"{plain(each['throughput_fps'])} frames/s, {plain(each['latency_s'] * 1e3)} ms"
         yield f"of {each['name']}: {rate}; {count}"

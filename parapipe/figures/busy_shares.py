@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from matplotlib.axes import Axes
 
+from parapipe.digits import plain
 from parapipe.figures.palette import IDLE, Looks
 from parapipe.formats.front import ConfigurationRow
 
@@ -23,5 +24,5 @@ def plot_utilisation(row: ConfigurationRow, looks: Looks, ax: Axes) -> None:
     ax.set_yticks(range(len(names)), names, parse_math=False)
     ax.invert_yaxis()
     ax.set_xlim(0, 100)
-    ax.set_xlabel(f"share of the period of {row.period_s * 1e3:.4g} ms (%)")
+    ax.set_xlabel(f"share of the period of {plain(row.period_s * 1e3)} ms (%)")
     ax.set_ylabel("processor")

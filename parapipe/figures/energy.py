@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from matplotlib.axes import Axes
 
+from parapipe.digits import plain
 from parapipe.figures.palette import STATIC_ALPHA, Looks
 from parapipe.formats.front import ConfigurationRow, FrontDocument
 
@@ -31,7 +32,7 @@ def plot_energy(
         range(len(named)), [", ".join(row.names) for row in named], rotation=30, ha="right",
         fontsize=8, parse_math=False,
     )  # fmt: skip
-    ax.set_ylabel(f"energy per frame ({reference} = 1, {one.energy_j * 1e3:.4g} mJ)")
+    ax.set_ylabel(f"energy per frame ({reference} = 1, {plain(one.energy_j * 1e3)} mJ)")
     ax.set_xlabel("configuration")
     used = {processor.name for row in named for processor in row.processors}
     for name, look in looks.items():

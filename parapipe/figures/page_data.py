@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from parapipe.digits import plain
 from parapipe.figures.network_layout import layout
 from parapipe.figures.timeline import Timeline, flows, timeline
 from parapipe.files.titles import model_title
@@ -190,7 +191,7 @@ def _cast(transfer: Transfer) -> str | None:
     if cast is None:
         return None
     types = f"{cast.source_type} to {cast.target_type}"
-    return f"{types} on {cast.processor} ({cast.operator}, {_us(cast.time_s):.4g} µs)"
+    return f"{types} on {cast.processor} ({cast.operator}, {plain(_us(cast.time_s))} µs)"
 
 
 def _us(seconds: float) -> float:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from parapipe.digits import plain
 from parapipe.figures.axes import picture
 from parapipe.files.titles import model_title
 from parapipe.formats.flat_front import front_frame
@@ -74,7 +75,7 @@ def _table(rows: Sequence[ConfigurationRow], medians: Collection[str]) -> str:
         table[scaled] *= 1e3
     told = {key: ", median of draws" * (key in medians) for key in SHOWN}
     table = table.rename(columns={key: f"{title}{told[key]}" for key, title in SHOWN.items()})
-    return str(table.to_html(index=False, float_format="{:.4g}".format))
+    return str(table.to_html(index=False, float_format=plain))
 
 
 def _picture(ax: Axes, title: str) -> str:

@@ -186,7 +186,9 @@ def test_rates_beyond_the_board_are_answered_by_what_stands_in_the_way(models):
 
 
 def test_deadlines_that_cannot_be_kept_are_named_with_how_far(models):
-    with pytest.raises(DemandError, match=r"'read' takes .* ms instead of 1e-06 ms, .* too long"):
+    with pytest.raises(
+        DemandError, match=r"'read' takes .* ms instead of 0.000001 ms, .* too long"
+    ):
         mapped(models, deadline_s={"read": 1e-9})
 
 

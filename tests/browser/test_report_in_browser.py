@@ -13,7 +13,7 @@ from parapipe.figures.page import page as page_of
 from parapipe.figures.page_data import CLOUD
 from parapipe.formats.front import ConfigurationRow
 from parapipe.formats.front_folder import FrontFolder
-from parapipe.formats.shown import shown_figure, shows_medians
+from parapipe.formats.shown import medians_of, shown_figure
 from parapipe.plan.schema import Plan
 from tests.cases.branchy import HOSTILE, branchy
 from tests.cases.replicas import ONE_STAGE, TWO_STAGES, replicated_front
@@ -253,7 +253,7 @@ def test_figures_outside_their_intervals_are_not_shown(opened, replicas) -> None
             figure = shown_figure(row.model_dump(), key)
             assert figure is not None
             scale = 1.0 if key == "throughput_fps" else 1e3
-            medians = shows_medians(plain, key)
+            medians = key in medians_of(plain)
             assert text.startswith("~") == medians
             value = figure.median if medians else figure.stated
             assert float(text.lstrip("~")) == pytest.approx(value * scale, rel=1e-3)

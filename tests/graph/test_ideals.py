@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import pytest
@@ -67,7 +68,7 @@ def test_boundaries_are_the_ideals_with_few_live_tensors_and_the_ends_of_units(s
 
 def test_a_chain_is_cut_where_its_units_are():
     chain = operators_of({f"t{v}": [f"t{v - 1}" if v else "x"] for v in range(6)})
-    assert at_ideals(chain) == partition(chain).cuts
+    assert at_ideals(chain) == replace(partition(chain).cuts, few=True)
 
 
 def test_a_skip_connection_is_cut_inside_and_the_unit_stays():

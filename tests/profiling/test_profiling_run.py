@@ -24,7 +24,7 @@ from parapipe.export.constants import Constants
 from parapipe.graph.parts.part import Range
 from parapipe.pipeline.most_useful import gains
 from parapipe.pipeline.part_prices import PartPrices
-from parapipe.profiling import measure, tasks
+from parapipe.profiling import measure, measure_command, tasks
 from parapipe.profiling.detect import Measured, clusters_here, platform_text
 from parapipe.profiling.figures import Figures
 from parapipe.profiling.fork_joins import HandOver
@@ -321,7 +321,7 @@ def test_without_onnx_runtime_it_is_said_how_to_install_it(tmp_path, platform, m
 
 
 def test_the_file_that_stands_alone_speaks_of_the_same_format_and_columns():
-    assert measure.FORMAT == tasks.FORMAT
+    assert measure_command.FORMAT == tasks.FORMAT
     assert set(measure.KEY) < {*COLUMNS, *OPTIONAL_COLUMNS}
 
 
