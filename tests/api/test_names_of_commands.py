@@ -9,7 +9,7 @@ import click
 import pytest
 
 import parapipe
-from parapipe.cli.command_line import cli
+from parapipe.cli.command_line import SETTINGS, cli
 from parapipe.formats.difference import DifferenceDocument
 from parapipe.pipeline.options import flag
 
@@ -71,7 +71,7 @@ def commands(command: click.Command, name: str = "") -> Iterator[tuple[str, clic
     if not isinstance(command, click.Group):
         yield name, command
         return
-    context = click.Context(command)
+    context = click.Context(command, **SETTINGS)
     for below in command.list_commands(context):
         yield from commands(command.get_command(context, below), f"{name} {below}".strip())
 
@@ -80,7 +80,7 @@ COMMANDS = dict(commands(cli))
 
 
 def options_of(name: str) -> set[str]:
-    parameters = COMMANDS[name].get_params(click.Context(COMMANDS[name]))
+    parameters = COMMANDS[name].get_params(click.Context(COMMANDS[name], **SETTINGS))
     return {max(each.opts, key=len) for each in parameters if isinstance(each, click.Option)}
 
 

@@ -13,6 +13,7 @@ import click
 import pytest
 
 from parapipe import MapOptions, mapper_names
+from parapipe.cli.command_line import SETTINGS
 from parapipe.cli.map import SECTIONS
 from parapipe.cli.map import command as map_command
 from tests.cases.branchy import branchy
@@ -192,7 +193,8 @@ def test_the_help_lists_options_in_sections_and_each_of_them_once(parapipe) -> N
     assert headings == [f"{heading}:" for heading in SECTIONS.values()]
     listed = [flag[1] for line in lines if (flag := re.match(r"  (?:-h, )?(--[a-z-]+)", line))]
     own = [
-        max(each.opts, key=len) for each in map_command.get_params(click.Context(map_command))[1:]
+        max(each.opts, key=len)
+        for each in map_command.get_params(click.Context(map_command, **SETTINGS))[1:]
     ]
     assert sorted(listed) == sorted(own)
     assert all(each.metadata["section"] in SECTIONS for each in fields(MapOptions))
