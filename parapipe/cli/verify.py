@@ -33,8 +33,8 @@ def _text(summary: Row) -> Iterator[str]:
 
     stages = stages_title(summary["stages"], summary["replicas"])
     frame = "pattern" if summary["models"] else "frame"
-    sustained_fps = 1 / summary["sustained_period_s"]
-    energy_mj, board_mj = (summary[key] * 1e3 for key in ("energy_j", "board_energy_j"))
+    fps, sustained_fps = summary["throughput_fps"], 1 / summary["sustained_period_s"]
+    energy, board = (plain(summary[key] * 1e3) for key in ("energy_j", "board_energy_j"))
     yield f"{summary['plan']}: keeps every rule"
     yield f"model       {summary['model']} on {summary['platform']}"
     yield f"stages      {stages}"
@@ -42,8 +42,8 @@ def _text(summary: Row) -> Iterator[str]:
     transfer_mb = summary["transfer_bytes"] / 1e6
     yield f"transfers   {summary['transfers']}, {transfer_mb:.2f} MB per {frame}"
     yield f"latency     {plain(summary['latency_s'] * 1e3)} ms"
-    yield f"throughput  {plain(summary['throughput_fps'])} {frame}s/s; {plain(sustained_fps)} sustained"
-    yield f"energy      {plain(energy_mj)} mJ per {frame}; {plain(board_mj)} with the board's idle power"
+    yield f"throughput  {plain(fps)} {frame}s/s; {plain(sustained_fps)} sustained"
+    yield f"energy      {energy} mJ per {frame}; {board} with the board's idle power"
     for each in summary["models"]:
         count = f"{each['frames']} in a pattern"
         rate = f"{plain(each['throughput_fps'])} frames/s, {plain(each['latency_s'] * 1e3)} ms"
