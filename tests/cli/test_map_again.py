@@ -93,6 +93,7 @@ def test_a_cache_that_is_damaged_is_told_in_a_line_and_begun_anew(parapipe, tmp_
     assert set(cached(tmp_path / "out")) == {True}
 
 
+@pytest.mark.nightly
 def test_a_deterministic_run_says_if_a_mapper_that_stops_by_the_clock_ran_out_of_time(
     parapipe,
 ) -> None:

@@ -192,6 +192,7 @@ def solving(folder: Path) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.nightly
 def test_ctrl_c_in_a_long_solve_ends_with_the_front_so_far(tmp_path) -> None:
     process = solving(tmp_path)
     process.send_signal(signal.SIGINT)

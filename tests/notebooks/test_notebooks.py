@@ -14,6 +14,12 @@ sys.path.append(str(NOTEBOOKS))
 from execute import executed  # noqa: E402 - from the folder just named
 
 PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
+# measures this machine for a minute; `make test` has the commands in test_profile_command
+MEASURES = pytest.mark.nightly
+RUN = [
+    pytest.param(path, marks=MEASURES if path.stem == "describe_your_board" else ())
+    for path in PATHS
+]
 
 
 def shown(notebook: nbformat.NotebookNode) -> set[str]:
@@ -30,7 +36,7 @@ def test_there_are_notebooks() -> None:
     assert PATHS
 
 
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", RUN, ids=lambda path: path.stem)
 def test_a_notebook_runs_top_to_bottom(path, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("PARAPIPE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PYTHONPATH", str(NOTEBOOKS.parent))

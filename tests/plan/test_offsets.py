@@ -287,6 +287,7 @@ def test_frames_of_elements_of_many_sizes_find_what_they_read(seed):
     replay(staged(seed, casts=True))
 
 
+@pytest.mark.nightly
 @settings(max_examples=60, deadline=None)
 @given(seed=SEEDS)
 def test_frames_of_replicated_stages_find_what_they_read(seed):

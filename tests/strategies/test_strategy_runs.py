@@ -170,7 +170,7 @@ def end_threads(returns):
     assert own_threads() == []
 
 
-@pytest.mark.parametrize("at", [0, 3])
+@pytest.mark.parametrize("at", [0, pytest.param(3, marks=pytest.mark.nightly)])
 def test_a_strategy_that_does_not_return_is_given_up(tmp_path, at):
     returns = threading.Event()
 
