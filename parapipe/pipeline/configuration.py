@@ -10,9 +10,10 @@ from parapipe.pipeline.evaluate import Evaluated
 from parapipe.pipeline.mapping import Kind, Mapping
 
 if TYPE_CHECKING:
+    from parapipe.cost.cost_table import CostTable
+    from parapipe.graph.operator_graph import OperatorGraph
     from parapipe.pipeline.memory import PeakMemory
     from parapipe.pipeline.served import Served
-    from parapipe.pipeline.split_model import SplitModel
 
 CLOSE = 1e-6  # share within which a bound proves: programmes are solved, and times rounded, to that
 
@@ -56,6 +57,28 @@ class Least:
         gap = 1 - max(near)
         rounded = found.latency_s <= self.latency_s + self.rounding_s
         return 0.0 if gap <= CLOSE or rounded else gap
+
+
+@dataclass(frozen=True, slots=True)
+class SplitModel:
+    """A model with operators split into parts, or with operators that run again.
+
+    Parameters
+    ----------
+    rules
+        What is split how, as `parapipe split` takes it, or which operators run again for whom.
+    """
+
+    rules: tuple[str, ...]
+    graph: OperatorGraph
+    costs: CostTable
+
+    @property
+    def recomputes(self) -> bool:
+        """Whether operators run again."""
+        from parapipe.graph.parts.again import read_again
+
+        return any(map(read_again, self.rules))
 
 
 @dataclass(frozen=True, slots=True)

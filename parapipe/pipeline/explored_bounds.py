@@ -10,7 +10,7 @@ from math import inf
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.choices import Choice
-from parapipe.pipeline.configuration import Configuration
+from parapipe.pipeline.configuration import Configuration, SplitModel
 from parapipe.pipeline.mapping_bounds import (
     EnergyBounds,
     TimeBounds,
@@ -22,7 +22,6 @@ from parapipe.pipeline.mapping_bounds import (
 )
 from parapipe.pipeline.promising import Promising
 from parapipe.pipeline.searches import Searches
-from parapipe.pipeline.split_model import SplitModel
 from parapipe.pipeline.unfinished import Unfinished, least_energy_j
 
 

@@ -24,7 +24,7 @@ from parapipe.mapping.interleaved.modulo import Works, scheduled
 from parapipe.mapping.problem import MappingProblem
 from parapipe.mapping.units import NANO
 from parapipe.pipeline.candidate import Candidate, StageCandidate
-from parapipe.pipeline.configuration import CLOSE, Configuration, Least
+from parapipe.pipeline.configuration import CLOSE, Configuration, Least, SplitModel
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.hand_overs import assemble, hand_overs_of
@@ -32,7 +32,6 @@ from parapipe.pipeline.infeasible import none_to_take_turns
 from parapipe.pipeline.mapping import Mapping, Placement, Transfer
 from parapipe.pipeline.search_contract import Moment, SearchProblem
 from parapipe.pipeline.shared_work import made_beside
-from parapipe.pipeline.split_model import SplitModel
 from parapipe.pipeline.whole_problem import whole_problem
 
 RESOLUTION = 0.1  # share by which the periods grow of which the least energy is asked

@@ -16,14 +16,14 @@ from parapipe.graph.parts.marks import again_name, own_and_run
 from parapipe.pipeline.assigned import mapping_of
 from parapipe.pipeline.assignment import Assignment
 from parapipe.pipeline.candidate import Candidate
-from parapipe.pipeline.configuration import Configuration
+from parapipe.pipeline.configuration import Configuration, SplitModel
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.memory import peaks_of
 from parapipe.pipeline.memory_limit import MemoryLimit
 from parapipe.pipeline.runs_again import Row, Rows
 from parapipe.pipeline.search_contract import Moment, SearchProblem, SplitSources
-from parapipe.pipeline.split_model import SplitModel, ordered
+from parapipe.pipeline.split_model import ordered
 from parapipe.pipeline.storage import Storage
 
 STEPS = 20

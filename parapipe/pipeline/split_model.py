@@ -12,12 +12,12 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.cost.price import OperatorCost
 from parapipe.errors import SplitError
 from parapipe.graph.operator_graph import Operator, OperatorGraph
-from parapipe.graph.parts.again import read_again
 from parapipe.graph.parts.marks import whole_and_number
 from parapipe.graph.parts.part import Range
 from parapipe.mapping.split.problem import Way
 from parapipe.pipeline.assignment import Assignment
 from parapipe.pipeline.choices import Choice
+from parapipe.pipeline.configuration import SplitModel
 from parapipe.pipeline.part_prices import scaled
 from parapipe.pipeline.split_ways import Split, SplitWays
 
@@ -25,26 +25,6 @@ _TAKING_APART = "Slice"
 
 Splitter = Callable[[Sequence[str]], OperatorGraph]
 Pricer = Callable[[OperatorGraph], CostTable]
-
-
-@dataclass(frozen=True, slots=True)
-class SplitModel:
-    """A model with operators split into parts, or with operators that run again.
-
-    Parameters
-    ----------
-    rules
-        What is split how, as `parapipe split` takes it, or which operators run again for whom.
-    """
-
-    rules: tuple[str, ...]
-    graph: OperatorGraph
-    costs: CostTable
-
-    @property
-    def recomputes(self) -> bool:
-        """Whether operators run again."""
-        return any(map(read_again, self.rules))
 
 
 def rules_of(ways: Sequence[Way], graph: OperatorGraph) -> tuple[str, ...]:
