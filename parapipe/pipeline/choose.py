@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
+from parapipe.errors import MappingError
 from parapipe.mapping.units import NANO
 from parapipe.pipeline.candidate import Candidate
 from parapipe.pipeline.configuration import Configuration
@@ -24,6 +25,12 @@ from parapipe.pipeline.dominance import (
     thinned,
 )
 from parapipe.pipeline.mapping import Kind
+from parapipe.pipeline.memory_limit import MemoryLimit, megabytes, unfit
+from parapipe.pipeline.storage import Storage
+
+if TYPE_CHECKING:
+    from parapipe.pipeline.deadline import Deadline
+    from parapipe.pipeline.search_contract import SearchProblem
 
 BEST_OF_KIND: Mapping[str, tuple[Kind, Literal["latency", "throughput"]]] = {
     "sequential": ("sequential", "latency"),
@@ -273,3 +280,33 @@ class _Choice:
     def latency_first(self, i: int) -> tuple[float, float, float]:
         """Return latency, period, energy."""
         return self.candidates[i].nano_objectives
+
+
+def within_limit(
+    every: Sequence[Configuration], problem: SearchProblem, deadline: Deadline
+) -> list[Configuration]:
+    """Return the configurations that keep the limit of memory: all, if there is none.
+
+    The kinds that there are, of which none keeps it, are told with the reason.
+
+    Raises
+    ------
+    MappingError
+        None keeps the limit; says how little would do, and what stands in the way.
+    """
+    limit = MemoryLimit(problem.options.max_memory_bytes)
+    kept = [each for each in every if limit.fits(each)]
+    if deadline.interrupted and not kept:
+        raise KeyboardInterrupt
+    names = problem.tables[0].processors
+    if not kept:
+        least = min(Storage.of(problem.graph, each).least_bytes(each) for each in problem.tables)
+        kind = " of whole operators" if problem.options.split == "auto" else ""
+        bound = f"no mapping{kind} needs less than {megabytes(least)}"
+        model = problem.graph.source.name
+        raise MappingError(unfit(model, limit, limit.nearest(every), names, bound))
+    unfit_kinds = {each.kind for each in every} - {each.kind for each in kept}
+    for kind in sorted(unfit_kinds, key=get_args(Kind).index):
+        nearest = limit.nearest(each for each in every if each.kind == kind)
+        problem.lacking[kind] = f"the least memory found is {limit.told(nearest)}"
+    return kept

@@ -13,7 +13,7 @@ from parapipe.mapping.registry import proves_shortest
 from parapipe.mapping.schedule import Answer
 from parapipe.pipeline.candidate import Candidate, StageCandidate
 from parapipe.pipeline.choices import Choice
-from parapipe.pipeline.choose import choose
+from parapipe.pipeline.choose import choose, within_limit
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.configure import listed
 from parapipe.pipeline.deadline import Deadline, OverError
@@ -329,8 +329,6 @@ class Explorer:
 
     def with_memory(self, found: Sequence[Candidate]) -> list[Configuration]:
         """Return what keeps the limit of memory, of what was found and of others that need less."""
-        from parapipe.pipeline.fitting import within_limit  # loads the search with frames
-
         sized: list[Configuration] = []
         with self.deadline.ending():
             self.run(Moment.MEMORY, [*found, *self.searches.known], self.shortest, sized)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import inf
-from typing import get_args
 
 from parapipe.cost.cost_table import CostTable
-from parapipe.errors import MappingError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.candidate import Candidate, StageCandidate
 from parapipe.pipeline.choices import lookup, options_of
@@ -17,9 +15,8 @@ from parapipe.pipeline.configure import configure
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.dominance import nondominated, thinned
 from parapipe.pipeline.fewer_frames import FewerFrames
-from parapipe.pipeline.mapping import Kind
 from parapipe.pipeline.memory import PeakMemory, peaks_of
-from parapipe.pipeline.memory_limit import MemoryLimit, megabytes, unfit
+from parapipe.pipeline.memory_limit import MemoryLimit
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.search import FEW_CUTS, search
 from parapipe.pipeline.search_contract import Moment, SearchProblem
@@ -73,36 +70,6 @@ class LessMemorySearch:
         )
         if limit.size_bytes is not None:
             yield from _moved(changed, sizer, limit, MOST_CHANGED // len(problem.graph.operators))
-
-
-def within_limit(
-    every: Sequence[Configuration], problem: SearchProblem, deadline: Deadline
-) -> list[Configuration]:
-    """Return the configurations that keep the limit of memory: all, if there is none.
-
-    The kinds that there are, of which none keeps it, are told with the reason.
-
-    Raises
-    ------
-    MappingError
-        None keeps the limit; says how little would do, and what stands in the way.
-    """
-    limit = MemoryLimit(problem.options.max_memory_bytes)
-    kept = [each for each in every if limit.fits(each)]
-    if deadline.interrupted and not kept:
-        raise KeyboardInterrupt
-    names = problem.tables[0].processors
-    if not kept:
-        least = min(Storage.of(problem.graph, each).least_bytes(each) for each in problem.tables)
-        kind = " of whole operators" if problem.options.split == "auto" else ""
-        bound = f"no mapping{kind} needs less than {megabytes(least)}"
-        model = problem.graph.source.name
-        raise MappingError(unfit(model, limit, limit.nearest(every), names, bound))
-    unfit_kinds = {each.kind for each in every} - {each.kind for each in kept}
-    for kind in sorted(unfit_kinds, key=get_args(Kind).index):
-        nearest = limit.nearest(each for each in every if each.kind == kind)
-        problem.lacking[kind] = f"the least memory found is {limit.told(nearest)}"
-    return kept
 
 
 def _at_cuts(

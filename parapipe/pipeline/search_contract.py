@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from parapipe.pipeline.configuration import Configuration
     from parapipe.pipeline.deadline import Deadline
     from parapipe.pipeline.options import MapOptions
-    from parapipe.pipeline.several_search import PatternSources
     from parapipe.pipeline.solve import Reporter
     from parapipe.platform.platform import Platform
 
@@ -73,7 +72,8 @@ class SearchProblem:
     sources
         For searches that split operators; None if none was asked for.
     patterns
-        For searches for patterns of several models; None if it is one model.
+        What a search for patterns of several models is given by its front, `PatternSources`; None
+        if it is one model.
     """
 
     graph: OperatorGraph
@@ -87,19 +87,13 @@ class SearchProblem:
     lacking: MutableMapping[str, str]
     helped: bool = False
     sources: SplitSources | None = None
-    patterns: PatternSources | None = None
+    patterns: object = None
 
     @property
     def splitting(self) -> SplitSources:
         """The sources, for a search that cannot do without."""
         assert self.sources is not None, "a search that splits operators needs sources"
         return self.sources
-
-    @property
-    def of_patterns(self) -> PatternSources:
-        """Those of patterns, for a search that is for several models."""
-        assert self.patterns is not None, "a search for several models needs their patterns"
-        return self.patterns
 
 
 class Search(Protocol):

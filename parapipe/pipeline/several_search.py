@@ -57,7 +57,8 @@ class SeveralSearch:
         There are no incumbents, and the patterns know the deadline.
         """
         del incumbents, deadline
-        sources = problem.of_patterns
+        sources = problem.patterns
+        assert isinstance(sources, PatternSources), "it is for several models"
         graph, costs, bound_s = problem.graph, problem.tables[0], sources.reached.bound_s
         for mapping in _mappings(problem, sources):
             taken = with_all_loaded(evaluate(mapping, graph, costs), mapping, graph, costs)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import onnx
-
-from parapipe.graph.parts.part import Shape
 
 IR_VERSION = 10
 """The oldest with metadata of nodes."""
@@ -45,7 +44,7 @@ def mark(node: onnx.NodeProto) -> onnx.NodeProto:
     return node
 
 
-def is_within_buffer(node: onnx.NodeProto, read: Shape, made: Shape) -> bool:
+def is_within_buffer(node: onnx.NodeProto, read: Sequence[int], made: Sequence[int]) -> bool:
     """Whether a marked node copies nothing, if the whole tensor is allocated at once.
 
     Its parts then lie one behind the other in memory: all axes before the cut one have one element.
