@@ -17,6 +17,7 @@ from parapipe.api.several import Models, asked_of, loaded_models, search_pattern
 from parapipe.errors import ModelError
 from parapipe.files.locked_folders import clear_abandoned_scratch
 from parapipe.files.progress import Tell
+from parapipe.files.worker_counts import ALONE
 from parapipe.mapping import registry
 from parapipe.pipeline.deadline import Deadline, arena_effort_s, search_s
 from parapipe.pipeline.options import (
@@ -173,7 +174,7 @@ def map(
     graph = replace(graph, source=_with_weights(graph.source, note))
     exploration, drawn, robust = _drawn(
         exploration, graph, parts, known, options,
-        jobs=1 if executor else options.workers, gone_s=deadline.gone_s,
+        jobs=ALONE if executor else options.workers, gone_s=deadline.gone_s,
     )  # fmt: skip
     if robust:
         robust.tell(options.scenarios, note)

@@ -8,7 +8,6 @@ front.json and the command in it are written from it.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -25,6 +24,7 @@ from parapipe.files.checked_arguments import (
     Share,
     check_arguments,
 )
+from parapipe.files.worker_counts import worker_count
 from parapipe.platform.precision import Precision
 
 Granularity = Literal["fused", "onnx"]
@@ -226,7 +226,7 @@ class MapOptions:
     @property
     def workers(self) -> int:
         """Subgraphs solved at the same time."""
-        return self.jobs or os.cpu_count() or 1
+        return worker_count(self.jobs)
 
 
 def option_hints() -> dict[str, Any]:
