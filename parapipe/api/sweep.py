@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from parapipe.api.checked import Folder, Note, checked
 from parapipe.api.load import ZOO
-from parapipe.api.map import MapKeywords
 from parapipe.api.sweep_tasks import SweepAnswer, SweepTask, with_digests
 from parapipe.errors import SweepError
 from parapipe.files.checked_arguments import Must, NotEmpty
@@ -22,7 +21,7 @@ from parapipe.files.progress import Progress, Tell
 from parapipe.files.regular import is_there
 from parapipe.files.worker_counts import ALONE
 from parapipe.formats.sweep import RESULTS
-from parapipe.pipeline.options import FilePath, MapOptions
+from parapipe.pipeline.options import FilePath, MapKeywords, MapOptions
 
 if TYPE_CHECKING:
     from parapipe.api.stored_sweep import StoredSweep
@@ -240,9 +239,7 @@ def _write_tables(
 
 def _changed(options: MapOptions) -> dict[str, Any]:
     """Return the options that are not at their defaults, as plain values."""
-    given, default = options.to_dict(), MapOptions().to_dict()
     return {
         name: str(value) if isinstance(value, Path) else value
-        for name, value in given.items()
-        if name not in ("jobs", "cache") and value != default[name] and (value or default[name])
+        for name, value in options.changed().items()
     }

@@ -107,7 +107,7 @@ def with_digests(tasks: Sequence[SweepTask]) -> list[SweepTask]:
                 task.model,
                 models[task.model],
                 boards[task.platform, tuple(map(str, task.options.profiles)), task.options.rules],
-                {n: v for n, v in task.options.to_dict().items() if n not in ("jobs", "cache")},
+                task.options.where(lambda option: option.changes_results),
             ),
         )
         for task in tasks
