@@ -20,6 +20,7 @@ from typing import (
 
 from parapipe.errors import KeywordError
 from parapipe.files.checked_arguments import Must, NotEmpty, check_arguments
+from parapipe.files.checked_arguments import is_repeatable as is_repeatable
 from parapipe.files.listing import together as together
 from parapipe.files.mistake import did_you_mean as did_you_mean
 from parapipe.files.titles import model_title as model_title
@@ -34,6 +35,7 @@ from parapipe.pipeline.dominance import least as least
 from parapipe.pipeline.options import MapOptions, option_hints
 from parapipe.pipeline.options import flag as flag
 from parapipe.pipeline.options import idle_options as idle_options
+from parapipe.pipeline.options import option_traits as option_traits
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler

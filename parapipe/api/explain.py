@@ -174,10 +174,10 @@ def _effects(chip: Chip, front: FrontDocument, progress: Tell | None) -> tuple[E
     from parapipe.pipeline.cache import Cache
     from parapipe.pipeline.explore import explore
     from parapipe.pipeline.finest_cuts import finest_partition
-    from parapipe.pipeline.options import MapOptions
+    from parapipe.pipeline.options import MapOptions, option_names
 
     parts, told = finest_partition(chip.graph, [chip.costs]), front.options
-    same = {key: getattr(told, key) for key in ("mapper", "time_limit_s", "seed", "deterministic")}
+    same = {name: getattr(told, name) for name in option_names(lambda option: option.solves)}
     options = MapOptions(objectives="latency-throughput", resolution=0.0, **same)
     with Cache(None, lambda _note: None) as cache:
 

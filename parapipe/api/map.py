@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from parapipe.api.checked import Folder, Note, PlatformFile, checked
 from parapipe.api.load import load_platform, loaded_graph
@@ -17,17 +17,10 @@ from parapipe.api.several import Models, asked_of, loaded_models, search_pattern
 from parapipe.errors import ModelError
 from parapipe.files.locked_folders import clear_abandoned_scratch
 from parapipe.files.progress import Tell
+from parapipe.files.worker_counts import ALONE
 from parapipe.mapping import registry
 from parapipe.pipeline.deadline import Deadline, arena_effort_s, search_s
-from parapipe.pipeline.options import (
-    ByModel,
-    Dims,
-    MapOptions,
-    MaxMemory,
-    Objectives,
-    Rules,
-    Shapes,
-)
+from parapipe.pipeline.options import MapKeywords, MapOptions
 
 if TYPE_CHECKING:
     from parapipe.api.front import ParetoFront
@@ -40,39 +33,6 @@ if TYPE_CHECKING:
     from parapipe.pipeline.exploration import Exploration
     from parapipe.pipeline.robust import Robust
     from parapipe.pipeline.search_contract import SplitSources
-
-
-class MapKeywords(TypedDict, total=False):
-    """The fields of `MapOptions`, for editors and type checkers; a test keeps them equal."""
-
-    mapper: str
-    granularity: Literal["fused", "onnx"]
-    precision: Literal["model", "float16", "int8"] | None
-    split: Literal["none", "auto"]
-    interleave: Literal["none", "auto"]
-    time_limit_s: float
-    budget_s: float | None
-    objectives: Objectives
-    max_memory_bytes: MaxMemory | None
-    recompute: bool
-    resolution: float
-    energy_resolution: float
-    dvfs: bool
-    dvfs_points: int
-    jobs: int | None
-    seed: int
-    draws: int
-    robust: float | None
-    scenarios: int
-    deterministic: bool
-    cache: str | Path | bool
-    profiles: Sequence[str | Path]
-    dims: Dims | None
-    shapes: Shapes | None
-    rules: Rules | None
-    rates: ByModel | None
-    deadline_s: ByModel | None
-    priority: ByModel | None
 
 
 @checked
@@ -122,12 +82,13 @@ def map(
     models = several_of(model, options)
     alone = model if isinstance(model, str | Path) else next(iter(model))
     asked = asked_of(models, options, note) if models else None
+    read = options.where(lambda option: option.reads_model)
     # weights are hashed once there is a front: they may be many gigabytes
     if asked:
         patterns = loaded_models(asked, options, note)
         graph, options = patterns.graph(), replace(options, draws=0)
     else:
-        graph = loaded_graph(alone, **_read(options), digests=True, weights=False, note=note)
+        graph = loaded_graph(alone, **read, digests=True, weights=False, note=note)
     most = options.dvfs_points if options.dvfs else 1
     priced = partial(
         settings, platform=target, most=most, profiles=measured, precision=options.precision
@@ -149,9 +110,7 @@ def map(
         parts = finest_partition(graph, [each.costs for each in known.combinations])
 
         def split(rules: Sequence[str]) -> OperatorGraph:
-            made = loaded_graph(
-                alone, **_read(options), digests=False, note=lambda _: None, split=rules
-            )
+            made = loaded_graph(alone, **read, digests=False, note=lambda _: None, split=rules)
             return replace(made, source=replace(graph.source, split=tuple(rules)))
 
         exploration = _explored(
@@ -173,7 +132,7 @@ def map(
     graph = replace(graph, source=_with_weights(graph.source, note))
     exploration, drawn, robust = _drawn(
         exploration, graph, parts, known, options,
-        jobs=1 if executor else options.workers, gone_s=deadline.gone_s,
+        jobs=ALONE if executor else options.workers, gone_s=deadline.gone_s,
     )  # fmt: skip
     if robust:
         robust.tell(options.scenarios, note)
@@ -237,11 +196,6 @@ def _drawn(
     return exploration, drawn_front(exploration.found, graph, costs, draws, jobs), None
 
 
-def _read(options: MapOptions) -> dict[str, Any]:
-    """Return the options that say how a model is read."""
-    return {name: getattr(options, name) for name in ("granularity", "dims", "shapes", "rules")}
-
-
 def _explored(
     graph: OperatorGraph,
     parts: Partition,
@@ -276,7 +230,7 @@ def _explored(
             sources=sources,
             deadline=deadline,
         )
-    method = Method(options.mapper, options.time_limit_s, options.seed, options.deterministic)
+    method = Method(**options.where(lambda option: option.solves))
     late = stopped_by_clock(exploration.schedules.values(), method)
     if options.deterministic and late:
         note(

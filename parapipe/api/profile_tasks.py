@@ -13,6 +13,7 @@ from parapipe.api.load import ZOO, load_model, split_file
 from parapipe.api.split import has_external
 from parapipe.errors import ModelError, SplitError
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
+from parapipe.files.worker_counts import ALONE
 from parapipe.pipeline.options import Dims, Rules, Shapes
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def most_useful(
     from parapipe.profiling.single_models import unit_key
 
     costs, _ = _known(graph, platform, path)
-    options = MapOptions(objectives="latency-throughput", time_limit_s=SEARCH_S, jobs=1)
+    options = MapOptions(objectives="latency-throughput", time_limit_s=SEARCH_S, jobs=ALONE)
     parts = finest_partition(graph, [costs])
     found = explore(graph, parts, costs, options).found
     named = [each for each in found if each.names]

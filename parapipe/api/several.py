@@ -16,8 +16,9 @@ from parapipe.digits import plain
 from parapipe.errors import ArgumentError, ParapipeError
 from parapipe.files.checked_arguments import Must
 from parapipe.files.listing import listed
+from parapipe.files.option_traits import Traits
 from parapipe.files.regular import is_there
-from parapipe.pipeline.options import MapOptions
+from parapipe.pipeline.options import MapOptions, option_traits
 from parapipe.strategies.registry import PLAN
 
 if TYPE_CHECKING:
@@ -38,10 +39,6 @@ Models = (
 Value = TypeVar("Value")
 _NAMED = re.compile(r"([A-Za-z0-9_-]+)=(.+)", re.S)
 _ODD = re.compile(r"[^A-Za-z0-9_-]+")
-_ALONE = (
-    "mapper", "split", "interleave", "time_limit_s", "max_memory_bytes", "dvfs", "robust",
-    "recompute",
-)  # fmt: skip
 MOST_OPERATORS = 6000  # in a pattern
 
 
@@ -65,7 +62,7 @@ class Asked:
 
 def several_of(models: Models, options: MapOptions) -> dict[str, str] | None:
     """Return models by name; None if there is a single one, of which no rate is asked."""
-    named = any((options.rates, options.deadline_s, options.priority))
+    named = any(options.where(lambda option: option.several == "by model").values())
     if isinstance(models, str | os.PathLike):
         if not named:
             return None
@@ -134,21 +131,21 @@ def asked_of(models: Mapping[str, str], options: MapOptions, note: Note) -> Aske
 
 def _check(models: Mapping[str, str], options: MapOptions) -> None:
     wrong = []
-    for what in ("rates", "deadline_s", "priority"):
-        unknown = [f"'{name}'" for name in (getattr(options, what) or {}) if name not in models]
+    for what, by_model in options.where(lambda option: option.several == "by model").items():
+        unknown = [f"'{name}'" for name in by_model or () if name not in models]
         if unknown:
             wrong.append(f"{what} names {listed(unknown)}, and the models are {listed([*models])}")
     without = [f"'{name}'" for name in models if name not in (options.rates or {})]
     if without:
         wrong.append(f"give a rate for {listed(without)}, as in {without[0][1:-1]}=30")
-    default = MapOptions().to_dict()
-    odd = [name for name in _ALONE if getattr(options, name) != default[name]]
+    traits = option_traits()
+    odd = [name for name in options.changed() if traits[name].several == "refused"]
     if options.memory:
         odd.append("memory as an objective")
     if odd:
         wrong.append(f"{listed(odd)} cannot be asked for several models")
-    for what in ("dims", "shapes"):
-        odd = [f"'{key}'" for key in getattr(options, what) or {} if _owner(key) not in models]
+    for what, prefixed in options.where(_is_prefixed).items():
+        odd = [f"'{key}'" for key in prefixed or () if _owner(key) not in models]
         if odd:
             wrong.append(
                 f"{what} of several models begin with the model's name, as in "
@@ -156,6 +153,11 @@ def _check(models: Mapping[str, str], options: MapOptions) -> None:
             )
     if wrong:
         raise ArgumentError(f"map: {'; '.join(wrong)}")
+
+
+def _is_prefixed(option: Traits) -> bool:
+    """Tell whether an option's keys begin with the names of models."""
+    return option.several == "prefixed"
 
 
 def _owner(key: str) -> str:
@@ -200,22 +202,14 @@ class PatternGraphs:
 
 def loaded_models(asked: Asked, options: MapOptions, note: Note) -> PatternGraphs:
     """Read the models."""
-    graphs = []
+    graphs, read = [], options.where(lambda option: option.reads_model)
     for demand, model in zip(asked.demands, asked.models, strict=True):
 
         def told(sentence: str, name: str = demand.name) -> None:
             note(f"{name}: {sentence}")
 
-        graph = loaded_graph(
-            model,
-            options.granularity,
-            rules=options.rules,
-            dims=_own(options.dims, demand.name),
-            shapes=_own(options.shapes, demand.name),
-            digests=True,
-            weights=False,
-            note=told,
-        )
+        own = {name: _own(each, demand.name) for name, each in options.where(_is_prefixed).items()}
+        graph = loaded_graph(model, **{**read, **own}, digests=True, weights=False, note=told)
         graphs.append(graph)
     return PatternGraphs(asked, tuple(graphs))
 

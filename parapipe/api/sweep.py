@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from parapipe.api.checked import Folder, Note, checked
 from parapipe.api.load import ZOO
-from parapipe.api.map import MapKeywords
 from parapipe.api.sweep_tasks import SweepAnswer, SweepTask, with_digests
 from parapipe.errors import SweepError
 from parapipe.files.checked_arguments import Must, NotEmpty
 from parapipe.files.locked_folders import clear_abandoned_scratch
 from parapipe.files.progress import Progress, Tell
 from parapipe.files.regular import is_there
+from parapipe.files.worker_counts import ALONE
 from parapipe.formats.sweep import RESULTS
-from parapipe.pipeline.options import FilePath, MapOptions
+from parapipe.pipeline.options import FilePath, MapKeywords, MapOptions
 
 if TYPE_CHECKING:
     from parapipe.api.stored_sweep import StoredSweep
@@ -83,7 +83,7 @@ def sweep(
     note = note or warnings.warn
     clear_abandoned_scratch()
     left = [task for task in tasks if not _is_done(folder, task)]
-    answers = _answers(left, scheduler, base.workers)
+    answers = _answers(left, scheduler, base.jobs)
     known, total, began_s = len(tasks) - len(left), len(tasks), perf_counter()
     errors: dict[str, str] = {}
     for done, (task, answer) in enumerate(answers, start=known + 1):
@@ -120,7 +120,7 @@ def _tasks(
     tasks = [
         SweepTask(
             _name(os.fspath(model), os.fspath(platform), "" if variant == DEFAULT else variant),
-            os.fspath(model), os.fspath(platform), variant, replace(base, jobs=1, **given),
+            os.fspath(model), os.fspath(platform), variant, replace(base, jobs=ALONE, **given),
         )
         for model in models
         for platform in platforms
@@ -157,11 +157,11 @@ def _keep(folder: Path, task: SweepTask, answer: SweepAnswer) -> None:
         (place / TASK).write_bytes(_stated(task))
 
 
-def _answers(tasks: Sequence[SweepTask], scheduler: str | None, processes: int) -> Answers:
+def _answers(tasks: Sequence[SweepTask], scheduler: str | None, jobs: int | None) -> Answers:
     from parapipe.api.sweep_workers import dask_answers, local_answers
     from parapipe.version import __version__
 
-    found = dask_answers(tasks, scheduler) if scheduler else local_answers(tasks, processes)
+    found = dask_answers(tasks, scheduler) if scheduler else local_answers(tasks, jobs)
     for task, answer in found:
         if answer.version != __version__:
             raise SweepError(
@@ -239,9 +239,7 @@ def _write_tables(
 
 def _changed(options: MapOptions) -> dict[str, Any]:
     """Return the options that are not at their defaults, as plain values."""
-    given, default = options.to_dict(), MapOptions().to_dict()
     return {
         name: str(value) if isinstance(value, Path) else value
-        for name, value in given.items()
-        if name not in ("jobs", "cache") and value != default[name] and (value or default[name])
+        for name, value in options.changed().items()
     }

@@ -12,6 +12,7 @@ from pathlib import Path
 from parapipe.api.load import ZOO
 from parapipe.errors import ModelError, ParapipeError
 from parapipe.files.locked_folders import LockedFolder
+from parapipe.files.worker_counts import ALONE
 from parapipe.pipeline.options import MapOptions
 from parapipe.version import __version__
 
@@ -73,7 +74,7 @@ def answered(task: SweepTask) -> SweepAnswer:
         with LockedFolder() as scratch:
             packed = {
                 path.relative_to(scratch.path).as_posix(): zlib.compress(path.read_bytes())
-                for path in front.write(scratch.path, jobs=1)
+                for path in front.write(scratch.path, jobs=ALONE)
             }
     except ParapipeError as error:
         told = "; ".join([str(error), *getattr(error, "mistakes", ())])
@@ -106,7 +107,7 @@ def with_digests(tasks: Sequence[SweepTask]) -> list[SweepTask]:
                 task.model,
                 models[task.model],
                 boards[task.platform, tuple(map(str, task.options.profiles)), task.options.rules],
-                {n: v for n, v in task.options.to_dict().items() if n not in ("jobs", "cache")},
+                task.options.where(lambda option: option.changes_results),
             ),
         )
         for task in tasks

@@ -16,6 +16,7 @@ from typing import Any
 
 from parapipe.api.sweep_tasks import SweepAnswer, SweepTask, answered
 from parapipe.errors import SweepError
+from parapipe.files.worker_counts import worker_count
 from parapipe.pipeline.workers import WorkerProcesses
 
 MOST_LOST = 5
@@ -24,12 +25,12 @@ CONNECT_S = 30.0
 Answers = Iterator[tuple[SweepTask, SweepAnswer]]
 
 
-def local_answers(tasks: Sequence[SweepTask], processes: int) -> Answers:
-    """Yield each task with its answer as they come, from so many processes of this machine."""
+def local_answers(tasks: Sequence[SweepTask], jobs: int | None) -> Answers:
+    """Yield each task with its answer as they come, from processes of this machine."""
     left = {task.name: task for task in tasks}
     lost: Counter[str] = Counter()
     while left:
-        with WorkerProcesses(min(processes, len(left))) as workers:
+        with WorkerProcesses(worker_count(jobs, tasks=len(left))) as workers:
             futures = {workers.submit(answered, task): task for task in left.values()}
             for future in as_completed(futures):
                 task = futures[future]

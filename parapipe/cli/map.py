@@ -79,9 +79,6 @@ SECTIONS = {
 @options(
     "MapOptions",
     cache={
-        "is_flag": False,
-        "type": FILE,
-        "default": None,
         "help": "Folder that keeps solved subgraphs for later runs; PARAPIPE_CACHE, or parapipe in "
         "XDG_CACHE_HOME or ~/.cache, if not given.",
     },

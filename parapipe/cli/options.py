@@ -245,7 +245,7 @@ def _by_model(read: Callable[[str], float], metavar: str, example: str) -> dict[
         return found
 
     return {
-        "type": str, "metavar": metavar, "multiple": True, "default": (), "show_default": False,
+        "metavar": metavar,
         "callback": _named(positive, f"{metavar} with a positive number, as in {example}"),
         "example": example,
     }  # fmt: skip
@@ -256,17 +256,16 @@ _A_DIM, _A_SHAPE = "batch=1", "data=1x3x224x224 or result=float32:1x3x224x224"
 _DIM = f"NAME=VALUE with a whole number, as in {_A_DIM}"
 _SHAPE = f"NAME=SHAPE with whole numbers, as in {_A_SHAPE}"
 FORMS: dict[str, dict[str, Any]] = {
+    "cache": {"is_flag": False, "type": FILE, "default": None},
     "platform": {"type": str},
     "model": {"type": str},
     "strategy": {"type": Name("simulate", "strategy_names", "check_strategy")},
     "mapper": {"type": Name("map", "mapper_names", "check_mapper")},
     "dims": {
-        "type": str, "metavar": "NAME=VALUE", "multiple": True, "default": (),
-        "show_default": False, "callback": _named(_dimension, _DIM), "example": _A_DIM,
+        "metavar": "NAME=VALUE", "callback": _named(_dimension, _DIM), "example": _A_DIM,
     },
     "shapes": {
-        "type": str, "metavar": "NAME=1x3x224x224", "multiple": True, "default": (),
-        "show_default": False, "callback": _named(_shape, _SHAPE), "example": _A_SHAPE,
+        "metavar": "NAME=1x3x224x224", "callback": _named(_shape, _SHAPE), "example": _A_SHAPE,
     },
     "rates": _by_model(number, "NAME=FPS", "detect=30"),
     "deadline_s": _by_model(
@@ -275,8 +274,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "priority": _by_model(number, "NAME=NUMBER", "detect=2"),
     "jitter": {"type": str, "default": "0%", "metavar": "SHARE", "callback": _jitter},
     "disturb": {
-        "type": str, "metavar": "PROCESSOR=SHARE", "multiple": True, "default": (),
-        "show_default": False, "callback": _named(_share, _DISTURBED),
+        "metavar": "PROCESSOR=SHARE", "callback": _named(_share, _DISTURBED),
     },
     "budget_s": _quantity(_LIMITS, "60s", "TIME"),
     "patience_s": _quantity(_LIMITS, "60s", "TIME"),
@@ -287,8 +285,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "max_energy_j": _quantity({"J": 1.0, "mJ": 1e-3}, "120mJ", "ENERGY"),
     "max_power_w": _quantity({"W": 1.0, "mW": 1e-3}, "4W", "POWER"),
     "max_memory_bytes": {
-        "type": str, "metavar": "SIZE|NAME=SIZE", "multiple": True, "default": (),
-        "show_default": False, "callback": _for_all_or_by_name(
+        "metavar": "SIZE|NAME=SIZE", "callback": _for_all_or_by_name(
             lambda text: _measured(text, _BYTES, "64MB"),
             "size", "memory", "all memories together", "64MB",
         ),

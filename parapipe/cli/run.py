@@ -43,7 +43,7 @@ def _cores(
     input={"type": str, "metavar": "random|FILE.npz", "default": RANDOM,
            "show_default": True},
     queue={"type": click.IntRange(min=2), "metavar": "SLOTS"},
-    cores={"type": str, "metavar": "PROCESSOR=CORES", "multiple": True, "callback": _cores},
+    cores={"metavar": "PROCESSOR=CORES", "callback": _cores},
     keep={"metavar": "FILE.npz"},
 )  # fmt: skip
 @trace_option

@@ -31,7 +31,6 @@ from parapipe.errors import SweepError
 @options("sweep", "scheduler")
 @options(
     "MapOptions",
-    cache={"is_flag": False, "type": FILE, "default": None},
     jobs={
         "help": "Models mapped at the same time, each in a process; one per core of this "
         "machine if not given."

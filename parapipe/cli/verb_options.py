@@ -6,7 +6,6 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from functools import partial
 from pathlib import Path
 from types import UnionType
@@ -77,8 +76,8 @@ def options(verb: str, *names: str, **changes: dict[str, Any]) -> Callable[[Comm
     """Add options to a `VerbCommand`: for named parameters of a verb or a record, or for all.
 
     `changes` are settings of click by parameter, in place of those made from its type; `flag` among
-    them is the option's own name, `section` that of help which lists it, in place of the one in the
-    metadata of a record's field.
+    them is the option's own name, `section` that of help which lists it, in place of the one among
+    the traits of an option.
     """
 
     def add(command: Command) -> Command:
@@ -93,18 +92,19 @@ def _options(
     verb: str, names: Sequence[str], changes: Mapping[str, Mapping[str, Any]]
 ) -> list[click.Parameter]:
     import parapipe
-    from parapipe.api.checked import flag, types_of
+    from parapipe.api.checked import flag, option_traits, types_of
 
     function = getattr(parapipe, verb)
     signature, types = inspect.signature(function).parameters, types_of(function)
     told = described(inspect.getdoc(function) or "")
-    of_fields = fields(function) if is_dataclass(function) else ()
-    sections = {each.name: each.metadata.get("section") for each in of_fields}
+    traits = option_traits() if isinstance(function, type) else {}
     made: list[click.Parameter] = []
     for name in names or signature:
         settings: dict[str, Any] = {"help": _as_options(told.get(name, ""), signature)}
-        settings["section"] = sections.get(name)
         settings |= _settings(name, types[name], signature[name].default)
+        if name in traits:
+            settings["section"] = traits[name].section
+            settings["metavar"] = traits[name].metavar or settings.get("metavar")
         settings |= {**FORMS.get(name, {}), **changes.get(name, {})}
         settings["help"] += _form(
             settings.pop("example", None), repeated=bool(settings.get("multiple"))
@@ -115,6 +115,8 @@ def _options(
 
 def _settings(name: str, hint: object, default: object) -> dict[str, Any]:
     """Return what click wants to know of an option of some type."""
+    from parapipe.api.checked import is_repeatable
+
     parts = list(_parts(hint))
     bounds: Any = next((part for part in reversed(parts) if hasattr(part, "be")), None)
     settings: dict[str, Any] = {"default": default, "show_default": default is not None}
@@ -129,8 +131,11 @@ def _settings(name: str, hint: object, default: object) -> dict[str, Any]:
     elif float in parts:
         settings["type"] = _Finite(bounds)
         settings["metavar"] = "SECONDS" if name.endswith("_s") else "SHARE"
-    if Sequence in [get_origin(part) for part in (hint, *get_args(hint))]:
-        return {"type": settings.get("type", str), "multiple": True}
+    if is_repeatable(hint):
+        by_name = Sequence not in [get_origin(part) for part in (hint, *get_args(hint))]
+        kind = str if by_name else settings.get("type", str)
+        settings = {"type": kind, "multiple": True}
+        return settings | {"default": (), "show_default": False} if by_name else settings
     return settings
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from numbers import Integral, Real
@@ -101,6 +101,13 @@ def words(hint: object) -> str:
     if origin is Callable:
         return "a function"
     return "True or False" if hint is bool else f"of type {getattr(hint, '__name__', hint)}"
+
+
+def is_repeatable(hint: object) -> bool:
+    """Tell whether a type takes several values, in a list or by name."""
+    if get_origin(hint) in (Annotated, Union, UnionType):
+        return any(is_repeatable(part) for part in get_args(hint))
+    return get_origin(hint) in (Sequence, Mapping)
 
 
 def _choices(hint: object) -> list[str]:

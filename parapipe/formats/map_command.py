@@ -6,14 +6,15 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from parapipe.formats.front_inputs import Inputs
-from parapipe.graph.input_shapes import shape_text
-from parapipe.pipeline.options import MapOptions, flag, idle_options
-
-IDLE = ("jobs", "cache")
-"""Options that change no figure."""
+from parapipe.pipeline.options import (
+    MapOptions,
+    flag,
+    idle_options,
+    option_names,
+    option_traits,
+)
 
 
 def map_command(
@@ -26,15 +27,15 @@ def map_command(
     model
         Several of them by name.
     """
-    given, default = options.to_dict(), MapOptions().to_dict()
+    left_out = [*idle_options(options.to_dict())]
     models = [f"{model}"]
-    if several := isinstance(model, Mapping):
+    if isinstance(model, Mapping):
         models = [f"{name}={each}" for name, each in model.items()]
+        left_out += option_names(lambda option: option.several == "no effect")
     words = ["parapipe", "map", *models, "--platform", f"{platform}"]
-    left_out = {*IDLE, *idle_options(given), *(("draws",) if several else ())}
-    changed = [n for n in given if given[n] != default[n] and n not in left_out]
-    for name in sorted(changed, key=lambda name: _rank(given[name])):
-        words += _words(name, given[name])
+    changed = {name: each for name, each in options.changed().items() if name not in left_out}
+    for name in sorted(changed, key=lambda name: _rank(changed[name])):
+        words += _words(name, changed[name])
     return shlex.join(words)
 
 
@@ -46,26 +47,18 @@ def _rank(value: object) -> int:
 
 
 def _words(name: str, value: object) -> Iterator[str]:
+    text = option_traits()[name].text
     match value:
         case True:
             yield flag(name)
         case Mapping():
             for key, each in value.items():
-                yield from (flag(name), f"{key}={_text(name, each)}")
+                yield from (flag(name), f"{key}={text(each)}")
         case tuple() | list():
             for each in value:
-                yield from (flag(name), f"{each}")
+                yield from (flag(name), text(each))
         case _:
-            yield from (flag(name), _text(name, value))
-
-
-def _text(name: str, value: Any) -> str:  # noqa: ANN401 - of any option
-    """Return a value as the command line takes it."""
-    if name == "shapes":
-        return shape_text(value)
-    if name == "deadline_s":
-        return f"{value}s"
-    return f"{value:.17g}B" if name == "max_memory_bytes" else f"{value}"
+            yield from (flag(name), text(value))
 
 
 def inputs_of(platform: str | Path, options: MapOptions) -> Inputs:

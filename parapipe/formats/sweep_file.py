@@ -11,13 +11,12 @@ from pydantic import Field
 from parapipe.errors import ArgumentError, SweepError
 from parapipe.files.mistake import Mistake, did_you_mean
 from parapipe.files.yaml_file import FileKind, WholeFile, parsed_as, text_of
-from parapipe.pipeline.options import MapOptions
+from parapipe.pipeline.options import MapOptions, option_names
 from parapipe.platform.fields import Many, Name, Text
 
 DEFAULT = "default"
 """Name of the options of a sweep that names none."""
 _KIND = FileKind("sweep file", SweepError, "give the path of a YAML file, as docs/sweep.md shows")
-_NOT_THERE = ("jobs", "cache")
 
 
 class SweepFile(WholeFile):
@@ -47,7 +46,7 @@ class SweepFile(WholeFile):
 
 
 def _mistakes(name: str, given: Mapping[str, Any]) -> Iterable[Mistake]:
-    known = [each for each in MapOptions().to_dict() if each not in _NOT_THERE]
+    known = option_names(lambda option: option.changes_results)
     unknown = [each for each in given if each not in known]
     for each in unknown:
         text = f"is no option of map that a sweep takes{did_you_mean(str(each), known)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any, TypeVar
 
 from parapipe.files.atomic import check_folder, write_folder
 from parapipe.files.progress import Progress
+from parapipe.files.worker_counts import worker_count
 from parapipe.formats.doubt import DRAWS, draws_text
 from parapipe.formats.flat_front import front_csv
 from parapipe.formats.front import FrontDocument
@@ -97,7 +97,7 @@ class ParetoFront(Configurations[Made]):
         if self.drawn:
             ids = [row.id for row in self.document.configurations]
             files[Path(DRAWS)] = draws_text(ids, self.drawn)
-        made = written_plans(self.configurations, jobs or os.cpu_count() or 1)
+        made = written_plans(self.configurations, worker_count(jobs))
         plans: dict[str, bytes] = {}
         for name, text in made:
             plans[name] = text

@@ -18,6 +18,7 @@ from math import inf
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, TypeVar
 
+from parapipe.files.worker_counts import SOLVER_THREADS
 from parapipe.mapping.budget import Budget
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def run_cp_sat(
 
     solver = cp_model.CpSolver()
     chosen = solver.parameters
-    chosen.num_workers = 1  # more are not reproducible, and other problems use the cores
+    chosen.num_workers = SOLVER_THREADS
     chosen.random_seed = seed % SEED_LIMIT
     chosen.catch_sigint_signal = False  # Ctrl-C is Python's to handle
     chosen.max_deterministic_time = most_s

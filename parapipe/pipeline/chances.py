@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from parapipe.cost.cost_table import CostTable
+from parapipe.files.worker_counts import ALONE
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.parts.origins import origins
 from parapipe.pipeline.configuration import Configuration
@@ -52,7 +53,7 @@ def drawn_front(
     graph: OperatorGraph,
     costs_of: Callable[[Configuration], CostTable],
     draws: Draws,
-    jobs: int = 1,
+    jobs: int = ALONE,
 ) -> DrawnFront:
     """Return what configurations take in each draw; the same cost has the same draws in all.
 

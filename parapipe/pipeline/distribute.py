@@ -21,6 +21,7 @@ from time import perf_counter
 from typing import Generic, TypeVar
 
 from parapipe.errors import MappingError
+from parapipe.files.worker_counts import worker_count
 from parapipe.mapping.cp_sat import Stop
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.workers import kept_processes
@@ -86,7 +87,7 @@ def distribute(
         if large and not work.deadline.over:
             with kept_processes() as processes:
                 try:
-                    work.gather(processes.running(min(jobs, len(large))), large)
+                    work.gather(processes.running(worker_count(jobs, tasks=len(large))), large)
                 finally:
                     if left:  # what they are at, if anything, is of no use any more
                         processes.end()

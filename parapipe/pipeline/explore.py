@@ -87,7 +87,7 @@ def explore(
     tables = (costs, *others)
     many = many_requests(graph, partition, costs)
     asked = () if many or options.budget_s is not None else all_requests(graph, partition, costs)
-    method = Method(options.mapper, options.time_limit_s, options.seed, options.deterministic)
+    method = Method(**options.where(lambda option: option.solves))
     identical = tuple(identical_processors(graph, table) for table in tables)
     promising = None
     if not asked:

@@ -1,19 +1,21 @@
 """What a mapping run may be told. Each option is said once, here: type, bounds, default, meaning.
 
-Its metadata is the section of help that lists it.
+Its traits, the metadata of its field, say what it does beside that: where help lists it, beside
+which others it has no effect, what it means for several models, what depends on it.
 
 `parapipe map` makes its options from this record, `parapipe.map` takes its fields as keywords, and
-front.json and the command in it are written from it.
+front.json and the command in it are written from it; so are sweeps, their digests, and the keys of
+the cache.
 """
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, TypedDict, get_type_hints
 
 from parapipe.errors import ArgumentError
 from parapipe.files.checked_arguments import (
@@ -24,7 +26,10 @@ from parapipe.files.checked_arguments import (
     Seconds,
     Share,
     check_arguments,
+    is_repeatable,
 )
+from parapipe.files.option_traits import Traits, needs, traits
+from parapipe.files.worker_counts import worker_count
 from parapipe.platform.precision import Precision
 
 Granularity = Literal["fused", "onnx"]
@@ -72,10 +77,36 @@ ByModel = Annotated[
 
 DRAWS = 200
 SCENARIOS = 8
-_COMMON, _MODEL, _SEARCH, _LIMITS = (
-    {"section": section} for section in ("common", "model", "search", "limits")
+_common, _model, _search, _limits = (
+    partial(traits, section) for section in ("common", "model", "search", "limits")
 )
-_REPEATED = ("dims", "shapes", "profiles", "operators", "rates")  # each option stands for one
+
+
+def _shape_text(shape: Any) -> str:  # noqa: ANN401 - one of `Shapes`
+    from parapipe.graph.input_shapes import shape_text  # loads onnx
+
+    return shape_text(shape)
+
+
+def _needs_memory(given: Mapping[str, Any]) -> str:
+    if given["max_memory_bytes"] is not None or "memory" in given["objectives"]:
+        return ""
+    return (
+        "has no effect without a limit of memory; give --max-memory, or memory among --objectives, "
+        "too"
+    )
+
+
+def _needs_energy(given: Mapping[str, Any]) -> str:
+    if "energy" in given["objectives"]:
+        return ""
+    return f"has no effect with --objectives {given['objectives']}; give one of them"
+
+
+def _needs_clock(given: Mapping[str, Any]) -> str:
+    if given["budget_s"] is None or not given["deterministic"]:
+        return ""
+    return "contradicts --deterministic, which looks at no clock; give one of them"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,34 +197,40 @@ class MapOptions:
         Options are not what they must be; it names all of them.
     """
 
-    mapper: MapperName = field(default="auto", metadata=_SEARCH)
-    granularity: Granularity = field(default="fused", metadata=_MODEL)
-    precision: Precision | None = field(default=None, metadata=_MODEL)
-    split: Splitting = field(default="none", metadata=_SEARCH)
-    interleave: Interleaving = field(default="auto", metadata=_SEARCH)
-    time_limit_s: Seconds = field(default=60.0, metadata=_LIMITS)
-    budget_s: Seconds | None = field(default=None, metadata=_COMMON)
-    objectives: Objectives = field(default="latency-throughput-energy", metadata=_SEARCH)
-    max_memory_bytes: MaxMemory | None = field(default=None, metadata=_LIMITS)
-    recompute: bool = field(default=False, metadata=_SEARCH)
-    resolution: Share = field(default=0.01, metadata=_LIMITS)
-    energy_resolution: ShareToOne = field(default=0.05, metadata=_LIMITS)
-    dvfs: bool = field(default=False, metadata=_SEARCH)
-    dvfs_points: FromTwo = field(default=3, metadata=_SEARCH)
-    jobs: Count | None = field(default=None, metadata=_COMMON)
-    seed: FromZero = field(default=0, metadata=_SEARCH)
-    draws: DrawCount = field(default=DRAWS, metadata=_SEARCH)
-    robust: Quantile | None = field(default=None, metadata=_SEARCH)
-    scenarios: Count = field(default=SCENARIOS, metadata=_SEARCH)
-    deterministic: bool = field(default=False, metadata=_SEARCH)
-    cache: CacheFolder = field(default=True, metadata=_SEARCH)
-    dims: Dims | None = field(default=None, metadata=_MODEL)
-    shapes: Shapes | None = field(default=None, metadata=_MODEL)
-    profiles: Profiles = field(default=(), metadata=_MODEL)
-    rules: Rules | None = field(default=None, metadata=_MODEL)
-    rates: ByModel | None = field(default=None, metadata=_MODEL)
-    deadline_s: ByModel | None = field(default=None, metadata=_MODEL)
-    priority: ByModel | None = field(default=None, metadata=_MODEL)
+    mapper: MapperName = field(default="auto", metadata=_search(several="refused", solves=True))
+    granularity: Granularity = field(default="fused", metadata=_model(reads_model=True))
+    precision: Precision | None = field(default=None, metadata=_model())
+    split: Splitting = field(default="none", metadata=_search(several="refused"))
+    interleave: Interleaving = field(default="auto", metadata=_search(several="refused"))
+    time_limit_s: Seconds = field(default=60.0, metadata=_limits(several="refused", solves=True))
+    budget_s: Seconds | None = field(default=None, metadata=_common(idle=_needs_clock))
+    objectives: Objectives = field(default="latency-throughput-energy", metadata=_search())
+    max_memory_bytes: MaxMemory | None = field(
+        default=None, metadata=_limits(several="refused", text="{:.17g}B".format)
+    )
+    recompute: bool = field(default=False, metadata=_search(several="refused", idle=_needs_memory))
+    resolution: Share = field(default=0.01, metadata=_limits())
+    energy_resolution: ShareToOne = field(default=0.05, metadata=_limits(idle=_needs_energy))
+    dvfs: bool = field(default=False, metadata=_search(several="refused"))
+    dvfs_points: FromTwo = field(default=3, metadata=_search(idle=needs("dvfs")))
+    jobs: Count | None = field(default=None, metadata=_common(changes_results=False))
+    seed: FromZero = field(default=0, metadata=_search(solves=True))
+    draws: DrawCount = field(default=DRAWS, metadata=_search(several="no effect"))
+    robust: Quantile | None = field(default=None, metadata=_search(several="refused"))
+    scenarios: Count = field(default=SCENARIOS, metadata=_search(idle=needs("robust")))
+    deterministic: bool = field(default=False, metadata=_search(solves=True))
+    cache: CacheFolder = field(default=True, metadata=_search(changes_results=False))
+    dims: Dims | None = field(default=None, metadata=_model(several="prefixed", reads_model=True))
+    shapes: Shapes | None = field(
+        default=None, metadata=_model(several="prefixed", reads_model=True, text=_shape_text)
+    )
+    profiles: Profiles = field(default=(), metadata=_model())
+    rules: Rules | None = field(default=None, metadata=_model(reads_model=True))
+    rates: ByModel | None = field(default=None, metadata=_model(several="by model"))
+    deadline_s: ByModel | None = field(
+        default=None, metadata=_model(several="by model", text="{}s".format)
+    )
+    priority: ByModel | None = field(default=None, metadata=_model(several="by model"))
 
     def __post_init__(self) -> None:
         check_arguments("MapOptions", option_hints(), self.to_dict())
@@ -204,7 +241,20 @@ class MapOptions:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return self.where(lambda _option: True)
+
+    def where(self, is_so: Callable[[Traits], bool]) -> dict[str, Any]:
+        """Return the options that have a trait, by name."""
+        return {name: getattr(self, name) for name in option_names(is_so)}
+
+    def changed(self) -> dict[str, Any]:
+        """Return those that results depend on and that are not at their defaults, by name."""
+        default, own = MapOptions(), self.where(lambda option: option.changes_results)
+        return {
+            name: value
+            for name, value in own.items()
+            if value != (usual := getattr(default, name)) and (value or usual)
+        }
 
     @property
     def of_stated_costs(self) -> MapOptions:
@@ -226,35 +276,67 @@ class MapOptions:
     @property
     def workers(self) -> int:
         """Subgraphs solved at the same time."""
-        return self.jobs or os.cpu_count() or 1
+        return worker_count(self.jobs)
 
 
+class MapKeywords(TypedDict, total=False):
+    """The fields of `MapOptions`, for editors and type checkers; a test keeps them equal."""
+
+    mapper: MapperName
+    granularity: Granularity
+    precision: Precision | None
+    split: Splitting
+    interleave: Interleaving
+    time_limit_s: Seconds
+    budget_s: Seconds | None
+    objectives: Objectives
+    max_memory_bytes: MaxMemory | None
+    recompute: bool
+    resolution: Share
+    energy_resolution: ShareToOne
+    dvfs: bool
+    dvfs_points: FromTwo
+    jobs: Count | None
+    seed: FromZero
+    draws: DrawCount
+    robust: Quantile | None
+    scenarios: Count
+    deterministic: bool
+    cache: CacheFolder
+    dims: Dims | None
+    shapes: Shapes | None
+    profiles: Profiles
+    rules: Rules | None
+    rates: ByModel | None
+    deadline_s: ByModel | None
+    priority: ByModel | None
+
+
+@cache
 def option_hints() -> dict[str, Any]:
     """Return the types of the options, bounds included, by name."""
     return get_type_hints(MapOptions, include_extras=True)
 
 
+def option_traits() -> dict[str, Traits]:
+    """Return the traits of the options by name."""
+    return {each.name: each.metadata["traits"] for each in fields(MapOptions)}
+
+
+def option_names(is_so: Callable[[Traits], bool]) -> list[str]:
+    """Return the names of the options that have a trait."""
+    return [name for name, option in option_traits().items() if is_so(option)]
+
+
 def flag(name: str) -> str:
-    """Return the option of the command line that an argument is."""
-    single = name[:-1] if name in _REPEATED else re.sub("_([sjw]|bytes)$", "", name)
+    """Return the option of the command line that an argument is: it stands for one of several."""
+    single = re.sub("_([sjw]|bytes)$", "", name)
+    if name == "operators" or is_repeatable(option_hints().get(name)):
+        single = single.removesuffix("s")
     return f"--{single.replace('_', '-')}"
 
 
 def idle_options(given: Mapping[str, Any]) -> dict[str, str]:
     """Return which of all options say nothing beside the others, and with what they contradict."""
-    idle = {}
-    if not given["dvfs"]:
-        idle["dvfs_points"] = "has no effect without --dvfs; give both or neither"
-    if given["robust"] is None:
-        idle["scenarios"] = "has no effect without --robust; give both or neither"
-    if given["max_memory_bytes"] is None and "memory" not in given["objectives"]:
-        idle["recompute"] = (
-            "has no effect without a limit of memory; give --max-memory, or memory among "
-            "--objectives, too"
-        )
-    if given["deterministic"] and given["budget_s"] is not None:
-        idle["budget_s"] = "contradicts --deterministic, which looks at no clock; give one of them"
-    if "energy" not in given["objectives"]:
-        with_what = f"--objectives {given['objectives']}"
-        idle["energy_resolution"] = f"has no effect with {with_what}; give one of them"
-    return idle
+    reasons = {name: option.idle(given) for name, option in option_traits().items()}
+    return {name: why for name, why in reasons.items() if why}

@@ -18,6 +18,7 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.cost.price import OperatorCost
 from parapipe.cost.spread import CERTAIN, PlatformSpread
 from parapipe.errors import MappingError
+from parapipe.files.worker_counts import ALONE
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.pipeline.assigned import assignment_of, mapping_of
@@ -205,7 +206,7 @@ def search_scenarios(
     alone = replace(
         options,
         budget_s=budget_s,
-        jobs=1,
+        jobs=ALONE,
         interleave="none",
         split="none",
         recompute=False,

@@ -16,6 +16,7 @@ from time import perf_counter
 
 from parapipe.errors import VerificationError
 from parapipe.files.progress import Phase, Progress, Tell
+from parapipe.files.worker_counts import ALONE
 from parapipe.mapping.registry import is_own
 from parapipe.mapping.renamed import Names, back, renamed_answer
 from parapipe.mapping.schedule import Answer
@@ -65,7 +66,7 @@ class Solver:
     """
 
     method: Method
-    jobs: int = 1
+    jobs: int = ALONE
     cache: Cache | None = None
     executor: Executor | None = None
     identical: tuple[tuple[int, ...], ...] = ()

@@ -6,13 +6,13 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import fields
 from pathlib import Path
 
 import click
 import pytest
 
-from parapipe import MapOptions, mapper_names
+from parapipe import mapper_names
+from parapipe.api.checked import option_traits
 from parapipe.cli.command_line import SETTINGS
 from parapipe.cli.map import SECTIONS
 from parapipe.cli.map import command as map_command
@@ -197,7 +197,7 @@ def test_the_help_lists_options_in_sections_and_each_of_them_once(parapipe) -> N
         for each in map_command.get_params(click.Context(map_command, **SETTINGS))[1:]
     ]
     assert sorted(listed) == sorted(own)
-    assert all(each.metadata["section"] in SECTIONS for each in fields(MapOptions))
+    assert all(each.section in SECTIONS for each in option_traits().values())
     printed = lines[lines.index(headings[-1]) :]
     assert [line.split()[0] for line in printed[1:]] == ["--all", "--quiet", "--json", "-h,"]
 
