@@ -327,7 +327,7 @@ def _mapped_graph(found: pipeline.Configuration, graph: OperatorGraph) -> Operat
 
 def mapper_names() -> tuple[str, ...]:
     """Names of all mappers, sorted."""
-    return registry.names()
+    return registry.MAPPERS.names()
 
 
 def check_mapper(name: str) -> None:
