@@ -40,7 +40,7 @@ _NAMED = re.compile(r"([A-Za-z0-9_-]+)=(.+)", re.S)
 _ODD = re.compile(r"[^A-Za-z0-9_-]+")
 _ALONE = (
     "mapper", "split", "interleave", "time_limit_s", "max_memory_bytes", "dvfs", "robust",
-    "recompute",
+    "recompute", "search",
 )  # fmt: skip
 MOST_OPERATORS = 6000  # in a pattern
 

@@ -260,6 +260,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "model": {"type": str},
     "strategy": {"type": Name("simulate", "strategy_names", "check_strategy")},
     "mapper": {"type": Name("map", "mapper_names", "check_mapper")},
+    "search": {"type": Name("map", "search_names", "check_search"), "metavar": "NAME"},
     "dims": {
         "type": str, "metavar": "NAME=VALUE", "multiple": True, "default": (),
         "show_default": False, "callback": _named(_dimension, _DIM), "example": _A_DIM,

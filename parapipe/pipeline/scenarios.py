@@ -208,6 +208,7 @@ def search_scenarios(
         jobs=1,
         interleave="none",
         split="none",
+        search=(),
         recompute=False,
         robust=None,
         draws=0,
