@@ -51,6 +51,7 @@ LEFT_OUT = {
     "--budget": "looks at a clock, and contradicts --deterministic",
     "--cache": "changes no result, and contradicts --no-cache",
     "--help": "maps nothing",
+    "--search": "needs another package",
 }
 """Options that no case can use, and why."""
 

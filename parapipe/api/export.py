@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 def export_targets() -> tuple[str, ...]:
     """Names of the runtimes that plans can be written for."""
-    from parapipe.export.targets import target_names
+    from parapipe.export.targets import TARGETS
 
-    return target_names()
+    return TARGETS.names()
 
 
 def check_target(name: str) -> None:
@@ -53,7 +53,7 @@ def export_plan(
         Replace a single file that no export has written, too. A folder that holds other files than
         an export's is never replaced.
     """
-    from parapipe.export.targets import plan_target, refuse_others
+    from parapipe.export.targets import TARGETS, plan_target, refuse_others
     from parapipe.export.targets import target as found
     from parapipe.plan.verify import verify_plan
 
@@ -64,6 +64,7 @@ def export_plan(
     if place is not None and not force:
         refuse_others(target, place)
     if export is None:
-        return plan_target(target)(loaded, place)
-    with located_model(loaded, model) as path:
+        with TARGETS.failures_of(target):
+            return plan_target(target)(loaded, place)
+    with located_model(loaded, model) as path, TARGETS.failures_of(target):
         return export(loaded, path, place)

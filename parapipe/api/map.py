@@ -68,6 +68,8 @@ def map(
     options = replace(options or MapOptions(), **keywords)
     deadline = Deadline(search_s(options.of_stated_costs.budget_s))
     registry.check_name(options.mapper)
+    for name in options.search:
+        check_search(name)
     clear_abandoned_scratch()
     from parapipe.cost.operating_points import settings
     from parapipe.cost.profile import chosen_profiles
@@ -281,12 +283,26 @@ def _mapped_graph(found: pipeline.Configuration, graph: OperatorGraph) -> Operat
 
 def mapper_names() -> tuple[str, ...]:
     """Names of all mappers, sorted."""
-    return registry.names()
+    return registry.MAPPERS.names()
 
 
 def check_mapper(name: str) -> None:
     """Raise a MappingError if there is no mapper of that name."""
     registry.check_name(name)
+
+
+def search_names() -> tuple[str, ...]:
+    """Names of the searches that other packages add, sorted."""
+    from parapipe.pipeline.search_registry import SEARCHES
+
+    return SEARCHES.names_of_others()
+
+
+def check_search(name: str) -> None:
+    """Raise a MappingError if no package adds a search of that name."""
+    from parapipe.pipeline.search_registry import check_search as check
+
+    check(name)
 
 
 def keeping_processes() -> AbstractContextManager[object]:

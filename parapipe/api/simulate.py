@@ -52,7 +52,7 @@ class _Split(TypedDict):
 
 def strategy_names() -> tuple[str, ...]:
     """Names of all strategies, sorted."""
-    return registry.strategy_names()
+    return registry.STRATEGIES.names()
 
 
 def check_strategy(name: str) -> None:

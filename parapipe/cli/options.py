@@ -261,6 +261,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "model": {"type": str},
     "strategy": {"type": Name("simulate", "strategy_names", "check_strategy")},
     "mapper": {"type": Name("map", "mapper_names", "check_mapper")},
+    "search": {"type": Name("map", "search_names", "check_search"), "metavar": "NAME"},
     "dims": {
         "metavar": "NAME=VALUE", "callback": _named(_dimension, _DIM), "example": _A_DIM,
     },

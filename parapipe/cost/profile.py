@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
@@ -189,6 +190,8 @@ def profiles_beside(platform_file: str | Path, platform: str) -> tuple[Profile, 
 
     Parameters
     ----------
+    platform_file
+        The file, or the platform's name.
     platform
         The platform's `profile_name`.
 
@@ -197,7 +200,12 @@ def profiles_beside(platform_file: str | Path, platform: str) -> tuple[Profile, 
     CostError
         If one of them is wrong.
     """
-    return _profiles_in(Path(platform_file).parent / "profiles" / platform)
+    from parapipe.platform.library import shipped
+    from parapipe.platform.load import file_of  # loads pydantic
+
+    name = os.fspath(platform_file)
+    file = Path(name) if name in shipped() else file_of(name)
+    return _profiles_in(file.parent / "profiles" / platform)
 
 
 def chosen_profiles(

@@ -1,4 +1,6 @@
-"""The targets of `parapipe export` by name; a new one is one module and one line here.
+"""The targets of `parapipe export` by name.
+
+A new one is one module, and a line here or an entry point of a package that names the module.
 
 Its module holds `export(plan, model, destination) -> Exported`. The plan keeps all rules, the
 model is the file that it was made for, and the destination is a path, or None where none was given.
@@ -9,27 +11,39 @@ would replace, and how one that it has written is told.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from importlib import import_module
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 from parapipe.errors import ArgumentError, OutputError
 from parapipe.export.exported import Exported
 from parapipe.files.mistake import did_you_mean
+from parapipe.files.plug_ins import Registry
 from parapipe.plan.schema import Plan
 
 Export = Callable[[Plan, Path, Path | None], Exported]
 ExportPlan = Callable[[Plan, Path | None], Exported]
 
-_MODULES: Mapping[str, str] = {
-    "arm-co-up": "parapipe.export.arm_co_up",
-    "armcl": "parapipe.export.armcl.folder",
-    "model-explorer": "parapipe.export.model_explorer",
-    "onnxruntime": "parapipe.export.onnxruntime.folder",
-    "perfetto": "parapipe.export.perfetto",
-    "segments": "parapipe.export.segment_files",
-}
+
+def _misfit(module: ModuleType) -> str:
+    fits = any(callable(getattr(module, each, None)) for each in ("export", "export_plan"))
+    return "" if fits else "has neither a function `export` nor `export_plan`"
+
+
+TARGETS = Registry(
+    "target",
+    "parapipe.export_targets",
+    {
+        "arm-co-up": "parapipe.export.arm_co_up",
+        "armcl": "parapipe.export.armcl.folder",
+        "model-explorer": "parapipe.export.model_explorer",
+        "onnxruntime": "parapipe.export.onnxruntime.folder",
+        "perfetto": "parapipe.export.perfetto",
+        "segments": "parapipe.export.segment_files",
+    },
+    ArgumentError,
+    _misfit,
+)
 _SEGMENTS = "segments"
 _COMPILERS = frozenset(
     {
@@ -47,11 +61,6 @@ _COMPILERS = frozenset(
     }
 )
 """Names that stand for compilers of other vendors, see docs/segments.md."""
-
-
-def target_names() -> tuple[str, ...]:
-    """Names of all targets, sorted."""
-    return tuple(sorted(_MODULES))
 
 
 def target(name: str) -> Export | None:
@@ -84,11 +93,11 @@ def refuse_others(name: str, destination: Path) -> None:
 
 
 def _module(name: str) -> ModuleType:
-    if name not in _MODULES:
-        meant = did_you_mean(name, _MODULES)
+    if not TARGETS.has(name):
+        names = TARGETS.names()
+        meant = did_you_mean(name, names)
         if name.lower() in _COMPILERS:
             meant = f"; the compiler of {name} takes the ONNX models of the target '{_SEGMENTS}'"
-        raise ArgumentError(
-            f"there is no target '{name}': choose from {', '.join(target_names())}{meant}"
-        )
-    return import_module(_MODULES[name])
+        raise ArgumentError(f"there is no target '{name}': choose from {', '.join(names)}{meant}")
+    module: ModuleType = TARGETS.load(name)
+    return module

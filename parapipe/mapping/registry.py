@@ -1,40 +1,54 @@
-"""Mappers by name. A new one is a new function, and a line here.
+"""Mappers by name. A new one is a new function, and a line here or an entry point of a package.
 
-One that is no part of parapipe is named MODULE:FUNCTION; the module is found as Python finds it.
+One that is in no package is named MODULE:FUNCTION; the module is found as Python finds it.
 """
 
 from __future__ import annotations
 
 from difflib import get_close_matches
 from importlib import import_module
+from inspect import signature
 from typing import TYPE_CHECKING, cast
 
 from parapipe.errors import MappingError
+from parapipe.files.plug_ins import Registry
 
 if TYPE_CHECKING:
     from parapipe.mapping.schedule import Mapper
 
+
+def _misfit(mapper: object) -> str:
+    if not callable(mapper):
+        return "is no function"
+    try:
+        signature(mapper).bind(None, time_limit_s=1.0, seed=0)
+    except TypeError as error:
+        return f"cannot be called as mapper(problem, time_limit_s=…, seed=…) ({error})"
+    return ""
+
+
 # Names, so that listing the mappers loads no solver.
-_FUNCTIONS = {
-    "auto": "parapipe.mapping.auto:map",
-    "coarse": "parapipe.mapping.coarse:map",
-    "cpop": "parapipe.mapping.lists:cpop",
-    "fine": "parapipe.mapping.fine.mapper:map",
-    "fine_milp": "parapipe.reference_mappers.fine_milp:map",
-    "heft": "parapipe.mapping.lists:heft",
-    "heft_cpop": "parapipe.mapping.lists:heft_cpop",
-    "layer_switched": "parapipe.reference_mappers.layer_switched:map",
-    "peft": "parapipe.mapping.lists:peft",
-    "streams": "parapipe.mapping.streams.mapper:map",
-}
+MAPPERS = Registry(
+    "mapper",
+    "parapipe.mappers",
+    {
+        "auto": "parapipe.mapping.auto:map",
+        "coarse": "parapipe.mapping.coarse:map",
+        "cpop": "parapipe.mapping.lists:cpop",
+        "fine": "parapipe.mapping.fine.mapper:map",
+        "fine_milp": "parapipe.reference_mappers.fine_milp:map",
+        "heft": "parapipe.mapping.lists:heft",
+        "heft_cpop": "parapipe.mapping.lists:heft_cpop",
+        "layer_switched": "parapipe.reference_mappers.layer_switched:map",
+        "peft": "parapipe.mapping.lists:peft",
+        "streams": "parapipe.mapping.streams.mapper:map",
+    },
+    MappingError,
+    _misfit,
+)
 # With these a search also gets schedules that are longer: such as use all processors, and with
 # energy as an objective such as take less of it.
 _PROVING = frozenset({"auto", "fine"})
-
-
-def names() -> tuple[str, ...]:
-    """Names of all mappers, sorted."""
-    return tuple(sorted(_FUNCTIONS))
 
 
 def mapper(name: str) -> Mapper:
@@ -46,25 +60,23 @@ def mapper(name: str) -> Mapper:
         If there is none; lists the names there are.
     """
     check_name(name)
-    return _imported(_FUNCTIONS.get(name, name))
-
-
-def package(name: str) -> str:
-    """Return the name of the package that a mapper of parapipe's is in."""
-    return _FUNCTIONS[name].partition(":")[0].rpartition(".")[0]
+    return _imported(name) if is_own(name) else cast("Mapper", MAPPERS.load(name))
 
 
 def check_name(name: str) -> None:
-    """Raise the error of `mapper` if there is no mapper of that name; import own ones only."""
+    """Raise the error of `mapper` if there is no mapper of that name; import none of parapipe's."""
     if is_own(name):
         _imported(name)
-    elif name not in _FUNCTIONS:
-        close = get_close_matches(name, names(), 1)
+    elif not MAPPERS.has(name):
+        names = MAPPERS.names()
+        close = get_close_matches(name, names, 1)
         meant = f"; did you mean '{close[0]}'?" if close else ""
         raise MappingError(
-            f"there is no mapper '{name}'; choose one of {', '.join(names())}, or name one of your "
+            f"there is no mapper '{name}'; choose one of {', '.join(names)}, or name one of your "
             f"own as MODULE:FUNCTION{meant}"
         )
+    elif name not in MAPPERS.own:
+        MAPPERS.load(name)
 
 
 def is_own(name: str) -> bool:

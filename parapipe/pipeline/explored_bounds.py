@@ -163,9 +163,9 @@ class ExploredBounds:
 
     @property
     def _cuts_anywhere(self) -> bool:
-        """Whether stages may be cut inside of units: to need less memory."""
+        """Whether stages may be cut inside of units: to need less memory, or by other packages."""
         options = self.searches.options
-        return options.memory or options.max_memory_bytes is not None
+        return options.memory or options.max_memory_bytes is not None or bool(options.search)
 
     @cached_property
     def _mappings(self) -> Callable[[int], TimeBounds]:

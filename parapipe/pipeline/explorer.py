@@ -358,7 +358,7 @@ class Explorer:
             self.promising if self.undone else None,
             lambda table: self.fastest(self.asked[table], self.answers),
             whole=self.whole and not self.others.left_out,
-            interleaved=self.searches_with("interleaved"),
+            interleaved=self.searches_with("interleaved") or bool(self.options.search),
             interleaved_s=min((each.period_s for each in own if each), default=inf),
             splits=[*splits.values()],
         )

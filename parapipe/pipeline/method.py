@@ -9,17 +9,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from hashlib import sha256
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from inspect import signature
 from pathlib import Path
-from traceback import extract_tb
 from typing import Any
 
 from parapipe import mapping
-from parapipe.errors import MappingError, ParapipeError
+from parapipe.errors import MappingError
 from parapipe.mapping import registry
 from parapipe.mapping.problem import MappingProblem
+from parapipe.mapping.registry import MAPPERS
 from parapipe.mapping.schedule import Schedule
 from parapipe.version import __version__
 
@@ -62,28 +61,18 @@ def solve_one(
     Raises
     ------
     MappingError
-        There is no such mapper, it finds no schedule, or it is a user's own and fails.
+        There is no such mapper, it finds no schedule, or it is none of parapipe's and fails.
     """
     place = registry.mapper(method.mapper)
     chosen: dict[str, object] = {} if shortest is None else {"shortest": shortest}
     if method.deterministic and counts_work(method.mapper):
         chosen["deterministic"] = True  # a mapper that never looks at the clock has no such option
-    try:
+    with MAPPERS.failures_of(method.mapper):
         schedule = place(problem, time_limit_s=method.time_limit_s, seed=method.seed, **chosen)
-    except ParapipeError:
-        raise
-    except Exception as error:
-        if not registry.is_own(method.mapper):
-            raise
-        where = extract_tb(error.__traceback__)[-1]
-        raise MappingError(
-            f"the mapper '{method.mapper}' failed: {type(error).__name__}: {error} "
-            f"({where.filename}, line {where.lineno})"
-        ) from None
     if not isinstance(schedule, Schedule):
         raise MappingError(
-            f"the mapper '{method.mapper}' gave a {type(schedule).__name__}; it must give a "
-            "parapipe.mapping.schedule.Schedule"
+            f"the mapper {MAPPERS.label(method.mapper)} gave a {type(schedule).__name__}; it must "
+            "give a parapipe.mapping.schedule.Schedule"
         )
     return schedule
 
@@ -120,8 +109,9 @@ def keys(method: Method, *content: object, limits: Iterable[float | str]) -> tup
     the cache shall be the one that solving again gives.
 
     Of the method, mapper, seed, time limit and determinism count; so do the versions of parapipe,
-    Python and the solvers, the kind of machine, and the source code of `parapipe.mapping` and of
-    the mapper's own package, lest a mapper that was changed be answered for by its old self.
+    the mapper's own package, Python and the solvers, the kind of machine, and the source code of
+    `parapipe.mapping` and of that package, lest a mapper that was changed be answered for by its
+    old self.
 
     Parameters
     ----------
@@ -160,19 +150,19 @@ def _plain(value: object) -> list[Any]:
 def _surroundings(mapper: str) -> tuple[str, ...]:
     """Versions of all that takes part in solving."""
     python = ".".join(map(str, sys.version_info[:2]))
-    return (__version__, _code(mapper), python, sysconfig.get_platform(), *map(_version, SOLVERS))
+    versions = (*map(_version, SOLVERS), *filter(None, [MAPPERS.package(mapper)]))
+    return (__version__, _code(mapper), python, sysconfig.get_platform(), *versions)
 
 
 def _code(mapper: str) -> str:
     """Digest of the source code of all mappers in `parapipe.mapping`, and of the one asked for."""
-    digest, packages = sha256(), [mapping.__name__]
-    if not registry.is_own(mapper) and not registry.package(mapper).startswith(mapping.__name__):
-        packages.append(registry.package(mapper))
-    for package in packages:
-        folder = Path(import_module(package).__path__[0])
-        for path in sorted(folder.rglob("*.py")):
+    digest, places = sha256(), [Path(mapping.__path__[0])]
+    if not registry.is_own(mapper) and not (own := MAPPERS.place(mapper)).is_relative_to(places[0]):
+        places.append(own)
+    for place in places:
+        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
             content = path.read_bytes()
-            digest.update(f"{path.relative_to(folder)} {len(content)} ".encode() + content)
+            digest.update(f"{path.relative_to(place)} {len(content)} ".encode() + content)
     return digest.hexdigest()
 
 

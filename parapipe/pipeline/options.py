@@ -57,6 +57,7 @@ MOST_DRAWS = 100_000  # more say no more, and take the memory
 DrawCount = Annotated[int, Must(f"a whole number from 0 to {MOST_DRAWS}", ge=0, le=MOST_DRAWS)]
 FilePath = Annotated[NotEmpty | Path, Must("the path of a file")]
 Profiles = Annotated[Sequence[NotEmpty | Path], Must("a list of paths of CSV files")]
+Searches = Annotated[Sequence[NotEmpty], Must("a list of names of searches")]
 Dims = Annotated[
     Mapping[str, Count], Must("whole numbers of at least 1 by name, as in {'batch': 1}")
 ]
@@ -127,6 +128,8 @@ class MapOptions:
     split
         auto: also split operators into parts that run on several processors at once, each part in
         proportion to its processor's speed.
+    search
+        Also run a search that another installed package adds, by its name.
     interleave
         auto: also let operators of several frames take turns on every processor, which gives more
         throughput at more latency. none: stages only.
@@ -201,6 +204,7 @@ class MapOptions:
     granularity: Granularity = field(default="fused", metadata=_model(reads_model=True))
     precision: Precision | None = field(default=None, metadata=_model())
     split: Splitting = field(default="none", metadata=_search(several="refused"))
+    search: Searches = field(default=(), metadata=_search(several="refused"))
     interleave: Interleaving = field(default="auto", metadata=_search(several="refused"))
     time_limit_s: Seconds = field(default=60.0, metadata=_limits(several="refused", solves=True))
     budget_s: Seconds | None = field(default=None, metadata=_common(idle=_needs_clock))

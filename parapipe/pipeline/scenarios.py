@@ -209,6 +209,7 @@ def search_scenarios(
         jobs=ALONE,
         interleave="none",
         split="none",
+        search=(),
         recompute=False,
         robust=None,
         draws=0,

@@ -10,14 +10,14 @@ from parapipe.errors import PlatformError
 from parapipe.files.mistake import KeyPath
 from parapipe.platform.catalogue import KINDS, Part, catalogue
 from parapipe.platform.consistency import named_sources
-from parapipe.platform.library import shipped
+from parapipe.platform.library import platforms
 from parapipe.platform.load import find, load_platform
 from parapipe.platform.platform import Platform
 
 
 @dataclass(frozen=True, slots=True)
 class PlatformRow:
-    """A shipped platform in a list.
+    """A platform that has a name, in a list.
 
     Parameters
     ----------
@@ -176,14 +176,15 @@ def _part_row(name: str, part: Part) -> PartRow:
 
 
 def list_platforms() -> tuple[PlatformRow, ...]:
-    """Return a row for each shipped platform, sorted by name."""
-    return tuple(_row(name) for name in shipped())
+    """Return a row for each platform that is shipped or another package's, sorted by name."""
+    return tuple(_row(name) for name in platforms().names())
 
 
 def _row(name: str) -> PlatformRow:
-    file = str(find(name))
+    file = ""
     try:
-        platform = load_platform(name)
+        file = str(find(name))
+        platform = load_platform(file)
     except PlatformError as error:
         return PlatformRow(name, "", (), file, error.mistakes or (str(error),))
     return PlatformRow(name, platform.description, platform.names, file)

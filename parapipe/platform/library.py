@@ -1,9 +1,23 @@
-"""The platforms that come with parapipe."""
+"""The platforms that come with parapipe, and those of other packages by name."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from parapipe.errors import PlatformError
+from parapipe.files.plug_ins import Registry
 from parapipe.files.shipped import data_folder
 from parapipe.files.yaml_text import parse_yaml
+
+
+def _misfit(path: object) -> str:
+    return "" if isinstance(path, Path) and path.is_file() else "is no path of a file"
+
+
+def platforms() -> Registry:
+    """Return the registry of platforms; that of a package is the `Path` of its file."""
+    own = dict.fromkeys(shipped(), "")
+    return Registry("platform", "parapipe.platforms", own, PlatformError, _misfit)
 
 
 def shipped() -> tuple[str, ...]:

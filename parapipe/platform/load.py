@@ -11,35 +11,40 @@ from parapipe.files.shipped import data_folder
 from parapipe.files.yaml_file import FileKind, parsed_as, text_of
 from parapipe.platform.catalogue import catalogue
 from parapipe.platform.expand import expanded
-from parapipe.platform.library import shipped
+from parapipe.platform.library import platforms, shipped
 from parapipe.platform.platform import Platform
 
 
 def find(name: str) -> Path:
-    """Return the file of a shipped platform.
+    """Return the file of a platform that is shipped, or that another package has.
 
     Raises
     ------
     PlatformError
         If none has that name.
     """
-    names = shipped()
-    if name not in names:
-        chip = catalogue().named("chips", name)
-        near = did_you_mean(name, names)
-        if chip:
-            near = f"; 'parapipe platforms new --chip {chip} --out {chip}.yaml' makes a file of it"
-        raise PlatformError(
-            f"no platform '{name}' is shipped and no such file exists; shipped: "
-            f"{', '.join(names)}{near}"
-        )
-    return data_folder("platforms") / f"{name}.yaml"
+    if name in shipped():
+        return data_folder("platforms") / f"{name}.yaml"
+    registry = platforms()
+    if registry.has(name):
+        file: Path = registry.load(name)
+        return file
+    names = registry.names()
+    chip = catalogue().named("chips", name)
+    near = did_you_mean(name, names)
+    if chip:
+        near = f"; 'parapipe platforms new --chip {chip} --out {chip}.yaml' makes a file of it"
+    raise PlatformError(
+        f"no platform '{name}' is shipped and no such file exists; shipped: "
+        f"{', '.join(names)}{near}"
+    )
 
 
 def load_platform(name_or_path: str) -> Platform:
-    """Load a shipped platform by its name, or a platform file by its path.
+    """Load a platform by its name, or a platform file by its path.
 
-    A shipped name wins over a file of the same name; write `./name` for the file.
+    A shipped name wins over a file of the same name; write `./name` for the file. A file wins over
+    the name of a platform of another package.
 
     Raises
     ------

@@ -132,7 +132,9 @@ def decided(verb: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
             strategy = kwargs.get("strategy", "")
             if isinstance(strategy, type):
                 strategy = f"{strategy.__module__}:{strategy.__qualname__}"
-            if ":" not in f"{strategy}":
+            from parapipe.strategies.registry import STRATEGIES  # which imports this module
+
+            if strategy in STRATEGIES.own:
                 raise
             raise StrategyError(f"strategy '{strategy}' {unusable(error)}") from error
 

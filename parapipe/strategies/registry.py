@@ -1,6 +1,6 @@
-"""Strategies by name. A new one is one file, and a line here.
+"""Strategies by name. A new one is one file, and a line here or an entry point of a package.
 
-One that is no part of parapipe is named MODULE:CLASS; the module is found as Python finds it.
+One that is in no package is named MODULE:CLASS; the module is found as Python finds it.
 """
 
 from __future__ import annotations
@@ -10,25 +10,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, cast
 
 from parapipe.errors import StrategyError
+from parapipe.files.plug_ins import Registry
 from parapipe.strategies.failures import FAILURES, called, told
 
 if TYPE_CHECKING:
     from parapipe.strategies.strategy import Strategy
 
 PLAN: Final = "plan"
-_CLASSES = {
-    "barriers": "parapipe.strategies.barriers:Barriers",
-    "micro-batches": "parapipe.strategies.micro_batches:MicroBatches",
-    PLAN: "parapipe.strategies.follow:Follow",
-    "ready-pool": "parapipe.strategies.ready_pool:ReadyPool",
-    "steal": "parapipe.strategies.steal:Steal",
-    "streams": "parapipe.strategies.streams:Streams",
-}
-
-
-def strategy_names() -> tuple[str, ...]:
-    """Names of all strategies, sorted."""
-    return tuple(sorted(_CLASSES))
+STRATEGIES = Registry(
+    "strategy",
+    "parapipe.strategies",
+    {
+        "barriers": "parapipe.strategies.barriers:Barriers",
+        "micro-batches": "parapipe.strategies.micro_batches:MicroBatches",
+        PLAN: "parapipe.strategies.follow:Follow",
+        "ready-pool": "parapipe.strategies.ready_pool:ReadyPool",
+        "steal": "parapipe.strategies.steal:Steal",
+        "streams": "parapipe.strategies.streams:Streams",
+    },
+    StrategyError,
+    lambda strategy: "" if isinstance(strategy, type) else "is no class",
+)
 
 
 def strategy(given: str | type) -> tuple[str, type[Strategy]]:
@@ -41,14 +43,17 @@ def strategy(given: str | type) -> tuple[str, type[Strategy]]:
     """
     if isinstance(given, type):
         return _checked(f"{given.__module__}:{given.__qualname__}", given)
-    if given not in _CLASSES and ":" not in given:
-        close = get_close_matches(given, _CLASSES, 1)
+    if ":" not in given:
+        if STRATEGIES.has(given):
+            return _checked(given, STRATEGIES.load(given))
+        names = STRATEGIES.names()
+        close = get_close_matches(given, names, 1)
         meant = f"; did you mean '{close[0]}'?" if close else ""
         raise StrategyError(
-            f"there is no strategy '{given}'; choose one of {', '.join(strategy_names())}, or name "
+            f"there is no strategy '{given}'; choose one of {', '.join(names)}, or name "
             f"one of your own as MODULE:CLASS{meant}"
         )
-    module, _, wanted = _CLASSES.get(given, given).partition(":")
+    module, _, wanted = given.partition(":")
     try:
         found = getattr(import_module(module), wanted, None)
     except FAILURES as error:
@@ -78,7 +83,7 @@ def _checked(name: str, found: type) -> tuple[str, type[Strategy]]:
         lacking = [each for each in ("schedule", "follows_plan") if not hasattr(found, each)]
     if lacking:
         raise StrategyError(
-            f"the strategy '{name}' has no {' and no '.join(lacking)}: docs/strategies.md says "
-            "what a strategy has"
+            f"the strategy {STRATEGIES.label(name)} has no {' and no '.join(lacking)}: "
+            "docs/strategies.md says what a strategy has"
         )
     return name, cast("type[Strategy]", found)

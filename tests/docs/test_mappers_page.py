@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.granularity import line, rows, table
-from parapipe.mapping.registry import names
+from parapipe.mapping.registry import MAPPERS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "mappers.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", MAPPERS.names())
 def test_every_mapper_has_a_section(name) -> None:
     section = re.search(rf"^## `{name}`\n(.*?)(?=^## |\Z)", PAGE, flags=re.MULTILINE | re.DOTALL)
     assert section
@@ -21,7 +21,7 @@ def test_every_mapper_has_a_section(name) -> None:
 
 
 def test_no_section_tells_of_a_mapper_that_is_not_there() -> None:
-    assert set(re.findall(r"^## `(\w+)`$", PAGE, flags=re.MULTILINE)) == set(names())
+    assert set(re.findall(r"^## `(\w+)`$", PAGE, flags=re.MULTILINE)) == set(MAPPERS.names())
 
 
 def test_the_table_of_hand_overs_is_that_of_the_benchmark() -> None:

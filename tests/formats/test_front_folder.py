@@ -109,7 +109,7 @@ def test_every_option_that_changes_figures_is_in_the_command() -> None:
         "dvfs_points": 2, "dims": {"batch": 4}, "shapes": {"x": (1, 3)}, "rules": "r.yaml",
         "profiles": ["a.csv"], "objectives": "latency-throughput", "precision": "int8",
         "split": "auto", "interleave": "none", "max_memory_bytes": {"dram": 64e6},
-        "robust": 0.75, "scenarios": 3, "recompute": True,
+        "robust": 0.75, "scenarios": 3, "recompute": True, "search": ["two-stages"],
         "rates": {"m": 30.0}, "deadline_s": {"m": 0.04}, "priority": {"m": 2.0},
     }  # fmt: skip
     assert set(others) == set(option_names(lambda option: option.changes_results))

@@ -114,7 +114,7 @@ def test_what_a_chain_on_one_processor_takes_is_what_every_mapper_answers(proble
     found = without_choice(problem, 7)
     verify(problem, found)
     assert found.certificate.proven
-    for name in registry.names():
+    for name in registry.MAPPERS.names():
         answer = registry.mapper(name)(problem, time_limit_s=10, seed=7)
         assert answer.makespan_s == pytest.approx(found.makespan_s, abs=1e-9), name
         assert found.certificate.bound_s <= answer.makespan_s + 1e-9

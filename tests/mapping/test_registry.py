@@ -7,12 +7,12 @@ import pytest
 
 from parapipe.errors import MappingError
 from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.registry import mapper, names
+from parapipe.mapping.registry import MAPPERS, mapper
 
 LONELY = MappingProblem(((2.0, 1.0),), (), (0,))
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", MAPPERS.names())
 def test_every_name_gives_a_mapper(name) -> None:
     schedule = mapper(name)(LONELY, time_limit_s=1.0, seed=0)
     assert schedule.processor == (1,)
@@ -28,7 +28,7 @@ def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
 
 def test_the_registry_loads_no_solver() -> None:
     script = (
-        "import sys, parapipe.mapping.registry as r; r.names(); r.mapper('coarse')\n"
+        "import sys, parapipe.mapping.registry as r; r.MAPPERS.names(); r.mapper('coarse')\n"
         "print(sorted({'pulp', 'ortools', 'highspy', 'scipy', 'pandas'} & set(sys.modules)))"
     )
     done = subprocess.run(

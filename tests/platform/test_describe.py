@@ -2,10 +2,10 @@
 
 import json
 
-from parapipe.platform import describe as module
 from parapipe.platform.describe import as_dict, describe, list_platforms
-from parapipe.platform.load import load_platform, read_platform
+from parapipe.platform.load import read_platform
 from parapipe.platform.platform import Platform
+from tests.cases.installed_package import install
 from tests.cases.soc_texts import SOC, spoil
 
 TOY = read_platform(SOC, "soc.yaml")
@@ -17,15 +17,18 @@ def test_the_list_holds_every_shipped_platform_and_all_are_right():
     assert [row.mistakes for row in rows.values()] == [()] * len(rows)
 
 
-def test_a_broken_shipped_file_is_listed_with_its_mistakes(tmp_path, monkeypatch):
+def test_a_broken_file_is_listed_with_its_mistakes(tmp_path, monkeypatch):
     file = tmp_path / "broken.yaml"
     file.write_text("name: broken\nlinks: 3\n")
-    monkeypatch.setattr(module, "shipped", lambda: ("broken",))
-    monkeypatch.setattr(module, "find", lambda name: tmp_path / f"{name}.yaml")
-    monkeypatch.setattr(module, "load_platform", lambda name: load_platform(str(file)))
-    (row,) = list_platforms()
-    assert row.file == str(file)
-    assert f"{file}:2: links: must be a list" in row.mistakes
+    code = 'from pathlib import Path\nBOARD = Path(__file__).with_name("broken.yaml")\n'
+    (tmp_path / "broken_board.py").write_text(code)
+    entries = {"broken": "broken_board:BOARD", "lost": "broken_board:LOST"}
+    install(tmp_path, "broken-board", "1.0", {"parapipe.platforms": entries})
+    monkeypatch.syspath_prepend(tmp_path)
+    rows = {row.name: row for row in list_platforms()}
+    assert rows["broken"].file == str(file)
+    assert f"{file}:2: links: must be a list" in rows["broken"].mistakes
+    assert "'lost' of the package 'broken-board 1.0' cannot be" in rows["lost"].mistakes[0]
 
 
 def test_a_platform_as_a_dict_is_json_that_reads_back_as_the_same_platform():

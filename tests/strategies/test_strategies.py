@@ -20,7 +20,7 @@ from parapipe.simulate.luck import Luck
 from parapipe.simulate.priced_work import costs_of, with_delays
 from parapipe.simulate.simulation import simulate
 from parapipe.simulate.strategy_replay import Arrivals, WaitsForeverError, strategy_replay
-from parapipe.strategies.registry import strategy, strategy_names
+from parapipe.strategies.registry import STRATEGIES, strategy
 from parapipe.strategies.steal import LOOKED, LOST, Steal
 from tests.cases.decided import random_costs, random_work, work
 from tests.cases.hand_built import platform, processor
@@ -77,7 +77,7 @@ def test_the_plan_on_the_engine_is_the_plan_as_it_is_replayed(seed, saturate, ji
         assert one.done_s == pytest.approx(other.done_s, abs=1e-6)
 
 
-@pytest.mark.parametrize("name", strategy_names())
+@pytest.mark.parametrize("name", STRATEGIES.names())
 @settings(max_examples=40)
 @given(seed=SEEDS, paced=st.booleans())
 def test_every_strategy_does_all_of_each_frame_once_in_a_possible_order(name, seed, paced):
@@ -365,7 +365,7 @@ def test_a_strategy_that_lets_all_wait_is_told():
 
 def test_the_same_strategy_decides_in_the_same_way_twice():
     plan = drawn_plan()
-    for name in strategy_names():
+    for name in STRATEGIES.names():
         runs = [
             simulate_decided(
                 plan,

@@ -14,7 +14,7 @@ import pytest
 from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.runtime.folder import RunError, open_folder
 from parapipe.strategies.ready_pool import ReadyPool
-from parapipe.strategies.registry import strategy, strategy_names
+from parapipe.strategies.registry import STRATEGIES, strategy
 from parapipe.strategies.strategy_executor import StrategyExecutor
 from parapipe.zoo.registry import write
 from tests.cases.faulty import ENDLESS, faulty, frame, result
@@ -31,7 +31,7 @@ from tests.runtime.test_views import written as tokens
 
 ONE = min(os.sched_getaffinity(0))
 CORES = dict.fromkeys("abc", (ONE,))
-NAMES = strategy_names()
+NAMES = STRATEGIES.names()
 
 
 def executor_of(folder, name, **options):
