@@ -14,7 +14,7 @@ from parapipe.cli.options import FILE, json_option
 from parapipe.cli.output import Columns, Row, Shown, print_document, text_table
 from parapipe.cli.several_table import several_table
 from parapipe.cli.table_layout import TextTable
-from parapipe.cli.verb_options import DEMANDS, VerbCommand, options
+from parapipe.cli.verb_options import VerbCommand, options
 from parapipe.digits import plain
 
 MOST = 0.5  # share of the draws up to which demands are met, and a warning is due
@@ -22,7 +22,8 @@ MOST = 0.5  # share of the draws up to which demands are met, and a warning is d
 
 @click.command(cls=VerbCommand)
 @click.argument("directory", type=FILE)
-@options("pick", *DEMANDS, "minimise")
+@options("Demands")
+@options("pick", "minimise")
 @json_option
 def command(*, directory: Path, as_json: bool, **demands: Any) -> None:  # noqa: ANN401 - click checks
     """Pick the configuration in DIRECTORY, which map wrote, that meets all demands.

@@ -14,6 +14,7 @@ from parapipe.api.checked import types_of
 from parapipe.api.map import MapKeywords, check_directory
 from parapipe.errors import ArgumentError, KeywordError, ParapipeError, PlatformError
 from parapipe.files.checked_arguments import check_arguments, words
+from parapipe.formats.figure_table import DemandKeywords, Demands
 from parapipe.pipeline.options import MapOptions
 
 GOOD = {
@@ -220,7 +221,7 @@ def test_clusters_are_divided_among_whole_numbers(split) -> None:
 
 
 def test_every_type_is_tried() -> None:
-    verbs = {"return", "keywords", "options", "plan", "front"}
+    verbs = {"return", "keywords", "demands", "options", "plan", "front"}
     assert set(GOOD) == set(BAD) == set(TYPES) - verbs
 
 
@@ -251,12 +252,15 @@ def test_an_argument_that_there_is_not_is_refused() -> None:
         parapipe.map("zoo:alexnet", "amlogic-a311d", sede=4)
 
 
-def test_the_keywords_that_editors_show_are_the_options() -> None:
+@pytest.mark.parametrize(
+    ("keywords", "record"), [(MapKeywords, MapOptions), (DemandKeywords, Demands)]
+)
+def test_the_keywords_that_editors_show_are_the_fields_of_a_record(keywords, record) -> None:
     def plain(hint):
         return get_type_hints(type("", (), {"__annotations__": {"x": hint}}))["x"]
 
-    expected = {name: plain(hint) for name, hint in types_of(MapOptions).items()}
-    assert get_type_hints(MapKeywords) == expected
+    expected = {name: plain(hint) for name, hint in types_of(record).items()}
+    assert get_type_hints(keywords) == expected
 
 
 def test_a_long_value_is_cut_short() -> None:
