@@ -25,7 +25,12 @@ from parapipe.files.mistake import did_you_mean as did_you_mean
 from parapipe.files.titles import model_title as model_title
 from parapipe.files.titles import stages_title as stages_title
 from parapipe.formats.absent import absent_texts as absent_texts
+from parapipe.formats.figure_table import BY_NAME as BY_NAME
+from parapipe.formats.figure_table import COMPARED as COMPARED
+from parapipe.formats.figure_table import DRAWN as DRAWN
+from parapipe.formats.figure_table import FIGURES as FIGURES
 from parapipe.formats.figure_table import Demands as Demands
+from parapipe.formats.figure_table import FigureEntry as FigureEntry
 from parapipe.formats.shown import ShownFigure as ShownFigure
 from parapipe.formats.shown import medians_of as medians_of
 from parapipe.formats.shown import shown_figure as shown_figure

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from parapipe.cli.figure_cells import outside_lines
+from parapipe.cli.figure_cells import outside_lines, short_columns
 from parapipe.cli.front_table import front_table
 from parapipe.cli.options import FILE, json_option
 from parapipe.cli.output import Columns, Row, Shown, print_document, text_table
@@ -99,9 +99,7 @@ def _boards(found: Sequence[Row], demands: Row) -> Shown:
         "options": lambda each: each["result"]["options"],
         "id": lambda each: each["picked"]["configuration"]["id"],
         "stages…": lambda each: each["picked"]["configuration"]["drawing"],
-        " ms": lambda each: plain(each["picked"]["configuration"]["latency_s"] * 1e3),
-        " fps": lambda each: plain(each["picked"]["figures"]["throughput_fps"]),
-        " mJ": lambda each: plain(each["picked"]["figures"]["energy_j"] * 1e3),
+        **short_columns(lambda each: _picked_figures(each["picked"])),
         " W": lambda each: plain(each["picked"]["figures"]["power_w"], 3),
     }
     if made := [each for each in found if each["picked"]]:
@@ -111,6 +109,10 @@ def _boards(found: Sequence[Row], demands: Row) -> Shown:
             yield f"{each['result']['name']}: {each['missed']}"
         sure = each["picked"] and each["picked"]["certainty"]
         yield from (f"{each['result']['name']}: {line}" for line in warning(sure, demands))
+
+
+def _picked_figures(picked: Row) -> Row:
+    return {**picked["configuration"], **picked["figures"]}
 
 
 def certainty_text(sure: Row, least: str) -> str:

@@ -7,14 +7,17 @@ of `Demands`, and its name a word of `Minimise` or `Compared`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from math import inf
-from typing import Annotated, Any, Literal, TypedDict, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, get_args
 
 from parapipe.digits import plain
 from parapipe.files.checked_arguments import Must
 from parapipe.pipeline.options import MaxMemory
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 Minimise = Literal["latency", "period", "throughput", "energy", "power", "memory"]
 """Figures of which a configuration may have the best."""
@@ -222,10 +225,12 @@ FIGURES = (
 )
 """All figures, in the order in which they are shown."""
 
+BY_FIELD = {each.field: each for each in FIGURES}
 BY_NAME = {each.name: each for each in FIGURES}
 BY_DEMAND = {each.demand: each for each in FIGURES if each.demand}
 DRAWN = tuple(each for each in FIGURES if each.drawn)
 """Figures that have intervals."""
+SHOWN_FIELDS = tuple(each.field for each in DRAWN)
 DRAWN_FIELDS = tuple(each.compared for each in DRAWN)
 """What is drawn of them; throughput stands for the period."""
 COMPARED: Mapping[Compared, FigureEntry] = {name: BY_NAME[name] for name in get_args(Compared)}
@@ -233,14 +238,24 @@ COMPARED: Mapping[Compared, FigureEntry] = {name: BY_NAME[name] for name in get_
 
 def choices() -> tuple[FigureEntry, ...]:
     """Return the figures of `Minimise`, without those of which another one is the reciprocal."""
-    shown_otherwise = {each.reciprocal for each in FIGURES}
-    names = get_args(Minimise)
-    return tuple(e for e in FIGURES if e.name in names and e.field not in shown_otherwise)
+    some = [BY_NAME[name] for name in get_args(Minimise)]
+    reciprocals = {each.reciprocal for each in some}
+    return tuple(each for each in some if each.field not in reciprocals)
 
 
-def derived(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the figures that rules make of the others of a configuration, by their fields."""
-    return {each.field: each.rule(row) for each in FIGURES if each.rule}
+def for_pages(figures: Sequence[FigureEntry] = FIGURES) -> list[dict[str, Any]]:
+    """Return entries as plain data for pages."""
+    own = [each.name for each in fields(FigureEntry) if each.name != "rule"]
+    return [
+        {**{name: getattr(each, name) for name in own}, "words": each.words, "scale": each.scale}
+        for each in figures
+    ]
+
+
+def derived(figures: Mapping[str, Any], record: type[BaseModel]) -> dict[str, Any]:
+    """Return the fields of a record that rules make of other figures, which have fields too."""
+    wanted = [each for each in FIGURES if each.field in record.model_fields and each.rule]
+    return {each.field: each.rule(figures) for each in wanted if each.rule}
 
 
 def _at_most(of: str) -> Must:
