@@ -123,7 +123,12 @@ def _short(value: float) -> str:
 
 
 def plain_cells(values: Sequence[float]) -> list[str]:
-    """Write a column with as many decimals as give its least value three digits, at least one."""
+    """Write a column with as many decimals as give its least value three digits, at least one.
+
+    Counts have none.
+    """
+    if all(isinstance(value, int) for value in values):
+        return [f"{value}" for value in values]
     least = min(values, default=1.0)
     decimals = min(max(1, 2 - floor(log10(least))), MOST_DECIMALS) if least > 0 else 1
     return [f"{value:.{decimals}f}" for value in values]

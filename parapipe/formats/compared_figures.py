@@ -20,6 +20,7 @@ Figure = Compared
 OBJECTIVES = {word for some in get_args(Objectives) for word in some.split("-")}
 """Figures that a front may trade; others are compared in any case."""
 OTHER_MODELS = "one front is of several models, and the other one of a single model"
+OLDER = "an older version, which did not state it, wrote one of the fronts"
 NO_MODEL = "the fronts have no model in common"
 OTHER_SHARES = "the models' shares of all frames are not the same, so a frame is not"
 
@@ -54,10 +55,14 @@ def compared_figures(
     """
     asked = set(before.options.objectives).intersection(after.options.objectives)
     figures = [each for each in COMPARED if each in asked or each not in OBJECTIVES]
+    rows = (*before.configurations, *after.configurations)
     found: list[ComparedFigure] = []
     reasons: dict[Figure, str] = {}
     for figure in figures:
-        if before.several and after.several:
+        fields = (getattr(row, COMPARED[figure].compared) for row in rows)
+        if any(each is None for each in fields):
+            reason = OLDER
+        elif before.several and after.several:
             reason = _reason(figure, before.several, after.several)
             found += () if reason else _of_several(figure, before.several, after.several)
         else:

@@ -30,7 +30,7 @@ UNITS: Mapping[str, tuple[str, float]] = {
     "W": ("W", 1.0),
     "MB": ("B", 1e-6),
     "frames/J": ("1/J", 1.0),
-    "": ("", 1.0),
+    "": ("", 1),
 }
 """Units that are shown, with the one in SI, and what figures in that are multiplied by."""
 

@@ -13,6 +13,7 @@ import pytest
 
 import parapipe
 from parapipe.cli.command_line import run
+from parapipe.cli.figure_cells import plain_cells
 from parapipe.cli.front_table import front_table
 from parapipe.figures.page import page
 from parapipe.figures.page_data import page_data
@@ -117,12 +118,27 @@ def test_diff_compares_every_figure_of_its_kind(branchy_front) -> None:
     assert ([each.figure for each in found], reasons) == ([*COMPARED], {})
 
 
-def test_explain_derives_every_figure_that_has_a_rule() -> None:
-    derived = {each.field for each in FIGURES if each.rule} & set(Figures.model_fields)
-    assert derived == {"throughput_fps"}
-    assert set(Figures.model_fields) - {"input_s", "output_s", "sustained_period_s"} <= {
-        each.field for each in FIGURES
-    }
+def test_a_figure_that_an_older_front_does_not_state_is_not_compared(branchy_front) -> None:
+    front = branchy_front.document
+    options = front.options.model_copy(update={"objectives": ("latency", "memory")})
+    older = [row.model_copy(update={"peak_memory_bytes": None}) for row in front.configurations]
+    new = front.model_copy(update={"options": options})
+    old = new.model_copy(update={"configurations": tuple(older)})
+    found, reasons = compared_figures(old, new)
+    assert ([each.figure for each in found], [*reasons]) == (["latency"], ["memory"])
+
+
+def test_counts_stand_without_decimals_in_a_column() -> None:
+    assert plain_cells([1, 12]) == ["1", "12"]
+    assert plain_cells([1.0, 12.0]) == ["1.00", "12.00"]
+
+
+def test_what_explain_derives_is_what_the_front_states(branchy_front, branchy_folder) -> None:
+    row, figures = branchy_front[0].model_dump(), parapipe.explain(branchy_folder, "c01").figures
+    known = {entry.field: entry.value(row) for entry in FIGURES}
+    for field in set(Figures.model_fields) & known.keys():
+        assert getattr(figures, field).value == known[field]
+    assert "1 / period" in figures.throughput_fps.rule
 
 
 def test_the_page_has_the_table_and_a_value_of_every_figure(branchy_front) -> None:
