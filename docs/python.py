@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import parapipe
-from parapipe.api.checked import types_of
+from parapipe.api.checked import record_of, types_of
 from parapipe.cli.verb_options import described
 from parapipe.files.atomic import write_atomically
 from parapipe.files.checked_arguments import words
@@ -26,7 +26,7 @@ def page(text: str) -> str:
 
 def _table(verb: Callable[..., object]) -> Iterator[str]:
     parameters = inspect.signature(verb).parameters
-    options = _told(parapipe.MapOptions)
+    options = _told(record_of(verb) or parapipe.MapOptions)
     own = {name: text for name, text in _told(verb).items() if text != "As in `MapOptions`."}
     told = {**options, **own}
     types = types_of(verb)

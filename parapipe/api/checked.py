@@ -26,16 +26,21 @@ from parapipe.files.mistake import did_you_mean as did_you_mean
 from parapipe.files.titles import model_title as model_title
 from parapipe.files.titles import stages_title as stages_title
 from parapipe.formats.absent import absent_texts as absent_texts
+from parapipe.formats.figure_table import BY_NAME as BY_NAME
+from parapipe.formats.figure_table import COMPARED as COMPARED
+from parapipe.formats.figure_table import DRAWN as DRAWN
+from parapipe.formats.figure_table import FIGURES as FIGURES
+from parapipe.formats.figure_table import Demands as Demands
+from parapipe.formats.figure_table import FigureEntry as FigureEntry
 from parapipe.formats.shown import ShownFigure as ShownFigure
 from parapipe.formats.shown import medians_of as medians_of
 from parapipe.formats.shown import shown_figure as shown_figure
 from parapipe.pipeline.dominance import TIE as TIE
 from parapipe.pipeline.dominance import TIES as TIES
 from parapipe.pipeline.dominance import least as least
-from parapipe.pipeline.options import MapOptions, option_hints
+from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.options import flag as flag
 from parapipe.pipeline.options import idle_options as idle_options
-from parapipe.pipeline.options import option_traits as option_traits
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
@@ -49,6 +54,8 @@ PlatformFile = Annotated[
     NotEmpty | Path, Must("the name of a shipped platform or the path of a YAML file")
 ]
 Folder = Annotated[NotEmpty | Path, Must("the path of a folder")]
+RECORDS: Mapping[str, type] = {"keywords": MapOptions, "demands": Demands}
+"""Records whose fields a verb takes as keywords, by what it calls them."""
 Granularity = Literal["fused", "onnx"]
 StrategyGiven = Annotated[NotEmpty | type, Must("the name of a strategy, MODULE:CLASS, or a class")]
 
@@ -89,8 +96,8 @@ else:
 def checked(verb: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
     """Check the arguments of a verb against the types of its parameters.
 
-    `**keywords` are fields of `MapOptions`. Types that are imported for type checkers only are not
-    looked at.
+    `**keywords` are fields of `MapOptions`, and `**demands` those of `Demands`. Types that are
+    imported for type checkers only are not looked at.
     """
     signature = _expanded(verb)
     method = next(iter(signature.parameters), None) == "plan"  # a plan has it by a shorter name
@@ -114,12 +121,19 @@ def checked(verb: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
 
 
 def _expanded(verb: Callable[..., object]) -> inspect.Signature:
-    """Return a verb's signature with the fields of `MapOptions` in the place of keywords."""
+    """Return a verb's signature with the fields of a record in the place of keywords."""
     signature = inspect.signature(verb)
     own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    if len(own) < len(signature.parameters):
-        own += inspect.signature(MapOptions).parameters.values()
+    if record := record_of(verb):
+        own += inspect.signature(record).parameters.values()
     return signature.replace(parameters=own)
+
+
+def record_of(verb: Callable[..., object]) -> type | None:
+    """Return the record whose fields a verb takes as keywords."""
+    parameters = inspect.signature(inspect.unwrap(verb)).parameters.values()
+    names = [p.name for p in parameters if p.kind is p.VAR_KEYWORD]
+    return RECORDS[names[0]] if names else None
 
 
 @cache
@@ -135,4 +149,5 @@ def types_of(verb: Callable[..., object]) -> Mapping[str, Any]:
             found[name] = eval(text, names)
         except NameError:
             continue
-    return found | option_hints() if "keywords" in verb.__annotations__ else found
+    record = record_of(verb)
+    return {**found, **types_of(record)} if record else found

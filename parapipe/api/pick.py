@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from math import inf
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from parapipe.api.best import (
-    Confidence,
-    Energy,
-    Fps,
-    Latency,
-    Minimise,
-    Power,
-    best_of,
-    objective_of,
-)
+from parapipe.api.best import best_of
 from parapipe.api.checked import StoredGiven, checked
-from parapipe.pipeline.options import MaxMemory
+from parapipe.formats.figure_table import DemandKeywords, Demands, Minimise
 
 if TYPE_CHECKING:
     from parapipe.formats.front import ConfigurationRow
     from parapipe.front.confidence import Certainty
     from parapipe.front.configurations import Configurations, Row
-    from parapipe.front.demands import Demands
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -65,15 +54,7 @@ class Pick:
 def pick(
     front: StoredGiven,
     minimise: Minimise = "latency",
-    *,
-    min_fps: Fps = 0.0,
-    max_latency_s: Latency = inf,
-    max_energy_j: Energy = inf,
-    max_power_w: Power = inf,
-    max_memory_bytes: MaxMemory | None = None,
-    board: bool = False,
-    sustained: bool = False,
-    confidence: Confidence | None = None,
+    **demands: Unpack[DemandKeywords],
 ) -> Pick:
     """Return the configuration of a folder that meets all demands and has the least of one figure.
 
@@ -84,26 +65,8 @@ def pick(
     minimise
         Take the configuration with the least of this among those that meet all demands; throughput
         stands for the highest one, which is the least period.
-    min_fps
-        Frames per second, at least.
-    max_latency_s
-        Time of one frame through all stages, at most.
-    max_energy_j
-        Joules per frame, at most.
-    max_power_w
-        Watts at full throughput, at most.
-    max_memory_bytes
-        Bytes at any moment, at most, of activations, queues and weights: in all memories together,
-        or in memories of the platform by their names.
-    board
-        Count the board's idle power in energy and power.
-    sustained
-        Take throughput, energy and power at the sustained rate (`sust. fps`), not at one frame per
-        longest stage.
-    confidence
-        Take one that meets the demands in at least this share of the draws of the costs, as in 0.9
-        for nine of ten, in place of one whose stated figures meet them. What is minimised is then
-        the value that it keeps in that share of the draws.
+    demands
+        Fields of `Demands`.
 
     Raises
     ------
@@ -114,51 +77,29 @@ def pick(
         asked for, and there are no draws.
     """
     from parapipe.api.stored_front import load_front
-    from parapipe.front.demands import Demands, figure
+    from parapipe.front.demands import figure
 
     stored = load_front(front) if isinstance(front, str | Path) else front
-    demands = Demands(
-        min_fps=min_fps,
-        max_latency_s=max_latency_s,
-        max_energy_j=max_energy_j,
-        max_power_w=max_power_w,
-        max_memory_bytes=max_memory_bytes,
-        board=board,
-        sustained=sustained,
-    )
-    row = best_of(stored, minimise, demands, confidence)
+    asked = Demands(**demands)
+    row = best_of(stored, minimise, asked)
+    own, board = (replace(asked, board=each) for each in (False, True))
     figures = {
-        "throughput_fps": 1 / figure(row, "period", sustained=sustained),
-        "energy_j": figure(row, "energy", sustained=sustained),
-        "board_energy_j": figure(row, "energy", board=True, sustained=sustained),
-        "power_w": figure(row, "power", sustained=sustained),
-        "board_power_w": figure(row, "power", board=True, sustained=sustained),
+        "throughput_fps": 1 / figure(row, "throughput", own),
+        "energy_j": figure(row, "energy", own),
+        "board_energy_j": figure(row, "energy", board),
+        "power_w": figure(row, "power", own),
+        "board_power_w": figure(row, "power", board),
     }
-    return Pick(row, row.plan_file, figures, _certainty(stored, row, minimise, demands))
+    return Pick(row, row.plan_file, figures, certainty_of(stored, row, minimise, asked))
 
 
 def certainty_of(
-    front: Configurations[Row], row: Row, minimise: Minimise, asked: Mapping[str, Any]
-) -> Certainty | None:
-    """Return how sure it is that a row of a front is the right choice, as `pick` says it.
-
-    Parameters
-    ----------
-    asked
-        The demands that `pick` takes.
-    """
-    from parapipe.front.demands import Demands
-
-    demands = Demands(**{name: each for name, each in asked.items() if name != "confidence"})
-    return _certainty(front, row, minimise, demands)
-
-
-def _certainty(
     front: Configurations[Row], row: Row, minimise: Minimise, demands: Demands
 ) -> Certainty | None:
+    """Return how sure it is that a row of a front is the right choice, as `pick` says it."""
     from parapipe.front.confidence import certainty
 
     if front.drawn is None or demands.sustained:
         return None
     rows = front.configurations
-    return certainty(rows, front.drawn, objective_of(minimise), demands, rows.index(row))
+    return certainty(rows, front.drawn, minimise, demands, rows.index(row))

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from parapipe.api.best import Minimise, objective_of
 from parapipe.api.checked import Folder, checked
 from parapipe.api.pick import Pick, pick
 from parapipe.api.stored_front import StoredFront, load_front
 from parapipe.errors import DemandError
+from parapipe.formats.figure_table import DemandKeywords, Demands, Minimise
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -87,7 +87,9 @@ class StoredSweep:
 
         return sweep_frame((row, front.document) for row, front in self)
 
-    def pick(self, minimise: Minimise = "latency", **demands: Any) -> tuple[SweepPick, ...]:  # noqa: ANN401 - those of `pick`
+    def pick(
+        self, minimise: Minimise = "latency", **demands: Unpack[DemandKeywords]
+    ) -> tuple[SweepPick, ...]:
         """Pick a configuration of each front, as `pick` does.
 
         Returns
@@ -96,36 +98,25 @@ class StoredSweep:
         """
         made = [_picked(row, front, minimise, demands) for row, front in self]
         models = list(dict.fromkeys(each.row.model for each in made))
-        board = "board_" if demands.get("board") else ""
-        return tuple(
-            sorted(
-                made, key=lambda each: (models.index(each.row.model), _rank(each, minimise, board))
-            )
-        )
+
+        def rank(each: SweepPick) -> tuple[int, float]:
+            """Return the place of the model, and what is to be least: infinite without a pick."""
+            from parapipe.front.demands import figure
+
+            row = each.picked.configuration if each.picked else None
+            least = figure(row, minimise, Demands(**demands)) if row else inf
+            return models.index(each.row.model), least
+
+        return tuple(sorted(made, key=rank))
 
 
 def _picked(
-    row: SweepRow, front: StoredFront, minimise: Minimise, demands: dict[str, Any]
+    row: SweepRow, front: StoredFront, minimise: Minimise, demands: DemandKeywords
 ) -> SweepPick:
     try:
         return SweepPick(row, pick(front, minimise, **demands))
     except DemandError as error:
         return SweepPick(row, None, str(error))
-
-
-def _rank(each: SweepPick, minimise: Minimise, board: str) -> float:
-    """Return what is to be least; infinite where nothing is picked."""
-    if each.picked is None:
-        return inf
-    figures, row = each.picked.figures, each.picked.configuration
-    objective = objective_of(minimise)
-    if objective == "latency":
-        return row.latency_s
-    if objective == "memory":
-        return row.peak_memory_bytes or inf
-    if objective == "period":
-        return 1 / figures["throughput_fps"]
-    return figures[f"{board}energy_j" if objective == "energy" else f"{board}power_w"]
 
 
 @checked

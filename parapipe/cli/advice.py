@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from parapipe.cli.figure_cells import drawn_figure, ends
 from parapipe.cli.front_table import NOTEWORTHY
 from parapipe.cli.output import Row
 from parapipe.digits import plain
+
+if TYPE_CHECKING:
+    from parapipe.api.checked import FigureEntry
 
 MOST_ROWS = 12
 NOISE = 0.05  # share that medians of a hundred or two draws are off by
@@ -32,12 +36,8 @@ class _Objective:
 
     Parameters
     ----------
-    key
-        Of the figure that is to be least.
-    shown
-        Key of the figure that is shown.
-    scale, unit
-        With which it is shown.
+    figure
+        Its entry in the table of figures.
     gain
         Says how many times as good as another figure it is; nothing where that is not worth it.
     sustained
@@ -46,27 +46,24 @@ class _Objective:
         longest stage.
     """
 
-    key: str
-    shown: str
-    scale: float
-    unit: str
+    figure: FigureEntry
     gain: Callable[[float], str]
     sustained: bool = False
 
     def text(self, row: Row) -> str:
         """Return the figure of a row."""
         longer = self._longer(row)
-        figure = f"{plain(row[self.shown] / longer * self.scale)} {self.unit}"
+        figure = self.figure.text(row[self.figure.field] / longer)
         return f"{figure} sustained" if longer > 1 else figure
 
     def stated(self, row: Row) -> float:
         """Return what is to be least, by the stated costs."""
-        return float(row[self.key]) * self._longer(row)
+        return float(row[self.figure.compared]) * self._longer(row)
 
     def median(self, row: Row) -> float:
         """Return what is to be least, in the middle of the draws."""
-        figure = drawn_figure(row, self.key)
-        return (figure.median if figure else float(row[self.key])) * self._longer(row)
+        figure = drawn_figure(row, self.figure.compared)
+        return (figure.median if figure else float(row[self.figure.compared])) * self._longer(row)
 
     def by_draws(self, row: Row, medians: Collection[str]) -> bool:
         """Tell whether draws say what a row takes: its figure is not in their middle.
@@ -74,8 +71,8 @@ class _Objective:
         So it is of all rows where tables show medians. What is sustained in place of it has no
         draws.
         """
-        figure = drawn_figure(row, self.key)
-        drawn = figure is not None and (self.shown in medians or not figure.even)
+        figure = drawn_figure(row, self.figure.compared)
+        drawn = figure is not None and (self.figure.field in medians or not figure.even)
         return drawn and self._longer(row) == 1
 
     def at_quantile(self, row: Row) -> Row:
@@ -94,27 +91,23 @@ class _Objective:
 
     def interval(self, row: Row) -> str:
         """Return where the figure of a row lies in draws, and its median."""
-        figure = drawn_figure(row, self.shown)
+        figure = drawn_figure(row, self.figure.field)
         assert figure is not None
-        median = plain(figure.median * self.scale)
-        return f"{ends(figure, self.scale)} {self.unit}, median {median}"
+        entry, median = self.figure, plain(figure.median * self.figure.scale)
+        return f"{ends(figure, entry.scale)} {entry.unit}{entry.per}, median {median}"
 
 
-_OBJECTIVES: Mapping[str, _Objective] = {
-    "latency": _Objective(
-        "latency_s", "latency_s", 1e3, "ms", lambda gain: _times(gain, "as fast as")
-    ),
-    "throughput": _Objective(
-        "period_s",
-        "throughput_fps",
-        1.0,
-        "frames/s",
-        lambda gain: _times(gain, "that of"),
-        sustained=True,
-    ),
-    "memory": _Objective("peak_memory_bytes", "peak_memory_bytes", 1e-6, "MB", _less),
-    "energy": _Objective("energy_j", "energy_j", 1e3, "mJ per frame", _less),
+_GAINS: Mapping[str, Callable[[float], str]] = {
+    "latency": lambda gain: _times(gain, "as fast as"),
+    "throughput": lambda gain: _times(gain, "that of"),
 }
+"""Says how many times as good a figure is, where it is not a share less."""
+
+
+def _objective(name: str) -> _Objective:
+    from parapipe.api.checked import BY_NAME
+
+    return _Objective(BY_NAME[name], _GAINS.get(name, _less), sustained=name == "throughput")
 
 
 def headline(configurations: Sequence[Row], objectives: Sequence[str]) -> list[Row]:
@@ -139,11 +132,13 @@ def headline(configurations: Sequence[Row], objectives: Sequence[str]) -> list[R
 
 def _twins(named: Sequence[Row], alone: Sequence[Row]) -> dict[str, list[Row]]:
     """Return, by the id of a processor alone, those that follow with its figures on another one."""
+    from parapipe.api.checked import DRAWN
+
     first: dict[tuple[object, ...], Row] = {}
     twins: dict[str, list[Row]] = {}
     for row in named:
         if row["kind"] == "sequential" and any(name.endswith("-alone") for name in row["names"]):
-            figures = tuple(row[key] for key in ("latency_s", "period_s", "energy_j"))
+            figures = tuple(row[each.compared] for each in DRAWN)
             one = first.setdefault(figures, row)
             if row in alone and set(one["names"]).isdisjoint(row["names"]):
                 twins.setdefault(one["id"], []).append(row)
@@ -165,7 +160,7 @@ def best(rows: Sequence[Row], objective: str, medians: Collection[str]) -> Row:
     """
     from parapipe.api.checked import TIE, TIES, least
 
-    ties, of = (TIES.get(objective, TIE),), _OBJECTIVES[objective]
+    ties, of = (TIES.get(objective, TIE),), _objective(objective)
 
     def stated(row: Row) -> tuple[float, ...]:
         return (of.stated(row), row["latency_s"], row["period_s"], row["energy_j"])
@@ -186,7 +181,7 @@ def answer(document: Row) -> str:
     alone = [row for row in rows if row["kind"] == "sequential"]
     parts, any_drawn = [], False
     for objective in document["options"]["objectives"]:
-        row, of = best(rows, objective, medians), _OBJECTIVES[objective]
+        row, of = best(rows, objective, medians), _objective(objective)
         other = best(alone, objective, medians) if alone else row
         processor = other["stages"][0]["processors"][0]["name"]
         drawn = of.by_draws(row, medians)
@@ -220,7 +215,7 @@ def _robust_answer(document: Row, medians: Collection[str]) -> Iterator[str]:
     ):
         row = next(row for row in rows if name in row["names"])
         nominal = best(rows, objective, medians)
-        of = _OBJECTIVES[objective]
+        of = _objective(objective)
         kept = of.at_quantile(row)
         ratio = of.stated(of.at_quantile(nominal)) / of.stated(kept)
         share = 1 - 1 / ratio if word == "less" else ratio - 1

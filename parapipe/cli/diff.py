@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from parapipe.cli.figure_cells import short_columns
 from parapipe.cli.options import FILE, MAX_LOSS, json_option
 from parapipe.cli.output import Columns, Row, Shown, print_document, text_table
 from parapipe.cli.table_layout import SHORT_NAME, shortened
@@ -15,12 +16,6 @@ from parapipe.digits import plain
 
 MOST_ROWS = 10
 LONGEST = 64  # characters of an option; as many as a digest has
-_UNITS = {
-    "latency": ("ms", 1e3),
-    "throughput": ("frames/s", 1.0),
-    "energy": ("mJ", 1e3),
-    "memory": ("MB", 1e-6),
-}
 _SEVERAL = (
     "latency: from when a frame of the model comes to its end; throughput: as far as all rates can "
     "grow together; energy: mean of all frames of a pattern"
@@ -86,10 +81,12 @@ def _whose(row: Row) -> str:
 
 
 def _figure(row: Row, which: str) -> str:
-    unit, times = _UNITS[row["figure"]]
+    from parapipe.api.checked import COMPARED
+
+    figure = COMPARED[row["figure"]]
     stated, median = row[which], row[f"{which}_median"]
-    below = "" if median is None else f"\nmedian {plain(median * times)}"
-    return f"{plain(stated * times)} {unit}{below}"
+    below = "" if median is None else f"\nmedian {plain(median * figure.scale)}"
+    return f"{plain(stated * figure.scale)} {figure.unit}{below}"
 
 
 def _change(old: float, new: float) -> str:
@@ -130,9 +127,8 @@ def _points(rows: Sequence[Row]) -> Columns:
     return {
         "id": "id",
         "who runs what…" if models else "stages…": "drawing",
-        **(latencies or {" ms": lambda row: plain(row["latency_s"] * 1e3)}),
-        " fps": lambda row: plain(row["throughput_fps"]),
-        " mJ": lambda row: plain(row["energy_j"] * 1e3),
+        **latencies,
+        **short_columns(lambda row: row, but="latency" if models else ""),
         "named": lambda row: ", ".join(row["names"]),
     }
 

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from math import floor, log10
 from typing import TYPE_CHECKING
 
-from parapipe.cli.output import Row
+from parapipe.cli.output import Columns, Row
 from parapipe.digits import plain
 
 if TYPE_CHECKING:
-    from parapipe.api.checked import ShownFigure
+    from parapipe.api.checked import FigureEntry, ShownFigure
 
 MOST_DECIMALS = 6
-DRAWN: Mapping[str, tuple[str, float]] = {
-    "latency\nms": ("latency_s", 1e3),
-    "\nfps": ("throughput_fps", 1.0),
-    "mJ per\nframe": ("energy_j", 1e3),
-}
-"""Titles of the figures that have intervals: their keys, and what they are multiplied by."""
-
-WORDS = (("latency", "ms"), ("throughput", "frames/s"), ("energy", "mJ per frame"))
-"""What these figures are called in a sentence, and their units."""
 
 
 def drawn_figure(row: Row, key: str) -> ShownFigure | None:
@@ -32,7 +24,7 @@ def drawn_figure(row: Row, key: str) -> ShownFigure | None:
 
 
 def drawn_cells(
-    rows: Sequence[Row], title: str, medians: Collection[str] = frozenset()
+    rows: Sequence[Row], entry: FigureEntry, medians: Collection[str] = frozenset()
 ) -> list[str]:
     """Write a column of figures, with intervals below if ± does not say them all.
 
@@ -41,7 +33,7 @@ def drawn_cells(
     medians
         Keys of the figures of which medians of the draws are shown.
     """
-    key, scale = DRAWN[title]
+    key, scale = entry.field, entry.scale
     texts = plain_cells([scale * drawn_value(row, key, medians) for row in rows])
     if not medians and are_even(rows):
         return texts
@@ -61,13 +53,41 @@ def drawn_value(row: Row, key: str, medians: Collection[str]) -> float:
 
 def outside_lines(row: Row) -> Iterator[str]:
     """Say where draws lie of each figure that is outside of its interval by the stated costs."""
-    for (key, scale), (what, unit) in zip(DRAWN.values(), WORDS, strict=True):
-        figure = drawn_figure(row, key)
+    from parapipe.api.checked import DRAWN
+
+    for entry in DRAWN:
+        figure = drawn_figure(row, entry.field)
         if figure and not figure.inside:
             yield (
-                f"{what} {plain(row[key] * scale)} {unit} by the stated costs; in draws of the "
-                f"costs {ends(figure, scale)}, median {plain(figure.median * scale)}"
+                f"{entry.name} {entry.text(row[entry.field])} by the stated costs; in draws of the "
+                f"costs {ends(figure, entry.scale)}, median {plain(figure.median * entry.scale)}"
             )
+
+
+def short_columns(of: Callable[[Row], Row], *, but: str = "", best: bool = False) -> Columns:
+    """Return columns of the drawn figures with their units as titles.
+
+    Parameters
+    ----------
+    of
+        Returns what has the figures of a row; None where there are none.
+    but
+        Name of a figure that is left out.
+    best
+        Whether they are the best of several, and titles say so.
+    """
+    from parapipe.api.checked import DRAWN
+
+    return {
+        " " + best * f"{each.best}\n" + each.short_unit: partial(_short_cell, each, of)
+        for each in DRAWN
+        if each.name != but
+    }
+
+
+def _short_cell(entry: FigureEntry, of: Callable[[Row], Row], row: Row) -> str:
+    value = of(row)[entry.field]
+    return "" if value is None else plain(value * entry.scale)
 
 
 def doubt_cells(rows: Sequence[Row]) -> list[str]:
@@ -103,14 +123,21 @@ def _short(value: float) -> str:
 
 
 def plain_cells(values: Sequence[float]) -> list[str]:
-    """Write a column with as many decimals as give its least value three digits, at least one."""
+    """Write a column with as many decimals as give its least value three digits, at least one.
+
+    Counts have none.
+    """
+    if all(isinstance(value, int) for value in values):
+        return [f"{value}" for value in values]
     least = min(values, default=1.0)
     decimals = min(max(1, 2 - floor(log10(least))), MOST_DECIMALS) if least > 0 else 1
     return [f"{value:.{decimals}f}" for value in values]
 
 
 def _figures(row: Row) -> list[ShownFigure]:
-    figures = (drawn_figure(row, key) for key, _ in DRAWN.values())
+    from parapipe.api.checked import DRAWN
+
+    figures = (drawn_figure(row, each.field) for each in DRAWN)
     return [figure for figure in figures if figure]
 
 

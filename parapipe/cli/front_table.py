@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import inf
+from typing import TYPE_CHECKING
 
 from parapipe.cli.figure_cells import (
     are_even,
@@ -18,6 +19,9 @@ from parapipe.cli.figure_cells import (
 from parapipe.cli.output import WIDTH, Row
 from parapipe.cli.table_layout import Column, TextTable
 from parapipe.digits import plain
+
+if TYPE_CHECKING:
+    from parapipe.api.checked import FigureEntry
 
 SEPARATOR = "; "
 ALONE = "-alone"
@@ -76,12 +80,15 @@ def _numbers(
     rows: Sequence[Row], medians: Collection[str], *, narrow: bool
 ) -> Mapping[str, Sequence[str]]:
     """Return the columns of numbers by their titles."""
-    numbers = {title: drawn_cells(rows, title, medians) for title in ("latency\nms", "\nfps")}
-    if not narrow and _shows_sustained(rows, medians):
-        numbers[SUSTAINED] = plain_cells([1 / row["sustained_period_s"] for row in rows])
-    numbers["mJ per\nframe"] = drawn_cells(rows, "mJ per\nframe", medians)
-    if not narrow and all(row["peak_memory_bytes"] for row in rows):
-        numbers[PEAK] = plain_cells([row["peak_memory_bytes"] / 1e6 for row in rows])
+    from parapipe.api.checked import FIGURES
+
+    numbers = {
+        each.column: drawn_cells(rows, each, medians)
+        if each.drawn
+        else plain_cells([each.value(row) * each.scale for row in rows])
+        for each in FIGURES
+        if each.column and (each.drawn or not (narrow or _is_left_out(each, rows, medians)))
+    }
     if not narrow and rows and all(row.get("quantiles") for row in rows):
         kept = [row["quantiles"] for row in rows]
         share = f"{kept[0]['share'] * 100:g}%"
@@ -104,6 +111,13 @@ def _fronts(row: Row, of_all: str) -> str:
 def _sustains_otherwise(row: Row) -> bool:
     """Tell whether more, or fewer, frames can be sustained than the longest stage says."""
     return bool(abs(row["sustained_period_s"] / row["period_s"] - 1) > NOTEWORTHY)
+
+
+def _is_left_out(entry: FigureEntry, rows: Sequence[Row], medians: Collection[str]) -> bool:
+    """Tell whether a wide table of some rows has no column of a figure without draws."""
+    if entry.column == SUSTAINED:
+        return not _shows_sustained(rows, medians)
+    return not all(row.get(entry.field) for row in rows)
 
 
 def _shows_sustained(rows: Sequence[Row], medians: Collection[str]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -32,21 +32,11 @@ from parapipe.cli.pick import draws_lines, picked_table, warning
 from parapipe.cli.progress import progress_shown
 from parapipe.cli.several_table import several_lines, several_table, shown_rows
 from parapipe.cli.signals import interruptible
-from parapipe.cli.verb_options import DEMANDS, SectionedCommand, SectionedOption, options
+from parapipe.cli.verb_options import SectionedCommand, SectionedOption, options
 from parapipe.errors import DemandError
 
 if TYPE_CHECKING:
     from parapipe import ParetoFront
-
-ASKED = tuple(name for name in DEMANDS if name != "max_memory_bytes")
-"""Demands on what is picked at the end; the limit of memory is one of the front itself."""
-
-
-COMMON = ("min_fps", "max_latency_s", "max_energy_j")
-"""Demands that help lists among the common options."""
-
-CHOICE = tuple(name for name in ASKED if name not in COMMON)
-"""Those that it lists beside --minimise."""
 
 SECTIONS = {
     "common": "Common options",
@@ -90,8 +80,7 @@ SECTIONS = {
     is_flag=True,
     help="Use and keep no solved subgraphs of other runs.",
 )
-@options("pick", *COMMON, **{name: {"section": "common"} for name in COMMON})
-@options("pick", *CHOICE, **{name: {"section": "choice"} for name in CHOICE})
+@options("Demands")
 @options(
     "pick",
     "minimise",
@@ -135,10 +124,13 @@ def command(
     """
     asked = given_options()
     _check_usage(asked, given)
-    demands = {name: given.pop(name) for name in ASKED}
     import parapipe
+    from parapipe.api.checked import Demands
     from parapipe.api.map import keeping_processes
 
+    limits = {each.name for each in fields(parapipe.MapOptions)}  # of the front: memory is one
+    names = [each.name for each in fields(Demands) if each.name not in limits]
+    demands = {name: given.pop(name) for name in names}
     stems = [Path(each.rpartition("=")[2].removeprefix("zoo:")).stem for each in models]
     name = f"{'+'.join(stems)}-{Path(platform).stem}"
     directory = out or (None if as_json else Path("parapipe-out") / name)
@@ -169,7 +161,7 @@ def command(
                 return _text(document, directory, written, figure, show_all=show_all)
 
             print_document(front.to_json(), shown, as_json=as_json)
-    if minimise or asked.intersection(ASKED):
+    if minimise or asked.intersection(demands):
         least = minimise or "latency"
         row, sure = _best(front, directory if written else None, least, demands)
         objectives = front.document.options.objectives
@@ -201,6 +193,7 @@ def _best(
     demands: Row,
 ) -> tuple[Row, Row | None]:
     """Return the row that is picked, and how sure it is; an error says first where the front is."""
+    from parapipe.api.checked import Demands
     from parapipe.api.pick import certainty_of
 
     try:
@@ -208,7 +201,7 @@ def _best(
     except DemandError as error:
         where = f"the front is in {directory}, but " if directory else ""
         raise DemandError(f"{where}{error}") from error
-    sure = certainty_of(front, found, minimise, demands)
+    sure = certainty_of(front, found, minimise, Demands(**demands))
     return found.model_dump(), asdict(sure) if sure else None
 
 

@@ -166,8 +166,27 @@ def _measured(text: str, units: Mapping[str, float], example: str) -> float:
     return found
 
 
-def _quantity(units: Mapping[str, float], example: str, metavar: str) -> dict[str, Any]:
-    """Return the settings of a positive number with a unit, which is told in the base unit."""
+_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
+_LIMITS = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
+_QUANTITIES: Mapping[str, tuple[Mapping[str, float], str]] = {
+    "limit": (_LIMITS, "TIME"),
+    "time": (_SECONDS, "TIME"),
+    "rate": ({"": 1.0, "fps": 1.0}, "FPS"),
+    "energy": ({"J": 1.0, "mJ": 1e-3}, "ENERGY"),
+    "power": ({"W": 1.0, "mW": 1e-3}, "POWER"),
+}
+"""Units of quantities, each in the base unit, and what help calls them."""
+
+
+def quantity_form(quantity: str, example: str) -> dict[str, Any]:
+    """Return the settings of a positive number with a unit, which is told in the base unit.
+
+    Parameters
+    ----------
+    quantity
+        What it is a number of: a key of `_QUANTITIES`.
+    """
+    units, metavar = _QUANTITIES[quantity]
 
     def take(ctx: click.Context, param: click.Parameter, value: object) -> float | None:
         if value is None or isinstance(value, float):
@@ -183,8 +202,6 @@ def _quantity(units: Mapping[str, float], example: str, metavar: str) -> dict[st
     }  # fmt: skip
 
 
-_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
-_LIMITS = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
 _BYTES = {
     "MB": 1e6, "GB": 1e9, "kB": 1e3, "B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30
 }  # fmt: skip
@@ -277,14 +294,10 @@ FORMS: dict[str, dict[str, Any]] = {
     "disturb": {
         "metavar": "PROCESSOR=SHARE", "callback": _named(_share, _DISTURBED),
     },
-    "budget_s": _quantity(_LIMITS, "60s", "TIME"),
-    "patience_s": _quantity(_LIMITS, "60s", "TIME"),
-    "min_fps": _quantity({"": 1.0, "fps": 1.0}, "8", "FPS"),
-    "max_latency_s": _quantity(_SECONDS, "150ms", "TIME"),
-    "p99_latency_s": _quantity(_SECONDS, "45ms", "TIME"),
-    "p99_period_s": _quantity(_SECONDS, "20ms", "TIME"),
-    "max_energy_j": _quantity({"J": 1.0, "mJ": 1e-3}, "120mJ", "ENERGY"),
-    "max_power_w": _quantity({"W": 1.0, "mW": 1e-3}, "4W", "POWER"),
+    "budget_s": quantity_form("limit", "60s"),
+    "patience_s": quantity_form("limit", "60s"),
+    "p99_latency_s": quantity_form("time", "45ms"),
+    "p99_period_s": quantity_form("time", "20ms"),
     "max_memory_bytes": {
         "metavar": "SIZE|NAME=SIZE", "callback": _for_all_or_by_name(
             lambda text: _measured(text, _BYTES, "64MB"),

@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from parapipe.cli.figure_cells import outside_lines
+from parapipe.cli.figure_cells import outside_lines, short_columns
 from parapipe.cli.front_table import front_table
 from parapipe.cli.options import FILE, json_option
 from parapipe.cli.output import Columns, Row, Shown, print_document, text_table
 from parapipe.cli.several_table import several_table
 from parapipe.cli.table_layout import TextTable
-from parapipe.cli.verb_options import DEMANDS, VerbCommand, options
+from parapipe.cli.verb_options import VerbCommand, options
 from parapipe.digits import plain
 
 MOST = 0.5  # share of the draws up to which demands are met, and a warning is due
@@ -22,7 +22,8 @@ MOST = 0.5  # share of the draws up to which demands are met, and a warning is d
 
 @click.command(cls=VerbCommand)
 @click.argument("directory", type=FILE)
-@options("pick", *DEMANDS, "minimise")
+@options("Demands")
+@options("pick", "minimise")
 @json_option
 def command(*, directory: Path, as_json: bool, **demands: Any) -> None:  # noqa: ANN401 - click checks
     """Pick the configuration in DIRECTORY, which map wrote, that meets all demands.
@@ -98,9 +99,7 @@ def _boards(found: Sequence[Row], demands: Row) -> Shown:
         "options": lambda each: each["result"]["options"],
         "id": lambda each: each["picked"]["configuration"]["id"],
         "stages…": lambda each: each["picked"]["configuration"]["drawing"],
-        " ms": lambda each: plain(each["picked"]["configuration"]["latency_s"] * 1e3),
-        " fps": lambda each: plain(each["picked"]["figures"]["throughput_fps"]),
-        " mJ": lambda each: plain(each["picked"]["figures"]["energy_j"] * 1e3),
+        **short_columns(lambda each: _picked_figures(each["picked"])),
         " W": lambda each: plain(each["picked"]["figures"]["power_w"], 3),
     }
     if made := [each for each in found if each["picked"]]:
@@ -110,6 +109,10 @@ def _boards(found: Sequence[Row], demands: Row) -> Shown:
             yield f"{each['result']['name']}: {each['missed']}"
         sure = each["picked"] and each["picked"]["certainty"]
         yield from (f"{each['result']['name']}: {line}" for line in warning(sure, demands))
+
+
+def _picked_figures(picked: Row) -> Row:
+    return {**picked["configuration"], **picked["figures"]}
 
 
 def certainty_text(sure: Row, least: str) -> str:

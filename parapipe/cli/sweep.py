@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
+from parapipe.cli.figure_cells import short_columns
 from parapipe.cli.options import FILE, json_option, quiet_option
 from parapipe.cli.output import Columns, Row, Shown, print_document, print_note, text_table
 from parapipe.cli.progress import progress_shown
 from parapipe.cli.verb_options import VerbCommand, options
-from parapipe.digits import plain
 from parapipe.errors import SweepError
 
 
@@ -81,16 +81,10 @@ def _text(document: Row, out: Path) -> Shown:
         "model": lambda row: model_title(row["model"]),
         "platform": "platform",
         "options": "options",
-        " least\nms": lambda row: _figure(row["latency_s"], 1e3),
-        " most\nfps": lambda row: _figure(row["throughput_fps"], 1),
-        " least\nmJ": lambda row: _figure(row["energy_j"], 1e3),
+        **short_columns(lambda row: row, best=True),
         " rows": lambda row: f"{row['configurations']}",
     }
     yield text_table(columns, document["results"])
     yield ""
     yield f"table: {out / 'sweep.csv'}; page: {out / 'index.html'}"
     yield f"to compare platforms: parapipe pick {out} --min-fps 25 --max-power 4W"
-
-
-def _figure(value: float | None, times: float) -> str:
-    return "" if value is None else plain(value * times)

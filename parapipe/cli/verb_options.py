@@ -6,6 +6,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from functools import partial
 from pathlib import Path
 from types import UnionType
@@ -13,13 +14,9 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import click
 
-from parapipe.cli.options import FILE, FORMS
+from parapipe.cli.options import FILE, FORMS, quantity_form
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-DEMANDS = (
-    "min_fps", "max_latency_s", "max_energy_j", "max_power_w", "max_memory_bytes", "board",
-    "sustained", "confidence",
-)  # fmt: skip
 
 
 class SectionedOption(click.Option):
@@ -37,12 +34,18 @@ class SectionedOption(click.Option):
 
 
 class VerbCommand(click.Command):
-    """A command whose options are made when they are asked for: its verb may take time to load."""
+    """A command whose options are made when they are asked for: its verb may take time to load.
+
+    Of two options of one name, as those of two records, it has the first.
+    """
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the arguments and options, --help included."""
         made = [each() if isinstance(each, partial) else [each] for each in self.params]
-        self.params = [each for several in made for each in several]
+        first: dict[str | None, click.Parameter] = {}
+        for each in (each for several in made for each in several):
+            first.setdefault(each.name, each)
+        self.params = [*first.values()]
         return super().get_params(ctx)
 
 
@@ -92,19 +95,25 @@ def _options(
     verb: str, names: Sequence[str], changes: Mapping[str, Mapping[str, Any]]
 ) -> list[click.Parameter]:
     import parapipe
-    from parapipe.api.checked import flag, option_traits, types_of
+    from parapipe.api.checked import RECORDS, flag, types_of
 
-    function = getattr(parapipe, verb)
+    records = {record.__name__: record for record in RECORDS.values()}
+    function = records.get(verb) or getattr(parapipe, verb)
     signature, types = inspect.signature(function).parameters, types_of(function)
     told = described(inspect.getdoc(function) or "")
-    traits = option_traits() if isinstance(function, type) else {}
+    of_fields = fields(function) if is_dataclass(function) else ()
+    metadata = {each.name: each.metadata for each in of_fields}
     made: list[click.Parameter] = []
     for name in names or signature:
         settings: dict[str, Any] = {"help": _as_options(told.get(name, ""), signature)}
+        own: Mapping[str, Any] = metadata.get(name, {})
+        settings["section"] = own.get("section")
         settings |= _settings(name, types[name], signature[name].default)
-        if name in traits:
-            settings["section"] = traits[name].section
-            settings["metavar"] = traits[name].metavar or settings.get("metavar")
+        if quantity := own.get("quantity"):
+            settings |= quantity_form(quantity, own["example"])
+        if traits := own.get("traits"):
+            settings["section"] = traits.section
+            settings["metavar"] = traits.metavar or settings.get("metavar")
         settings |= {**FORMS.get(name, {}), **changes.get(name, {})}
         settings["help"] += _form(
             settings.pop("example", None), repeated=bool(settings.get("multiple"))

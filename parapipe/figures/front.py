@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from parapipe.figures.axes import LABELS_PT, below, own_axes
 from parapipe.figures.free_places import label_points
+from parapipe.formats.figure_table import DRAWN
 from parapipe.formats.front import ConfigurationRow
 from parapipe.formats.shown_rows import shown_rows
 
@@ -22,11 +23,6 @@ MARKERS = {
     "hybrid": "o",
     "interleaved": "v",
     "replicated": "P",
-}
-AXES = {
-    "latency_s": ("latency", "ms"),
-    "throughput_fps": ("throughput", "frames/s"),
-    "energy_j": ("energy per frame", "mJ"),
 }
 WIDE = 5  # times the least latency: where others are drawn beyond, the axis is logarithmic
 MARGIN = 1.15  # a named configuration this much beyond the front's range is named, not drawn
@@ -57,8 +53,8 @@ def plot_front(configurations: Sequence[ConfigurationRow], ax: Axes) -> None:
     """
     configurations, medians = shown_rows(configurations)
     labels = {
-        key: f"{name}{', median of draws' if key in medians else ''} ({unit})"
-        for key, (name, unit) in AXES.items()
+        each.field: f"{each.words}{', median of draws' * (each.field in medians)} ({each.unit})"
+        for each in DRAWN
     }
     slot = ax.get_position()
     front = [row for row in configurations if row.pareto]

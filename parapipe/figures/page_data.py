@@ -11,10 +11,11 @@ from parapipe.figures.network_layout import layout
 from parapipe.figures.timeline import Timeline, flows, timeline
 from parapipe.files.titles import model_title
 from parapipe.formats.absent import absent_texts
+from parapipe.formats.figure_table import FIGURES, SHOWN_FIELDS, for_pages
 from parapipe.formats.front import FrontDocument
 from parapipe.formats.front_folder import FrontFolder
 from parapipe.formats.memory import MemorySystemRow
-from parapipe.formats.shown import DRAWN, medians_of, shown_figure, shown_values
+from parapipe.formats.shown import medians_of, shown_figure, shown_values
 from parapipe.graph.parts.origins import origins
 from parapipe.pipeline.memory import peak_memory
 from parapipe.pipeline.storage import Storage
@@ -43,7 +44,8 @@ def page_data(folder: FrontFolder) -> dict[str, Any]:
     the start of the stage; of an `interleaved` plan from the frame's entry. A split operator has a
     bar for each part. `memory` holds for each memory its name, its weights' bytes and [time, bytes]
     over a period. `clouds` has, by id, [latency, period] in microseconds in some draws of costs,
-    and `shown` what figures with intervals are shown as: all rows by medians, or none.
+    and `shown` what figures with intervals are shown as: all rows by medians, or none. `figures` is
+    the table of figures.
     """
     document = folder.document
     plans = list(folder.plans.values())
@@ -56,9 +58,12 @@ def page_data(folder: FrontFolder) -> dict[str, Any]:
     )
     front = document.model_dump(mode="json", by_alias=True)
     del front["operators"], front["subgraphs"]
+    for row in front["configurations"]:
+        row |= {each.field: each.value(row) for each in FIGURES}
     return {
         "title": model_title(document.model),
         "front": front,
+        "figures": for_pages(),
         "network": _network(document, plan, index) | {"tensors": list(tensors.items())},
         "schedules": {
             name: _schedule(each, timeline(each), index)
@@ -76,7 +81,7 @@ def _shown(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return by configuration and figure how it is shown, of those with intervals."""
     shown: dict[str, dict[str, Any]] = {row["id"]: {} for row in rows}
     medians = medians_of(rows)
-    for key in DRAWN:
+    for key in SHOWN_FIELDS:
         by_median = key in medians
         for row, value in zip(rows, shown_values(rows, key), strict=True):
             if figure := shown_figure(row, key):

@@ -8,23 +8,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parapipe.figures.page import filled_page
+from parapipe.formats.figure_table import choices, for_pages
 from parapipe.formats.front import FrontDocument
 from parapipe.formats.sweep import SweepDocument, SweepRow
 
 SCRIPTS = ("elements.js", "numbers.js", "sweep.js")
-_FIGURES = (
-    "id", "drawing", "latency_s", "period_s", "energy_j", "board_energy_j", "peak_memory_bytes"
-)  # fmt: skip
 
 
 def sweep_page(document: SweepDocument, fronts: Sequence[tuple[SweepRow, FrontDocument]]) -> bytes:
     """Return the page of a sweep."""
+    figures = choices()
+    columns = ("id", "drawing", *(each.field for each in figures))
     data = {
         "parapipe": document.parapipe,
         "results": [row.to_json() for row in document.results],
-        "figures": _FIGURES,
+        "figures": for_pages(figures),
+        "columns": columns,
         "configurations": {
-            row.name: [[getattr(each, name) for name in _FIGURES] for each in front.configurations]
+            row.name: [[getattr(each, name) for name in columns] for each in front.configurations]
             for row, front in fronts
         },
     }

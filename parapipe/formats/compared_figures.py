@@ -6,23 +6,21 @@ figures are those of each model, and of a frame.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import get_args
 
+from parapipe.formats.figure_table import COMPARED, Compared
 from parapipe.formats.front import ConfigurationRow, FrontDocument
 from parapipe.formats.several import GrowthRow, SeveralRow
+from parapipe.pipeline.options import Objectives
 
-Figure = Literal["latency", "throughput", "energy", "memory"]
-FIGURES: Mapping[Figure, str] = {
-    "latency": "latency_s",
-    "throughput": "period_s",
-    "energy": "energy_j",
-    "memory": "peak_memory_bytes",
-}
-"""What the best configurations are compared in: each field is to be small."""
+Figure = Compared
+OBJECTIVES = {word for some in get_args(Objectives) for word in some.split("-")}
+"""Figures that a front may trade; others are compared in any case."""
 OTHER_MODELS = "one front is of several models, and the other one of a single model"
+OLDER = "an older version, which did not state it, wrote one of the fronts"
 NO_MODEL = "the fronts have no model in common"
 OTHER_SHARES = "the models' shares of all frames are not the same, so a frame is not"
 
@@ -51,13 +49,20 @@ class ComparedFigure:
 def compared_figures(
     before: FrontDocument, after: FrontDocument
 ) -> tuple[list[ComparedFigure], dict[Figure, str]]:
-    """Return the figures of all objectives of both fronts, and why some cannot be compared."""
+    """Return the figures in which fronts are compared, and why some cannot be.
+
+    Of those that a front may trade, these are the objectives of both fronts.
+    """
     asked = set(before.options.objectives).intersection(after.options.objectives)
-    objectives = [each for each in FIGURES if each in asked]
+    figures = [each for each in COMPARED if each in asked or each not in OBJECTIVES]
+    rows = (*before.configurations, *after.configurations)
     found: list[ComparedFigure] = []
     reasons: dict[Figure, str] = {}
-    for figure in objectives:
-        if before.several and after.several:
+    for figure in figures:
+        fields = (getattr(row, COMPARED[figure].compared) for row in rows)
+        if any(each is None for each in fields):
+            reason = OLDER
+        elif before.several and after.several:
             reason = _reason(figure, before.several, after.several)
             found += () if reason else _of_several(figure, before.several, after.several)
         else:
@@ -99,12 +104,13 @@ def _reason(figure: Figure, before: SeveralRow, after: SeveralRow) -> str:
 
 
 def _of_several(figure: Figure, before: SeveralRow, after: SeveralRow) -> Iterator[ComparedFigure]:
-    if figure == "memory":
-        yield _of_all(figure, _field(figure), _field(figure))
-    elif figure == "energy":
+    per_model = {"latency": _latency, "throughput": _period}
+    if figure == "energy":
         yield _of_all(figure, _per_frame(before), _per_frame(after))
+    elif figure not in per_model:
+        yield _of_all(figure, _field(figure), _field(figure))
     else:
-        of = {"latency": _latency, "throughput": _period}[figure]
+        of = per_model[figure]
         there = {each.name for each in after.models}
         for name in (each.name for each in before.models if each.name in there):
             yield ComparedFigure(figure, name, of(before, name), of(after, name))
@@ -115,7 +121,7 @@ def _of_all(figure: Figure, old: _Of, new: _Of) -> ComparedFigure:
 
 
 def _field(figure: Figure) -> _Of:
-    return lambda row: float(getattr(row, FIGURES[figure]))
+    return lambda row: float(getattr(row, COMPARED[figure].compared))
 
 
 def _per_frame(several: SeveralRow) -> _Of:

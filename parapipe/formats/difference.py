@@ -14,7 +14,6 @@ from pydantic import Field
 from parapipe.digits import plain
 from parapipe.errors import WorseError
 from parapipe.formats.compared_figures import (
-    FIGURES,
     ComparedFigure,
     Figure,
     compared_figures,
@@ -22,6 +21,7 @@ from parapipe.formats.compared_figures import (
     frames_per_second,
     latencies_s,
 )
+from parapipe.formats.figure_table import COMPARED
 from parapipe.formats.front import ConfigurationRow, FrontDocument
 from parapipe.formats.front_folder import FrontFolder
 from parapipe.formats.record import Row
@@ -157,7 +157,7 @@ class DifferenceDocument(Row):
         WorseError
             One is, or cannot be compared; all are named.
         """
-        allowed = max_loss if isinstance(max_loss, Mapping) else dict.fromkeys(FIGURES, max_loss)
+        allowed = max_loss if isinstance(max_loss, Mapping) else dict.fromkeys(COMPARED, max_loss)
         objectives = dict.fromkeys(
             [*(each.figure for each in self.best), *(each.figure for each in self.uncompared)]
         )
@@ -203,15 +203,12 @@ def difference(old: FrontFolder, new: FrontFolder) -> DifferenceDocument:
 
 
 def _told(each: BestChange) -> str:
-    unit, times = {
-        "latency": ("ms", 1e3), "throughput": ("frames/s", 1.0), "energy": ("mJ per frame", 1e3),
-        "memory": ("MB", 1e-6),
-    }[each.figure]  # fmt: skip
-    was, now = each.old * times, each.new * times
+    figure = COMPARED[each.figure]
     whose = f" of {each.model}" if each.model else ""
     change = f"a {'loss' if each.loss > 0 else 'gain'} of {_percent(abs(each.loss))}"
     change = change if each.loss else "the same"
-    return f"{each.figure}{whose} {plain(was)} to {plain(now)} {unit}, {change}"
+    was = plain(each.old * figure.scale)
+    return f"{each.figure}{whose} {was} to {figure.text(each.new)}, {change}"
 
 
 def _percent(share: float) -> str:
@@ -244,7 +241,7 @@ def _made_of(front: FrontDocument) -> Iterator[tuple[str, str]]:
 def _best(before: FrontDocument, after: FrontDocument, of: ComparedFigure) -> BestChange:
     old, new = min(before.configurations, key=of.old), min(after.configurations, key=of.new)
     was, now = of.old(old), of.new(new)
-    is_rate = of.figure == "throughput"
+    is_rate = COMPARED[of.figure].direction == "greatest"
     loss = 1 - was / now if is_rate else now / was - 1
     return BestChange(
         figure=of.figure,
@@ -263,7 +260,7 @@ def _outside(row: ConfigurationRow, of: Figure) -> float | None:
     """Return the median of a figure whose stated value lies outside of its interval."""
     if row.several:
         return None
-    key = "throughput_fps" if of == "throughput" else FIGURES[of]
+    key = COMPARED[of].field
     figure = shown_figure(row.model_dump(include={key, "intervals", "medians"}), key)
     return figure.median if figure and not figure.inside else None
 

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from parapipe.errors import FrontError
 from parapipe.files.documents import read_document
+from parapipe.formats.figure_table import DRAWN, DRAWN_FIELDS
 from parapipe.formats.record import Row
 from parapipe.pipeline.chances import DrawnFront, interval, least_chances, pareto_chances
 from parapipe.pipeline.choose import BEST_OF_KIND
@@ -29,7 +30,6 @@ from parapipe.version import __version__
 DRAWS = "draws.json"
 SCHEMA: Literal["parapipe/draws/1"] = "parapipe/draws/1"
 DIGITS = 7  # of each number in draws.json
-FIGURES = ("latency_s", "period_s", "energy_j")
 
 Interval = tuple[PositiveFigure, PositiveFigure]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -152,17 +152,13 @@ def doubts(
         None if nothing is said of one.
     """
     memory = np.repeat(np.array(peaks_bytes)[:, None], drawn.count, axis=1)
-    figures: dict[str, Array] = {
-        "latency": drawn.latency_s,
-        "throughput": drawn.period_s,
-        "energy": drawn.energy_j,
-        "memory": memory,
-    }
+    figures: dict[str, Array] = {each.name: getattr(drawn, each.compared) for each in DRAWN}
+    figures["memory"] = memory
     every = range(len(found))
     pareto = pareto_chances([figures[objective] for objective in objectives])
     least = {
-        name: least_chances(figures[name], every, TIES.get(name, TIE))
-        for name in ("latency", "throughput", "energy")
+        each.name: least_chances(figures[each.name], every, TIES.get(each.name, TIE))
+        for each in DRAWN
     }
     named: list[dict[str, float]] = [{} for _ in found]
     for i, each in enumerate(found):
@@ -175,37 +171,32 @@ def doubts(
                 named[i][name] = least["energy"][i]
     kept = quantile_rows(drawn, quantile) if quantile else []
     for i, (ends, middle) in enumerate(zip(intervals(drawn), medians(drawn), strict=True)):
-        chances = ChancesRow(
-            pareto=pareto[i],
-            latency=least["latency"][i],
-            throughput=least["throughput"][i],
-            energy=least["energy"][i],
-            names=named[i],
-        )
+        best = {name: shares[i] for name, shares in least.items()}
+        chances = ChancesRow(pareto=pareto[i], **best, names=named[i])
         at_quantile = {"quantiles": kept[i]} if kept else {}
         yield {"intervals": ends, "medians": middle, "chances": chances, **at_quantile}
 
 
 def intervals(drawn: DrawnFront) -> list[IntervalsRow]:
     """Return the intervals of each configuration."""
-    figures = zip(*(getattr(drawn, key) for key in FIGURES), strict=True)
+    figures = zip(*(getattr(drawn, key) for key in DRAWN_FIELDS), strict=True)
     return [
-        IntervalsRow(**{key: interval(one) for key, one in zip(FIGURES, each, strict=True)})
+        IntervalsRow(**{key: interval(one) for key, one in zip(DRAWN_FIELDS, each, strict=True)})
         for each in figures
     ]
 
 
 def medians(drawn: DrawnFront) -> list[MediansRow]:
     """Return the medians of each configuration."""
-    middle = [np.median(getattr(drawn, key), axis=1).tolist() for key in FIGURES]
+    middle = [np.median(getattr(drawn, key), axis=1).tolist() for key in DRAWN_FIELDS]
     figures = zip(*middle, strict=True)
-    return [MediansRow(**dict(zip(FIGURES, each, strict=True))) for each in figures]
+    return [MediansRow(**dict(zip(DRAWN_FIELDS, each, strict=True))) for each in figures]
 
 
 def quantile_rows(drawn: DrawnFront, share: float) -> list[QuantilesRow]:
     """Return what figures each configuration keeps in a share of the draws."""
     return [
-        QuantilesRow(share=share, **dict(zip(FIGURES, figures, strict=True)))
+        QuantilesRow(share=share, **dict(zip(DRAWN_FIELDS, figures, strict=True)))
         for figures in quantiles(drawn, share)
     ]
 
@@ -218,7 +209,7 @@ def draws_text(ids: Sequence[str], drawn: DrawnFront) -> bytes:
             {"id": name}
             | {
                 key: [float(f"{x:.{DIGITS}g}") for x in getattr(drawn, key)[i].tolist()]
-                for key in FIGURES
+                for key in DRAWN_FIELDS
             }
         )
         for i, name in enumerate(ids)
@@ -242,10 +233,10 @@ def load_draws(folder: Path, ids: Sequence[str]) -> DrawnFront:
     path = folder / DRAWS
     document = read_document(path, DrawsDocument, schema=SCHEMA, what="draws", error=FrontError)
     rows = document.configurations
-    counts = {len(getattr(row, key)) for row in rows for key in FIGURES}
+    counts = {len(getattr(row, key)) for row in rows for key in DRAWN_FIELDS}
     if [row.id for row in rows] != list(ids) or len(counts) > 1:
         raise FrontError(
             f"{path}: belongs to another front than front.json; write the folder again with "
             "`parapipe map`"
         )
-    return DrawnFront(*(np.array([getattr(row, key) for row in rows]) for key in FIGURES))
+    return DrawnFront(*(np.array([getattr(row, key) for row in rows]) for key in DRAWN_FIELDS))

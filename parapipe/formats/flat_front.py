@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
+from parapipe.formats.figure_table import DRAWN_FIELDS
 from parapipe.formats.front import ConfigurationRow
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-EVALUATED = ("latency_s", "period_s", "energy_j")
 
 
 def front_frame(configurations: Sequence[ConfigurationRow]) -> DataFrame:
@@ -45,12 +44,12 @@ def _flat(row: ConfigurationRow) -> dict[str, Any]:
     figures["divided"] = ", ".join(row.divided)
     return {
         **{"stages" if name == "drawing" else name: value for name, value in figures.items()},
-        **{f"evaluated_{figure}": getattr(row.evaluated, figure, None) for figure in EVALUATED},
+        **{f"evaluated_{figure}": getattr(row.evaluated, figure, None) for figure in DRAWN_FIELDS},
         **{
             f"{end}_{figure}": getattr(row.intervals, figure)[i] if row.intervals else None
-            for figure in EVALUATED
+            for figure in DRAWN_FIELDS
             for i, end in enumerate(("low", "high"))
         },
-        **{f"median_{figure}": getattr(row.medians, figure, None) for figure in EVALUATED},
+        **{f"median_{figure}": getattr(row.medians, figure, None) for figure in DRAWN_FIELDS},
         "chance_pareto": row.chances.pareto if row.chances else None,
     }

@@ -13,12 +13,13 @@ from parapipe.files.listing import listed
 from parapipe.files.mistake import did_you_mean
 from parapipe.formats.coverage import CoverageRow
 from parapipe.formats.doubt import ChancesRow, IntervalsRow, MediansRow, QuantilesRow, RobustRow
+from parapipe.formats.figure_table import DRAWN, SHOWN_FIELDS
 from parapipe.formats.front_inputs import DvfsRow, Inputs, Options
 from parapipe.formats.least import LeastRow
 from parapipe.formats.memory import MemoryRow, MemorySystemRow
 from parapipe.formats.record import Row
 from parapipe.formats.several import GrowthRow, SeveralRow
-from parapipe.formats.shown import DRAWN, shown_figure
+from parapipe.formats.shown import shown_figure
 from parapipe.formats.stage_rows import ProcessorRow, StageRow
 from parapipe.pipeline.mapping import Kind
 from parapipe.plan.record import Figure, PositiveFigure
@@ -146,10 +147,10 @@ class ConfigurationRow(Row):
 
     def __repr__(self) -> str:
         """Return a line: id, stages and the three objectives, by the stated costs."""
-        drawn = self.model_dump(include={*DRAWN, "intervals", "medians"})
+        drawn = self.model_dump(include={*SHOWN_FIELDS, "intervals", "medians"})
         latency, fps, energy = (
-            figure.remark(times) if (figure := shown_figure(drawn, key)) else ""
-            for key, times in zip(DRAWN, (1e3, 1.0, 1e3), strict=True)
+            figure.remark(each.scale) if (figure := shown_figure(drawn, each.field)) else ""
+            for each in DRAWN
         )
         return (
             f"<{self.id} {self.drawing}: {self.latency_s * 1e3:.1f} ms{latency}, "

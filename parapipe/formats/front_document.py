@@ -22,6 +22,7 @@ from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.formats.coverage import coverage_row
 from parapipe.formats.doubt import DrawnFigureRow, RobustRow, doubts
 from parapipe.formats.drawing import drawing
+from parapipe.formats.figure_table import derived
 from parapipe.formats.front import (
     SCHEMA,
     ConfigurationRow,
@@ -245,22 +246,19 @@ def _row(
 ) -> ConfigurationRow:
     made = found.evaluated
     (latency_s, period_s, energy_j), board_energy_j = found.objectives, stated(made.board_energy_j)
+    stated_figures = {"latency_s": latency_s, "period_s": period_s, "energy_j": energy_j}
     return ConfigurationRow.of(
         found,
         made,
+        **{**stated_figures, **derived(stated_figures, ConfigurationRow)},
         id=name,
         kind=found.mapping.kind,
         stages=stages,
         drawing=drawing(found, stages, at, graph),
         split=found.split.rules if found.split else (),
         divided=divisions_used(at.platform, [p.name for s in stages for p in s.processors]),
-        latency_s=latency_s,
-        period_s=period_s,
         sustained_period_s=stated(made.sustained_period_s),
-        throughput_fps=1 / period_s,
-        energy_j=energy_j,
         board_energy_j=board_energy_j,
-        frames_per_joule=1 / energy_j,
         board_frames_per_joule=1 / board_energy_j,
         latency_with_io_s=made.input_s + latency_s + made.output_s,
         evaluated=evaluated,

@@ -14,10 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from parapipe.digits import plain
+from parapipe.formats.figure_table import BY_FIELD, SHOWN_FIELDS
 from parapipe.pipeline.dominance import TIE
-
-DRAWN = ("latency_s", "throughput_fps", "energy_j")
-"""Figures that are shown with intervals; throughput stands for the period."""
 
 SKEWED = 1.5  # times as far from the stated figure as the other end, and an end is too far for ±
 
@@ -74,7 +72,9 @@ class ShownFigure:
         return (self.high - self.low) / 2 / self.stated
 
 
-def medians_of(rows: Sequence[Mapping[str, Any]], keys: Sequence[str] = DRAWN) -> frozenset[str]:
+def medians_of(
+    rows: Sequence[Mapping[str, Any]], keys: Sequence[str] = SHOWN_FIELDS
+) -> frozenset[str]:
     """Return the figures of which medians are shown of all rows of a front, as one has to be.
 
     Parameters
@@ -97,17 +97,15 @@ def shown_figure(row: Mapping[str, Any], key: str) -> ShownFigure | None:
     row
         As plain data.
     key
-        One of the figures that have intervals, or `throughput_fps`, the reciprocal of the period.
+        Field of a figure; of one that is compared by its reciprocal, that has the interval.
     """
-    if not row.get("intervals") or not row.get("medians"):
+    drawn = BY_FIELD[key].compared if key in BY_FIELD else key
+    if not row.get("intervals") or not row.get("medians") or drawn not in row["intervals"]:
         return None
-    if key == "throughput_fps":
-        low, high = row["intervals"]["period_s"]
-        return ShownFigure(row[key], 1 / high, 1 / low, 1 / row["medians"]["period_s"])
-    if key not in row["intervals"]:  # memory has no doubt
-        return None
-    low, high = row["intervals"][key]
-    return ShownFigure(row[key], low, high, row["medians"][key])
+    (low, high), median = row["intervals"][drawn], row["medians"][drawn]
+    if drawn != key:
+        return ShownFigure(row[key], 1 / high, 1 / low, 1 / median)
+    return ShownFigure(row[key], low, high, median)
 
 
 def shown_values(rows: Sequence[Mapping[str, Any]], key: str) -> list[float]:

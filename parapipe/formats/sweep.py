@@ -10,6 +10,7 @@ from pydantic import Field
 
 from parapipe.errors import SweepError
 from parapipe.files.documents import read_document
+from parapipe.formats.figure_table import FIGURES
 from parapipe.formats.flat_front import front_frame
 from parapipe.formats.front import FrontDocument
 from parapipe.formats.record import Row
@@ -70,9 +71,13 @@ def figures_of(front: FrontDocument) -> dict[str, Any]:
     rows = front.configurations
     return {
         "configurations": len(rows),
-        "latency_s": min(row.latency_s for row in rows),
-        "throughput_fps": max(row.throughput_fps for row in rows),
-        "energy_j": min(row.energy_j for row in rows),
+        **{
+            each.field: (min if each.best == "least" else max)(
+                getattr(row, each.field) for row in rows
+            )
+            for each in FIGURES
+            if each.field in SweepRow.model_fields
+        },
     }
 
 

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parapipe.errors import DemandError
+from parapipe.formats.figure_table import Demands, Minimise
 from parapipe.formats.front import ConfigurationRow
-from parapipe.front.demands import Demands, Figure, InMemory, Objective, Row
+from parapipe.front.demands import Figure, Row, figure, limits
 from parapipe.pipeline.chances import INTERVAL, DrawnFront, at_quantile
 from parapipe.pipeline.dominance import TIE, TIES, least
 from parapipe.pipeline.uncertain import Array
@@ -41,9 +42,8 @@ class Certainty:
 def surest(
     rows: Sequence[Row],
     drawn: DrawnFront | None,
-    minimise: Objective,
+    minimise: Minimise,
     demands: Demands,
-    confidence: float,
 ) -> Row:
     """Return what keeps all demands, and the least of one figure, in a share of the draws.
 
@@ -54,14 +54,16 @@ def surest(
     ----------
     rows
         Those that were drawn, in the same order.
-    confidence
-        That share, above 0 and at most 1.
+    demands
+        With `confidence`, that share.
 
     Raises
     ------
     DemandError
         None does, with how often the best one keeps them; or there are no draws.
     """
+    confidence = demands.confidence
+    assert confidence is not None
     if drawn is None:
         raise DemandError(
             "the front has no draws to be confident by: map again with `draws` 200, or leave out "
@@ -75,11 +77,14 @@ def surest(
             f"no configuration keeps all demands in {confidence:.0%} of the draws: the most is "
             f"{chances[most]:.0%} ({rows[most].id}); demand less, or less confidence"
         )
-    order: tuple[Objective, ...] = ("latency", "period", "energy")
+    order = ("latency", "period", "energy")
 
     def first(i: int) -> list[float]:
         drawn_ones = _figure(rows, drawn, i, minimise, demands)
-        return [at_quantile(drawn_ones, confidence), *(demands.figure(rows[i], o) for o in order)]
+        return [
+            at_quantile(drawn_ones, confidence),
+            *(figure(rows[i], of, demands) for of in order),
+        ]
 
     return rows[least(sure, first, (TIES.get(minimise, TIE),))]
 
@@ -87,7 +92,7 @@ def surest(
 def certainty(
     rows: Sequence[ConfigurationRow],
     drawn: DrawnFront,
-    minimise: Objective,
+    minimise: Minimise,
     demands: Demands,
     choice: int,
 ) -> Certainty:
@@ -116,9 +121,9 @@ def _kept(
         )
     kept = np.ones((len(rows), drawn.count), bool)
     for i in range(len(rows)):
-        for of, most in demands.limits.items():
-            figure = _figure(rows, drawn, i, of, demands)
-            kept[i] &= 1 / figure >= demands.min_fps if of == "period" else figure <= most
+        for of, most in limits(demands).items():
+            each = _figure(rows, drawn, i, of, demands)
+            kept[i] &= 1 / each >= demands.min_fps if of == "throughput" else each <= most
     return kept
 
 
@@ -135,10 +140,10 @@ def _figure(
     period_s: Array = drawn.period_s[i]
     if of == "latency":
         return latency_s
-    if of == "period":
+    if of in ("period", "throughput"):
         return period_s
-    if of == "memory" or isinstance(of, InMemory):
-        return np.full(drawn.count, demands.figure(row, of))
+    if of not in ("energy", "power"):  # it has no draws
+        return np.full(drawn.count, figure(row, of, demands))
     idle_w = (row.board_energy_j - row.energy_j) / row.period_s if demands.board else 0.0
     energy_j: Array = drawn.energy_j[i] + idle_w * period_s
     return energy_j / period_s if of == "power" else energy_j

@@ -29,6 +29,7 @@ from parapipe.formats.explanation import (
     TimeSourceRow,
     TransferRow,
 )
+from parapipe.formats.figure_table import BY_FIELD, FIGURES, derived
 from parapipe.formats.front import ConfigurationRow
 from parapipe.front.in_turn import busiest
 from parapipe.front.longest_way import longest_way
@@ -285,14 +286,20 @@ class _Explainer:
         asked, processors_of = self.costs.precision, platform.processors
         loaded = outer_bytes(graph, graph.inputs, processors_of[first], asked)
         read = outer_bytes(graph, graph.outputs, processors_of[last], asked)
+        stated_figures = {
+            each.field: known(each.name, getattr(self.row, each.field), each.si)
+            for each in FIGURES
+            if hasattr(self.row, each.field)
+        }
+        derived_figures = derived(stated_figures, Figures)
         return {
             "latency_s": (self.stay(period) if self.in_turn else total(each), "s"),
             "period_s": (largest(*every), "s"),
-            "throughput_fps": (1 / period, "1/s"),
             "energy_j": (total(dynamic) + period * total(static), "J"),
             "board_energy_j": (energy + period * idle, "J"),
             "input_s": (travel_time(platform, loaded, "processors", first, "input"), "s"),
             "output_s": (travel_time(platform, read, "processors", last, "output"), "s"),
+            **{name: (rule, BY_FIELD[name].si) for name, rule in derived_figures.items()},
         }
 
     def stay(self, period: Expression) -> Expression:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from parapipe.digits import plain
 from parapipe.figures.axes import picture
 from parapipe.files.titles import model_title
+from parapipe.formats.figure_table import DRAWN, SHOWN_FIELDS
 from parapipe.formats.flat_front import front_frame
 from parapipe.formats.front import ConfigurationRow
-from parapipe.formats.shown import DRAWN
 from parapipe.formats.shown_rows import shown_rows
 
 if TYPE_CHECKING:
@@ -29,9 +29,7 @@ SHOWN = {
     "id": "id",
     "names": "named",
     "stages": "stages [subgraphs]",
-    "latency_s": "latency, ms",
-    "throughput_fps": "frames/s",
-    "energy_j": "mJ per frame",
+    **{each.field: each.heading for each in DRAWN},
     "gap": "gap",
 }
 """Columns of the table, and their titles."""
@@ -58,7 +56,7 @@ def configuration_html(made: PlannedConfiguration, front: Sequence[Configuration
     title = f"{made.id}{names}: {made.drawing}"
     rows, medians = shown_rows(front)
     row = next(row for row in rows if row.id == made.id)
-    marks = {key: "~" if key in medians else "" for key in DRAWN}
+    marks = {key: "~" if key in medians else "" for key in SHOWN_FIELDS}
     figures = (
         f"{marks['latency_s']}{row.latency_s * 1e3:.1f} ms, "
         f"{marks['throughput_fps']}{row.throughput_fps:.2f} frames/s, "
@@ -71,8 +69,8 @@ def configuration_html(made: PlannedConfiguration, front: Sequence[Configuration
 
 def _table(rows: Sequence[ConfigurationRow], medians: Collection[str]) -> str:
     table = front_frame(rows)[list(SHOWN)]
-    for scaled in ("latency_s", "energy_j"):
-        table[scaled] *= 1e3
+    for each in DRAWN:
+        table[each.field] *= each.scale
     told = {key: ", median of draws" * (key in medians) for key in SHOWN}
     table = table.rename(columns={key: f"{title}{told[key]}" for key, title in SHOWN.items()})
     return str(table.to_html(index=False, float_format=plain))

@@ -10,6 +10,7 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.digits import plain
 from parapipe.files.listing import listed, together, with_and
 from parapipe.formats.explanation import EffectRow, ReasonRow, StepRow
+from parapipe.formats.figure_table import DRAWN
 from parapipe.formats.front import ConfigurationRow, FrontDocument
 from parapipe.front.in_turn import busiest, frame_way, lighter, near_the_least
 from parapipe.front.longest_way import every_s, longest_way, turns_of
@@ -21,13 +22,12 @@ from parapipe.plan.schema import Plan, Stage
 
 LARGEST = 3  # operators that are named
 SAME = 1e-9
+_MORE = {"least": "less", "most": "more"}
 NOTEWORTHY = 0.005  # by which the sustained period differs from the longest stage
 FIGURES: Mapping[str, tuple[str, str]] = {
-    "latency_s": ("less latency", "the least latency"),
-    "period_s": ("more throughput", "the most throughput"),
-    "energy_j": ("less energy", "the least energy"),
+    each.compared: (f"{_MORE[each.best]} {each.name}", f"the {each.best} {each.name}")
+    for each in DRAWN
 }
-SHOWN = {"latency": "latency_s", "throughput": "throughput_fps", "energy": "energy_j"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,7 +349,8 @@ def _regret(row: ConfigurationRow, own: ConfigurationRow) -> float:
 
 def _against(row: ConfigurationRow, own: ConfigurationRow) -> str:
     return ", ".join(
-        f"{name} {getattr(row, key) / getattr(own, key) - 1:+.1%}" for name, key in SHOWN.items()
+        f"{each.name} {getattr(row, each.field) / getattr(own, each.field) - 1:+.1%}"
+        for each in DRAWN
     )
 
 

@@ -290,6 +290,7 @@ class MapKeywords(TypedDict, total=False):
     granularity: Granularity
     precision: Precision | None
     split: Splitting
+    search: Searches
     interleave: Interleaving
     time_limit_s: Seconds
     budget_s: Seconds | None

@@ -14,6 +14,7 @@ from parapipe.api.checked import types_of
 from parapipe.api.map import check_directory
 from parapipe.errors import ArgumentError, KeywordError, ParapipeError, PlatformError
 from parapipe.files.checked_arguments import check_arguments, words
+from parapipe.formats.figure_table import DemandKeywords, Demands
 from parapipe.pipeline.options import MapKeywords, MapOptions
 
 GOOD = {
@@ -222,7 +223,7 @@ def test_clusters_are_divided_among_whole_numbers(split) -> None:
 
 
 def test_every_type_is_tried() -> None:
-    verbs = {"return", "keywords", "options", "plan", "front"}
+    verbs = {"return", "keywords", "demands", "options", "plan", "front"}
     assert set(GOOD) == set(BAD) == set(TYPES) - verbs
 
 
@@ -253,8 +254,11 @@ def test_an_argument_that_there_is_not_is_refused() -> None:
         parapipe.map("zoo:alexnet", "amlogic-a311d", sede=4)
 
 
-def test_the_keywords_that_editors_show_are_the_options() -> None:
-    assert get_type_hints(MapKeywords, include_extras=True) == types_of(MapOptions)
+@pytest.mark.parametrize(
+    ("keywords", "record"), [(MapKeywords, MapOptions), (DemandKeywords, Demands)]
+)
+def test_the_keywords_that_editors_show_are_the_fields_of_a_record(keywords, record) -> None:
+    assert get_type_hints(keywords, include_extras=True) == types_of(record)
 
 
 def test_a_long_value_is_cut_short() -> None:

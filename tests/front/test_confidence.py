@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import parapipe
 from parapipe.errors import ArgumentError, DemandError
+from parapipe.formats.figure_table import Demands
 from parapipe.front.confidence import certainty, surest
-from parapipe.front.demands import Demands
 from parapipe.pipeline.chances import DrawnFront, at_quantile
 from tests.front.test_demands import FRONT
 
@@ -43,7 +43,7 @@ IDS = ("fast", "steady", "thrifty")
     ],
 )
 def test_what_keeps_the_demands_in_enough_draws_is_taken(demands, confidence, expected):
-    assert surest(FRONT, DRAWN, "latency", demands, confidence).id == expected
+    assert surest(FRONT, DRAWN, "latency", replace(demands, confidence=confidence)).id == expected
 
 
 @pytest.mark.parametrize(
@@ -52,31 +52,31 @@ def test_what_keeps_the_demands_in_enough_draws_is_taken(demands, confidence, ex
 )
 def test_what_is_least_is_what_is_kept_in_that_share_of_the_draws(confidence, expected):
     steady = replace(DRAWN, latency_s=np.array([DRAWN.latency_s[0], [0.07] * 4, [0.1] * 4]))
-    assert surest(FRONT, steady, "latency", Demands(), confidence).id == expected
+    assert surest(FRONT, steady, "latency", Demands(confidence=confidence)).id == expected
 
 
 def test_the_best_chance_is_named_if_it_is_not_enough():
     words = r"in 80% of the draws: the most is 75% \(steady\)"
     with pytest.raises(DemandError, match=words):
-        surest(FRONT, DRAWN, "latency", Demands(min_fps=25), 0.8)
+        surest(FRONT, DRAWN, "latency", Demands(min_fps=25, confidence=0.8))
 
 
 def test_the_board_s_idle_power_counts_if_it_is_asked_for():
     # fast takes 2 W × 60 ms more: 0.24 + 0.12 J
-    asked = Demands(max_energy_j=0.36, board=True, max_latency_s=0.085)
-    assert surest(FRONT, DRAWN, "latency", asked, 0.75).id == "fast"
+    asked = Demands(max_energy_j=0.36, board=True, max_latency_s=0.085, confidence=0.75)
+    assert surest(FRONT, DRAWN, "latency", asked).id == "fast"
     with pytest.raises(DemandError):
-        surest(FRONT, DRAWN, "latency", Demands(max_energy_j=0.2, board=True), 0.5)
+        surest(FRONT, DRAWN, "latency", Demands(max_energy_j=0.2, board=True, confidence=0.5))
 
 
 def test_without_draws_there_is_no_confidence():
     with pytest.raises(DemandError, match="has no draws"):
-        surest(FRONT, None, "latency", Demands(), 0.9)
+        surest(FRONT, None, "latency", Demands(confidence=0.9))
 
 
 def test_the_sustained_rate_was_not_drawn():
     with pytest.raises(DemandError, match="leave out either sustained or confidence"):
-        surest(FRONT, DRAWN, "latency", Demands(sustained=True), 0.9)
+        surest(FRONT, DRAWN, "latency", Demands(sustained=True, confidence=0.9))
 
 
 def test_certainty_is_counted_over_the_draws():
@@ -108,7 +108,7 @@ def test_more_confidence_is_never_cheaper(seed, most_s, confidences):
     demands, least = Demands(max_latency_s=most_s, min_fps=8), 0.0
     for confidence in sorted(confidences):
         try:
-            row = surest(FRONT, drawn, "energy", demands, confidence)
+            row = surest(FRONT, drawn, "energy", replace(demands, confidence=confidence))
         except DemandError:
             least = np.inf  # and more confidence finds none either
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from math import inf
 from types import MappingProxyType, SimpleNamespace
 
@@ -14,7 +15,8 @@ from hypothesis import strategies as st
 
 import parapipe
 from parapipe.errors import ArgumentError, DemandError
-from parapipe.front.demands import Demands, best, figure
+from parapipe.formats.figure_table import Demands
+from parapipe.front.demands import best, figure
 
 
 def row(
@@ -110,12 +112,13 @@ def test_what_stands_in_the_way_is_named_with_how_far_off_it_is(demands, words):
 def test_sustained_figures_are_those_of_that_rate():
     """0.2 J for 50 ms hold 0.05 J of 1 W static: at 40 ms 0.19 J or 4.75 W, and 2 W of idle."""
     quick = row("quick", 0.1, 0.05, 0.2, static_w=1.0, sustained_period_s=0.04)
+    sustained = Demands(sustained=True)
     assert figure(quick, "power") == pytest.approx(4.0)
-    assert figure(quick, "latency", sustained=True) == 0.1
-    assert figure(quick, "period", sustained=True) == 0.04
-    assert figure(quick, "energy", sustained=True) == pytest.approx(0.19)
-    assert figure(quick, "power", sustained=True) == pytest.approx(4.75)
-    assert figure(quick, "power", sustained=True, board=True) == pytest.approx(6.75)
+    assert figure(quick, "latency", sustained) == 0.1
+    assert figure(quick, "period", sustained) == 0.04
+    assert figure(quick, "energy", sustained) == pytest.approx(0.19)
+    assert figure(quick, "power", sustained) == pytest.approx(4.75)
+    assert figure(quick, "power", replace(sustained, board=True)) == pytest.approx(6.75)
 
 
 def test_what_only_a_sustained_rate_keeps_is_named_and_found_with_it():
@@ -141,12 +144,12 @@ figures = st.floats(0.001, 10)
     st.sampled_from(["latency", "period", "energy", "power", "memory"]),
     st.builds(
         Demands,
-        st.sampled_from([0.0, 0.2, 1.0, 5.0]),
-        st.sampled_from([inf, 5.0, 1.0]),
-        st.sampled_from([inf, 5.0, 1.0]),
-        st.sampled_from([inf, 20.0, 1.0]),
-        st.sampled_from([None, 3, 2]),
-        st.booleans(),
+        min_fps=st.sampled_from([0.0, 0.2, 1.0, 5.0]),
+        max_latency_s=st.sampled_from([inf, 5.0, 1.0]),
+        max_energy_j=st.sampled_from([inf, 5.0, 1.0]),
+        max_power_w=st.sampled_from([inf, 20.0, 1.0]),
+        max_memory_bytes=st.sampled_from([None, 3, 2]),
+        board=st.booleans(),
     ),
 )
 def test_the_best_equals_brute_force(made, minimise, demands):
@@ -157,8 +160,8 @@ def test_the_best_equals_brute_force(made, minimise, demands):
         for each in rows
         if 1 / each.period_s >= demands.min_fps
         and each.latency_s <= demands.max_latency_s
-        and figure(each, "energy", board=board) <= demands.max_energy_j
-        and figure(each, "energy", board=board) / each.period_s <= demands.max_power_w
+        and figure(each, "energy", Demands(board=board)) <= demands.max_energy_j
+        and figure(each, "energy", Demands(board=board)) / each.period_s <= demands.max_power_w
         and (asked is None or each.peak_memory_bytes <= asked)
     ]
     if not kept:
@@ -167,8 +170,8 @@ def test_the_best_equals_brute_force(made, minimise, demands):
         return
     found = best(rows, minimise, demands)
     assert found in kept
-    assert figure(found, minimise, board=board) == min(
-        figure(each, minimise, board=board) for each in kept
+    assert figure(found, minimise, Demands(board=board)) == min(
+        figure(each, minimise, Demands(board=board)) for each in kept
     )
 
 

@@ -13,7 +13,7 @@ function quantity(value, unit, least = 3) {
   return [digits(value / scale, least), prefix + unit];
 }
 
-const joined = ([number, unit]) => `${number}\u202f${unit}`;
+const joined = ([number, unit]) => (unit ? `${number}\u202f${unit}` : number);
 const seconds = (value, least) => joined(quantity(value, "s", least));
 const joules = (value) => joined(quantity(value, "J"));
 const watts = (value) => joined(quantity(value, "W"));
@@ -34,6 +34,23 @@ function bytes(value) {
   const steps = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"]];
   const [scale, unit] = steps.find(([step]) => value >= step) || [1, "B"];
   return `${digits(value / scale)}\u202f${unit}`;
+}
+
+// A figure of the table of figures, from its value in SI: [number, unit].
+const SHOWN_IN = {
+  ms: inMs, mJ: inMj, "frames/s": (value) => [digits(value, 4), "fps"], "frames/J": (value) => [digits(value), "frames/J"],
+  W: (value) => quantity(value, "W"), MB: (value) => bytes(value).split("\u202f"),
+};
+
+function shownIn({ unit, scale }, value) {
+  return SHOWN_IN[unit] ? SHOWN_IN[unit](value || 0) : [digits(value * scale, 4), unit];
+}
+
+// The same in a column whose heading says the unit; sizes have one each, and may be unknown.
+function cellOf(figure, value) {
+  if (value === null) return "";
+  if (figure.unit === "MB") return joined(shownIn(figure, value));
+  return figure.unit === "W" ? digits(value) : shownIn(figure, value)[0];
 }
 
 function plural(count, noun) {

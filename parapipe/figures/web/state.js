@@ -1,7 +1,7 @@
 // What is selected, and who wants to know. The address keeps it: report.html#c07,c12
 
 const data = JSON.parse(document.getElementById("data").textContent);
-const { absent, front, network, schedules, solver } = data;
+const { absent, figures, front, network, schedules, solver } = data;
 const rows = front.configurations;
 const rowOf = new Map(rows.map((row) => [row.id, row]));
 const processorIndex = new Map(front.processors.map((processor, i) => [processor.name, i]));
@@ -58,7 +58,7 @@ const medianMark = (row, key) => (shownFigure(row, key)?.by_median ? "~" : "");
 
 // Whether a figure of the configurations is shown as medians of the draws: of all, or of none.
 const byMedian = (key) => rows.some((row) => shownFigure(row, key)?.by_median);
-const someMedians = () => ["latency_s", "throughput_fps", "energy_j"].some(byMedian);
+const someMedians = () => figures.some(({ drawn, field }) => drawn && byMedian(field));
 
 // Seconds between frames: the reciprocal of the throughput that is shown.
 const everyShown = (row) => 1 / valueOf(row, "throughput_fps");

@@ -1,31 +1,17 @@
 // The configuration that is selected, or two of them, in figures.
 
-// `stated`: what is shown in its place by medians leaves a figure that is not drawn by the stated costs.
-const FIGURES = [
-  { name: "Latency", of: (row) => row.latency_s, key: "latency_s", show: inMs, less: true,
-    means: "One frame from its entry to its results." },
-  { name: "Throughput", of: (row) => row.throughput_fps, key: "throughput_fps", show: (x) => [digits(x, 4), "fps"], less: false,
-    means: "Frames per second: the reciprocal of the longest stage, or of the period in which frames take turns." },
-  { name: "Energy per frame", of: (row) => row.energy_j, key: "energy_j", show: inMj, less: true,
-    means: "Joules of the processors used." },
-  { name: "With idle board", stated: ["energy_j"], of: (row) => row.board_energy_j, key: "board_energy_j", show: inMj, less: true,
-    means: "The same, plus what the board draws at rest." },
-  { name: "Power", stated: ["energy_j", "throughput_fps"], of: (row) => row.energy_j / row.period_s, show: (x) => quantity(x, "W"), less: true,
-    means: "Energy per frame over the period." },
-  { name: "Efficiency", of: (row) => 1 / valueOf(row, "energy_j"), show: (x) => [digits(x), "frames/J"], less: false,
-    means: "Frames per joule of the processors used." },
-  { name: "Sustained", stated: ["throughput_fps"], of: (row) => 1 / row.sustained_period_s, show: (x) => [digits(x, 4), "fps"], less: false,
-    means: "What a runtime reaches with one thread per processor and bounded queues." },
-  { name: "Peak memory", of: (row) => row.peak_memory_bytes || 0, show: (x) => bytes(x).split("\u202f"), less: true,
-    means: "The most memory at one moment: weights, tensors and queues of all frames on their way." },
-  { name: "Input and output", of: (row) => row.input_s + row.output_s, show: inMs, less: true,
-    means: "Loading a frame and reading the result; not part of the figures above." },
-];
+// What is said of a figure, with what it is called.
+const SAID = figures.filter(({ means }) => means);
+const titleOf = ({ words }) => words[0].toUpperCase() + words.slice(1);
+
+// The figure that is shown: of one that is 1 / a drawn one, that of the one that is shown.
+const figureOf = (row, { field, reciprocal }) =>
+  (shownFigure(row, field) || !shownFigure(row, reciprocal) ? valueOf(row, field) : 1 / valueOf(row, reciprocal));
 
 function drawSummary() {
   const shown = shownRows();
   const two = shown.length > 1;
-  put("summary", ...shown.map(([letter, row]) => chosen(letter, row)), figures(shown, two), evaluation(shown), actions(two));
+  put("summary", ...shown.map(([letter, row]) => chosen(letter, row)), figureTable(shown, two), evaluation(shown), actions(two));
 }
 
 function chosen(letter, row) {
@@ -58,27 +44,29 @@ function partLine(part, number, longest) {
   );
 }
 
-function figures(shown, two) {
+function figureTable(shown, two) {
   const head = two
     ? html("thead", {}, html("tr", {}, html("th"), ...shown.map(([letter]) => html("th", {}, letter)), html("th", {}, "B to A")))
     : null;
-  const body = FIGURES.map(({ name, of, key, show, less, means, stated }) => {
-    const values = shown.map(([, row]) => (shownFigure(row, key) ? valueOf(row, key) : of(row)));
+  const body = SAID.map((figure) => {
+    const { field, direction, means, follows } = figure;
+    const values = shown.map(([, row]) => figureOf(row, figure));
     return html(
-      "tr", { title: means }, html("th", { scope: "row" }, name),
+      "tr", { title: means }, html("th", { scope: "row" }, titleOf(figure)),
       ...shown.map(([, row], i) => html(
-        "td", {}, html("b", {}, medianMark(row, key), show(values[i])[0]), html("span", { class: "unit" }, ` ${show(values[i])[1]}`),
-        intervalLine(row, key, show), byStated(row, stated, of(row)),
+        "td", {}, html("b", {}, medianMark(row, field), shownIn(figure, values[i])[0]), html("span", { class: "unit" }, ` ${shownIn(figure, values[i])[1]}`),
+        intervalLine(row, figure), byStated(row, follows, row[field]),
       )),
-      two ? difference(values, less) : null,
+      two ? difference(values, direction) : null,
     );
   });
   return html("table", { class: two ? "figures two" : "figures" }, head, html("tbody", {}, body));
 }
 
 // Where a figure lies in nine of ten draws of the costs, if ± does not say it.
-function intervalLine(row, key, show) {
-  const drawn = shownFigure(row, key);
+function intervalLine(row, figure) {
+  const drawn = shownFigure(row, figure.field);
+  const show = (value) => shownIn(figure, value);
   if (!drawn || drawn.even) return null;
   const means = !drawn.by_median ? "Nine of ten draws of the costs." : `Nine of ten draws of the costs, and their median: by the stated costs it is ${joined(show(drawn.stated))}.`;
   return html("div", { class: "evaluated", title: means }, `${show(drawn.low)[0]}–${joined(show(drawn.high))}`);
@@ -87,10 +75,10 @@ function intervalLine(row, key, show) {
 // What is not drawn follows from the stated costs, also where the rest is shown by medians; and why
 // what is sustained lies above the interval of the throughput.
 function byStated(row, keys, value) {
-  const { stated, high } = (keys?.[0] === "throughput_fps" && shownFigure(row, keys[0])) || {};
+  const { stated, high } = (keys[0] === "throughput_fps" && shownFigure(row, keys[0])) || {};
   const beyond = value > high;
   const said = [
-    keys?.some(byMedian) ? "by the stated costs" : null,
+    keys.some(byMedian) ? "by the stated costs" : null,
     beyond && stated > high ? "most draws are slower" : null,
     beyond && value > stated * 1.0005 ? "frames overlap in it" : null,
   ].filter(Boolean).join("; ");
@@ -100,9 +88,10 @@ function byStated(row, keys, value) {
 // The final evaluation, where the platform has one: on demand, since it is not what a run is compared with.
 function evaluation(shown) {
   if (!shown.some(([, row]) => row.evaluated)) return null;
-  const lines = FIGURES.filter(({ key }) => key).map(({ name, key, show }) => html(
-    "tr", {}, html("th", { scope: "row" }, name),
-    ...shown.map(([, row]) => html("td", {}, row.evaluated ? joined(show(row.evaluated[key])) : "–")),
+  const known = shown.map(([, row]) => row.evaluated).find(Boolean);
+  const lines = SAID.filter(({ field }) => field in known).map((figure) => html(
+    "tr", {}, html("th", { scope: "row" }, titleOf(figure)),
+    ...shown.map(([, row]) => html("td", {}, row.evaluated ? joined(shownIn(figure, row.evaluated[figure.field])) : "–")),
   ));
   return html(
     "details", { open: state.evaluated, on: { toggle: (event) => { state.evaluated = event.target.open; } } },
@@ -113,10 +102,10 @@ function evaluation(shown) {
   );
 }
 
-function difference([a, b], less) {
+function difference([a, b], direction) {
   const share = a ? b / a - 1 : 0;
   const same = Math.abs(share) < 5e-4;
-  const better = share < 0 === less;
+  const better = share < 0 === (direction !== "greatest");
   const text = same ? "same" : `${share > 0 ? "+" : "−"}${(Math.abs(share) * 100).toFixed(1)}\u202f%`;
   return html("td", { class: same ? "unit" : better ? "better" : "worse" }, text);
 }

@@ -3,41 +3,39 @@
 const sweep = JSON.parse(byId("data").textContent);
 
 const configurations = Object.fromEntries(Object.entries(sweep.configurations).map(([name, rows]) =>
-  [name, rows.map((row) => Object.fromEntries(sweep.figures.map((figure, i) => [figure, row[i]])))]));
+  [name, rows.map((row) => Object.fromEntries(sweep.columns.map((column, i) => [column, row[i]])))]));
 
-const OBJECTIVES = {
-  latency: { title: "latency", value: (row) => row.latency_s, show: (value) => joined(inMs(value)) },
-  throughput: { title: "throughput", value: (row) => row.period_s, show: (value) => fps(1 / value) },
-  energy: { title: "energy per frame", value: (row) => row.energy_j, show: (value) => joined(inMj(value)) },
-  power: { title: "power", value: (row) => row.energy_j / row.period_s, show: watts },
-  memory: { title: "peak memory", value: (row) => row.peak_memory_bytes, show: bytes },
-};
+const OBJECTIVES = Object.fromEntries(sweep.figures.map((figure) => [figure.name, figure]));
+
+// What is to be least of a figure.
+const costOf = ({ field, direction }, row) => (direction === "greatest" ? -row[field] : row[field]);
 
 // What may be asked: a number in the unit of its label, and whether a configuration keeps it.
-const DEMANDS = [
-  { id: "min-fps", title: "at least, frames/s", keeps: (row, most) => 1 / row.period_s >= most },
-  { id: "max-latency", title: "latency at most, ms", keeps: (row, most) => row.latency_s * 1e3 <= most },
-  { id: "max-energy", title: "energy at most, mJ", keeps: (row, most) => row.energy_j * 1e3 <= most },
-  { id: "max-power", title: "power at most, W", keeps: (row, most) => row.energy_j / row.period_s <= most },
-  { id: "max-memory", title: "memory at most, MB", keeps: (row, most) => row.peak_memory_bytes / 1e6 <= most },
-];
+const DEMANDS = sweep.figures.filter(({ demand }) => demand).map(({ demand, direction, field, name, scale, unit }) => {
+  const great = direction === "greatest";
+  return {
+    id: demand.replace(/_([sjw]|bytes)$/, "").replaceAll("_", "-"),
+    title: great ? `at least, ${unit}` : `${name} at most${unit && `, ${unit}`}`,
+    keeps: (row, most) => (great ? row[field] * scale >= most : row[field] * scale <= most),
+  };
+});
 
 function picked(result) {
-  const { value } = OBJECTIVES[byId("minimise").value];
+  const figure = OBJECTIVES[byId("minimise").value];
   const asked = DEMANDS.map((demand) => [demand, parseFloat(byId(demand.id).value)]).filter(([, most]) => most > 0);
   const kept = (configurations[result.name] || []).filter((row) => asked.every(([demand, most]) => demand.keeps(row, most)));
-  return kept.reduce((best, row) => (best === null || value(row) < value(best) ? row : best), null);
+  return kept.reduce((best, row) => (best === null || costOf(figure, row) < costOf(figure, best) ? row : best), null);
 }
 
 function drawDemands() {
   const fields = DEMANDS.map(({ id, title }) => html("label", {}, title,
     html("input", { id, type: "number", min: "0", step: "any", on: { input: drawAll } })));
-  const options = Object.entries(OBJECTIVES).map(([name, { title }]) => html("option", { value: name }, title));
+  const options = sweep.figures.map(({ name, words }) => html("option", { value: name }, words));
   put("demands", fields, html("label", {}, "the best in", html("select", { id: "minimise", on: { change: drawAll } }, options)));
 }
 
 function drawMatrix() {
-  const { title, value, show } = OBJECTIVES[byId("minimise").value];
+  const figure = OBJECTIVES[byId("minimise").value];
   const columns = [...new Set(sweep.results.map((row) => JSON.stringify([row.platform, row.options])))];
   const models = [...new Set(sweep.results.map((row) => row.model))];
   const head = columns.map((column) => {
@@ -49,26 +47,25 @@ function drawMatrix() {
       const result = sweep.results.find((row) => row.model === model && JSON.stringify([row.platform, row.options]) === column);
       return result ? picked(result) : null;
     });
-    const least = Math.min(...found.filter((row) => row).map(value));
+    const least = Math.min(...found.filter((row) => row).map((row) => costOf(figure, row)));
     return html("tr", {}, html("th", { scope: "row" }, model), found.map((row) =>
-      html("td", { class: "right" }, row ? html(value(row) === least ? "b" : "span", { title: row.drawing }, show(value(row))) : "–")));
+      html("td", { class: "right" }, row ? html(costOf(figure, row) === least ? "b" : "span", { title: row.drawing }, joined(shownIn(figure, row[figure.field]))) : "–")));
   });
-  byId("matrix-note").textContent = `${title[0].toUpperCase()}${title.slice(1)}; bold is the best platform for a model, – meets no demand or has no front.`;
+  byId("matrix-note").textContent = `${figure.words[0].toUpperCase()}${figure.words.slice(1)}; bold is the best platform for a model, – meets no demand or has no front.`;
   put("matrix", html("table", { class: "plain" }, html("thead", {}, html("tr", {}, html("th", {}, "model"), head)), html("tbody", {}, body)));
 }
 
 function drawResults() {
-  const head = ["model", "platform", "options", "configuration", "stages", "ms", "frames/s", "mJ", "W", "peak MB"];
+  const head = ["model", "platform", "options", "configuration", "stages", ...sweep.figures.map(({ heading, words }) => heading || words)];
   const body = sweep.results.map((result) => {
     const row = picked(result);
     const first = [result.model, result.platform, result.options];
     const rest = result.error ? [result.error] : row ? [
       html("a", { href: `results/${encodeURIComponent(result.name)}/plans/${row.id}.json` }, row.id), row.drawing,
-      digits(row.latency_s * 1e3, 4), digits(1 / row.period_s, 4), digits(row.energy_j * 1e3, 4),
-      digits(row.energy_j / row.period_s), row.peak_memory_bytes ? digits(row.peak_memory_bytes / 1e6) : "",
+      ...sweep.figures.map((figure) => cellOf(figure, row[figure.field])),
     ] : ["no configuration meets all demands"];
     return html("tr", {}, first.map((text) => html("td", {}, text)), rest.map((text, i) =>
-      html("td", { class: i > 1 ? "right" : null, colspan: rest.length === 1 ? 7 : null }, text)));
+      html("td", { class: i > 1 ? "right" : null, colspan: rest.length === 1 ? head.length - 3 : null }, text)));
   });
   put("results", html("table", { class: "plain" },
     html("thead", {}, html("tr", {}, head.map((text, i) => html("th", { class: i > 4 ? "right" : null }, text)))), html("tbody", {}, body)));

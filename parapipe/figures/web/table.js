@@ -3,19 +3,17 @@
 const COLUMNS = [
   { title: "id", key: "id", show: (row) => row.id },
   { title: "stages [subgraphs]", key: "drawing", show: (row) => row.drawing },
-  { title: "latency, ms", key: "latency_s", show: (row) => drawnText(row, "latency_s", (value) => inMs(value)[0]), right: true },
-  { title: "fps", key: "throughput_fps", show: (row) => drawnText(row, "throughput_fps", (value) => digits(value, 4)), right: true },
-  { title: "mJ per frame", key: "energy_j", right: true, show: (row) => [
-    html("span", { class: "dot", style: row.pareto ? { background: energyColour(row) } : {} }), drawnText(row, "energy_j", (value) => inMj(value)[0]),
-  ] },
-  { title: "peak memory", key: "peak_memory_bytes", right: true, show: (row) => (row.peak_memory_bytes ? bytes(row.peak_memory_bytes) : "") },
+  ...figures.filter(({ column, heading }) => column && heading).map((figure) => (
+    { title: figure.heading, key: figure.field, show: (row) => figureCell(row, figure), right: true })),
   { title: "gap", key: "gap", show: (row) => (row.proven ? "0" : percent(row.gap)), right: true },
   { title: "front", key: "front", show: onFront },
   { title: "named", key: "names", show: (row) => row.names.join(", ") },
 ];
 
-function drawnText(row, key, show) {
-  return `${medianMark(row, key)}${show(valueOf(row, key))}`;
+function figureCell(row, figure) {
+  const text = `${medianMark(row, figure.field)}${cellOf(figure, valueOf(row, figure.field))}`;
+  return figure.field === "energy_j"
+    ? [html("span", { class: "dot", style: row.pareto ? { background: energyColour(row) } : {} }), text] : text;
 }
 
 const initial = (objective) => objective[0].toUpperCase();
