@@ -21,7 +21,6 @@ from parapipe.pipeline.served import frames_served
 from parapipe.pipeline.storage import Storage
 from parapipe.plan import schema
 from parapipe.plan.layout import laid_out
-from parapipe.plan.mapped import mapped
 from parapipe.plan.network import COPIED
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.schema import SCHEMA, Plan
@@ -81,7 +80,7 @@ def build_plan(
         transfers=tuple(_transfers(graph, platform, costs, mapping)),
         predicted=predicted.model_copy(update={"coverage": coverage}),
     )
-    lives = PlanLives(mapped(plan), graph, Storage.of(graph, costs).system)
+    lives = PlanLives(plan, graph, Storage.of(graph, costs).system)
     plan = laid_out(plan, lives, arena_bytes, arena_effort_s)
     verify_plan(plan, like, lives)
     return plan

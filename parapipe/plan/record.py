@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from parapipe.files.frozen import Frozen
+
 Figure = Annotated[float, Field(ge=0, le=1e18)]
 """A number of seconds, joules and the like: far below what overflows once numbers are added up."""
 
@@ -20,16 +22,10 @@ def _is_interval(value: object) -> bool:
     return isinstance(value, tuple) and [*map(type, value)] == [float, float]
 
 
-class Record(BaseModel):
+class Record(Frozen):
     """Fields as they are declared: none unknown, none converted, no number that is none."""
 
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        strict=True,
-        allow_inf_nan=False,
-        defer_build=True,  # few are made by themselves in one command
-    )
+    model_config = ConfigDict(allow_inf_nan=False)
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         """Yield numbers, texts and pairs of numbers: what they hold beside would be pages."""
