@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from parapipe.cost.coverage import Coverage, coverage_of
+from parapipe.cost.coverage import CoverageRow, coverage_of
 from parapipe.cost.precision import move, working_types
 from parapipe.cost.price import OperatorCost, PartCost
 from parapipe.cost.pricing import Pricing, View, outer_type
@@ -115,7 +115,7 @@ class CostTable:
             if isinstance(cost := row[p], OperatorCost):
                 yield from cost.parts
 
-    def coverage(self) -> Coverage:
+    def coverage(self) -> CoverageRow:
         """Return how much of the table was measured, fitted and is nominal."""
         return coverage_of({name: self.parts(p) for p, name in enumerate(self.processors)})
 

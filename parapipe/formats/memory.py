@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, Self
 
-from parapipe.formats.record import Row
+from parapipe.files.record import Figure, Row
 from parapipe.pipeline.memory import MemoryPeak
-from parapipe.plan.record import Figure
 from parapipe.platform.memories import MemorySystem
 
 

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from parapipe.cost.cost_table import CostTable
 from parapipe.cost.coverage import coverage_of
 from parapipe.cost.precision import Cast, on_the_way
+from parapipe.cost.price import PROVENANCES
 from parapipe.errors import PlanError
 from parapipe.files.listing import listed_sentences
 from parapipe.graph import operator_graph
@@ -62,8 +63,8 @@ def build_plan(
     """
     evaluated = found or evaluate(mapping, graph, costs)
     predicted = schema.Predicted.model_validate(evaluated, from_attributes=True)
-    share = coverage_of(priced_parts(mapping, costs)).overall.time
-    coverage = schema.Coverage.model_validate(share, from_attributes=True)
+    shares = coverage_of(priced_parts(mapping, costs))
+    coverage = schema.Coverage(**{name: getattr(shares, name).time for name in PROVENANCES})
     plan = Plan(
         schema=SCHEMA,
         parapipe=__version__,
