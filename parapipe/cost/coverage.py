@@ -106,7 +106,7 @@ def _shares(parts: Sequence[PartCost]) -> dict[Provenance, Share]:
     """Return shares by provenance; they add up to one."""
     by = {name: [p for p in parts if p.provenance == name] for name in PROVENANCES}
     shares = {name: _share(some, parts) for name, some in by.items()}
-    if not sum(part.time_s for part in parts):
+    if not any(part.time_s for part in parts):
         operators = shares["nominal"].operators if parts else 1.0
         shares["nominal"] = Share(operators=operators, time=1.0)
     return shares
@@ -114,8 +114,10 @@ def _shares(parts: Sequence[PartCost]) -> dict[Provenance, Share]:
 
 def _share(some: Sequence[PartCost], parts: Sequence[PartCost]) -> Share:
     """Return the shares that some of the parts have."""
-    total_s = sum(sum(p.time_s for p in parts if p.provenance == name) for name in PROVENANCES)
+    times_s = dict.fromkeys(PROVENANCES, 0.0)  # added up by provenance, so that all are one
+    for part in parts:
+        times_s[part.provenance] += part.time_s
     return Share(
         operators=len(some) / (len(parts) or 1),
-        time=sum(part.time_s for part in some) / (total_s or 1),
+        time=sum(part.time_s for part in some) / (sum(times_s.values()) or 1),
     )

@@ -183,7 +183,7 @@ def mapped(plan: Plan) -> MappedPlan:
     """Return the mapping that a plan writes down: one for each plan, its copies have others."""
     attributes = vars(plan)  # `model_copy` takes its fields alone
     if _VIEW not in attributes:
-        attributes[_VIEW] = _mapped(plan)
+        attributes[_VIEW] = _mapped(plan.model_copy())  # no circle, which would stay for a while
     view: MappedPlan = attributes[_VIEW]
     return view
 

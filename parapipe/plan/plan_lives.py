@@ -64,7 +64,7 @@ class PlanLives:
     graph: OperatorGraph
     system: MemorySystem
 
-    @property
+    @cached_property
     def view(self) -> MappedPlan:
         """The plan's mapping."""
         return mapped(self.plan)

@@ -1,7 +1,9 @@
 """A plan has one view as a mapping, and its copies have others."""
 
 import copy
+import gc
 import pickle
+import weakref
 
 from parapipe.api.plan import Plan
 from parapipe.plan.mapped import mapped
@@ -11,7 +13,7 @@ from tests.cases.interleaved import plan_of, wrapped
 def test_a_plan_has_one_view():
     plan = plan_of(wrapped())
     assert mapped(plan) is mapped(plan)
-    assert mapped(plan).plan is plan
+    assert mapped(plan).plan == plan
 
 
 def test_a_changed_copy_has_its_own_view():
@@ -19,7 +21,7 @@ def test_a_changed_copy_has_its_own_view():
     assert mapped(plan).edges
     for deep in (False, True):
         changed = plan.model_copy(update={"transfers": ()}, deep=deep)
-        assert mapped(changed).plan is changed
+        assert mapped(changed).plan == changed != plan
         assert all(edge.transfer is None for edge in mapped(changed).edges)
     assert any(edge.transfer for edge in mapped(plan).edges)
 
@@ -33,4 +35,16 @@ def test_a_view_changes_nothing_else_of_a_plan():
     assert repr(plan) == repr(other)
     for same in (copy.deepcopy(plan), pickle.loads(pickle.dumps(plan))):
         assert same == other
-        assert mapped(same).plan is same
+        assert mapped(same).plan == same
+
+
+def test_a_plan_and_its_view_go_at_once():
+    plan = plan_of(wrapped())
+    assert mapped(plan).edges
+    gone = weakref.ref(plan)
+    gc.disable()
+    try:
+        del plan
+        assert gone() is None
+    finally:
+        gc.enable()
