@@ -17,7 +17,6 @@ from typing import Literal
 import parapipe
 from parapipe.formats.front_folder import load_folder
 from parapipe.plan.layout import laid_out
-from parapipe.plan.mapped import mapped
 from parapipe.plan.network import network_of
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.schema import Plan
@@ -82,7 +81,7 @@ def row(model: str, folder: Path, *, only_split: bool) -> Iterator[str]:
 
 def sizes(plan: Plan, system: MemorySystem) -> tuple[int, int]:
     """Return the bytes of a plan's arena, and its bound."""
-    found = laid_out(plan, PlanLives(mapped(plan), network_of(plan), system))
+    found = laid_out(plan, PlanLives(plan, network_of(plan), system))
     assert found.memory is not None
     (arena,) = found.memory.arenas
     return arena.size_bytes, arena.bound_bytes

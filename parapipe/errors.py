@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 
 class ParapipeError(Exception):
@@ -10,7 +11,14 @@ class ParapipeError(Exception):
 
 
 class ArgumentError(ParapipeError, ValueError):
-    """Arguments of a function are not what they must be; the message names all of them."""
+    """Arguments of a function are not what they must be; the message names all of them.
+
+    `complaint` is the message without the name of the function.
+    """
+
+    def __init__(self, complaint: str, function: str = "") -> None:
+        super().__init__(f"{function}: {complaint}" if function else complaint)
+        self.complaint = complaint
 
 
 class KeywordError(ArgumentError, TypeError):
@@ -112,7 +120,11 @@ class ExecutionError(ParapipeError):
 
 
 class OutputError(ParapipeError):
-    """A result cannot be written."""
+    """A result cannot be written; `path` says where, if the system refused it."""
+
+    def __init__(self, message: str, path: Path | None = None) -> None:
+        super().__init__(message)
+        self.path = path
 
 
 class RuntimeMissingError(ParapipeError):

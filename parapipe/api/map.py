@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from parapipe.pipeline import configuration as pipeline
     from parapipe.pipeline.chances import DrawnFront
     from parapipe.pipeline.exploration import Exploration
-    from parapipe.pipeline.robust import Robust
+    from parapipe.pipeline.robust import RobustRow
     from parapipe.pipeline.search_contract import SplitSources
 
 
@@ -173,7 +173,7 @@ def _drawn(
     *,
     jobs: int,
     gone_s: float,
-) -> tuple[Exploration, DrawnFront | None, Robust | None]:
+) -> tuple[Exploration, DrawnFront | None, RobustRow | None]:
     """Draw the costs of what was found, and add what is best at a quantile, as far as asked for."""
     from parapipe.formats.front_document import setting_of
     from parapipe.pipeline.chances import drawn_front

@@ -22,7 +22,9 @@ class Plan(schema.Plan):
     verify = verify_plan
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, schema.Plan) and self.__dict__ == other.__dict__
+        return isinstance(other, schema.Plan) and all(
+            getattr(self, name) == getattr(other, name) for name in schema.Plan.model_fields
+        )
 
     def __repr__(self) -> str:
         """Return a line: the whole plan would be long."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from parapipe.cost.coverage import Coverage, coverage_of
+from parapipe.cost.coverage import CoverageRow, coverage_of
 from parapipe.cost.precision import move, working_types
 from parapipe.cost.price import OperatorCost, PartCost
 from parapipe.cost.pricing import Pricing, View, outer_type
@@ -20,6 +20,7 @@ from parapipe.platform.memories import MemorySystem
 from parapipe.platform.platform import Platform
 from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Processor
+from parapipe.platform.support import Refusal
 
 Matrix = tuple[tuple[float, ...], ...]
 
@@ -59,7 +60,7 @@ class CostTable:
     """
 
     processors: tuple[str, ...]
-    entries: tuple[tuple[OperatorCost | str, ...], ...]
+    entries: tuple[tuple[OperatorCost | Refusal, ...], ...]
     transfers: Mapping[str, Matrix]
     input_times_s: tuple[float, ...]
     output_times_s: tuple[float, ...]
@@ -75,22 +76,22 @@ class CostTable:
     def time_s(self, v: int, p: int) -> float:
         """Return the seconds of operator v on processor p; infinite if p does not run it."""
         entry = self.entries[v][p]
-        return inf if isinstance(entry, str) else entry.time_s
+        return inf if isinstance(entry, Refusal) else entry.time_s
 
     def energy_j(self, v: int, p: int) -> float:
         """Return the dynamic joules of operator v on processor p; infinite if p does not run it."""
         entry = self.entries[v][p]
-        return inf if isinstance(entry, str) else entry.energy_j
+        return inf if isinstance(entry, Refusal) else entry.energy_j
 
     def cost(self, v: int, p: int) -> OperatorCost | None:
         """Return the cost of operator v on processor p with its sources, if p runs it."""
         entry = self.entries[v][p]
-        return None if isinstance(entry, str) else entry
+        return None if isinstance(entry, Refusal) else entry
 
-    def unsupported(self, v: int, p: int) -> str | None:
-        """Return the reason why processor p does not run operator v, or None if it does."""
+    def unsupported(self, v: int, p: int) -> Refusal | None:
+        """Return why processor p does not run operator v, or None if it does."""
         entry = self.entries[v][p]
-        return entry if isinstance(entry, str) else None
+        return entry if isinstance(entry, Refusal) else None
 
     def transfer_s(self, tensor: str, p: int, q: int) -> float:
         """Return the seconds to move the tensor from processor p to q; 0 if they are the same."""
@@ -114,7 +115,7 @@ class CostTable:
             if isinstance(cost := row[p], OperatorCost):
                 yield from cost.parts
 
-    def coverage(self) -> Coverage:
+    def coverage(self) -> CoverageRow:
         """Return how much of the table was measured, fitted and is nominal."""
         return coverage_of({name: self.parts(p) for p, name in enumerate(self.processors)})
 

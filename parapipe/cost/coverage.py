@@ -2,128 +2,122 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+
+from pydantic import NonNegativeInt
 
 from parapipe.cost.price import PROVENANCES, PartCost, Provenance
+from parapipe.files.record import Figure, Row
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
-    """Shares of a whole by provenance; they add up to one. Of nothing, all is nominal."""
+class Share(Row):
+    """A share of operators, and of time over all processors."""
 
-    measured: float
-    fitted: float
-    nominal: float
-
-
-@dataclass(frozen=True, slots=True)
-class Noisy:
-    """Times that were measured, and whose rows still differed too much after all repeats.
-
-    Parameters
-    ----------
-    count
-        How many single operators, each counted on every processor that it was measured on.
-    operators, time
-        Their shares of operators and of seconds; they are a part of what was measured.
-    least_spread, most_spread
-        Of (longest − shortest row) / time; None if there are none.
-    """
-
-    count: int
-    operators: float
-    time: float
-    least_spread: float | None
-    most_spread: float | None
+    operators: Figure
+    """Of the number of operators."""
+    time: Figure
+    """Of the seconds of the same operators."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessorCoverage:
-    """Where the costs of one processor (or of all together) come from.
+class NoisyShare(Share):
+    """Shares of what was measured and is noisy, and how far its rows spread."""
 
-    Parameters
-    ----------
-    operators
-        Shares of single operators: the parts of a fused one count each, views that cost nothing
-        and operators that the processor does not support don't.
-    time
-        Shares of the seconds of the same operators.
-    counted
-        How many single operators were counted.
-    extrapolated, extrapolated_time
-        Shares of operators and of seconds that are fitted beyond the range of what was measured.
-    noisy
-        Those measured that are noisy.
-    """
-
-    operators: Share
-    time: Share
-    counted: int
-    extrapolated: float
-    extrapolated_time: float
-    noisy: Noisy
+    count: NonNegativeInt
+    """How many operators, each counted on every processor where its time is noisy."""
+    least_spread: Figure | None
+    """Least of (longest - shortest row) / time; null if none is noisy."""
+    most_spread: Figure | None
+    """Largest of these; null if none is noisy."""
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """Where costs come from.
+class ProcessorCoverageRow(Row):
+    """Shares of one processor's operators by where their times come from."""
 
-    Parameters
-    ----------
-    overall
-        Of all processors together.
-    processors
-        By name of processor.
-    unmodelled
-        Types, sorted, whose multiply-accumulates are not known: they are priced by their bytes.
-    ruled
-        Types, sorted, whose work a rules file gives.
-    """
+    measured: Figure
+    """Measured for this very operator."""
+    fitted: Figure
+    """From a model fitted to measurements."""
+    nominal: Figure
+    """From data sheets."""
+    noisy: NonNegativeInt | None = None
+    """How many of its operators were measured and are noisy; null if that was not stored."""
 
-    overall: ProcessorCoverage
-    processors: Mapping[str, ProcessorCoverage]
+
+class CoverageRow(Row):
+    """Where the operator times come from."""
+
+    measured: Share
+    """Measured for this very operator."""
+    noisy: NoisyShare | None = None
+    """Of those measured: rows still differed too much after all repeats; null if that was not
+    stored."""
+    fitted: Share
+    """From a model fitted to measurements."""
+    nominal: Share
+    """From data sheets."""
+    extrapolated: Share
+    """Of those fitted: smaller or larger than all operators that the fit was made of."""
+    processors: dict[str, ProcessorCoverageRow]
+    """Shares of the operators of each processor."""
     unmodelled: tuple[str, ...]
+    """Operator types of which no MACs are known."""
     ruled: tuple[str, ...]
+    """Operator types whose work a rules file gives."""
 
 
-def coverage_of(costs: Mapping[str, Iterable[PartCost]]) -> Coverage:
-    """Return the coverage of the costs of single operators, given by processor."""
+def coverage_of(costs: Mapping[str, Iterable[PartCost]]) -> CoverageRow:
+    """Return the coverage of the costs of single operators, given by processor.
+
+    The parts of a fused operator count each, views that cost nothing don't. Of nothing, all is
+    nominal. `unmodelled` and `ruled` are sorted.
+    """
     parts = {name: [p for p in found if not p.free_view] for name, found in costs.items()}
     every = [part for found in parts.values() for part in found]
-    return Coverage(
-        overall=_cover(every),
-        processors={name: _cover(found) for name, found in parts.items()},
+    noisy = _noisy(every)
+    spreads = [part.noisy_spread for part in noisy if part.noisy_spread is not None]
+    share = _share(noisy, every)
+    return CoverageRow(
+        **_shares(every),
+        noisy=NoisyShare(
+            operators=share.operators,
+            time=share.time,
+            count=len(noisy),
+            least_spread=min(spreads, default=None),
+            most_spread=max(spreads, default=None),
+        ),
+        extrapolated=_share([part for part in every if part.extrapolated], every),
+        processors={
+            name: ProcessorCoverageRow(
+                **{key: each.operators for key, each in _shares(found).items()},
+                noisy=len(_noisy(found)),
+            )
+            for name, found in parts.items()
+        },
         unmodelled=tuple(sorted({p.type for p in every if not p.modelled})),
         ruled=tuple(sorted({p.type for p in every if p.ruled})),
     )
 
 
-def _cover(parts: list[PartCost]) -> ProcessorCoverage:
-    counts = {name: sum(p.provenance == name for p in parts) for name in PROVENANCES}
-    seconds = {name: sum(p.time_s for p in parts if p.provenance == name) for name in PROVENANCES}
-    beyond = [p.time_s for p in parts if p.extrapolated]
-    noisy = [(p.time_s, p.noisy_spread) for p in parts if p.noisy_spread is not None]
-    spreads = [spread for _, spread in noisy]
-    count, total_s = len(parts) or 1, sum(seconds.values()) or 1
-    return ProcessorCoverage(
-        _share(counts),
-        _share(seconds),
-        len(parts),
-        extrapolated=len(beyond) / count,
-        extrapolated_time=sum(beyond) / total_s,
-        noisy=Noisy(
-            count=len(noisy),
-            operators=len(noisy) / count,
-            time=sum(time_s for time_s, _ in noisy) / total_s,
-            least_spread=min(spreads, default=None),
-            most_spread=max(spreads, default=None),
-        ),
+def _noisy(parts: Sequence[PartCost]) -> list[PartCost]:
+    return [part for part in parts if part.noisy_spread is not None]
+
+
+def _shares(parts: Sequence[PartCost]) -> dict[Provenance, Share]:
+    """Return shares by provenance; they add up to one."""
+    by = {name: [p for p in parts if p.provenance == name] for name in PROVENANCES}
+    shares = {name: _share(some, parts) for name, some in by.items()}
+    if not any(part.time_s for part in parts):
+        operators = shares["nominal"].operators if parts else 1.0
+        shares["nominal"] = Share(operators=operators, time=1.0)
+    return shares
+
+
+def _share(some: Sequence[PartCost], parts: Sequence[PartCost]) -> Share:
+    """Return the shares that some of the parts have."""
+    times_s = dict.fromkeys(PROVENANCES, 0.0)  # added up by provenance, so that all are one
+    for part in parts:
+        times_s[part.provenance] += part.time_s
+    return Share(
+        operators=len(some) / (len(parts) or 1),
+        time=sum(part.time_s for part in some) / (sum(times_s.values()) or 1),
     )
-
-
-def _share(amounts: Mapping[Provenance, float]) -> Share:
-    total = sum(amounts.values())
-    if not total:
-        return Share(measured=0, fitted=0, nominal=1)
-    return Share(**{name: amount / total for name, amount in amounts.items()})

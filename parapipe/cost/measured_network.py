@@ -25,6 +25,7 @@ from parapipe.graph.operator_graph import Operator, OperatorGraph
 from parapipe.platform.expression import known
 from parapipe.platform.platform import Platform
 from parapipe.platform.processor import Processor
+from parapipe.platform.support import Refusal
 
 Key = tuple[str, str, str]
 _FREE = frozenset({"Reshape", "Split"})  # as signatures have them; no work on the boards so far
@@ -169,7 +170,7 @@ def priced_as_run(
         entries.append(
             tuple(
                 entry
-                if isinstance(entry, str)
+                if isinstance(entry, Refusal)
                 else OperatorCost(
                     tuple(
                         _as_run_part(part, recognised, subject, processor)
@@ -228,9 +229,9 @@ def as_run_elsewhere(
 
 
 def _in_proportion(
-    here: OperatorCost | str, default: OperatorCost | str, as_run: OperatorCost | str
-) -> OperatorCost | str:
-    if isinstance(here, str) or isinstance(default, str) or isinstance(as_run, str):
+    here: OperatorCost | Refusal, default: OperatorCost | Refusal, as_run: OperatorCost | Refusal
+) -> OperatorCost | Refusal:
+    if isinstance(here, Refusal) or isinstance(default, Refusal) or isinstance(as_run, Refusal):
         return here
     parts = (
         replace(part, time=part.time * known("as it ran", after.time_s / before.time_s))

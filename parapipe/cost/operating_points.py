@@ -17,7 +17,7 @@ from itertools import product
 from math import dist, log, prod
 
 from parapipe.cost.cost_table import CostTable, build_cost_table
-from parapipe.cost.coverage import Coverage, coverage_of
+from parapipe.cost.coverage import CoverageRow, coverage_of
 from parapipe.cost.price import PartCost
 from parapipe.cost.profile import Profile
 from parapipe.errors import PlatformError
@@ -55,7 +55,7 @@ class Settings:
 
     combinations: tuple[Setting, ...]
     points: tuple[tuple[OperatingPoint, ...], ...]
-    coverage: Coverage
+    coverage: CoverageRow
 
 
 def settings(

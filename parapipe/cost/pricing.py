@@ -21,9 +21,10 @@ from parapipe.graph.quantised import DEQUANTISES, QUANTISES
 from parapipe.platform.platform import Platform
 from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Processor
+from parapipe.platform.support import Refusal
 
 View = Literal["deployed", "as-measured"]
-Row = tuple[OperatorCost | str, ...]
+Row = tuple[OperatorCost | Refusal, ...]
 
 
 def outer_type(tensor: Tensor, processor: Processor, precision: Precision) -> str:
@@ -83,27 +84,29 @@ class Pricing:
             # what is said of casts and of missing prices names tensors and operators
             if not self.missing and all(cost.data_type is None for cost in costs):
                 self.rows[content] = names, row
-        if all(isinstance(entry, str) for entry in row):
+        if all(isinstance(entry, Refusal) for entry in row):
             reasons = ", ".join(dict.fromkeys(str(entry) for entry in row))
             self.nowhere.setdefault((operator.type, reasons), []).append(f"'{operator.name}'")
         return row
 
     def _entry(
         self, v: int, processor: Processor, subjects: dict[str | None, Sequence[Subject]]
-    ) -> OperatorCost | str:
+    ) -> OperatorCost | Refusal:
         """Return the cost in the first type in which the processor runs the operator."""
         if processor.divided_into:
-            return f"{processor.name} is divided into {listed(processor.divided_into)}"
+            parts = listed(processor.divided_into)
+            return Refusal(processor.name, f"{processor.name} is divided into {parts}")
         dtype, reason = self.type_of(v, processor, subjects)
         if reason is not None:
             return self._dequantised(self.graph.operators[v], processor) or reason
         casts = self._casts(self.graph.operators[v], processor, dtype) if dtype else []
         extra = self._folded(v, dtype)
-        return self._cost(subjects[dtype], extra, processor, casts, dtype) or "it has no price"
+        cost = self._cost(subjects[dtype], extra, processor, casts, dtype)
+        return cost or Refusal(processor.name, "it has no price")
 
     def type_of(
         self, v: int, processor: Processor, subjects: dict[str | None, Sequence[Subject]]
-    ) -> tuple[str | None, str | None]:
+    ) -> tuple[str | None, Refusal | None]:
         """Return the first type in which the processor runs an operator, or why it does in none.
 
         The type is None if it is the model's own. `subjects` keeps what was looked at, by type.
@@ -247,7 +250,7 @@ def _renamed(row: Row, new_name: Mapping[str, str]) -> Row:
     return tuple(
         OperatorCost(tuple(part.named(new_name[part.operator]) for part in entry.parts))
         if isinstance(entry, OperatorCost)
-        else entry
+        else replace(entry, operator=new_name.get(entry.operator, ""))
         for entry in row
     )
 
@@ -352,11 +355,11 @@ def _by_type(groups: Mapping[tuple[str, str], Sequence[str]]) -> str:
 
 def _unsupported(
     parts: Sequence[Subject], processor: Processor, tensors: Container[str]
-) -> str | None:
+) -> Refusal | None:
     for part in parts:
         operator, dtype = part.operator, part.signature.dtype
         activations = {i for i, name in enumerate(operator.inputs) if name in tensors}
-        reason = processor.supports(operator.type, dtype, operator.attributes, activations)
-        if reason and (processor.whole or processor).name not in operator.work.runs_on:
-            return reason
+        refusal = processor.supports(operator.type, dtype, operator.attributes, activations)
+        if refusal and (processor.whole or processor).name not in operator.work.runs_on:
+            return replace(refusal, operator=operator.name)
     return None

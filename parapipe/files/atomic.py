@@ -63,7 +63,8 @@ def _writing(path: Path) -> Iterator[list[Path]]:
     except OSError as error:
         raise OutputError(
             f"{path}: cannot be written ({error.strerror or error}); choose a folder that exists, "
-            "may be written and has room"
+            "may be written and has room",
+            path,
         ) from error
     finally:
         for folder in reversed(made):

@@ -84,7 +84,7 @@ def check_arguments(
         if name in hints and not _fits(value, hints[name])
     ]
     if wrong:
-        raise ArgumentError(f"{function}: {'; '.join(wrong)}")
+        raise ArgumentError("; ".join(wrong), function)
 
 
 def words(hint: object) -> str:

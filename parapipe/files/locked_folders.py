@@ -67,8 +67,9 @@ class LockedFolder:
 
     def _full(self, raised: BaseException | None) -> OSError | None:
         """Return the error that says that a disk is full, if it was this folder's."""
-        told = isinstance(raised, OutputError) and str(raised).startswith(str(self.path))
-        error = raised.__cause__ if raised and told else raised
+        place = raised.path if isinstance(raised, OutputError) else None
+        ours = place is not None and place.is_relative_to(self.path)
+        error = raised.__cause__ if raised and ours else raised
         return error if isinstance(error, OSError) and error.errno in _FULL else None
 
     def remove(self) -> None:

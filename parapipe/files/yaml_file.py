@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import ClassVar, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from parapipe.errors import FileError
+from parapipe.files.frozen import Frozen
 from parapipe.files.listing import with_article
 from parapipe.files.mistake import KeyPath, Mistake
 from parapipe.files.model_mistakes import CONTRADICTION, mistakes_of
@@ -22,21 +22,11 @@ from parapipe.files.yaml_text import parse_yaml
 MAX_BYTES = 1 << 20
 
 
-class Strict(BaseModel):
+class Strict(Frozen):
     """A part of a YAML file: unknown keys, wrong types and later changes are refused."""
 
-    # few are read by themselves in one command, so the others are not built
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
     short_keys: ClassVar[tuple[str, ...]] = ()
     """Keys that a file may have here besides, which are gone once it is expanded."""
-
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy, perhaps with other parts; what follows from them is found anew."""
-        copy = super().model_copy(update=update, deep=deep)
-        for name, value in vars(type(self)).items():
-            if isinstance(value, cached_property):
-                copy.__dict__.pop(name, None)
-        return copy
 
 
 class WholeFile(Strict):

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from parapipe.digits import plain
 from parapipe.errors import WorseError
+from parapipe.files.record import Row
 from parapipe.formats.compared_figures import (
     ComparedFigure,
     Figure,
@@ -24,7 +25,6 @@ from parapipe.formats.compared_figures import (
 from parapipe.formats.figure_table import COMPARED
 from parapipe.formats.front import ConfigurationRow, FrontDocument
 from parapipe.formats.front_folder import FrontFolder
-from parapipe.formats.record import Row
 from parapipe.formats.shown import shown_figure
 from parapipe.plan.schema import Plan
 

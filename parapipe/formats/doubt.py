@@ -16,15 +16,14 @@ from pydantic import Field
 
 from parapipe.errors import FrontError
 from parapipe.files.documents import read_document
+from parapipe.files.record import PositiveFigure, Row
 from parapipe.formats.figure_table import DRAWN, DRAWN_FIELDS
-from parapipe.formats.record import Row
 from parapipe.pipeline.chances import DrawnFront, interval, least_chances, pareto_chances
 from parapipe.pipeline.choose import BEST_OF_KIND
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.dominance import TIE, TIES
 from parapipe.pipeline.robust import quantiles
 from parapipe.pipeline.uncertain import Array
-from parapipe.plan.record import PositiveFigure
 from parapipe.version import __version__
 
 DRAWS = "draws.json"
@@ -96,17 +95,6 @@ class QuantilesRow(Row):
 
 
 DrawnFigureRow: TypeAlias = IntervalsRow | MediansRow | ChancesRow | QuantilesRow
-
-
-class RobustRow(Row):
-    """How the robust front was found."""
-
-    quantile: Annotated[float, Field(gt=0, lt=1)]
-    """Of latency, period and energy that it is the front of."""
-    scenarios: int
-    """Draws of the costs in which the search was repeated."""
-    added: int
-    """Configurations that the search with the stated costs did not list."""
 
 
 class DrawnRow(Row):

@@ -9,15 +9,14 @@ from typing import Literal
 from pydantic import Field
 
 from parapipe.cost.cost_table import CostTable, build_cost_table
-from parapipe.cost.coverage import coverage_of
+from parapipe.cost.coverage import CoverageRow, coverage_of
 from parapipe.cost.measured_network import measured_networks, priced_as_run, recognise
 from parapipe.cost.price import PartCost
 from parapipe.cost.pricing import View
 from parapipe.cost.profile import Profile
 from parapipe.errors import AssignmentError
-from parapipe.formats.coverage import CoverageRow, coverage_row
+from parapipe.files.record import Row
 from parapipe.formats.doubt import IntervalsRow, MediansRow, intervals, medians
-from parapipe.formats.record import Row
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import partition
 from parapipe.pipeline.assigned import mapping_of
@@ -217,7 +216,7 @@ def evaluation(
         ),
         intervals=intervals(figures)[0],
         medians=medians(figures)[0],
-        coverage=coverage_row(coverage_of(parts)),
+        coverage=coverage_of(parts),
         sources=_sources(part for some in parts.values() for part in some),
     )
 

@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from parapipe.formats.coverage import NoisyShare
+from parapipe.cost.coverage import NoisyShare
+from parapipe.files.record import Row
 from parapipe.formats.doubt import Share
 from parapipe.formats.front import EvaluatedRow, OperatorEntry
-from parapipe.formats.record import Row
 
 SCHEMA: Literal["parapipe/explanation/1"] = "parapipe/explanation/1"
 

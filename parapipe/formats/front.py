@@ -8,21 +8,22 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from parapipe.cost.coverage import CoverageRow
 from parapipe.errors import NoConfigurationError
 from parapipe.files.listing import listed
 from parapipe.files.mistake import did_you_mean
-from parapipe.formats.coverage import CoverageRow
-from parapipe.formats.doubt import ChancesRow, IntervalsRow, MediansRow, QuantilesRow, RobustRow
+from parapipe.files.record import Figure, PositiveFigure, Row
+from parapipe.formats.doubt import ChancesRow, IntervalsRow, MediansRow, QuantilesRow
 from parapipe.formats.figure_table import DRAWN, SHOWN_FIELDS
 from parapipe.formats.front_inputs import DvfsRow, Inputs, Options
 from parapipe.formats.least import LeastRow
 from parapipe.formats.memory import MemoryRow, MemorySystemRow
-from parapipe.formats.record import Row
 from parapipe.formats.several import GrowthRow, SeveralRow
 from parapipe.formats.shown import shown_figure
 from parapipe.formats.stage_rows import ProcessorRow, StageRow
 from parapipe.pipeline.mapping import Kind
-from parapipe.plan.record import Figure, PositiveFigure
+from parapipe.pipeline.robust import RobustRow
+from parapipe.pipeline.unfinished import UnfinishedRow
 
 DEFAULT = "balanced"
 SCHEMA: Literal["parapipe/front/1"] = "parapipe/front/1"
@@ -209,23 +210,6 @@ class OperatorEntry(Row):
     """Name of its first ONNX node."""
     type: str
     """ONNX operator type; of a fused operator, that of its first part."""
-
-
-class UnfinishedRow(Row):
-    """What was left undone, and how good a configuration can be at most.
-
-    The bounds hold for all configurations that may be listed with the front's options, and with any
-    budget. Of operators split, they hold for the ways to split that were found.
-    """
-
-    reasons: tuple[str, ...]
-    """A sentence each."""
-    latency_s: Figure
-    """No configuration has less latency: proven."""
-    period_s: Figure
-    """No configuration has a shorter period: proven."""
-    energy_j: Figure
-    """No configuration takes less energy per frame: proven."""
 
 
 class FrontDocument(Row):

@@ -19,8 +19,7 @@ from parapipe.cost.measured_network import (
 )
 from parapipe.cost.operating_points import Setting, Settings
 from parapipe.cost.profile import Profile, shipped_profiles
-from parapipe.formats.coverage import coverage_row
-from parapipe.formats.doubt import DrawnFigureRow, RobustRow, doubts
+from parapipe.formats.doubt import DrawnFigureRow, doubts
 from parapipe.formats.drawing import drawing
 from parapipe.formats.figure_table import derived
 from parapipe.formats.front import (
@@ -31,7 +30,6 @@ from parapipe.formats.front import (
     OperatorEntry,
     PlatformProcessor,
     SubgraphEntry,
-    UnfinishedRow,
 )
 from parapipe.formats.front_inputs import DvfsRow, Inputs, Options
 from parapipe.formats.least import LeastRow
@@ -49,7 +47,8 @@ from parapipe.pipeline.evaluate import evaluate
 from parapipe.pipeline.exploration import Exploration
 from parapipe.pipeline.memory import PeakMemory, peaks_of
 from parapipe.pipeline.options import MapOptions
-from parapipe.pipeline.robust import Robust
+from parapipe.pipeline.robust import RobustRow
+from parapipe.pipeline.unfinished import UnfinishedRow
 from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.divided import divisions_used
 from parapipe.platform.processor import OperatingPoint as PlatformPoint
@@ -72,7 +71,7 @@ def front_document(
     inputs: Inputs,
     networks: Sequence[MeasuredNetwork],
     drawn: DrawnFront | None = None,
-    robust: Robust | None = None,
+    robust: RobustRow | None = None,
     several: tuple[Sequence[Demand], Reached] | None = None,
 ) -> FrontDocument:
     """Write an exploration down. Configurations are numbered by ascending latency.
@@ -169,13 +168,11 @@ def front_document(
         conversion=_conversion(costs),
         absent=dict(exploration.absent),
         notes=graph.notes,
-        unfinished=_stated(UnfinishedRow.of(undone))
-        if (undone := exploration.unfinished)
-        else None,
-        coverage=coverage_row(settings.coverage),
+        unfinished=_stated(exploration.unfinished) if exploration.unfinished else None,
+        coverage=settings.coverage,
         memory=MemorySystemRow.of_system(platform.memory_system),
         dvfs=_considered_points(settings),
-        robust=RobustRow.of(robust) if robust else None,
+        robust=robust,
         several=several_row(
             graph, *several, exploration.found[0].evaluated.period_s, platform.names
         )

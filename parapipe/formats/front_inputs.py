@@ -6,9 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from parapipe.formats.record import Row
+from parapipe.files.record import Figure, PositiveFigure, Row
 from parapipe.pipeline.options import MOST_DRAWS
-from parapipe.plan.record import Figure, PositiveFigure
 from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.precision import Precision
 

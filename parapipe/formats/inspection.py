@@ -10,9 +10,9 @@ from typing import Literal
 from pydantic import Field
 
 from parapipe.cost.cost_table import build_cost_table
+from parapipe.cost.coverage import CoverageRow
 from parapipe.cost.signature import signature_of
-from parapipe.formats.coverage import CoverageRow, coverage_row
-from parapipe.formats.record import Row
+from parapipe.files.record import Row
 from parapipe.graph.activation_memory import peak_activations
 from parapipe.graph.fusion import fuse
 from parapipe.graph.operator_graph import Operator, OperatorGraph
@@ -264,6 +264,6 @@ def platform_coverage(
     return PlatformCoverage(
         platform=platform.name,
         precision=costs.precision,
-        times=coverage_row(costs.coverage()),
+        times=costs.coverage(),
         unsupported=unsupported,
     )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from parapipe.formats.record import Row
-from parapipe.plan.record import Figure
+from parapipe.files.record import Figure, Row
 
 
 class LeastRow(Row):

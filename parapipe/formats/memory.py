@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Self
 
-from parapipe.formats.record import Row
-from parapipe.pipeline.memory import MemoryPeak
-from parapipe.plan.record import Figure
+from parapipe.files.record import Figure, Row
+from parapipe.pipeline.memory import AliveRow, MemoryPeak
 from parapipe.platform.memories import MemorySystem
-
-
-class AliveRow(Row):
-    """A tensor that takes memory at the moment of the peak."""
-
-    name: str
-    """Of the tensor."""
-    content: Literal["tensor", "copy", "queue"]
-    """tensor: where it was made or loaded; copy: of a tensor that came from another processor;
-    queue: the slots between processors that work on different frames."""
-    frames: int
-    """How many frames of it are there; of a queue, its slots."""
-    size_bytes: int
-    """Of all of them."""
 
 
 class MemoryRow(Row):
@@ -41,8 +26,7 @@ class MemoryRow(Row):
     @classmethod
     def of_peak(cls, peak: MemoryPeak) -> Self:
         """Return the row of a peak."""
-        alive = tuple(map(AliveRow.of, peak.alive))
-        return cls.of(peak, peak_bytes=peak.size_bytes, alive=alive)
+        return cls.of(peak, peak_bytes=peak.size_bytes)
 
 
 class MemoryEntry(Row):

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from parapipe.formats.record import Row
+from parapipe.files.record import Row
 
 SCHEMA: Literal["parapipe/run/2"] = "parapipe/run/2"
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from parapipe.formats.record import Row
-from parapipe.plan.record import Figure, PositiveFigure
+from parapipe.files.record import Figure, PositiveFigure, Row
 
 
 class DemandRow(Row):

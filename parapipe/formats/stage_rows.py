@@ -6,8 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from parapipe.formats.record import Row
-from parapipe.plan.record import Figure
+from parapipe.files.record import Figure, Row
 from parapipe.plan.schema import OperatingPoint
 
 

@@ -10,11 +10,10 @@ from pydantic import Field
 
 from parapipe.errors import SweepError
 from parapipe.files.documents import read_document
+from parapipe.files.record import PositiveFigure, Row
 from parapipe.formats.figure_table import FIGURES
 from parapipe.formats.flat_front import front_frame
 from parapipe.formats.front import FrontDocument
-from parapipe.formats.record import Row
-from parapipe.plan.record import PositiveFigure
 
 if TYPE_CHECKING:
     from pandas import DataFrame

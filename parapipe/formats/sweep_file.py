@@ -54,7 +54,7 @@ def _mistakes(name: str, given: Mapping[str, Any]) -> Iterable[Mistake]:
     try:
         MapOptions(**{each: value for each, value in given.items() if each not in unknown})
     except ArgumentError as error:
-        yield Mistake(("options", name), str(error).removeprefix("MapOptions: "))
+        yield Mistake(("options", name), error.complaint)
 
 
 def load_sweep_file(path: Path) -> SweepFile:

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from math import isclose
 
 from parapipe.cost.cost_table import CostTable, outer_bytes
-from parapipe.cost.coverage import coverage_of
+from parapipe.cost.coverage import NoisyShare, coverage_of
 from parapipe.cost.precision import Cast, move
 from parapipe.cost.price import Provenance
 from parapipe.errors import FrontError
 from parapipe.files.listing import listed
 from parapipe.files.mistake import KeyPath
-from parapipe.formats.coverage import NoisyShare
 from parapipe.formats.explanation import (
     SCHEMA,
     CastRow,
@@ -358,7 +357,9 @@ class _Explainer:
         index = self.placed.platform.index
         costs = (self.costs.cost(numbers[row.id], index(row.processor)) for row in operators)
         parts = [part for cost in costs if cost is not None for part in cost.parts]
-        return NoisyShare.of(coverage_of({"": parts}).overall.noisy)
+        noisy = coverage_of({"": parts}).noisy
+        assert noisy is not None
+        return noisy
 
     def derived(
         self, found: Expression, unit: str, own: KeyPath = (), *, value: float | None = None

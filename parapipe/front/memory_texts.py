@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from parapipe.digits import plain
 from parapipe.files.listing import listed
 from parapipe.formats.front import ConfigurationRow
-from parapipe.formats.memory import AliveRow, MemoryRow
+from parapipe.formats.memory import MemoryRow
+from parapipe.pipeline.memory import AliveRow
 from parapipe.plan.mapped import mapped
 from parapipe.plan.memory_record import Arena
 from parapipe.plan.schema import Plan

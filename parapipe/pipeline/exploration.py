@@ -11,7 +11,7 @@ from parapipe.mapping.schedule import Schedule
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.problems import Request
 from parapipe.pipeline.solve import Solved
-from parapipe.pipeline.unfinished import Unfinished
+from parapipe.pipeline.unfinished import UnfinishedRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Exploration:
     resolution: float
     energy_resolution: float | None
     energy_timed_out: bool
-    unfinished: Unfinished | None = None
+    unfinished: UnfinishedRow | None = None
     interrupted: bool = False
 
 

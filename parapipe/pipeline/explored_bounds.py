@@ -22,7 +22,7 @@ from parapipe.pipeline.mapping_bounds import (
 )
 from parapipe.pipeline.promising import Promising
 from parapipe.pipeline.searches import Searches
-from parapipe.pipeline.unfinished import Unfinished, least_energy_j
+from parapipe.pipeline.unfinished import UnfinishedRow, least_energy_j
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class ExploredBounds:
         gap = least.gap(found.evaluated)
         return replace(found, least=least, proven=not gap, gap=gap)
 
-    def unfinished(self, reasons: Sequence[str]) -> Unfinished:
+    def unfinished(self, reasons: Sequence[str]) -> UnfinishedRow:
         """Return what was left undone, with bounds."""
         tables, operators = self.searches.tables, len(self.graph.operators)
         times = [self._stages(i) for i in self._fast_tables]
@@ -93,11 +93,11 @@ class ExploredBounds:
         energies_j += [
             least_energy_j(len(each.graph.operators), [each.costs]) for each in self.splits
         ]
-        return Unfinished(
-            tuple(reasons),
-            min(each.latency_s for each in times),
-            min(each.period_s for each in times),
-            min(energies_j),
+        return UnfinishedRow(
+            reasons=tuple(reasons),
+            latency_s=min(each.latency_s for each in times),
+            period_s=min(each.period_s for each in times),
+            energy_j=min(energies_j),
         )
 
     @cached_property

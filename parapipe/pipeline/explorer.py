@@ -31,7 +31,7 @@ from parapipe.pipeline.searches import Searches
 from parapipe.pipeline.solve import Solved, Solver, solve
 from parapipe.pipeline.table_requests import NOT_BUILT, OtherTables
 from parapipe.pipeline.trade_energy import Sets, Traded, both_of, sets_of
-from parapipe.pipeline.unfinished import Unfinished
+from parapipe.pipeline.unfinished import UnfinishedRow
 from parapipe.pipeline.workers import processes_at_hand
 
 if TYPE_CHECKING:
@@ -363,7 +363,7 @@ class Explorer:
             splits=[*splits.values()],
         )
 
-    def unfinished(self, bounds: ExploredBounds) -> Unfinished | None:
+    def unfinished(self, bounds: ExploredBounds) -> UnfinishedRow | None:
         """Say what was left undone; None if nothing."""
         undone = tuple(self.undone)
         if undone and self.searches_with("split"):

@@ -142,14 +142,10 @@ class _Support:
 
     def refusal(self, v: int, p: int) -> tuple[str, str, str]:
         """Type and name of what the processor does not run (maybe only a part), and why."""
-        operator, reason = self.graph.operators[v], self.costs.unsupported(v, p) or ""
-        for single in operator.singles:
-            opening = f"{single.type} cannot run on {self.names[p]}: "
-            if reason.startswith(opening):
-                # "LRN is not allowed" becomes "not allowed", which is said of other types too.
-                plain = reason.removeprefix(opening).removeprefix(f"{single.type} is ")
-                return single.type, single.name, plain
-        return operator.type, operator.name, reason
+        operator, refusal = self.graph.operators[v], self.costs.unsupported(v, p)
+        if refusal and refusal.type:
+            return refusal.type, refusal.operator, refusal.cause
+        return operator.type, operator.name, refusal.cause if refusal else ""
 
     def first(self, unit: int) -> str:
         """Name the operator that a unit begins with."""

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from parapipe.cost.cost_table import CostTable
+from parapipe.files.record import Row
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.pipeline.configuration import Configuration
 from parapipe.pipeline.lives import Content, Life, Lives, Point
@@ -25,24 +26,18 @@ from parapipe.pipeline.sustained import picoseconds
 SECONDS = 1e-12
 
 
-@dataclass(frozen=True, slots=True)
-class Alive:
-    """What takes memory at some moment.
-
-    Parameters
-    ----------
-    name
-        Of the tensor.
-    frames
-        How many frames of it there are; of a queue, its slots.
-    size_bytes
-        Of all of them.
-    """
+class AliveRow(Row):
+    """A tensor that takes memory at the moment of the peak."""
 
     name: str
+    """Of the tensor."""
     content: Content
+    """tensor: where it was made or loaded; copy: of a tensor that came from another processor;
+    queue: the slots between processors that work on different frames."""
     frames: int
+    """How many frames of it are there; of a queue, its slots."""
     size_bytes: int
+    """Of all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +62,7 @@ class MemoryPeak:
     size_bytes: int
     weights_bytes: int
     at_s: float
-    alive: tuple[Alive, ...]
+    alive: tuple[AliveRow, ...]
     usage: tuple[tuple[float, int], ...]
 
 
@@ -134,13 +129,17 @@ def _peak(name: str, lives: Sequence[Life], weights_bytes: int) -> MemoryPeak:
             most, at = now, point
         usage[point[0]] = now
     most = max(most, now)
-    alive = (Alive(b.name, b.content, n := b.alive(at), n * b.size_bytes) for b in lives)
+    alive = [
+        AliveRow(name=b.name, content=b.content, frames=frames, size_bytes=frames * b.size_bytes)
+        for b in lives
+        if (frames := b.alive(at))
+    ]
     return MemoryPeak(
         name,
         most,
         weights_bytes,
         at[0] * SECONDS,
-        tuple(sorted((a for a in alive if a.frames), key=lambda a: (-a.size_bytes, a.name))),
+        tuple(sorted(alive, key=lambda a: (-a.size_bytes, a.name))),
         tuple((at_ps * SECONDS, size_bytes) for at_ps, size_bytes in usage.items()),
     )
 

@@ -240,7 +240,7 @@ class MapOptions:
         check_arguments("MapOptions", option_hints(), self.to_dict())
         if self.robust is not None and not self.draws:
             raise ArgumentError(
-                "MapOptions: robust needs draws of the costs: leave out draws 0, or robust"
+                "robust needs draws of the costs: leave out draws 0, or robust", "MapOptions"
             )
 
     def to_dict(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from parapipe.graph.parts.part import Range, WholeError
 from parapipe.graph.parts.run import RunPart
 from parapipe.platform.expression import known
 from parapipe.platform.platform import Platform
+from parapipe.platform.support import Refusal
 
 _Key = tuple[tuple[int, ...], Range]
 
@@ -86,12 +87,12 @@ class PartPrices:
 
     def taken(self, run: tuple[int, ...], asked: Range, p: int) -> tuple[float, float]:
         """Return seconds and joules of a part on processor p; infinite if it does not run it."""
-        costs = [cost for v in run if not isinstance(cost := self.cost(run, asked, v, p), str)]
+        costs = [cost for v in run if not isinstance(cost := self.cost(run, asked, v, p), Refusal)]
         if len(costs) < len(run):
             return inf, inf
         return sum(cost.time_s for cost in costs), sum(cost.energy_j for cost in costs)
 
-    def cost(self, run: tuple[int, ...], asked: Range, v: int, p: int) -> OperatorCost | str:
+    def cost(self, run: tuple[int, ...], asked: Range, v: int, p: int) -> OperatorCost | Refusal:
         """Return what a part of one operator of a run costs, or why processor p does not run it."""
         found, whole = self._parts[run, asked], self.costs.entries[v][p]
         assert found is not None
@@ -100,8 +101,8 @@ class PartPrices:
             self._open = _Batch(self.graph, self._table)
         at = places[run.index(v)]
         part = batch.measured.entries[at][p]
-        if isinstance(whole, str) or isinstance(part, str):
-            return whole if isinstance(whole, str) else part
+        if isinstance(whole, Refusal) or isinstance(part, Refusal):
+            return whole if isinstance(whole, Refusal) else part
         how = {each.provenance for each in part.parts}
         if how == {"measured"}:
             return part

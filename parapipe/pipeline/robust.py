@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
+from typing import Annotated
+
+from pydantic import Field
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.files.progress import Progress
+from parapipe.files.record import Row
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.pipeline.chances import DrawnFront, at_quantile, drawn_front
@@ -26,23 +30,15 @@ ROBUST = {"robust-L": 0, "robust-T": 1, "robust-E": 2}
 """Names of what is best at the quantile: in which figure."""
 
 
-@dataclass(frozen=True, slots=True)
-class Robust:
-    """What was done for a robust front.
+class RobustRow(Row):
+    """How the robust front was found."""
 
-    Parameters
-    ----------
-    quantile
-        Of latency, period and energy.
-    scenarios
-        How many draws of the costs were searched.
-    added
-        How many configurations the search with the stated costs did not have.
-    """
-
-    quantile: float
+    quantile: Annotated[float, Field(gt=0, lt=1)]
+    """Of latency, period and energy that it is the front of."""
     scenarios: int
+    """Draws of the costs in which the search was repeated."""
     added: int
+    """Configurations that the search with the stated costs did not list."""
 
     def tell(self, asked: int, note: Callable[[str], None]) -> None:
         """Say if fewer scenarios were searched than asked for."""
@@ -63,7 +59,7 @@ def with_robust(
     costs_of: Callable[[Configuration], CostTable],
     searches: Sequence[Search],
     gone_s: float = 0.0,
-) -> tuple[Exploration, DrawnFront, Robust]:
+) -> tuple[Exploration, DrawnFront, RobustRow]:
     """Add what no other configuration beats at the quantile that the options ask for.
 
     The search is repeated under some draws of the costs. All that was found, there or by the stated
@@ -134,7 +130,11 @@ def with_robust(
             found=front.marked(every, shown, tables[0].processors, memory=options.memory),
         ),
         DrawnFront(drawn.latency_s[shown], drawn.period_s[shown], drawn.energy_j[shown]),
-        Robust(options.robust, searched, len(shown) - len(exploration.found)),
+        RobustRow(
+            quantile=options.robust,
+            scenarios=searched,
+            added=len(shown) - len(exploration.found),
+        ),
     )
 
 

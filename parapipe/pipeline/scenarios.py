@@ -45,6 +45,7 @@ from parapipe.pipeline.uncertain import (
     state_of,
 )
 from parapipe.platform.expression import Expression
+from parapipe.platform.support import Refusal
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,10 +96,10 @@ def drawn_table(graph: OperatorGraph, costs: CostTable, draws: Draws, draw: int)
     groups = identical_processors(graph, costs)
     first = {p: group[0] for group in groups for p in group}
     stands_in = [first.get(p, p) for p in range(len(costs.processors))]
-    known: dict[tuple[int, int], OperatorCost | str] = {}
+    known: dict[tuple[int, int], OperatorCost | Refusal] = {}
 
-    def entry(cost: OperatorCost | str, p: int) -> OperatorCost | str:
-        if isinstance(cost, str):
+    def entry(cost: OperatorCost | Refusal, p: int) -> OperatorCost | Refusal:
+        if isinstance(cost, Refusal):
             return cost
         key = id(cost), stands_in[p]
         if key not in known:

@@ -28,7 +28,7 @@ from parapipe.pipeline.served import Served
 from parapipe.pipeline.several import Demand, Patterns, Reached
 from parapipe.pipeline.several_search import PatternSources
 from parapipe.pipeline.solve import Reporter, Solved
-from parapipe.pipeline.unfinished import Unfinished, least_energy_j
+from parapipe.pipeline.unfinished import UnfinishedRow, least_energy_j
 
 NEAR = 1e-6  # share by which a rate or a deadline may be missed: rounding
 
@@ -134,7 +134,12 @@ def explore_several(
     if undone:
         least_j = least_energy_j(len(graph.operators), [costs])
         longest_s = max(Cyclic(each).critical_path for each in patterns.rivals.problems) * 1e-9
-        unfinished = Unfinished(tuple(undone), longest_s, reached.bound_s, least_j)
+        unfinished = UnfinishedRow(
+            reasons=tuple(undone),
+            latency_s=longest_s,
+            period_s=reached.bound_s,
+            energy_j=least_j,
+        )
     exploration = Exploration(
         found=chosen,
         schedules={},

@@ -20,6 +20,7 @@ from parapipe.pipeline.choices import Choice
 from parapipe.pipeline.configuration import SplitModel
 from parapipe.pipeline.part_prices import scaled
 from parapipe.pipeline.split_ways import Split, SplitWays
+from parapipe.platform.support import Refusal
 
 _TAKING_APART = "Slice"
 
@@ -184,13 +185,13 @@ def _costs(table: CostTable, places: Sequence[_Place], made: SplitWays) -> CostT
 
 
 def _entry(
-    entry: OperatorCost | str, place: _Place, p: int, made: SplitWays, first: bool
-) -> OperatorCost | str:
+    entry: OperatorCost | Refusal, place: _Place, p: int, made: SplitWays, first: bool
+) -> OperatorCost | Refusal:
     """Return what an operator of a split graph costs on a processor, given what the whole does.
 
     What is one operator in the model may be several in the split graph: the first has all costs.
     """
-    if isinstance(entry, str):
+    if isinstance(entry, Refusal):
         return entry
     if not first:
         return scaled(entry, 0.0)

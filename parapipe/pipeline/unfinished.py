@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.digits import plain
+from parapipe.files.record import Figure, Row
 from parapipe.pipeline.mapping_bounds import EnergyBounds
 
 
-@dataclass(frozen=True, slots=True)
-class Unfinished:
-    """What was left undone.
+class UnfinishedRow(Row):
+    """What was left undone, and how good a configuration can be at most.
 
-    Parameters
-    ----------
-    reasons
-        A sentence each.
-    latency_s, period_s, energy_j
-        No configuration that the options allow has less; of those with operators split, none in
-        one of the ways to split that were found.
+    The bounds hold for all configurations that may be listed with the front's options, and with any
+    budget. Of operators split, they hold for the ways to split that were found.
     """
 
     reasons: tuple[str, ...]
-    latency_s: float
-    period_s: float
-    energy_j: float
+    """A sentence each."""
+    latency_s: Figure
+    """No configuration has less latency: proven."""
+    period_s: Figure
+    """No configuration has a shorter period: proven."""
+    energy_j: Figure
+    """No configuration takes less energy per frame: proven."""
 
 
 def least_energy_j(operators: int, tables: Iterable[CostTable]) -> float:

@@ -13,7 +13,7 @@ from parapipe.errors import CostError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.platform.platform import Platform
 from parapipe.platform.processor import Processor
-from parapipe.platform.support import Support
+from parapipe.platform.support import Refusal, Support
 
 FASTER = 1.1
 MOST_TYPES = 3  # of operators that a processor does not run, those that take most time elsewhere
@@ -112,8 +112,8 @@ def _wider(processor: Processor) -> Processor:
 
 
 def _faster_processor(costs: CostTable, p: int) -> CostTable:
-    def faster(cost: OperatorCost | str) -> OperatorCost | str:
-        if isinstance(cost, str):
+    def faster(cost: OperatorCost | Refusal) -> OperatorCost | Refusal:
+        if isinstance(cost, Refusal):
             return cost
         parts = tuple(replace(part, time=part.time / FASTER) for part in cost.parts)
         return replace(cost, parts=parts)

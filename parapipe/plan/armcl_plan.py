@@ -14,9 +14,9 @@ from pydantic import (
     model_validator,
 )
 
+from parapipe.files.record import Record
 from parapipe.plan.armcl_forms import ACTIVATIONS, FORMS, fits
 from parapipe.plan.fields import ByName, Name, OneOrMore
-from parapipe.plan.record import Record
 from parapipe.plan.schema import ModelFile, PredictedTimes, Route
 
 SCHEMA: Final = "parapipe/armcl/1"

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from parapipe.cost.cost_table import CostTable
 from parapipe.cost.coverage import coverage_of
 from parapipe.cost.precision import Cast, on_the_way
+from parapipe.cost.price import PROVENANCES
 from parapipe.errors import PlanError
 from parapipe.files.listing import listed_sentences
 from parapipe.graph import operator_graph
@@ -21,7 +22,6 @@ from parapipe.pipeline.served import frames_served
 from parapipe.pipeline.storage import Storage
 from parapipe.plan import schema
 from parapipe.plan.layout import laid_out
-from parapipe.plan.mapped import mapped
 from parapipe.plan.network import COPIED
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.schema import SCHEMA, Plan
@@ -63,8 +63,8 @@ def build_plan(
     """
     evaluated = found or evaluate(mapping, graph, costs)
     predicted = schema.Predicted.model_validate(evaluated, from_attributes=True)
-    share = coverage_of(priced_parts(mapping, costs)).overall.time
-    coverage = schema.Coverage.model_validate(share, from_attributes=True)
+    shares = coverage_of(priced_parts(mapping, costs))
+    coverage = schema.Coverage(**{name: getattr(shares, name).time for name in PROVENANCES})
     plan = Plan(
         schema=SCHEMA,
         parapipe=__version__,
@@ -81,7 +81,7 @@ def build_plan(
         transfers=tuple(_transfers(graph, platform, costs, mapping)),
         predicted=predicted.model_copy(update={"coverage": coverage}),
     )
-    lives = PlanLives(mapped(plan), graph, Storage.of(graph, costs).system)
+    lives = PlanLives(plan, graph, Storage.of(graph, costs).system)
     plan = laid_out(plan, lives, arena_bytes, arena_effort_s)
     verify_plan(plan, like, lives)
     return plan

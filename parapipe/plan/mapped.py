@@ -15,6 +15,7 @@ from parapipe.pipeline.mapping import Placement
 from parapipe.plan.schema import Operator, Plan, Transfer
 
 MOST_LAGS = 1 << 53  # beyond it times are no longer numbers
+_VIEW = "_view"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +180,15 @@ class MappedPlan:
 
 
 def mapped(plan: Plan) -> MappedPlan:
-    """Return the mapping that a plan writes down."""
+    """Return the mapping that a plan writes down: one for each plan, its copies have others."""
+    attributes = vars(plan)  # `model_copy` takes its fields alone
+    if _VIEW not in attributes:
+        attributes[_VIEW] = _mapped(plan.model_copy())  # no circle, which would stay for a while
+    view: MappedPlan = attributes[_VIEW]
+    return view
+
+
+def _mapped(plan: Plan) -> MappedPlan:
     processors = (processor.name for processor in plan.processors)
     placed_on = (
         name

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt
 
+from parapipe.files.record import Record
 from parapipe.plan.fields import Name, OneOrMore
-from parapipe.plan.record import Record
 from parapipe.platform.memories import MemorySystem
 
 Bytes = Annotated[int, Field(ge=0, le=1 << 60)]

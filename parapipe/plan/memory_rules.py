@@ -13,7 +13,6 @@ import numpy.typing as npt
 from parapipe.files.listing import listed
 from parapipe.graph.operator_graph import size_in_bytes
 from parapipe.plan.alias_rules import aliases, overwritable
-from parapipe.plan.mapped import MappedPlan
 from parapipe.plan.memory_record import MemoryLayout, PlacedBuffer
 from parapipe.plan.network import network_of
 from parapipe.plan.plan_lives import NumberedLife, PlanLives
@@ -26,7 +25,7 @@ _Key = tuple[str, str]
 """A tensor, and the processor that keeps it."""
 
 
-def memory_violations(plan: Plan, view: MappedPlan, lives: PlanLives | None) -> Iterator[str]:
+def memory_violations(plan: Plan, lives: PlanLives | None) -> Iterator[str]:
     """Yield what is wrong with the offsets of a plan that keeps all other rules.
 
     The rules: each processor stands in one memory; every tensor, copy and queue that the schedule
@@ -38,8 +37,6 @@ def memory_violations(plan: Plan, view: MappedPlan, lives: PlanLives | None) -> 
 
     Parameters
     ----------
-    view
-        Its mapping, which does not depend on offsets.
     lives
         Of its tensors, if they are at hand; else they follow from the plan itself.
     """
@@ -52,7 +49,7 @@ def memory_violations(plan: Plan, view: MappedPlan, lives: PlanLives | None) -> 
     yield from found
     if not found:
         if lives is None:
-            lives = PlanLives(view, network_of(plan, with_work=False), layout.system)
+            lives = PlanLives(plan, network_of(plan, with_work=False), layout.system)
         yield from _Check(lives, plan.buffers, layout).violations()
 
 

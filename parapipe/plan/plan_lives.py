@@ -10,7 +10,8 @@ from parapipe.graph.operator_graph import OperatorGraph, size_in_bytes
 from parapipe.pipeline.lives import Life, Lives
 from parapipe.pipeline.storage import Storage
 from parapipe.pipeline.sustained import picoseconds
-from parapipe.plan.mapped import MappedPlan
+from parapipe.plan.mapped import MappedPlan, mapped
+from parapipe.plan.schema import Plan
 from parapipe.platform.memories import MemorySystem
 
 
@@ -59,22 +60,27 @@ class PlanLives:
         The plan's network, its operators in the plan's order.
     """
 
-    view: MappedPlan
+    plan: Plan
     graph: OperatorGraph
     system: MemorySystem
 
     @cached_property
+    def view(self) -> MappedPlan:
+        """The plan's mapping."""
+        return mapped(self.plan)
+
+    @cached_property
     def storage(self) -> Storage:
         """What tensors take, by the plan's numbers of processors."""
-        types = {each.name: each.data_type for each in self.view.plan.processors}
+        types = {each.name: each.data_type for each in self.plan.processors}
         names = self.view.resources
         return Storage(self.graph, self.system, names, tuple(map(types.get, names)))
 
     @cached_property
     def _of_mapping(self) -> Lives:
-        period_ps = picoseconds(self.view.plan.predicted.period_s)
+        period_ps = picoseconds(self.plan.predicted.period_s)
         place = {name: p for p, name in enumerate(self.view.resources)}
-        room = {(t.tensor, place[t.target]): t.queue_depth for t in self.view.plan.transfers}
+        room = {(t.tensor, place[t.target]): t.queue_depth for t in self.plan.transfers}
         return Lives(self.view.mapping, self.storage, period_ps, room)
 
     @cached_property

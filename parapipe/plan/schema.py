@@ -20,9 +20,9 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from parapipe.files.atomic import write_atomically
+from parapipe.files.record import Figure, PositiveFigure, Record
 from parapipe.plan.fields import Attribute, ByName, Name, OneOrMore, Sha256, Shape
 from parapipe.plan.memory_record import MemoryLayout, PlacedBuffer
-from parapipe.plan.record import Figure, PositiveFigure, Record
 
 SCHEMA: Final = "parapipe/plan/1"
 

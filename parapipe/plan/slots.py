@@ -44,6 +44,6 @@ def written_with_slots(plan: Plan, slots: Sequence[int]) -> Plan:
     made = made.model_copy(update={"predicted": predicted})
     if plan.memory is not None:
         network = network_of(made, with_work=False)
-        made = laid_out(made, PlanLives(mapped(made), network, plan.memory.system))
+        made = laid_out(made, PlanLives(made, network, plan.memory.system))
     verify_plan(made)
     return made

@@ -64,7 +64,7 @@ def verify_plan(plan: Plan, like: Plan | None = None, lives: PlanLives | None = 
         *type_violations(plan),
         *model_violations(view),
         *_predictions(view, tolerance_s),
-    ] or [*memory_violations(plan, view, lives)]  # lives follow from a right schedule only
+    ] or [*memory_violations(plan, lives)]  # lives follow from a right schedule only
     if found:
         count = "a rule" if len(found) == 1 else f"{len(found)} rules"
         error = VerificationError(

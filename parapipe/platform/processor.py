@@ -34,7 +34,7 @@ from parapipe.platform.fields import (
 )
 from parapipe.platform.memories import WeightStorage
 from parapipe.platform.streams import Streams, stream_names
-from parapipe.platform.support import Support
+from parapipe.platform.support import Refusal, Support
 from parapipe.platform.travel import Travel, travel_time
 
 
@@ -274,8 +274,8 @@ class Processor(Strict):
         dtype: str,
         attributes: Mapping[str, AttributeLike],
         activations: Collection[int] = (),
-    ) -> str | None:
-        """Return None if the operator can run, else the reason in plain words.
+    ) -> Refusal | None:
+        """Return None if the operator can run, else why it cannot.
 
         Parameters
         ----------
@@ -290,9 +290,10 @@ class Processor(Strict):
         """
         own = self.computing_type(dtype)
         if own is None:
-            return f"{self.name} computes in {', '.join(self.data_types)}, not in {dtype}"
-        reason = self.operators.refusal(type, own, attributes, activations)
-        return None if reason is None else f"{type} cannot run on {self.name}: {reason}"
+            own_types = ", ".join(self.data_types)
+            return Refusal(self.name, f"{self.name} computes in {own_types}, not in {dtype}")
+        cause = self.operators.refusal(type, own, attributes, activations)
+        return None if cause is None else Refusal(self.name, cause, type)
 
     def computing_type(self, dtype: str) -> str | None:
         """Return the type of its own that it computes in where a data type is asked for.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
@@ -21,6 +23,38 @@ from parapipe.platform.fields import (
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Position = Annotated[int, Field(ge=0, le=1000)]
+
+
+class Unlisted(StrEnum):
+    """What a type is, of which no allow list has a rule that matches the operator."""
+
+    TYPE = "not among the allowed operators"
+    FORM = "only allowed with other attributes or data types"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a processor does not run an operator; as a text, a sentence without its end.
+
+    Parameters
+    ----------
+    processor
+        Its name.
+    cause
+        Ends the sentence "Conv cannot run on gpu: …", or is a sentence itself if there is no type.
+    type, operator
+        ONNX type and name of the operator, which may be a part of a fused one. The type is empty
+        where it does not matter, the name where only the type and its form were asked for.
+    """
+
+    processor: str
+    cause: str
+    type: str = ""
+    operator: str = ""
+
+    def __str__(self) -> str:
+        cause = f"{self.type} is {self.cause}" if isinstance(self.cause, Unlisted) else self.cause
+        return f"{self.type} cannot run on {self.processor}: {cause}" if self.type else cause
 
 
 class Condition(Strict):
@@ -159,7 +193,7 @@ class Support(Strict):
         attributes: Mapping[str, AttributeLike],
         activations: Collection[int] = (),
     ) -> str | None:
-        """Return why the operator does not run, in plain words; None if it does.
+        """Return the cause why the operator does not run; None if it does.
 
         Parameters
         ----------
@@ -179,8 +213,8 @@ class Support(Strict):
                 varying = sorted(set(rule.constant_inputs).intersection(activations))
                 return f"its input {_listed(varying)} (counted from 0) must be constant"
         if rules:
-            return f"{type} is only allowed with other attributes or data types"
-        return f"{type} is not among the allowed operators"
+            return Unlisted.FORM
+        return Unlisted.TYPE
 
 
 def _listed(positions: Sequence[int]) -> str:

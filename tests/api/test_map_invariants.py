@@ -19,6 +19,8 @@ from parapipe.cost.measured_source import MeasuredSource, subject_of
 from parapipe.cost.price import price
 from parapipe.cost.profile import shipped_profiles
 from parapipe.platform.load import read_platform
+from parapipe.platform.support import Refusal
+from tests.cases.coverage import assert_shares_add_up_to_one
 
 ZOO = [
     ("zoo:mobilenet-v1", "amlogic-a311d"),
@@ -142,7 +144,7 @@ def graph_of(tmp_path_factory, proto):
 def check_table(costs):
     """Times are positive but for free views, and all that is added up adds up."""
     for row in costs.entries:
-        for cost in (each for each in row if not isinstance(each, str)):
+        for cost in (each for each in row if not isinstance(each, Refusal)):
             for part in cost.parts:
                 assert isfinite(part.time_s)
                 assert part.time_s > 0 or part.free_view
@@ -153,20 +155,12 @@ def check_table(costs):
         for p, times in enumerate(matrix):
             assert times[p] == 0
             assert min(times) >= 0
-    coverage = costs.coverage()
-    for covered in (coverage.overall, *coverage.processors.values()):
-        for share in (covered.operators, covered.time):
-            shares = (share.measured, share.fitted, share.nominal)
-            assert min(shares) >= 0
-            assert sum(shares) == pytest.approx(1)
+    assert_shares_add_up_to_one(costs.coverage())
 
 
 def check_front(front):
     """Figures are sums and extremes of their stages, and shares of coverage add up."""
-    coverage = front.document.coverage
-    for side in ("operators", "time"):
-        shares = [getattr(getattr(coverage, k), side) for k in ("measured", "fitted", "nominal")]
-        assert sum(shares) == pytest.approx(1)
+    assert_shares_add_up_to_one(front.document.coverage)
     for made in front:
         row = made
         times = [stage.time_s for stage in row.stages]

@@ -154,7 +154,7 @@ def laid(plan, names=("shared",), memory_of=lambda _: 0, alignment_bytes=4):
         copying=frozenset(),
         packing={},
     )
-    return laid_out(plan, PlanLives(view, network_of(plan), system))
+    return laid_out(plan, PlanLives(plan, network_of(plan), system))
 
 
 def exported(plan, path, place, *, single):

@@ -75,7 +75,7 @@ def test_measured_times_of_a_part_count_before_what_is_scaled():
 
 
 def test_a_cluster_that_is_divided_runs_nothing():
-    assert costs(divided((2, 2))).unsupported(0, 0) == "big is divided into big-4-5, big-6-7"
+    assert str(costs(divided((2, 2))).unsupported(0, 0)) == "big is divided into big-4-5, big-6-7"
 
 
 def test_there_is_a_table_for_each_division_the_undivided_one_first():

@@ -12,6 +12,7 @@ from parapipe.cost.operating_points import (
 )
 from parapipe.errors import PlatformError
 from parapipe.platform.load import load_platform
+from tests.cases.coverage import assert_shares_add_up_to_one
 from tests.cases.hand_built import GraphBuilder, platform, processor
 
 A311D = load_platform("amlogic-a311d")
@@ -92,9 +93,7 @@ def test_there_is_a_table_for_every_combination_and_that_of_the_defaults_is_firs
 
 def test_shares_of_coverage_add_up_to_one_over_all_points():
     found = settings(small_graph(), platform(clocked("big", FOUR)), most=4, profiles=[])
-    share = found.coverage.overall.operators
-    assert share.measured + share.fitted + share.nominal == pytest.approx(1)
-    assert found.coverage.overall.counted == 2 * 4
+    assert_shares_add_up_to_one(found.coverage)
 
 
 def test_a_platform_of_single_points_says_so():

@@ -10,6 +10,7 @@ import pytest
 
 from parapipe.formats.front import ConfigurationRow, FrontDocument
 from parapipe.front.reasons import Reasons
+from parapipe.platform.support import Refusal
 from tests.cases.replicas import ONE_STAGE, TWO_STAGES, replicated_front
 
 Figures = tuple[float, float, float]  # latency, period and energy
@@ -58,7 +59,7 @@ def test_types_that_a_processor_refuses_for_the_same_reason_are_told_together(
     found = reasons(branchy_front, [(1.0, 1.0, 1.0)])
     types = [operator.type for operator in found.graph.operators]
     entries = [
-        [of_conv if kind == "Conv" else "it lacks float32", *row[1:]]
+        [Refusal("cpu", of_conv if kind == "Conv" else "it lacks float32"), *row[1:]]
         for kind, row in zip(types, found.costs.entries, strict=True)
     ]
     costs = replace(found.costs, entries=entries)

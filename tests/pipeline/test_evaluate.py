@@ -9,6 +9,7 @@ from parapipe.pipeline.assigned import mapping_of
 from parapipe.pipeline.assignment import Assignment
 from parapipe.pipeline.evaluate import evaluate, priced_parts
 from parapipe.platform.load import load_platform
+from tests.cases.coverage import assert_shares_add_up_to_one
 
 A311D = load_platform("amlogic-a311d")
 GRAPH = graph_of("MobileNet-v1")
@@ -63,8 +64,7 @@ def test_shares_of_the_prices_of_a_mapping_add_up_to_one():
     costs = build_cost_table(GRAPH, A311D)
     everywhere_on_big = Assignment((0,) * COUNT, (tuple(range(COUNT)),))
     parts = priced_parts(mapping_of(GRAPH, A311D, costs, everywhere_on_big), costs)
-    shares = coverage_of(parts).overall.operators
-    assert shares.measured + shares.fitted + shares.nominal == pytest.approx(1)
+    assert_shares_add_up_to_one(coverage_of(parts))
 
 
 def test_stages_of_single_processors_sustain_the_longest_work_since_transfers_are_hidden():

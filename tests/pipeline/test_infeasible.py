@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import combinations, permutations
 
 from hypothesis import given, settings
@@ -18,6 +19,7 @@ from parapipe.pipeline.problems import requests
 from parapipe.pipeline.search import search
 from parapipe.pipeline.stage_table import Option, StageTable
 from parapipe.platform.expression import known
+from parapipe.platform.support import Refusal, Unlisted
 
 ONE_MS, ONE_W = known("time", 1e-3, "s"), known("power", 1.0, "W")
 KINDS = ["sequential", "pipe-only", "para-only", "hybrid"]
@@ -38,12 +40,15 @@ def graph_of(*types, reads=None):
 
 
 def costs_of(graph, refused):
-    """Price each operator at 1 ms; `refused[processor][type]` is why it does not run."""
+    """Price each operator at 1 ms; `refused[processor][type]` is the cause why it does not run."""
 
     def entry(operator, processor):
         for single in operator.singles:
             if single.type in refused[processor]:
-                return refused[processor][single.type]
+                cause = refused[processor][single.type]
+                if cause.startswith(processor):  # of any type
+                    return Refusal(processor, cause)
+                return Refusal(processor, cause, single.type, single.name)
         return OperatorCost((PartCost(operator.name, operator.type, "nominal", "", ONE_MS, ONE_W),))
 
     rows = tuple(tuple(entry(op, p) for p in refused) for op in graph.operators)
@@ -69,14 +74,8 @@ def candidates(graph, costs):
 
 def reasons(graph, **refused):
     """`refused`: the types that each processor does not run."""
-    told = {
-        p: {
-            kind: f"{kind} cannot run on {p}: {kind} is not among the allowed operators"
-            for kind in types
-        }
-        for p, types in refused.items()
-    }
-    costs = costs_of(graph, told)
+    causes = {p: dict.fromkeys(types, Unlisted.TYPE) for p, types in refused.items()}
+    costs = costs_of(graph, causes)
     return absent(candidates(graph, costs), graph, partition(graph), costs)
 
 
@@ -121,7 +120,7 @@ def test_different_reasons_stand_apart():
         CHAIN,
         {
             "npu": {
-                "LRN": "LRN cannot run on npu: it has no sums over channels",
+                "LRN": "LRN is no sum over one axis",
                 "Softmax": "npu computes in int8, not in float32",
             },
             "dsp": {},
@@ -129,7 +128,7 @@ def test_different_reasons_stand_apart():
     )
     found = absent(candidates(CHAIN, costs), CHAIN, partition(CHAIN), costs)
     assert found["npu-alone"] == (
-        "npu cannot run 3 of 5 operators: LRN ('lrn1', 'lrn2') – it has no sums over channels; "
+        "npu cannot run 3 of 5 operators: LRN ('lrn1', 'lrn2') – LRN is no sum over one axis; "
         "Softmax ('softmax1') – npu computes in int8, not in float32"
     )
 
@@ -146,7 +145,7 @@ def test_names_types_and_reasons_after_the_third_are_counted():
         "npu lacks LRN ('lrn1'), Sin ('sin1'), Cos ('cos1') and 1 of other types"
         in (found["sequential"])
     )
-    costs = costs_of(graph, {"npu": {t: f"{t} cannot run on npu: no {t}" for t in rest}, "dsp": {}})
+    costs = costs_of(graph, {"npu": {t: f"no {t}" for t in rest}, "dsp": {}})
     told = absent(candidates(graph, costs), graph, partition(graph), costs)["npu-alone"]
     assert told.endswith("Cos ('cos1') – no Cos; and 1 more for other reasons")
 
@@ -163,6 +162,21 @@ def test_of_a_fused_operator_the_part_is_named_that_cannot_run():
     assert found["npu-alone"] == (
         "npu cannot run 1 of 1 operators: Erf ('erf1') – not among the allowed operators"
     )
+
+
+def test_of_two_parts_of_a_type_the_one_is_named_that_cannot_run():
+    first, second = graph_of("Conv", "Conv").operators
+    fused = Operator(
+        second.id, first.name, "", "Conv", {}, first.inputs, second.outputs, Work(1, 4, 4),
+        (first.name, second.name), parts=(first, second),
+    )  # fmt: skip
+    tensors = {name: Tensor(name, (1,), "float32") for name in ("x", "t0", "t1")}
+    graph = OperatorGraph(ModelSource("m", ""), "fused", (fused,), tensors, {}, ("x",), ("t1",))
+    costs = costs_of(graph, {"npu": {"Conv": "too large"}, "dsp": {}})
+    refusal = replace(costs.unsupported(0, 0), operator=second.name)
+    costs = replace(costs, entries=((refusal, costs.entries[0][1]),))
+    found = absent(candidates(graph, costs), graph, partition(graph), costs)
+    assert found["npu-alone"] == "npu cannot run 1 of 1 operators: Conv ('conv2') – too large"
 
 
 def test_a_processor_that_runs_nothing_is_no_second_one():

@@ -13,7 +13,7 @@ import parapipe
 from parapipe.errors import ArgumentError
 from parapipe.pipeline.chances import DrawnFront, at_quantile
 from parapipe.pipeline.options import MapOptions
-from parapipe.pipeline.robust import Robust, RobustFront, quantiles
+from parapipe.pipeline.robust import RobustFront, RobustRow, quantiles
 from tests.cases.bare_configurations import bare
 from tests.cases.branchy import branchy
 
@@ -153,7 +153,7 @@ def test_a_quantile_needs_draws():
 
 def test_fewer_searches_than_asked_for_are_told():
     notes = []
-    Robust(0.9, 8, 3).tell(8, notes.append)
+    RobustRow(quantile=0.9, scenarios=8, added=3).tell(8, notes.append)
     assert notes == []
-    Robust(0.9, 5, 3).tell(8, notes.append)
+    RobustRow(quantile=0.9, scenarios=5, added=3).tell(8, notes.append)
     assert "5 of 8 searches" in notes[0]

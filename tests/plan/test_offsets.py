@@ -241,7 +241,7 @@ def system_of(rng, names):
 def replay(plan):
     """Run frames in the plan's arenas, with lives that the oracle finds by itself."""
     view = mapped(plan)
-    lives = PlanLives(view, network_of(plan), plan.memory.system)
+    lives = PlanLives(plan, network_of(plan), plan.memory.system)
     lags = max(at.lag for at in view.mapping.placements)
     Replay(plan, view.mapping, lives.storage).frames(lags + 12)
 
@@ -296,7 +296,7 @@ def test_frames_of_replicated_stages_find_what_they_read(seed):
 
 def under(plan, arena, limit_bytes, **options):
     """Bytes of an arena of a plan that is laid out again under a limit."""
-    lives = PlanLives(mapped(plan), network_of(plan), plan.memory.system)
+    lives = PlanLives(plan, network_of(plan), plan.memory.system)
     made = laid_out(plan, lives, {arena.name: limit_bytes}, **options)
     (again,) = (each for each in made.memory.arenas if each.name == arena.name)
     return again.size_bytes
@@ -324,7 +324,7 @@ def test_without_work_on_smaller_arenas_the_first_one_is_taken(seed, bound, size
 @given(seed=SEEDS, most=st.integers(0, 12_000))
 def test_smaller_arenas_take_no_more_work_than_they_may(seed, most):
     plan, counted = staged(seed), Counted()
-    lives = PlanLives(mapped(plan), network_of(plan), plan.memory.system)
+    lives = PlanLives(plan, network_of(plan), plan.memory.system)
     limits = {each.name: each.bound_bytes for each in plan.memory.arenas}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Ejections, "_put", counted.changes(Ejections._put))
@@ -371,7 +371,7 @@ def test_interleaved_frames_find_what_they_read(seed):
         return
     plan = plan_of(document)
     view = mapped(plan)
-    plan = laid_out(plan, PlanLives(view, graph, system_of(rng, [*view.resources])))
+    plan = laid_out(plan, PlanLives(plan, graph, system_of(rng, [*view.resources])))
     verify_plan(plan)
     replay(plan)
 

@@ -89,19 +89,19 @@ def test_the_npu_multiplies_two_activations_as_matrices_only():
     assert NPU.supports("MatMul", "int8", {}, {0, 1}) is None
     for type_ in ("Conv", "ConvTranspose", "Gemm", "Einsum"):
         assert NPU.supports(type_, "int8", {}, {0}) is None
-        assert NPU.supports(type_, "int8", {}, {0, 1}) == (
+        assert str(NPU.supports(type_, "int8", {}, {0, 1})) == (
             f"{type_} cannot run on npu: its input 1 (counted from 0) must be constant"
         )
 
 
 def test_the_npu_slides_over_height_and_width_only():
-    volume = NPU.supports("Conv", "int8", {"kernel_shape": (3, 3, 3)})
+    volume = str(NPU.supports("Conv", "int8", {"kernel_shape": (3, 3, 3)}))
     assert volume == "Conv cannot run on npu: it slides over height and width only"
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "bool"])
 def test_floating_point_indices_and_masks_are_for_the_dsps(dtype):
-    assert NPU.supports("Add", dtype, {}) == f"npu computes in int8, uint8, not in {dtype}"
+    assert str(NPU.supports("Add", dtype, {})) == f"npu computes in int8, uint8, not in {dtype}"
     assert DSP0.supports("Add", dtype, {}) is None
 
 

@@ -8,7 +8,6 @@ from math import prod
 from parapipe.export.armcl.steps import Steps
 from parapipe.plan.armcl_forms import ACTIVATIONS
 from parapipe.plan.armcl_plan import Arena, Memory, Place
-from parapipe.plan.mapped import mapped
 from parapipe.plan.memory_record import MemoryLayout, PlacedBuffer
 from parapipe.plan.network import network_of
 from parapipe.plan.plan_lives import PlanLives
@@ -31,7 +30,7 @@ def arena_of(plan: Plan, into: Steps) -> Arena | None:
     if plan.memory is None:
         return None
     network = network_of(plan, with_work=False)
-    lives = PlanLives(mapped(plan), network, plan.memory.system)
+    lives = PlanLives(plan, network, plan.memory.system)
     number = {operator.id: v for v, operator in enumerate(network.operators)}
     return Arena(
         points=lives.period,

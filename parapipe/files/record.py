@@ -1,13 +1,15 @@
-"""The base of all records in plans, exported ones included."""
+"""The bases of all records in plans, exported ones included, and in documents."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from parapipe.files.frozen import Frozen
 
 Figure = Annotated[float, Field(ge=0, le=1e18)]
 """A number of seconds, joules and the like: far below what overflows once numbers are added up."""
@@ -20,16 +22,10 @@ def _is_interval(value: object) -> bool:
     return isinstance(value, tuple) and [*map(type, value)] == [float, float]
 
 
-class Record(BaseModel):
+class Record(Frozen):
     """Fields as they are declared: none unknown, none converted, no number that is none."""
 
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        strict=True,
-        allow_inf_nan=False,
-        defer_build=True,  # few are made by themselves in one command
-    )
+    model_config = ConfigDict(allow_inf_nan=False)
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         """Yield numbers, texts and pairs of numbers: what they hold beside would be pages."""
@@ -68,6 +64,25 @@ class Record(BaseModel):
         values = self.model_dump(mode="json", by_alias=True, exclude_none=True, include=set(names))
         keys = {name: type(self).model_fields[name].alias or name for name in names}
         return {name: _in_lines(values[key]) for name, key in keys.items() if key in values}
+
+
+class Row(Record):
+    """A record that can take its figures from what holds them under the same names."""
+
+    @classmethod
+    def of(cls, *found: object, **own: Any) -> Self:  # noqa: ANN401 - any field
+        """Return the record of `found`: the first one's attribute, if a field is not given."""
+        named = {field.alias or name: name for name, field in cls.model_fields.items()}
+        taken = {
+            key: next(getattr(each, name) for each in found if hasattr(each, name))
+            for key, name in named.items()
+            if key not in own
+        }
+        return cls(**taken, **own)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return self.model_dump(mode="json", by_alias=True)
 
 
 def _in_lines(value: Any) -> str:  # noqa: ANN401 - any JSON value
