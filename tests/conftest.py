@@ -27,6 +27,15 @@ def _no_test_meets_anothers_cache(
     monkeypatch.setenv("PARAPIPE_CACHE", str(tmp_path_factory.mktemp("cache")))
 
 
+@pytest.fixture
+def short_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measure in two rounds of very little time: nothing is said of how long they take."""
+    from parapipe.profiling import measure
+
+    for name, value in {"ROUNDS": 2, "MOST_ROUNDS": 2, "BATCH_S": 1e-5, "WARM_UP_S": 1e-5}.items():
+        monkeypatch.setattr(measure, name, value)
+
+
 @pytest.fixture(scope="session")
 def branchy_front(tmp_path_factory: pytest.TempPathFactory):
     """The front of the small network on the A311D."""

@@ -22,7 +22,7 @@ from parapipe.pipeline.list_schedules import ListSchedules
 from parapipe.pipeline.method import Method
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.periods import Periods
-from parapipe.pipeline.promising import Promising, many_requests
+from parapipe.pipeline.promising import MOST_REQUESTS, Promising, many_requests
 from parapipe.pipeline.relaxed import Relaxed
 from parapipe.pipeline.searches import Searches
 from parapipe.pipeline.solve import Solver
@@ -46,6 +46,7 @@ def explore(
     searches: Sequence[Search] = (),
     sources: SplitSources | None = None,
     deadline: Deadline | None = None,
+    most_requests: int = MOST_REQUESTS,
 ) -> Exploration:
     """Map every subgraph on every set of processors, then search all stages built from them.
 
@@ -75,6 +76,8 @@ def explore(
         For searches that split operators.
     deadline
         The end of the budget, if it began to count before.
+    most_requests
+        Of a cost table that are all built and solved; of more, those that look promising.
 
     Raises
     ------
@@ -85,7 +88,7 @@ def explore(
     deadline = deadline or Deadline(inf if options.budget_s is None else options.budget_s)
     deadline.start_exploring()
     tables = (costs, *others)
-    many = many_requests(graph, partition, costs)
+    many = many_requests(graph, partition, costs, most_requests)
     asked = () if many or options.budget_s is not None else all_requests(graph, partition, costs)
     method = Method(**options.where(lambda option: option.solves))
     identical = tuple(identical_processors(graph, table) for table in tables)
@@ -99,7 +102,7 @@ def explore(
         run = Explorer(
             graph,
             (asked, *((),) * len(others)),
-            OtherTables(graph, partition, others, identical[1:]),
+            OtherTables(graph, partition, others, identical[1:], most_requests),
             solver,
             deadline,
             Searches(graph.source.name, partition, tables, options, identical, deadline, progress),

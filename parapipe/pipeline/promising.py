@@ -205,7 +205,9 @@ def _proven_s(problem: MappingProblem, claim: Certificate) -> float:
     return max(bound_s, claim.bound_s) if claim.proves == "makespan" else bound_s
 
 
-def many_requests(graph: OperatorGraph, partition: Partition, costs: CostTable) -> bool:
+def many_requests(
+    graph: OperatorGraph, partition: Partition, costs: CostTable, most: int = MOST_REQUESTS
+) -> bool:
     """Tell whether there are too many requests to build them all; an estimate from above."""
     processors, cuts = len(costs.processors), partition.cuts
     found = 0
@@ -213,7 +215,7 @@ def many_requests(graph: OperatorGraph, partition: Partition, costs: CostTable) 
         live = len(cuts.boundaries[begin])
         places = max(processors**live, MOST_LOCATIONS if live > 1 else 1)
         found += places * sum(ways(graph, cuts, run, processors) for run in runs if run.alone)
-    return found > MOST_REQUESTS
+    return found > most
 
 
 def ways(graph: OperatorGraph, cuts: CutGraph, run: Run, processors: int) -> int:

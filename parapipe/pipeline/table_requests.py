@@ -14,7 +14,7 @@ from parapipe.graph.partition import Partition
 from parapipe.mapping.paths import supporting
 from parapipe.pipeline.deadline import Deadline, OverError
 from parapipe.pipeline.problems import Request, requests
-from parapipe.pipeline.promising import many_requests, with_identical
+from parapipe.pipeline.promising import MOST_REQUESTS, many_requests, with_identical
 from parapipe.pipeline.relaxed import Relaxed
 
 LEFT_OUT = (
@@ -42,18 +42,20 @@ class OtherTables:
     ----------
     identical
         Of each table, groups of identical processors.
+    most
+        Requests of a table that are all built.
     """
 
     graph: OperatorGraph
     partition: Partition
     tables: Sequence[CostTable]
     identical: Sequence[Sequence[Sequence[int]]]
+    most: int = MOST_REQUESTS
 
     @cached_property
     def left_out(self) -> tuple[str, ...]:
         """Say that requests are left out; nothing if none are."""
-        many = any(many_requests(self.graph, self.partition, costs) for costs in self.tables)
-        return (LEFT_OUT,) if many else ()
+        return (LEFT_OUT,) if any(map(self._many, self.tables)) else ()
 
     def requests(self, deadline: Deadline) -> Iterator[tuple[Request, ...]]:
         """Yield the requests of each table; none of those that are not built by the deadline.
@@ -64,10 +66,16 @@ class OtherTables:
             asked: tuple[Request, ...] = ()
             with suppress(OverError):
                 deadline.check()
-                asked = all_requests(self.graph, self.partition, costs, deadline) or _of_paths(
-                    Relaxed(self.graph, self.partition, costs, groups, limited=True)
-                )
+                if self._many(costs):
+                    asked = _of_paths(
+                        Relaxed(self.graph, self.partition, costs, groups, limited=True)
+                    )
+                else:
+                    asked = all_requests(self.graph, self.partition, costs, deadline)
             yield asked
+
+    def _many(self, costs: CostTable) -> bool:
+        return many_requests(self.graph, self.partition, costs, self.most)
 
 
 def _of_paths(relaxed: Relaxed) -> tuple[Request, ...]:

@@ -17,6 +17,7 @@ from distributed import LocalCluster
 import parapipe
 from parapipe.api import sweep_workers
 from parapipe.errors import SweepError
+from tests.cases import dying_mappers
 
 TABLES = ("sweep.json", "sweep.csv", "sweep.parquet", "index.html")
 QUICK = {"objectives": "latency-throughput", "draws": 0, "cache": False}
@@ -128,35 +129,21 @@ def test_a_model_that_cannot_be_mapped_does_not_end_the_others(models, tmp_path)
     assert [row.name for row, _ in found] == ["m0-amlogic-a311d"]
 
 
-def dies(task):
-    """A task whose worker is ended, as by a machine that has no memory left."""
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def dies_once(task):
-    """The same, but only until a file is there; then the front is made."""
-    from parapipe.api.sweep_tasks import answered
-
-    mark = Path(task.model).with_suffix(".seen")
-    if not mark.exists():
-        mark.touch()
-        dies(task)
-    return answered(task)
-
-
 def test_a_task_whose_process_ended_is_done_again(models, tmp_path, monkeypatch):
-    monkeypatch.setattr(sweep_workers, "answered", dies_once)
+    monkeypatch.setenv(dying_mappers.MARK, str(tmp_path / "seen"))
     found = parapipe.sweep(
-        out=tmp_path, models=models[:2], platforms=["amlogic-a311d"], jobs=2, **QUICK
-    )
+        out=tmp_path, models=models[:2], platforms=["amlogic-a311d"], jobs=2,
+        mapper=f"{dying_mappers.__name__}:once", **QUICK,
+    )  # fmt: skip
+    assert (tmp_path / "seen").exists()
     assert [row.error for row in found.document.results] == [None] * 2
 
 
-def test_a_task_that_ends_every_process_is_given_up(models, tmp_path, monkeypatch):
-    monkeypatch.setattr(sweep_workers, "answered", dies)
+def test_a_task_that_ends_every_process_is_given_up(models, tmp_path):
     found = parapipe.sweep(
-        out=tmp_path, models=models[:1], platforms=["amlogic-a311d"], jobs=1, **QUICK
-    )
+        out=tmp_path, models=models[:1], platforms=["amlogic-a311d"], jobs=1,
+        mapper=f"{dying_mappers.__name__}:always", **QUICK,
+    )  # fmt: skip
     assert "has ended 5 times, the last time so: a worker process ended by signal 9" in (
         found.document.results[0].error
     )

@@ -9,6 +9,7 @@ from itertools import permutations, product
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, Tensor, Work
 from parapipe.pipeline.dominance import nondominated
+from tests.cases.pipeline_cases import every_division
 
 
 class PlainCosts(CostTable):
@@ -88,12 +89,7 @@ def every_configuration(graph, partition, costs) -> list[tuple[float, float, flo
 
     found = set()
     for chain in chains(0, ()):
-        for cuts in product((False, True), repeat=count - 1):
-            stages = [[chain[0]]]
-            for cut, way in zip(cuts, chain[1:], strict=True):
-                if cut:
-                    stages.append([])
-                stages[-1].append(way)
+        for stages in every_division(chain):
             used = [frozenset().union(*(way[0] for way in stage)) for stage in stages]
             if sum(map(len, used)) == len(frozenset().union(*used)):
                 times = [sum(way[2] for way in stage) for stage in stages]

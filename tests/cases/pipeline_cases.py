@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 from math import inf
 
 from parapipe.cost.cost_table import CostTable
@@ -63,6 +64,17 @@ def turns_taken(used, kinds, free=None):
         for kind in list(mine) * more:
             left.remove(kind)
         yield from ((1 + more, *rest) for rest in turns_taken(used[1:], kinds, left))
+
+
+def every_division(items):
+    """Yield every way to divide items, in their order, into stages."""
+    for cuts in product((False, True), repeat=len(items) - 1):
+        stages = [[items[0]]]
+        for cut, item in zip(cuts, items[1:], strict=True):
+            if cut:
+                stages.append([])
+            stages[-1].append(item)
+        yield stages
 
 
 def identical_costs(graph, kinds, seed):

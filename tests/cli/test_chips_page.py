@@ -1,22 +1,16 @@
 """docs/chips.md: its tables are what its script writes."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 
 from parapipe.platform.catalogue import catalogue
+from tests.cases.pages import DOCS, script_of
 
-DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "chips.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def script():
-    spec = importlib.util.spec_from_file_location("chips_page", DOCS / "chips.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script_of("chips")
 
 
 def test_the_tables_are_what_the_script_writes(script):

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from parapipe.cost import spread
+from tests.cases.pages import DOCS, script_of
 from tests.cli.test_readme import blocks, environment, matches, steps
 
-DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "doubt.md").read_text(encoding="utf-8")
 
 
 def script():
-    spec = importlib.util.spec_from_file_location("doubt_page", DOCS / "doubt.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script_of("doubt")
 
 
 @pytest.fixture(scope="module")

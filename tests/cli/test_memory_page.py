@@ -1,22 +1,16 @@
 """docs/memory.md: rows of its tables are what its script writes."""
 
-import importlib.util
 import re
-from pathlib import Path
 
 import pytest
 
 from parapipe.zoo.registry import examples
-
-DOCS = Path(__file__).parents[2] / "docs"
+from tests.cases.pages import DOCS, script_of
 
 
 @pytest.fixture(scope="module")
 def script():
-    spec = importlib.util.spec_from_file_location("memory_claims", DOCS / "memory_claims.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script_of("memory_claims")
 
 
 @pytest.mark.parametrize("model", ["googlenet", "petr", "unet"])

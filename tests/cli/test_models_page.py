@@ -1,24 +1,19 @@
 """docs/models.md: tables are what its script writes, commands print what it shows."""
 
-import importlib.util
 import re
 import shlex
-from pathlib import Path
 
 import pytest
 
 from parapipe.zoo.registry import examples
+from tests.cases.pages import DOCS, script_of
 
-DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "models.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def script():
-    spec = importlib.util.spec_from_file_location("models_page", DOCS / "models.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script_of("models")
 
 
 def test_the_tables_are_what_the_script_writes(script):

@@ -1,11 +1,10 @@
 """`parapipe report`: writes the page beside the front, or where it is told to."""
 
-import webbrowser
-
 import pytest
 
 from parapipe import map as map_model
 from tests.cases.branchy import branchy
+from tests.cases.scripts import run_script
 
 
 @pytest.fixture(scope="module")
@@ -36,17 +35,21 @@ def test_the_report_stands_in_the_folder_unless_a_place_is_given(
     assert parapipe("report", mapped / "front.json").out == parapipe("report", mapped).out
 
 
-def test_it_is_shown_in_the_browser_if_asked_for(parapipe, mapped, monkeypatch) -> None:
-    shown = []
-    monkeypatch.setattr(webbrowser, "open", lambda address: shown.append(address) or True)
-    assert parapipe("report", mapped, "--open").err == ""
-    assert shown == [(mapped / "report.html").as_uri()]
+COMMAND = "import sys; from parapipe.cli.command_line import run; sys.exit(run(sys.argv[1:]))"
 
 
-def test_it_is_said_if_there_is_no_browser(parapipe, mapped, monkeypatch) -> None:
-    monkeypatch.setattr(webbrowser, "open", lambda _: False)
-    ended = parapipe("report", mapped, "--open")
-    assert (ended.code, ended.err) == (
+def test_it_is_shown_in_the_browser_if_asked_for(mapped, tmp_path) -> None:
+    browser, shown = tmp_path / "browser", tmp_path / "shown"
+    browser.write_text(f'#!/bin/sh\necho "$1" > "{shown}"\n')
+    browser.chmod(0o700)
+    ended = run_script(COMMAND, "report", mapped, "--open", BROWSER=browser)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert shown.read_text().strip() == (mapped / "report.html").as_uri()
+
+
+def test_it_is_said_if_there_is_no_browser(mapped) -> None:
+    ended = run_script(COMMAND, "report", mapped, "--open", BROWSER="", PATH="/nowhere")
+    assert (ended.returncode, ended.stderr) == (
         0, "parapipe: note: no browser was found; open the file by hand\n",
     )  # fmt: skip
 

@@ -92,18 +92,23 @@ def test_a_table_that_fits_nowhere_becomes_a_list_for_each_row() -> None:
     assert (len(lines), lines[12]) == (25, "")
 
 
+def terminal_of(monkeypatch, columns: int) -> None:
+    """Let output go to a terminal of that width."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", str(columns))
+
+
 def test_a_terminal_is_filled_and_a_pipe_gets_100_columns(monkeypatch) -> None:
     assert output.output_width() == 100
     for columns in (60, 250):
-        terminal = Console(width=columns, force_terminal=True)
-        monkeypatch.setattr(output, "_terminal", lambda terminal=terminal: terminal)
+        terminal_of(monkeypatch, columns)
         assert output.output_width() == columns
 
 
 @pytest.mark.parametrize("width", [60, 72, 80, 100, 120, 200])
 def test_every_number_of_an_inspection_stands_in_its_table(parapipe, monkeypatch, width) -> None:
     document = json.loads(parapipe("inspect", "zoo:googlenet", "--json").out)
-    monkeypatch.setattr(output, "_terminal", lambda: Console(width=width, force_terminal=True))
+    terminal_of(monkeypatch, width)
     text = parapipe("inspect", "zoo:googlenet").out
     words = re.sub(r"\x1b\[[0-9;]*m", "", text).split()
     assert max(cell_len(re.sub(r"\x1b\[[0-9;]*m", "", line)) for line in text.splitlines()) <= width
@@ -114,7 +119,7 @@ def test_every_number_of_an_inspection_stands_in_its_table(parapipe, monkeypatch
 
 @pytest.mark.parametrize("width", range(8, 40))
 def test_no_line_ends_between_a_number_and_its_unit(monkeypatch, width):
-    monkeypatch.setattr(output, "output_width", lambda: width)
+    terminal_of(monkeypatch, width)
     text = "npu0 0 %, npu1 12 % (0 %), 1.5 ms and 3 mJ or 20 frames/s of 141 operators"
     lines = output.paragraph(text).splitlines()
     assert " ".join(lines) == text

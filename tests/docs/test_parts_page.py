@@ -1,25 +1,20 @@
 """docs/parts.md says what is split, and its example is what happens."""
 
-import importlib.util
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from parapipe.graph.parts.registry import RULES
+from tests.cases.pages import DOCS, script_of
 from tests.cli.test_readme import blocks, environment, matches, steps
 
-DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "parts.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def script():
-    spec = importlib.util.spec_from_file_location("parts_page", DOCS / "parts.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script_of("parts")
 
 
 def test_the_tables_are_what_the_script_writes(script):

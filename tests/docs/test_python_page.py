@@ -1,23 +1,19 @@
 """docs/python.md: every public function stands there with every parameter."""
 
-import importlib.util
 import inspect
 import re
-from pathlib import Path
 
 import pytest
 
 import parapipe
+from tests.cases.pages import DOCS, script_of
 
-DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "python.md").read_text(encoding="utf-8")
 VERBS = [n for n in parapipe.__all__ if inspect.isfunction(getattr(parapipe, n))]
 
 
 def test_the_tables_are_what_the_script_writes():
-    spec = importlib.util.spec_from_file_location("python_page", DOCS / "python.py")
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
+    script = script_of("python")
     assert script.page(TEXT) == TEXT
 
 

@@ -1,24 +1,19 @@
 """docs/armcl-operators.md says what the export does."""
 
-import importlib.util
 import re
-from pathlib import Path
 
 import pytest
 
 from parapipe.export.armcl.registry import RULES
 from parapipe.zoo.registry import examples
+from tests.cases.pages import DOCS, script_of
 
-DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "armcl-operators.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def script():
-    spec = importlib.util.spec_from_file_location("armcl_page", DOCS / "armcl_operators.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return script_of("armcl_operators")
 
 
 def test_the_tables_are_what_the_script_writes(script):

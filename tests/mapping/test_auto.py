@@ -8,7 +8,6 @@ from threading import Event, Thread
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from parapipe.mapping import auto as auto_module
 from parapipe.mapping.auto import map as auto
 from parapipe.mapping.coarse import map as coarse
 from parapipe.mapping.fine.mapper import map as fine
@@ -83,8 +82,7 @@ def test_it_is_never_worse_than_either_and_proves_what_brute_force_finds(problem
         assert abs(schedule.makespan_s - optimum_s(problem)) <= 1e-6 * problem.operators
 
 
-def test_what_needs_no_search_is_not_mapped_twice(monkeypatch) -> None:
-    monkeypatch.setattr(auto_module.fine, "map", lambda *_, **__: pytest.fail("fine was asked"))
+def test_what_needs_no_search_is_not_mapped_twice() -> None:
     moves = apart(0.5)
     chain = MappingProblem(((1.0, 2.0), (3.0, 1.0)), (Flow(0, (1,), moves),), (0, 1))
     one_processor = MappingProblem(
@@ -92,11 +90,18 @@ def test_what_needs_no_search_is_not_mapped_twice(monkeypatch) -> None:
         (Flow(0, (1, 2), ((0.0,),)), Flow(1, (3,), ((0.0,),)), Flow(2, (3,), ((0.0,),))),
         (0, ((1,), (2,)), 3),
     )
-    for problem in (chain, one_processor):
+    for problem, solver in (
+        (
+            chain,
+            "shortest path",
+        ),  # the coarse one's alone
+        (one_processor, "nothing to decide; longest path"),
+    ):
         schedule = auto(problem, time_limit_s=60, seed=0)
         assert schedule.certificate.proven
         assert schedule.certificate.proves == "makespan"
         assert schedule.certificate.bound_s == schedule.makespan_s
+        assert schedule.certificate.solver == solver
 
 
 @pytest.mark.parametrize("time_limit_s", [0.0, 1e-9, 1e-3])

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from itertools import product
 
 import pulp
@@ -10,16 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parapipe.errors import MappingError
-from parapipe.mapping import branch_ilp
-from parapipe.mapping.branch_ilp import EVERY, FEW, assign, greedy, heaviest_us
+from parapipe.mapping.branch_ilp import EVERY, FEW, NO_SOLVER, assign, greedy, heaviest_us
+from tests.cases.scripts import left_behind_by, printed_by, run_script
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PuLP announces PuLP 4
-
-
-@pytest.fixture(autouse=True)
-def _nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(branch_ilp, "_kept", {})
 
 
 def random_loads(branches: int, processors: int, seed: int):
@@ -83,12 +75,11 @@ def test_three_branches_share_two_processors_as_solved_by_hand() -> None:
     assert found.solver == EVERY
 
 
-def test_cbc_is_named_with_its_version_and_takes_over_where_ways_are_many(monkeypatch) -> None:
+def test_cbc_is_named_with_its_version_and_takes_over_where_ways_are_many() -> None:
     # 3 processors: 6 branches have 729 placements, 7 have 2187
     found = assign(random_loads(7, 3, 0), (0, 0, 0), time_limit_s=60, seed=0)
     assert found.solver.startswith("CBC 2.")
     assert found.solver.endswith(f"via PuLP {pulp.__version__}")
-    monkeypatch.setattr(branch_ilp, "import_pulp", lambda: pytest.fail("the solver was started"))
     assert 3**6 <= FEW < 3**7
     assert assign(random_loads(6, 3, 0), (0, 0, 0), time_limit_s=60, seed=0).solver == EVERY
 
@@ -107,20 +98,19 @@ def test_load_that_is_there_in_any_case_is_counted() -> None:
     assert found.objective_us == 10
 
 
-def test_a_single_choice_needs_no_solver(monkeypatch) -> None:
-    monkeypatch.setattr(branch_ilp, "import_pulp", lambda: pytest.fail("the solver was started"))
+def test_a_single_choice_needs_no_solver() -> None:
     forced = assign(((4, None), (None, 3), (2, None)), (0, 0), time_limit_s=60, seed=0)
     assert (forced.processor, forced.objective_us) == ((0, 1, 0), 6)
     single = assign(((9, 4, None),), (0, 6, 0), time_limit_s=60, seed=0)
     assert (single.processor, single.objective_us) == ((0,), 9)
     assert forced.proven
     assert single.proven
+    assert {forced.solver, single.solver} == {NO_SOLVER}
 
 
-def test_a_proven_answer_is_given_again_without_the_solver(monkeypatch) -> None:
+def test_a_proven_answer_is_given_again_without_the_solver() -> None:
     loads_us = random_loads(7, 3, 1)
     first = assign(loads_us, (0, 0, 0), time_limit_s=60, seed=0)
-    monkeypatch.setattr(branch_ilp, "import_pulp", lambda: pytest.fail("the solver was started"))
     assert assign(loads_us, (0, 0, 0), time_limit_s=60, seed=0) is first
 
 
@@ -138,18 +128,16 @@ def test_an_answer_that_took_longer_is_not_given_to_whom_has_less_time(determini
     assert hurried.objective_us > first.objective_us
 
 
-def test_counted_work_gives_the_same_answer_whether_or_not_one_was_kept(monkeypatch) -> None:
-    loads_us = random_loads(40, 4, 5)
+def test_counted_work_gives_the_same_answer_whether_or_not_one_was_kept() -> None:
+    loads_us = random_loads(45, 4, 1)
     limits_s = (0.001, 0.005, 0.02, 60.0)
 
     def solved(limit_s: float):
         return assign(loads_us, (0,) * 4, time_limit_s=limit_s, seed=0, deterministic=True)
 
-    kept = {limit_s: solved(limit_s) for limit_s in reversed(limits_s)}
-    assert kept[60.0].proven
-    for limit_s in limits_s:
-        monkeypatch.setattr(branch_ilp, "_kept", {})
-        assert solved(limit_s) == kept[limit_s]
+    anew = [solved(limit_s) for limit_s in limits_s]
+    assert [each.proven for each in anew] == [False, False, False, True]  # only the last is kept
+    assert [solved(limit_s) for limit_s in limits_s] == anew
 
 
 def test_an_answer_that_is_not_proven_is_asked_for_again() -> None:
@@ -191,30 +179,27 @@ def test_no_time_limit_may_be_given_as_infinity() -> None:
     assert found.proven
 
 
-def test_a_cbc_that_does_not_run_is_one_clear_error(monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr(pulp.PULP_CBC_CMD, "pulp_cbc_path", str(tmp_path / "no-cbc"))
-    with pytest.raises(MappingError, match=r"CBC that comes with PuLP could not be run .*no-cbc"):
-        assign(random_loads(7, 3, 0), (0, 0, 0), time_limit_s=60, seed=0)
+HARD = (
+    "from parapipe.mapping.branch_ilp import assign\n"
+    "found = assign(((4, 10),) * 11, (0, 0), time_limit_s=60, seed=0)\n"
+    "print(found.solver.startswith('CBC'), found.objective_us)\n"
+)
 
 
-def test_no_file_is_left_behind(monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assign(random_loads(7, 3, 0), (0, 0, 0), time_limit_s=60, seed=0)
-    assert not list(tmp_path.iterdir())
+def test_a_cbc_that_does_not_run_is_one_clear_error(tmp_path) -> None:
+    (tmp_path / "a blank").mkdir()  # CBC does not read a file there
+    done = run_script(HARD, TMPDIR=tmp_path / "a blank")
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("parapipe.errors.MappingError: the CBC that comes with PuLP could not ")
+
+
+def test_no_file_is_left_behind(tmp_path) -> None:
+    assert left_behind_by(HARD, tmp_path / "scratch") == []
 
 
 def test_highspy_is_not_loaded_though_it_is_installed(tmp_path) -> None:
     # with OR-tools in the same process it would end in an undefined symbol
     (tmp_path / "highspy").mkdir()
     (tmp_path / "highspy" / "__init__.py").write_text("print('highspy was loaded')")
-    script = (
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from parapipe.mapping.branch_ilp import assign\n"
-        "found = assign(((4, 10),) * 11, (0, 0), time_limit_s=60, seed=0)\n"
-        "print(found.solver.startswith('CBC'), found.objective_us)\n"
-        "import highspy\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split("\n")[:2] == ["True 32", "highspy was loaded"]
+    script = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{HARD}import highspy\n"
+    assert printed_by(script) == ["True 32", "highspy was loaded"]

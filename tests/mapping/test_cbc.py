@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import subprocess
-import sys
+import re
 
 import pulp
 import pytest
 
-from parapipe.errors import MappingError
 from parapipe.mapping.cbc import Answer, run_cbc
+from tests.cases.scripts import left_behind_by, printed_by, run_script
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PuLP announces PuLP 4
 
@@ -78,16 +77,25 @@ def test_no_time_limit_may_be_given_as_infinity() -> None:
     assert run_cbc(split([4, 3, 2]), time_limit_s=float("inf"), seed=0).optimal
 
 
-def test_a_cbc_that_does_not_run_is_one_clear_error(monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr(pulp.PULP_CBC_CMD, "pulp_cbc_path", str(tmp_path / "no-cbc"))
-    with pytest.raises(MappingError, match=r"CBC that comes with PuLP could not be run .*no-cbc"):
-        run_cbc(split([4, 3, 2]), time_limit_s=60, seed=0)
+SPLIT = (
+    "from parapipe.mapping.cbc import run_cbc\n"
+    "from tests.mapping.test_cbc import split\n"
+    "print(run_cbc(split([4, 3, 2]), time_limit_s=60, seed=0).whole_bound)\n"
+)
 
 
-def test_no_file_is_left_behind(monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    run_cbc(split([4, 3, 2]), time_limit_s=60, seed=0)
-    assert not list(tmp_path.iterdir())
+def test_a_cbc_that_does_not_run_is_one_clear_error(tmp_path) -> None:
+    (tmp_path / "a blank").mkdir()  # CBC does not read a file there
+    done = run_script(SPLIT, TMPDIR=tmp_path / "a blank")
+    assert re.search(
+        r"^parapipe\.errors\.MappingError: the CBC that comes with PuLP could not be run .*; check "
+        "that the folder for temporary files has space and no blank in its name",
+        done.stderr.splitlines()[-1],
+    )
+
+
+def test_no_file_is_left_behind(tmp_path) -> None:
+    assert left_behind_by(SPLIT, tmp_path / "scratch") == []
 
 
 def test_pulp_is_imported_without_highspy(tmp_path) -> None:
@@ -100,7 +108,4 @@ def test_pulp_is_imported_without_highspy(tmp_path) -> None:
         "print(import_pulp().__name__)\n"
         "import highspy\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split("\n")[:2] == ["pulp", "highspy was loaded"]
+    assert printed_by(script) == ["pulp", "highspy was loaded"]

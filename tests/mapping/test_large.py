@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 
 from parapipe.mapping.energy.trade_offs import trade_offs
-from parapipe.mapping.fine import cp_sat, large
+from parapipe.mapping.fine import large
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.registry import mapper
 from parapipe.mapping.verify import verify, verify_answer
 from tests.cases.random_dags import dags, least_makespan_s
 
 MICRO = 1e-6
+NO_SEARCH = "list scheduling and loads"
 
 
 def fan(branches: int, seed: int = 0) -> MappingProblem:
@@ -30,14 +31,6 @@ def fan(branches: int, seed: int = 0) -> MappingProblem:
     return MappingProblem(tuple(rows), tuple(flows), (pairs, 2 * branches))
 
 
-@pytest.fixture
-def no_search(monkeypatch):
-    def refuse(*_given, **_options):
-        pytest.fail("CP-SAT was given a large problem")
-
-    monkeypatch.setattr(cp_sat, "solve", refuse)
-
-
 @settings(max_examples=60, deadline=None)
 @given(dags(most_operators=5))
 def test_bound_and_schedule_are_on_either_side_of_the_optimum(problem) -> None:
@@ -48,28 +41,31 @@ def test_bound_and_schedule_are_on_either_side_of_the_optimum(problem) -> None:
     assert found.makespan_s >= optimum_s - 1e-12
 
 
-@pytest.mark.usefixtures("no_search")
 @pytest.mark.parametrize("name", ["auto", "fine"])
 def test_a_thousand_branches_come_within_five_percent_of_the_bound(name) -> None:
     problem = fan(1000)
     found = mapper(name)(problem, time_limit_s=60, seed=0)
     verify(problem, found)
     assert not found.certificate.proven
+    assert found.certificate.solver == NO_SEARCH
     assert 0 < found.certificate.gap < 0.05
 
 
-@pytest.mark.usefixtures("no_search")
-def test_the_limit_of_the_search_is_said_in_operators(monkeypatch) -> None:
-    problem = fan(10)
-    monkeypatch.setattr("parapipe.mapping.fine.mapper.MOST_SEARCHED", 20)
-    found = mapper("fine")(problem, time_limit_s=60, seed=0)
-    assert found.certificate.solver == "list scheduling and loads"
-    monkeypatch.setattr("parapipe.mapping.fine.mapper.MOST_SEARCHED", 21)
-    with pytest.raises(pytest.fail.Exception):
-        mapper("fine")(problem, time_limit_s=60, seed=0)
+@pytest.mark.parametrize(("operators", "searched"), [(401, False), (400, True)])
+def test_the_limit_of_the_search_is_said_in_operators(operators, searched) -> None:
+    problem = fan(200) if operators == 401 else without_the_last(fan(200))
+    assert problem.operators == operators == large.MOST_SEARCHED + (not searched)
+    found = mapper("fine")(problem, time_limit_s=0.1, seed=0, deterministic=True)
+    assert found.certificate.solver.startswith("CP-SAT ") == searched
+    assert (found.certificate.solver == NO_SEARCH) != searched
 
 
-@pytest.mark.usefixtures("no_search")
+def without_the_last(problem: MappingProblem) -> MappingProblem:
+    """Leave out the operator in which all branches meet."""
+    flows = (each for each in problem.flows if problem.operators - 1 not in each.consumers)
+    return MappingProblem(problem.time_s[:-1], tuple(flows), problem.structure[:-1])
+
+
 def test_time_is_traded_for_energy_between_the_two_ends_only() -> None:
     problem = fan(250)
     rng = random.Random(1)
@@ -78,6 +74,7 @@ def test_time_is_traded_for_energy_between_the_two_ends_only() -> None:
     found = trade_offs(problem, energy_j, fastest, resolution=0.05, time_limit_s=60, seed=0)
     verify_answer(problem, found, energy_j)
     assert len(found.schedules) == 2
+    assert {each.certificate.solver for each in found.schedules} == {NO_SEARCH}
     assert found.resolution > 0.05
 
 

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import parapipe
+from parapipe.cost.cost_table import build_cost_table
 from parapipe.graph.partition import partition
-from parapipe.pipeline import choose, distribute, explorer, promising, searches
+from parapipe.pipeline import choose, distribute, explorer, searches
 from parapipe.pipeline import explore as exploring
 from parapipe.pipeline.bounds import Bounds
 from parapipe.pipeline.deadline import LOOK_S, Deadline
@@ -151,16 +152,14 @@ def up_to(most, count):
     return [*sorted({round(most ** (i / count)) for i in range(count + 1)}), TO_THE_END]
 
 
-def explored(graph, costs, monkeypatch, most, objectives, *, others=(), interrupted=False):
+def explored(graph, costs, monkeypatch, most, objectives, *, interrupted=False, **more):
     given = with_work(monkeypatch, most, interrupted=interrupted)
-    parts = partition(graph) if graph.source.name == "chain" else cut_everywhere(graph)
+    parts = cut_everywhere(graph) if graph.source.name == "tangled" else partition(graph)
     options = MapOptions(
         mapper="auto", time_limit_s=10, objectives=objectives, resolution=0.0, jobs=1,
         budget_s=given["budget_s"],
     )  # fmt: skip
-    found = exploring.explore(
-        graph, parts, costs, options, executor=given["executor"], others=others
-    )
+    found = exploring.explore(graph, parts, costs, options, executor=given["executor"], **more)
     count = objectives.count("-") + 1
     evaluated = [each.evaluated for each in found.found]
     return [(e.latency_s, e.period_s, e.energy_j)[:count] for e in evaluated], found
@@ -180,16 +179,17 @@ def never_worse(fronts, end_share):
 RANDOM = [nightly((kinds, seed), 40) for kinds in KINDS for seed in range(4)]
 
 
-@pytest.mark.parametrize("few", [False, True])
+@pytest.mark.parametrize("limit", [{}, {"most_requests": 0}])
 @pytest.mark.parametrize("objectives", [nightly("latency-throughput"), ENERGY])
 @pytest.mark.parametrize(("case", "count"), [((KINDS[0], 0), 8), ((KINDS[1], 1), 8), *RANDOM])
-def test_no_greater_budget_gives_a_worse_front(case, count, objectives, few, monkeypatch):
-    if few:
-        monkeypatch.setattr(promising, "MOST_REQUESTS", 0)
+def test_no_greater_budget_gives_a_worse_front(case, count, objectives, limit, monkeypatch):
     (kinds, seed), budgets = case, up_to(400, count)
     for graph in (chain(4), tangled(4, seed)):
         costs = identical_costs(graph, kinds, seed)
-        every = [(most, *explored(graph, costs, monkeypatch, most, objectives)) for most in budgets]
+        every = [
+            (most, *explored(graph, costs, monkeypatch, most, objectives, **limit))
+            for most in budgets
+        ]
         end_share = 1.05 if objectives == ENERGY else 1 + 1e-9
         assert never_worse([(most, front) for most, front, _ in every], end_share)
         for _, front, found in every:
@@ -197,7 +197,7 @@ def test_no_greater_budget_gives_a_worse_front(case, count, objectives, few, mon
                 assert min(row[0] for row in front) >= undone.latency_s * (1 - 1e-9)
                 assert min(row[1] for row in front) >= undone.period_s * (1 - 1e-9)
         assert every[0][2].unfinished
-        if not few:
+        if not limit:
             assert every[-1][2].unfinished is None
 
 
@@ -296,15 +296,18 @@ def test_no_greater_budget_gives_a_worse_front_of_a_long_network(
     ],
 )
 def test_no_greater_budget_gives_a_worse_front_of_a_network_of_branches(few, budgets, monkeypatch):
-    if few:
-        monkeypatch.setattr(promising, "MOST_REQUESTS", 0)
-    fronts = []
+    graph, fronts = parapipe.load_model(MODEL), []
+    costs = build_cost_table(graph, parapipe.load_platform("amlogic-a311d"))
     for most in budgets:
-        front = mapped(objectives=ENERGY, resolution=0.0, **with_work(monkeypatch, most))
-        fronts.append((most, [(row.latency_s, row.period_s, row.energy_j) for row in front]))
+        if few:
+            front, _ = explored(graph, costs, monkeypatch, most, ENERGY, most_requests=0)
+        else:
+            rows = mapped(objectives=ENERGY, resolution=0.0, **with_work(monkeypatch, most))
+            front = [(row.latency_s, row.period_s, row.energy_j) for row in rows]
+        fronts.append((most, front))
     assert never_worse(fronts, 1.05)
     assert not covers(fronts[0][1], fronts[-1][1])
-    assert few or front.document.unfinished is None
+    assert few or rows.document.unfinished is None
 
 
 def test_a_front_that_was_ended_early_says_so_and_its_bounds_hold(monkeypatch):

@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 from parapipe.mapping.schedule import Transfer
 from parapipe.pipeline import cache as cache_module
 from parapipe.pipeline.cache import ASIDE, NAME, Cache, user_folder
+from tests.cases.full_disk import files_of_at_most
 from tests.cases.solve_cases import alone_schedule, schedule_of_text, text_of_schedule
 
+SCHEMA = "CREATE TABLE schedules (key TEXT PRIMARY KEY, digest TEXT, used_s REAL, schedule TEXT)"
 SCHEDULE = text_of_schedule(alone_schedule(0.1 + 0.2))
 
 
@@ -150,7 +152,7 @@ def test_a_file_that_is_no_database_is_moved_aside_and_a_new_one_begun(
         ["CREATE TABLE recipes (name TEXT)"],
         ["CREATE TABLE recipes (name TEXT)", "PRAGMA user_version = 1"],
         [f"PRAGMA application_id = {cache_module.PARAPIPE}", "PRAGMA user_version = 1"],
-        [cache_module._SCHEMA, f"PRAGMA application_id = {cache_module.PARAPIPE}",
+        [SCHEMA, f"PRAGMA application_id = {cache_module.PARAPIPE}",
          "PRAGMA user_version = 99"],
     ],
 )  # fmt: skip
@@ -241,22 +243,22 @@ def test_a_user_without_a_home_is_told_what_to_do(monkeypatch, notes) -> None:
 
 def test_a_full_disk_is_told_once(opened, notes) -> None:
     cache = opened()
-    cache._connection.execute("PRAGMA max_page_count = 20")
-    for i in range(500):
-        cache.put(f"key{i}", SCHEDULE)
+    with files_of_at_most(100_000):
+        for i in range(500):
+            cache.put(f"key{i}", SCHEDULE)
     (note,) = notes
-    assert "full" in note
+    assert note.endswith(f"{NAME} cannot be used (disk I/O error)")
 
 
-def test_a_file_that_may_only_be_read_answers_and_says_once_that_it_keeps_nothing(
+def test_a_file_that_cannot_be_written_answers_and_says_once_that_it_keeps_nothing(
     opened, notes
 ) -> None:
     filled(opened, 2)
     cache = opened()
-    cache._connection.execute("PRAGMA query_only = ON")
-    assert set(cache.get(["key0", "key1"])) == {"key0", "key1"}
-    cache.put("new", SCHEDULE)
-    cache.put("newer", SCHEDULE)
+    with files_of_at_most(0):
+        assert set(cache.get(["key0", "key1"])) == {"key0", "key1"}
+        cache.put("new", SCHEDULE)
+        cache.put("newer", SCHEDULE)
     assert len(notes) == 1
 
 
@@ -319,6 +321,7 @@ def test_beyond_its_size_it_forgets_what_was_used_least_recently(
 WRITER = """
 import sys
 from pathlib import Path
+from tests.cases.full_disk import files_of_at_most
 from tests.cases.solve_cases import alone_schedule, text_of_schedule
 from parapipe.pipeline.cache import Cache
 
@@ -357,6 +360,8 @@ def test_a_process_killed_while_it_writes_loses_nothing_it_has_put(
     cache = opened()
     assert len(cache.get([f"a{i}" for i in range(lines)])) == lines
     assert works(cache)
-    (check,) = cache._connection.execute("PRAGMA integrity_check").fetchall()
+    with sqlite3.connect(tmp_path / NAME) as connection:
+        (check,) = connection.execute("PRAGMA integrity_check").fetchall()
+    connection.close()
     assert check == ("ok",)
     assert notes == []

@@ -12,7 +12,7 @@ from parapipe.graph.partition import partition
 from parapipe.pipeline.dominance import nondominated
 from parapipe.pipeline.explore import explore
 from parapipe.pipeline.options import MapOptions
-from tests.cases.pipeline_cases import identical_costs, random_costs, turns_taken
+from tests.cases.pipeline_cases import every_division, identical_costs, random_costs, turns_taken
 
 
 def chain(operators):
@@ -33,12 +33,7 @@ def every_chain_configuration(graph, costs, kinds=None):
     """
     count = len(graph.operators)
     for placed in product(range(len(costs.processors)), repeat=count):
-        for cuts in product((False, True), repeat=count - 1):
-            stages = [[0]]
-            for v, cut in enumerate(cuts, start=1):
-                if cut:
-                    stages.append([])
-                stages[-1].append(v)
+        for stages in every_division(range(count)):
             used = [{placed[v] for v in stage} for stage in stages]
             if sum(map(len, used)) != len(set().union(*used)):
                 continue

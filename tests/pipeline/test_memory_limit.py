@@ -42,7 +42,7 @@ from parapipe.pipeline.storage import Storage
 from parapipe.pipeline.thrifty import moves, thrifty_order
 from parapipe.platform.memories import MemorySystem
 from tests.cases.branchy import branchy
-from tests.cases.pipeline_cases import random_costs
+from tests.cases.pipeline_cases import every_division, random_costs
 from tests.cases.plan_cases import random_case
 
 
@@ -65,12 +65,7 @@ def every_configuration(graph, costs):
     """Each operator of a chain on each processor, cut wherever that is allowed, with its peak."""
     count, storage = len(graph.operators), Storage.of(graph, costs)
     for placed in product(range(len(costs.processors)), repeat=count):
-        for cuts in product((False, True), repeat=count - 1):
-            stages = [[0]]
-            for v, cut in enumerate(cuts, start=1):
-                if cut:
-                    stages.append([])
-                stages[-1].append(v)
+        for stages in every_division(range(count)):
             used = [{placed[v] for v in stage} for stage in stages]
             if sum(map(len, used)) == len(set().union(*used)):
                 assignment = Assignment(placed, tuple(map(tuple, stages)), ordered=True)

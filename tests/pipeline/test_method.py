@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-import subprocess
+import shutil
 import sys
 from dataclasses import replace
 from math import inf, nextafter
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import parapipe
 from parapipe.errors import MappingError
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.pipeline import method as method_module
@@ -22,6 +24,7 @@ from parapipe.pipeline.method import (
     stopped_by_clock,
 )
 from parapipe.pipeline.question import Question
+from tests.cases.scripts import printed_by
 from tests.cases.solve_cases import alone_schedule, branchy, chain, own_key
 
 METHOD = Method("coarse", 60.0, 1)
@@ -88,43 +91,57 @@ def test_mapper_seed_time_limit_and_determinism_count() -> None:
     assert len({own_key(branchy(0), method) for method in methods}) == len(methods)
 
 
-@pytest.mark.parametrize("change", ["_version", "_code"])
-def test_another_solver_or_another_source_code_of_the_mappers_makes_another_key(
-    change, monkeypatch
+KEYS = """
+import sys
+from tests.cases.scripts import printed_by
+from tests.cases.solve_cases import branchy, own_key
+from parapipe.pipeline.method import Method
+sys.path[:] = [path for path in sys.path if not any(word in path for word in sys.argv[1:])]
+for mapper in ("coarse", "fine_milp"):
+    print(own_key(branchy(5), Method(mapper, 60.0, 1)))
+"""
+
+
+@pytest.fixture(scope="module")
+def keys():
+    """Those that this process makes."""
+    return [own_key(branchy(5), replace(METHOD, mapper=each)) for each in ("coarse", "fine_milp")]
+
+
+def paths(*first: Path) -> str:
+    """Where Python finds modules and distributions, those of a folder first."""
+    return os.pathsep.join([*map(str, first), *sys.path])
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_another_process_makes_the_same_keys(keys, seed) -> None:
+    assert printed_by(KEYS, PYTHONPATH=paths(), PYTHONHASHSEED=seed) == keys
+
+
+@pytest.mark.parametrize(
+    ("changed", "same"),
+    [("mapping/lists.py", 0), ("reference_mappers/fine_milp.py", 1), ("pipeline/solve.py", 2)],
+)
+def test_the_source_code_of_the_mappers_counts_and_of_the_one_in_another_package(
+    keys, changed, same, tmp_path
 ) -> None:
-    before = own_key(branchy(0), METHOD)
-    method_module._surroundings.cache_clear()
-    with monkeypatch.context() as patch:
-        patch.setattr(method_module, change, lambda *_: "another")
-        after = own_key(branchy(0), METHOD)
-    method_module._surroundings.cache_clear()
-    assert after != before
-    assert own_key(branchy(0), METHOD) == before
+    package = Path(parapipe.__file__).parent
+    shutil.copytree(package, tmp_path / "parapipe", ignore=shutil.ignore_patterns("__pycache__"))
+    with (tmp_path / "parapipe" / changed).open("a") as file:
+        file.write("# changed\n")
+    (tmp_path / "tests").symlink_to(package.parent / "tests")
+    found = printed_by(f"import os; os.chdir('/')\n{KEYS}", PYTHONPATH=paths(tmp_path))
+    assert found[:same] == keys[:same]
+    assert not {*found[same:]} & {*keys}
 
 
-def test_the_source_code_of_a_mapper_in_another_package_counts() -> None:
-    assert method_module._code("fine") == method_module._code("heft")
-    assert method_module._code("fine_milp") != method_module._code("fine")
-
-
-def test_a_missing_solver_has_a_key_too(monkeypatch) -> None:
-    assert method_module._version("no-such-solver") == "no no-such-solver"
-
-
-def test_another_process_makes_the_same_key() -> None:
-    script = (
-        "from tests.cases.solve_cases import branchy, own_key; "
-        "from parapipe.pipeline.method import Method; "
-        "print(own_key(branchy(5), Method('coarse', 60.0, 1)))"
-    )
-    path = os.pathsep.join(sys.path)
-    for seed in ("1", "2"):
-        environment = {**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": seed}
-        command = [sys.executable, "-c", script]
-        done = subprocess.run(
-            command, env=environment, text=True, check=True, stdout=subprocess.PIPE
-        )  # fmt: skip
-        assert done.stdout.strip() == own_key(branchy(5), METHOD)
+def test_another_solver_and_a_missing_one_make_other_keys(keys, tmp_path) -> None:
+    folder = tmp_path / "ortools-0.1.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: ortools\nVersion: 0.1\n")
+    another = printed_by(KEYS, PYTHONPATH=paths(tmp_path))
+    missing = printed_by(KEYS, "site-packages", PYTHONPATH=paths())
+    assert len({*keys, *another, *missing}) == 6
 
 
 def test_an_optimum_stands_under_a_key_that_no_time_limit_changes_unless_deterministic() -> None:

@@ -11,16 +11,17 @@ from operator import or_
 import pytest
 
 import parapipe
+from parapipe.cost.cost_table import build_cost_table
 from parapipe.graph.partition import MergedUnit, Partition, Subgraph, Unit, partition
-from parapipe.pipeline import promising
 from parapipe.pipeline import relaxed as relaxed_module
 from parapipe.pipeline.deadline import Deadline
 from parapipe.pipeline.explore import explore
+from parapipe.pipeline.finest_cuts import finest_partition
 from parapipe.pipeline.identical import identical_processors, replica_sets
 from parapipe.pipeline.method import Method
 from parapipe.pipeline.options import MapOptions
 from parapipe.pipeline.periods import Periods
-from parapipe.pipeline.promising import Promising
+from parapipe.pipeline.promising import MOST_REQUESTS, Promising
 from parapipe.pipeline.question import answer_of
 from parapipe.pipeline.relaxed import Relaxed
 from tests.cases.pipeline_cases import identical_costs, random_costs
@@ -89,19 +90,17 @@ def with_few_able(costs, kinds, seed):
     return costs
 
 
-@pytest.mark.parametrize("few", [False, True])
+@pytest.mark.parametrize("most", [MOST_REQUESTS, 0])
 @pytest.mark.parametrize("kinds", KINDS)
 @pytest.mark.parametrize("seed", range(6))
-def test_with_operators_that_some_processors_cannot_run_too(seed, kinds, few, monkeypatch):
-    if few:
-        monkeypatch.setattr(promising, "MOST_REQUESTS", 0)
+def test_with_operators_that_some_processors_cannot_run_too(seed, kinds, most):
     graph = chain(4) if seed % 2 else tangled(4, seed)
     costs = with_few_able(identical_costs(graph, kinds, seed), kinds, seed)
     merged = MergedUnit(0, 2, Unit((0, 1), (0, 1)))  # often there is no way to run it on several
     parts = replace(cut_everywhere(graph), merged_units=(merged,))
     every = [c for c in every_configuration(graph, costs, kinds) if c[0] < inf]
     options = MapOptions(mapper="auto", time_limit_s=10, resolution=0.0, jobs=1, budget_s=600.0)
-    explored = explore(graph, parts, costs, options)
+    explored = explore(graph, parts, costs, options, most_requests=most)
     rows = [(row.evaluated.latency_s, row.evaluated.period_s) for row in explored.found]
     for figure in (0, 1):
         least = min(configuration[figure] for configuration in every)
@@ -156,14 +155,13 @@ def test_stages_keep_to_a_limit_from_the_least_period_on_and_below_it_there_are_
 
 @pytest.mark.parametrize("kinds", KINDS)
 @pytest.mark.parametrize("seed", range(8))
-def test_promising_problems_alone_give_the_best_that_brute_force_finds(seed, kinds, monkeypatch):
-    monkeypatch.setattr(promising, "MOST_REQUESTS", 0)
+def test_promising_problems_alone_give_the_best_that_brute_force_finds(seed, kinds):
     graph = chain(4)
     costs = identical_costs(graph, kinds, seed)
     options = MapOptions(
         mapper="auto", time_limit_s=10, objectives="latency-throughput", resolution=0.0, jobs=1
     )
-    explored = explore(graph, partition(graph), costs, options)
+    explored = explore(graph, partition(graph), costs, options, most_requests=0)
     rows = [(each.evaluated.latency_s, each.evaluated.period_s) for each in explored.found]
     every = list(every_chain_configuration(graph, costs, kinds))
     for figure in (0, 1):
@@ -184,15 +182,21 @@ def mapped(model, **given):
     )
 
 
-def test_a_front_of_promising_problems_alone_says_so_and_comes_near_to_the_whole_one(monkeypatch):
-    whole = mapped("zoo:squeezenet")
-    monkeypatch.setattr(promising, "MOST_REQUESTS", 0)
-    few = mapped("zoo:squeezenet")
-    undone = few.document.unfinished
+def test_a_front_of_promising_problems_alone_says_so_and_comes_near_to_the_whole_one():
+    graph = parapipe.load_model("zoo:squeezenet")
+    costs = build_cost_table(graph, parapipe.load_platform("amlogic-a311d"))
+    parts = finest_partition(graph, [costs])
+    options = MapOptions(objectives="latency-throughput", jobs=1)
+    whole, few = (
+        explore(graph, parts, costs, options, most_requests=most) for most in (MOST_REQUESTS, 0)
+    )
+    assert whole.unfinished is None
+    undone = few.unfinished
     assert "too many subgraphs" in undone.reasons[0]
     for figure in ("latency_s", "period_s"):
-        least_s = min(getattr(row, figure) for row in whole)
-        found_s = min(getattr(row, figure) for row in few)
+        least_s, found_s = (
+            min(getattr(row.evaluated, figure) for row in each.found) for each in (whole, few)
+        )
         assert getattr(undone, figure) <= least_s * (1 + 1e-6)
         assert least_s * (1 - 1e-6) <= found_s <= least_s * 1.02
 
@@ -215,12 +219,11 @@ def test_with_several_cost_tables_all_problems_are_looked_at(seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_first_front_is_there_before_the_bounds_are_close(seed, monkeypatch):
-    monkeypatch.setattr(promising, "MOST_REQUESTS", 0)
+def test_a_first_front_is_there_before_the_bounds_are_close(seed):
     graph, known = tangled(5, seed), []
     parts, costs = cut_everywhere(graph), random_costs(graph, 3, seed)
     options = MapOptions(mapper="coarse", time_limit_s=10, resolution=0.0, jobs=1)
-    found = explore(graph, parts, costs, options, progress=known.append)
+    found = explore(graph, parts, costs, options, progress=known.append, most_requests=0)
     solving = [told for told in known if told.phase == "mapping"]
     assert solving[-1].best_latency_s > 0
     least_s = min(each.evaluated.latency_s for each in found.found)
@@ -230,7 +233,6 @@ def test_a_first_front_is_there_before_the_bounds_are_close(seed, monkeypatch):
 @pytest.mark.parametrize("kinds", [(0, 1, 2), (0, 1, 1, 1)])
 @pytest.mark.parametrize("seed", range(8))
 def test_where_places_are_left_out_there_is_a_front_and_its_bounds_hold(seed, kinds, monkeypatch):
-    monkeypatch.setattr(promising, "MOST_REQUESTS", 0)
     monkeypatch.setattr(relaxed_module, "MOST_CHOICES", 2)
     monkeypatch.setattr(relaxed_module, "MOST_CELLS", 0)
     graph = tangled(5 if len(kinds) == 3 else 4, seed)
@@ -238,7 +240,7 @@ def test_where_places_are_left_out_there_is_a_front_and_its_bounds_hold(seed, ki
     if seed % 2:
         costs = with_few_able(costs, kinds, seed)
     options = MapOptions(mapper="auto", time_limit_s=10, resolution=0.0, jobs=1)
-    explored = explore(graph, parts, costs, options)
+    explored = explore(graph, parts, costs, options, most_requests=0)
     live = max(map(len, parts.boundaries))
     relaxed = Relaxed(graph, parts, costs, (), limited=True)
     assert max(map(len, relaxed.places)) <= len(kinds) ** 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from functools import reduce
-from itertools import product
 from math import hypot, log
 from operator import or_
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from parapipe.pipeline.dominance import most_balanced, nondominated, thinned
 from parapipe.pipeline.mapping import kind_of
 from parapipe.pipeline.search import search
 from parapipe.pipeline.stage_table import Option, StageTable
+from tests.cases.pipeline_cases import every_division
 
 
 class Every(NamedTuple):
@@ -45,12 +45,7 @@ def every_configuration(units, options, static_power_w):
                 yield (option, *rest)
 
     for chain in chains(0, ()):
-        for cuts in product((False, True), repeat=len(chain) - 1):
-            stages = [[chain[0]]]
-            for cut, option in zip(cuts, chain[1:], strict=True):
-                if cut:
-                    stages.append([])
-                stages[-1].append(option)
+        for stages in every_division(chain):
             masks = [mask_of(stage) for stage in stages]
             if sum(masks) != reduce(or_, masks):
                 continue

@@ -9,26 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from parapipe.pipeline import shared_work as module
-from parapipe.pipeline import workers
 from parapipe.pipeline.shared_work import made_beside, shared_work
 from parapipe.pipeline.workers import kept_processes
+from tests.cases.refusals import no_more_files
 
 ITEMS = [f"item {number}" for number in range(40)]
 HERE = os.getpid()
-
-
-@pytest.fixture
-def at_once(monkeypatch) -> None:
-    """Let others help after the second item: the first does not count."""
-    monkeypatch.setattr(module, "ALONE_S", 0.0)
-    monkeypatch.setattr(module, "WORTH_S", 1e-9)
+LONG_S = 0.1
 
 
 def told(items: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Take a while, and say who."""
-    for each in items:
-        time.sleep(0.02)
+    """Take a while, and say who; the second item takes so long that others help with the rest.
+
+    How long the first takes does not count.
+    """
+    for number, each in enumerate(items):
+        time.sleep(LONG_S if number < 2 else 0.02)
         yield each.upper(), os.getpid()
 
 
@@ -41,7 +37,7 @@ def found_by(jobs: int, make=told) -> tuple[list[str], set[int]]:
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 3])
-def test_all_is_made_once_in_any_number_of_processes(jobs, at_once):
+def test_all_is_made_once_in_any_number_of_processes(jobs):
     made, who = found_by(jobs)
     assert made == [each.upper() for each in ITEMS]
     assert who == {HERE} if jobs == 1 else HERE in who
@@ -52,20 +48,23 @@ def waits_for_others(begun: Path, here: int, items: Iterable[str]) -> Iterator[t
     if os.getpid() != here:
         begun.touch()
     for number, each in enumerate(items):
+        if number < 2 and os.getpid() == here:
+            time.sleep(LONG_S)
         while number > 1 and not begun.exists():
             time.sleep(0.01)
         yield each.upper(), os.getpid()
 
 
-def test_others_help(at_once, tmp_path):
+def test_others_help(tmp_path):
     made, who = found_by(2, partial(waits_for_others, tmp_path / "begun", HERE))
     assert made == [each.upper() for each in ITEMS]
     assert len(who) == 2
 
 
-def test_what_takes_no_time_is_made_without_other_processes(monkeypatch):
-    monkeypatch.setattr(workers, "WorkerProcesses", None)
-    assert [*shared_work(iter, ITEMS, 2)] == [*enumerate(ITEMS)]
+def test_what_takes_no_time_is_made_without_other_processes():
+    with kept_processes() as kept:
+        assert [*shared_work(iter, ITEMS, 2)] == [*enumerate(ITEMS)]
+        assert kept.count == 0
 
 
 def elsewhere(
@@ -82,31 +81,31 @@ def fails() -> None:
     raise ValueError("no such item")
 
 
-def test_what_a_process_that_ends_has_left_is_made_here(at_once, tmp_path):
+def test_what_a_process_that_ends_has_left_is_made_here(tmp_path):
     made, who = found_by(2, partial(elsewhere, partial(os._exit, 3), tmp_path / "begun", HERE))
     assert made == [each.upper() for each in ITEMS]
     assert who == {HERE}
 
 
-def test_an_error_in_another_process_is_raised_here(at_once, tmp_path):
+def test_an_error_in_another_process_is_raised_here(tmp_path):
     with pytest.raises(ValueError, match="no such item"):
         found_by(2, partial(elsewhere, fails, tmp_path / "begun", HERE))
 
 
-def test_where_no_process_can_be_started_all_is_made_here(monkeypatch, at_once):
-    monkeypatch.setattr(workers, "WorkerProcesses", refuse)
-    made, who = found_by(2)
+def test_where_no_process_can_be_started_all_is_made_here():
+    with no_more_files():
+        made, who = found_by(2)
     assert made == [each.upper() for each in ITEMS]
     assert who == {HERE}
 
 
-def test_processes_that_are_kept_help_and_stay(at_once, tmp_path):
+def test_processes_that_are_kept_help_and_stay(tmp_path):
     with kept_processes() as kept:
         _, who = found_by(2, partial(waits_for_others, tmp_path / "begun", HERE))
         assert kept.running(1).submit(os.getpid).result() in who
 
 
-def test_processes_end_where_nobody_waits_for_what_they_do(at_once, tmp_path):
+def test_processes_end_where_nobody_waits_for_what_they_do(tmp_path):
     with kept_processes() as kept:
         begun = tmp_path / "begun"
         sleeper = partial(elsewhere, partial(time.sleep, 1000), begun, HERE)
@@ -128,20 +127,15 @@ def several(begun: Path, here: int) -> Iterator[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("case", ["kept", "alone", "ends", "refused"])
-def test_something_is_made_beside_where_another_process_does(case, tmp_path, monkeypatch):
+def test_something_is_made_beside_where_another_process_does(case, tmp_path):
     (tmp_path / case).mkdir()
     make = partial(several, tmp_path / case / "begun", HERE)
-    with nullcontext() if case == "alone" else kept_processes():
-        if case == "refused":
-            monkeypatch.setattr(workers.KeptProcesses, "running", refuse)
-        with made_beside(make, here=make, over=lambda: False) as made:
-            found = [*made]
+    refused = no_more_files() if case == "refused" else nullcontext()
+    kept = nullcontext() if case == "alone" else kept_processes()
+    with kept, refused, made_beside(make, here=make, over=lambda: False) as made:
+        found = [*made]
     assert [each for each, _ in found] == ITEMS
     assert ({who for _, who in found} == {HERE}) == (case != "kept")
-
-
-def refuse(*_count: object) -> None:
-    raise OSError
 
 
 def sleeps(begun: Path) -> list[str]:
@@ -167,7 +161,7 @@ def test_nobody_makes_anything_beside_once_its_context_is_left(tmp_path):
         assert kept.count == 0
 
 
-def test_no_more_processes_help_than_there_are_jobs(at_once, tmp_path):
+def test_no_more_processes_help_than_there_are_jobs(tmp_path):
     """There are more of another call, which waited for them."""
     with kept_processes() as kept:
         kept.running(3)

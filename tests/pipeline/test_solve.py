@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import time
 from concurrent.futures import (
     BrokenExecutor,
     Executor,
@@ -17,19 +19,18 @@ from multiprocessing import get_context
 import pytest
 
 from parapipe.errors import MappingError, VerificationError
+from parapipe.mapping.coarse import map as coarse
 from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.mapping.schedule import Answer
 from parapipe.mapping.verify import verify
-from parapipe.pipeline import distribute as distribute_module
-from parapipe.pipeline import question as question_module
-from parapipe.pipeline import workers
 from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.deadline import Deadline
+from parapipe.pipeline.distribute import distribute
 from parapipe.pipeline.kept_text import text_of
-from parapipe.pipeline.method import Method, solve_one
+from parapipe.pipeline.method import Method
 from parapipe.pipeline.question import Question
 from parapipe.pipeline.solve import Solver, solve
-from parapipe.pipeline.workers import WorkerProcesses
+from parapipe.pipeline.workers import kept_processes
 from tests.cases.oracle import optimum_s
 from tests.cases.solve_cases import (
     alone,
@@ -43,6 +44,7 @@ from tests.cases.solve_cases import (
 )
 
 PROBLEMS = [*map(branchy, range(8)), *map(chain, range(4)), alone(1.0)]
+LARGE = [branchy(seed, branches=10) for seed in range(4)]  # two more than are tried in here
 
 
 class Here(Executor):
@@ -91,11 +93,10 @@ def cache(tmp_path):
 
 
 @pytest.fixture
-def no_process(monkeypatch):
-    def refuse(count):
-        pytest.fail(f"{count} processes were started")
-
-    monkeypatch.setattr(workers, "WorkerProcesses", refuse)
+def no_process():
+    with kept_processes() as kept:
+        yield
+        assert kept.count == 0
 
 
 def test_schedules_come_in_the_order_of_the_problems_and_pass_the_verifier(expected) -> None:
@@ -110,9 +111,11 @@ def test_the_number_of_jobs_does_not_show(expected, jobs) -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_processes_do_not_show(expected, jobs, monkeypatch) -> None:
-    monkeypatch.setattr(distribute_module, "SMALL", 0)
-    assert schedules(solved(jobs=jobs)) == expected
+def test_processes_do_not_show(jobs) -> None:
+    with kept_processes() as kept:
+        found = schedules(solved(LARGE, jobs=jobs))
+        assert kept.count == jobs
+    assert found == schedules(solved(LARGE, executor=Here()))
 
 
 @pytest.mark.parametrize(
@@ -134,39 +137,43 @@ def test_the_cache_does_not_show(expected, cache) -> None:
         assert schedules(solved(cache=cache)) == expected
 
 
-def test_problems_are_tried_in_this_process_and_handed_over_when_that_is_slow(
-    expected, monkeypatch
-) -> None:
-    started = []
-
-    def start(count):
-        started.append(count)
-        return WorkerProcesses(count)
-
-    monkeypatch.setattr(workers, "WorkerProcesses", start)
+def test_small_problems_are_solved_in_this_process(expected, no_process) -> None:
     assert schedules(solved()) == expected
-    assert started == []
-    monkeypatch.setattr(distribute_module, "TRIAL_S", 0.0)
-    monkeypatch.setattr(distribute_module, "HAND_OVER_S", 0.0)
-    assert schedules(solved()) == expected
-    assert started == [2]
 
 
-def test_problems_solved_in_this_process_get_the_time_that_is_left(
-    expected, no_process, monkeypatch
-) -> None:
-    limits = []
+def test_what_is_slow_in_this_process_is_handed_over() -> None:
+    pids, tasks = {}, range(40)
+    with kept_processes() as kept:
+        distribute(
+            process_of, tasks, pids.__setitem__, given=(0.0,), jobs=2, size=lambda _task: 1,
+            here=lambda task, _least_s: process_of(task, 0.3),
+        )  # fmt: skip
+        assert kept.count == 2
+    assert {*pids} == {*tasks}
+    assert {os.getpid()} < {*pids.values()}
 
-    def noted(problem, method, **given):
-        limits.append(method.time_limit_s)
-        return solve_one(problem, method, **given)
 
-    monkeypatch.setattr(question_module, "solve_one", noted)
+def process_of(_task: int, least_s: float) -> int:
+    time.sleep(least_s)
+    return os.getpid()
+
+
+LIMITS: list[float] = []
+
+
+def noted(problem, *, time_limit_s, **given):
+    """A mapper that notes its time limit."""
+    LIMITS.append(time_limit_s)
+    return coarse(problem, time_limit_s=time_limit_s, **given)
+
+
+def test_problems_solved_in_this_process_get_the_time_that_is_left(expected, no_process) -> None:
     questions = [Question(problem) for problem in PROBLEMS]
     deadline = Deadline(10.0, clock=lambda: 0.0)
-    found = solve(questions, Solver(Method("coarse", 60.0, 1)), deadline=deadline).answers
-    assert {*limits} == {10.0}
-    answers = [(each.problem, timeless(found[each].schedules[0])) for each in questions]
+    LIMITS.clear()
+    found = solve(questions, Solver(Method(f"{__name__}:noted", 60.0, 1)), deadline=deadline)
+    assert {*LIMITS} == {10.0}
+    answers = [(q.problem, timeless(answer.schedules[0])) for q, answer in found.answers.items()]
     assert answers == expected
 
 
@@ -304,7 +311,7 @@ def test_a_deterministic_run_takes_only_what_the_same_run_has_found(cache) -> No
 
 
 def test_progress_tells_what_is_done_what_came_from_the_cache_and_the_largest_gap(
-    cache, monkeypatch
+    cache,
 ) -> None:
     unproven = alone_schedule(1.0, proven=False)  # its bound is 0
     cache.put(
@@ -321,11 +328,10 @@ def test_progress_tells_what_is_done_what_came_from_the_cache_and_the_largest_ga
     assert elapsed == sorted(elapsed)
 
 
-def test_a_mapper_without_a_schedule_ends_the_run_with_its_own_words(monkeypatch) -> None:
-    for small in (20, 0):
-        monkeypatch.setattr(distribute_module, "SMALL", small)
+def test_a_mapper_without_a_schedule_ends_the_run_with_its_own_words() -> None:
+    for problems in (PROBLEMS, LARGE):
         with pytest.raises(MappingError, match="no mapper 'corase'"):
-            schedules_of(PROBLEMS, Method("corase", 1, 0), jobs=2)
+            schedules_of(problems, Method("corase", 1, 0), jobs=2)
 
 
 def test_workers_that_break_are_told_in_one_sentence() -> None:

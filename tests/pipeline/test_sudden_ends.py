@@ -20,13 +20,11 @@ COUNT = 30
 RUN = """
 import sys
 from pathlib import Path
-from parapipe.pipeline import distribute
 from parapipe.pipeline.cache import Cache
 from parapipe.pipeline.method import Method
 from tests.cases.solve_cases import branchy, hard, schedules_of
 
-folder, small, problems = Path(sys.argv[1]), int(sys.argv[2]), eval(sys.argv[3])
-distribute.SMALL = small
+folder, problems = Path(sys.argv[1]), eval(sys.argv[2])
 def tell(progress):
     print(progress.done, progress.cached, flush=True)
 try:
@@ -37,7 +35,7 @@ except KeyboardInterrupt:
 """
 
 
-def begin(folder: Path, small: int, problems: str) -> subprocess.Popen[str]:
+def begin(folder: Path, problems: str) -> subprocess.Popen[str]:
     """Start a run in a process of its own; what it starts can be told by its environment."""
     environment = {
         **os.environ,
@@ -45,7 +43,7 @@ def begin(folder: Path, small: int, problems: str) -> subprocess.Popen[str]:
         "PARAPIPE_TEST_RUN": str(folder),
     }
     return subprocess.Popen(
-        [sys.executable, "-c", RUN, str(folder), str(small), problems],
+        [sys.executable, "-c", RUN, str(folder), problems],
         env=environment,
         text=True,
         stdout=subprocess.PIPE,
@@ -75,19 +73,20 @@ def wait_until(fact) -> None:
     pytest.fail("it never came about")
 
 
-@pytest.mark.parametrize("small", [20, 0], ids=["in this process", "in worker processes"])
-def test_a_run_that_is_killed_again_and_again_solves_no_problem_twice(tmp_path, small) -> None:
-    rng = random.Random(small)
+@pytest.mark.parametrize("branches", [4, 10], ids=["in this process", "in worker processes"])
+def test_a_run_that_is_killed_again_and_again_solves_no_problem_twice(tmp_path, branches) -> None:
+    rng = random.Random(branches)
     solved = 0
+    every = f"[branchy(seed, branches={branches}) for seed in range({COUNT})]"
     for _ in range(5):
-        with begin(tmp_path, small, f"[*map(branchy, range({COUNT}))]") as run:
+        with begin(tmp_path, every) as run:
             assert int(run.stdout.readline().split()[1]) >= solved
             for _ in range(rng.randrange(8)):
                 solved = int((run.stdout.readline() or f"{COUNT}").split()[0])
             time.sleep(rng.random() * 0.02)
             run.send_signal(signal.SIGKILL)
             wait_until(lambda: not left_behind(tmp_path))
-    problems = [*map(branchy, range(COUNT))]
+    problems = [branchy(seed, branches=branches) for seed in range(COUNT)]
     method = Method("coarse", 600, 1, deterministic=True)
     with Cache(tmp_path, pytest.fail) as cache:
         again = schedules_of(problems, method, cache=cache)
@@ -97,7 +96,7 @@ def test_a_run_that_is_killed_again_and_again_solves_no_problem_twice(tmp_path, 
 
 
 def test_ctrl_c_ends_the_workers_and_their_solvers_at_once_and_says_nothing(tmp_path) -> None:
-    with begin(tmp_path, 0, "[hard(), *map(branchy, range(5))]") as run:
+    with begin(tmp_path, "[hard(), *(branchy(seed, branches=10) for seed in range(5))]") as run:
         wait_until(lambda: any("cbc" in command.split()[0] for command in left_behind(tmp_path)))
         while int(run.stdout.readline().split()[0]) < 5:
             pass

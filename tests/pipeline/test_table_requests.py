@@ -10,7 +10,7 @@ import pytest
 
 from parapipe.graph.partition import partition
 from parapipe.mapping.paths import supporting
-from parapipe.pipeline import first_front, list_schedules, promising, table_requests
+from parapipe.pipeline import first_front, list_schedules, table_requests
 from parapipe.pipeline.deadline import Deadline, OverError
 from parapipe.pipeline.explore import explore
 from parapipe.pipeline.options import MapOptions
@@ -51,9 +51,8 @@ def test_where_they_are_too_many_others_are_asked_for_paths_alone_and_bounds_hol
 ):
     graph, parts, tables = two_tables(seed, kinds)
     whole = explore(graph, parts, tables[0], OPTIONS, others=tables[1:])
-    monkeypatch.setattr(promising, "MOST_REQUESTS", 0)
     monkeypatch.setattr(table_requests, "requests", None)  # they are never built
-    few = explore(graph, parts, tables[0], OPTIONS, others=tables[1:])
+    few = explore(graph, parts, tables[0], OPTIONS, others=tables[1:], most_requests=0)
     assert whole.unfinished is None
     assert any("operating points" in each for each in few.unfinished.reasons)
     for figure in ("latency_s", "period_s", "energy_j"):
@@ -61,7 +60,7 @@ def test_where_they_are_too_many_others_are_asked_for_paths_alone_and_bounds_hol
                  for found in (whole, few)]  # fmt: skip
         assert getattr(few.unfinished, figure) <= least[0] * (1 + 1e-6)
         assert least[0] <= least[1] * (1 + 1e-6)
-    alone = explore(graph, parts, tables[0], OPTIONS)
+    alone = explore(graph, parts, tables[0], OPTIONS, most_requests=0)
     fastest = min(few.found, key=lambda each: each.evaluated.latency_s)
     assert fastest.table == 1
     assert fastest.evaluated.latency_s < min(each.evaluated.latency_s for each in alone.found)

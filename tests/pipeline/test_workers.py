@@ -26,6 +26,7 @@ from parapipe.pipeline.workers import (
     kept_processes,
     processes_at_hand,
 )
+from tests.cases.refusals import no_more_files
 
 SLEEPER = "__import__('subprocess').Popen(['sleep', '1000']).pid"
 
@@ -150,8 +151,8 @@ def test_workers_end_with_a_parent_that_is_killed_and_so_does_what_they_have_sta
     script = (
         "import os, time; from parapipe.pipeline.workers import WorkerProcesses\n"
         "workers = WorkerProcesses(2)\n"
-        "print(*[worker._process.pid for worker in workers._workers], "
-        f"workers.submit(eval, {SLEEPER!r}).result(), flush=True)\n"
+        "children = open('/proc/self/task/%d/children' % os.getpid()).read()\n"
+        f"print(children, workers.submit(eval, {SLEEPER!r}).result(), flush=True)\n"
         "for _ in range(4): workers.submit(time.sleep, 1000)\n"
         "time.sleep(1000)"
     )
@@ -257,13 +258,10 @@ def test_no_process_starts_ahead_where_nothing_is_known_to_need_it() -> None:
         assert processes.count == 0
 
 
-def test_where_no_process_can_be_started_ahead_nothing_happens(monkeypatch) -> None:
-    def refuse(*_given: object, **_named: object) -> None:
-        raise OSError
-
-    monkeypatch.setattr(subprocess, "Popen", refuse)
+def test_where_no_process_can_be_started_ahead_nothing_happens() -> None:
     with KeptProcesses("colorsys") as processes:
-        processes.start_ahead()
+        with no_more_files():
+            processes.start_ahead()
         assert processes.count == 0
 
 
@@ -301,7 +299,6 @@ def test_kept_processes_are_replaced_where_work_was_left() -> None:
         assert pids
 
 
-def test_a_process_that_cannot_be_started_is_an_os_error(monkeypatch) -> None:
-    monkeypatch.setattr(sys, "executable", "/no/such/python")
-    with pytest.raises(OSError, match="/no/such/python"):
+def test_a_process_that_cannot_be_started_is_an_os_error() -> None:
+    with no_more_files(), pytest.raises(OSError, match="Too many open files"):
         WorkerProcesses(1)

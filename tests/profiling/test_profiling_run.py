@@ -25,31 +25,20 @@ from parapipe.graph.parts.part import Range
 from parapipe.pipeline.most_useful import gains
 from parapipe.pipeline.part_prices import PartPrices
 from parapipe.profiling import measure, measure_command, tasks
-from parapipe.profiling.detect import Measured, clusters_here, platform_text
-from parapipe.profiling.figures import Figures
-from parapipe.profiling.fork_joins import HandOver
 from parapipe.profiling.single_models import unit_key
+from tests.cases.measuring import platform_of_parts
 from tests.cases.small_network import saved
 
-FIGURES = Figures({"float32": 2e10, "int32": 3e9}, 1e-6, 8e9, 2e-5)
 profile_of = partial(parapipe.profile, operators_only=True)
+
+
+pytestmark = pytest.mark.usefixtures("short_rounds")
 
 
 @pytest.fixture
 def platform(tmp_path):
-    """This machine's platform, in one-core processors, none of its figures measured."""
-    clusters = clusters_here(split=2)[:2]
-    pairs = {(p, q): HandOver(1e-5, 1e12, 0.1) for p in range(2) for q in range(2) if p != q}
-    text = platform_text("here", clusters, Measured((FIGURES,) * len(clusters), pairs, {}))
-    path = tmp_path / "here.yaml"
-    path.write_text(text)
-    return path
-
-
-@pytest.fixture(autouse=True)
-def _short_rounds(monkeypatch):
-    for name, value in {"ROUNDS": 2, "MOST_ROUNDS": 2, "BATCH_S": 1e-5, "WARM_UP_S": 1e-5}.items():
-        monkeypatch.setattr(measure, name, value)
+    """This machine in identical processors of one core."""
+    return platform_of_parts(tmp_path / "here.yaml")
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from parapipe.cost.profile import read_profile
 from parapipe.export.constants import Constants
 from parapipe.graph.onnx_import import resolve_proto
 from parapipe.graph.skim import skim
-from parapipe.profiling import measure
 from parapipe.profiling.detect import Measured, clusters_here, platform_text
 from parapipe.profiling.figures import Figures
 from parapipe.profiling.fork_joins import HandOver
@@ -70,11 +69,10 @@ def test_each_operator_has_its_own_scales_zero_points_and_integers(model, tmp_pa
     assert "Conv" not in kinds
 
 
+@pytest.mark.usefixtures("short_rounds")
 def test_a_quantised_model_is_profiled_mapped_run_and_equal_to_one_session(
-    model, platform, tmp_path, monkeypatch
+    model, platform, tmp_path
 ):
-    for name, value in {"ROUNDS": 2, "MOST_ROUNDS": 2, "BATCH_S": 1e-5, "WARM_UP_S": 1e-5}.items():
-        monkeypatch.setattr(measure, name, value)
     report = parapipe.profile(model, platform)
     assert report.notes == ()
     assert "own" in {m.weights for m in read_profile(report.path).measurements}

@@ -14,35 +14,21 @@ from parapipe.api import profile_runs
 from parapipe.cost.profile import Measurement, read_profile
 from parapipe.cost.signature import Signature
 from parapipe.formats import learned
-from parapipe.profiling import measure
-from parapipe.profiling.detect import Measured, clusters_here, platform_text
-from parapipe.profiling.figures import Figures
-from parapipe.profiling.fork_joins import HandOver
 from parapipe.profiling.from_run import among
 from parapipe.profiling.single_models import distinct_units, unit_key
+from tests.cases.measuring import platform_of_parts
 from tests.cases.small_network import saved
 
-FIGURES = Figures({"float32": 2e10, "int32": 3e9, "int64": 2e9}, 1e-6, 8e9, 2e-5)
 PARTS = 2
 
 
-@pytest.fixture(autouse=True)
-def _short_rounds(monkeypatch):
-    for name, value in {"ROUNDS": 2, "MOST_ROUNDS": 2, "BATCH_S": 1e-5, "WARM_UP_S": 1e-5}.items():
-        monkeypatch.setattr(measure, name, value)
+pytestmark = pytest.mark.usefixtures("short_rounds")
 
 
 @pytest.fixture
 def platform(tmp_path):
-    """This machine in identical processors of one core, none of its figures measured."""
-    clusters = clusters_here(split=PARTS)[:PARTS]
-    pairs = {
-        (p, q): HandOver(1e-5, 1e12, 0.1) for p in range(PARTS) for q in range(PARTS) if p != q
-    }
-    path = tmp_path / "here.yaml"
-    measured = Measured((FIGURES,) * len(clusters), pairs, {})
-    path.write_text(platform_text("here", clusters, measured))
-    return path
+    """This machine in identical processors of one core."""
+    return platform_of_parts(tmp_path / "here.yaml", PARTS)
 
 
 @pytest.fixture

@@ -4,36 +4,28 @@ import os
 
 import pytest
 
-from parapipe.runtime import other_load
 from parapipe.runtime.other_load import OtherLoad, busy_note
 
 
-@pytest.fixture
-def counts(monkeypatch):
-    """Seconds of all programs, seconds of this one, and the clock; set by the test."""
-    now = {"all": 0.0, "own": 0.0, "clock": 0.0}
-    monkeypatch.setattr(other_load, "_busy_s", lambda: (now["all"], now["own"]))
-    monkeypatch.setattr(other_load, "perf_counter", lambda: now["clock"])
-    return now
+def counted(all_s, own_s):
+    """A load of which the system says so in ten seconds."""
+    counts = iter([(0.0, 0.0), (all_s, own_s)])
+    return OtherLoad(counts.__next__, iter([0.0, 10.0]).__next__).share()
 
 
-def test_what_others_take_is_a_share_of_all_cores(counts):
+def test_what_others_take_is_a_share_of_all_cores():
     cores = os.cpu_count() or 1
-    others = OtherLoad()
-    counts |= {"all": 3.0 + 0.25 * 10 * cores, "own": 3.0, "clock": 10.0}
-    assert others.share() == pytest.approx(0.25)
-    assert busy_note(others.share()).startswith("other programs used 25% of this machine meanwhile")
+    share = counted(3.0 + 0.25 * 10 * cores, 3.0)
+    assert share == pytest.approx(0.25)
+    assert busy_note(share).startswith("other programs used 25% of this machine meanwhile")
 
 
-def test_a_little_is_not_worth_a_sentence(counts):
-    others = OtherLoad()
-    counts |= {"all": 5.1, "own": 5.0, "clock": 10.0}
-    assert busy_note(others.share()) == ""
+def test_a_little_is_not_worth_a_sentence():
+    assert busy_note(counted(5.1, 5.0)) == ""
 
 
-def test_where_the_kernel_tells_nothing_nothing_is_said(monkeypatch):
-    monkeypatch.setattr(other_load, "_busy_s", lambda: None)
-    assert OtherLoad().share() is None
+def test_where_the_kernel_tells_nothing_nothing_is_said():
+    assert OtherLoad(lambda: None).share() is None
     assert busy_note(None) == ""
 
 

@@ -193,11 +193,10 @@ def test_a_provider_that_cannot_be_made_is_told_and_the_cpu_takes_over(
     assert (used.provider, used.options, set(used.nodes)) == (CPU, {}, {CPU})
 
 
+@pytest.mark.usefixtures("short_rounds")
 def test_a_profile_measures_each_processor_with_its_provider(
     model, platform, monkeypatch, tmp_path
 ):
-    for name, value in {"ROUNDS": 2, "MOST_ROUNDS": 2, "BATCH_S": 1e-5, "WARM_UP_S": 1e-5}.items():
-        monkeypatch.setattr(measure, name, value)
     opened = measure.session
     seen = set()
 

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from types import ModuleType
 
 import pytest
 
@@ -183,10 +182,9 @@ def test_a_strategy_that_waits_for_ever_is_named(plan):
         plan.simulate(strategy=Waiting)
 
 
-def test_ones_own_is_taken_as_a_class_or_by_its_name(plan, monkeypatch):
-    module = ModuleType("mine")
-    module.Oldest = Oldest
-    monkeypatch.setitem(sys.modules, "mine", module)
+def test_ones_own_is_taken_as_a_class_or_by_its_name(plan, tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(f"from {__name__} import Oldest")
+    monkeypatch.syspath_prepend(tmp_path)
     runs = [plan.simulate(strategy=given, frames=9) for given in (Oldest, "mine:Oldest")]
     assert runs[0].record == runs[1].record
     assert [run.document.strategy for run in runs] == [f"{__name__}:Oldest", "mine:Oldest"]

@@ -30,14 +30,14 @@ def annealed(net: Cyclic, place: Sequence[int], *, enough: int = 0, seed: int = 
     seed
         Of all random choices.
     """
-    draw, state = random.Random(seed), _Loads(net, place)
+    draw, state = random.Random(seed), Loads(net, place)
     best, least, norm = [*place], max(state.loads), state.norm()
     changes, heat = min(CHANGES * net.operators, MOST_CHANGES), HOT * norm
     for _ in range(changes):
         if least <= enough:
             break
         heat *= (COLD / HOT) ** (1 / changes)
-        before = state.apply(_change(net, state.place, draw))
+        before = state.apply(random_change(net, state.place, draw))
         now = state.norm()
         if now > norm and draw.random() >= exp((norm - now) / heat):
             state.restore(*before)
@@ -48,7 +48,7 @@ def annealed(net: Cyclic, place: Sequence[int], *, enough: int = 0, seed: int = 
     return best
 
 
-class _Loads:
+class Loads:
     """An assignment, and for how long one frame keeps each resource busy."""
 
     def __init__(self, net: Cyclic, place: Sequence[int]) -> None:
@@ -93,7 +93,7 @@ class _Loads:
                     yield resource, net.delay[flow][p][q]
 
 
-def _change(net: Cyclic, place: Sequence[int], draw: random.Random) -> dict[int, int]:
+def random_change(net: Cyclic, place: Sequence[int], draw: random.Random) -> dict[int, int]:
     """Return operators in a row, those that can, with one processor for all of them."""
     begin = draw.randrange(net.operators)
     end = min(net.operators, begin + int(LONGEST_RUN ** draw.random()))

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from parapipe.mapping.interleaved.annealed import _change, _Loads, annealed
+from parapipe.mapping.interleaved.annealed import Loads, annealed, random_change
 from parapipe.mapping.interleaved.cyclic import NEVER, Cyclic
 from tests.cases.occupying_cases import any_problem
 
@@ -20,10 +20,10 @@ def able(net):
 @pytest.mark.parametrize("seed", range(60))
 def test_loads_are_those_of_the_assignment_after_every_change(seed) -> None:
     net, draw = Cyclic(any_problem(seed)), random.Random(seed)
-    state = _Loads(net, able(net))
+    state = Loads(net, able(net))
     for _ in range(20):
         loads, place = [*state.loads], [*state.place]
-        before = state.apply(_change(net, state.place, draw))
+        before = state.apply(random_change(net, state.place, draw))
         assert state.loads == net.loads(state.place)
         if draw.random() < 0.5:
             state.restore(*before)
