@@ -12,10 +12,10 @@ import click
 import pytest
 
 from parapipe import mapper_names
-from parapipe.api.checked import option_traits
 from parapipe.cli.command_line import SETTINGS
 from parapipe.cli.map import SECTIONS
 from parapipe.cli.map import command as map_command
+from parapipe.pipeline.options import option_traits
 from tests.cases.branchy import branchy
 from tests.cases.full_disk import files_of_at_most
 

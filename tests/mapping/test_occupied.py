@@ -11,14 +11,14 @@ import pytest
 from parapipe.errors import MappingError
 from parapipe.mapping.energy.trade_offs import trade_offs
 from parapipe.mapping.problem import Flow, MappingProblem
-from parapipe.mapping.registry import mapper, names
+from parapipe.mapping.registry import MAPPERS, mapper
 from parapipe.mapping.verify import verify
 from tests.cases.occupying_cases import FAR, LINK, MICRO, RECEIVER, SENDER, any_problem, fork
 from tests.cases.oracle import optimum_s
 from tests.cases.random_dags import placements
 
 fine = mapper("fine")
-OTHERS = [name for name in names() if name not in ("fine", "fine_milp")]
+OTHERS = [name for name in MAPPERS.names() if name not in ("fine", "fine_milp")]
 
 
 @pytest.mark.parametrize(
