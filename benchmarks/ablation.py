@@ -35,15 +35,13 @@ from benchmarks.ablation_cases import Case, cases
 from benchmarks.ablation_devices import ENERGY, FEW, MAKESPAN, OCCUPIED, Device, devices
 from benchmarks.mapping_time import cpu_s
 from benchmarks.tables import markdown_table
-from parapipe.mapping.budget import Budget
-from parapipe.mapping.cp_sat import WORK, run_cp_sat
-from parapipe.mapping.energy.trade_offs import trade_offs
-from parapipe.mapping.fine import mapper
-from parapipe.mapping.fine.integer_problem import integer_problem
-from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.replay import by_start, replay
-from parapipe.mapping.units import MICRO
 from parapipe.reference_mappers.fine_milp import map as fine_milp
+from parapipe.solvers.cp_sat import WORK, Budget, run_cp_sat
+from parapipe.solvers.energy.trade_offs import trade_offs
+from parapipe.solvers.fine import mapper
+from parapipe.solvers.fine.integer_problem import integer_problem
+from parapipe.solvers.problem import MICRO, MappingProblem
+from parapipe.solvers.replay import by_start, replay
 
 RESULTS = Path(__file__).parent / "results"
 RESOLUTION = 0.025  # that `map` asks of the schedules of a unit

@@ -28,10 +28,10 @@ from benchmarks.instances import decoder_like, inception_like, irregular, parall
 from benchmarks.mapping_registry import instances
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.graph.partition import partition
-from parapipe.mapping.fine.mapper import map as fine
-from parapipe.mapping.problem import Flow, MappingProblem
-from parapipe.mapping.schedule import Energies
-from parapipe.pipeline.problems import requests
+from parapipe.search.problems.problems import requests
+from parapipe.solvers.fine.mapper import map as fine
+from parapipe.solvers.problem import Flow, MappingProblem
+from parapipe.solvers.schedule import Energies
 
 ZOO = ("googlenet", "inception-v4", "bert-base", "unet", "gpt:12")
 PLATFORMS = ("amlogic-a311d", "bst-a1000")

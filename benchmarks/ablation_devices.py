@@ -11,21 +11,17 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from parapipe.mapping.energy import energy_model, trade_offs
-from parapipe.mapping.fine import (
-    bounds,
-    cp_sat,
-    join_bounds,
-    load_bound,
+from parapipe.solvers.energy import energy_model, trade_offs
+from parapipe.solvers.fine import (
+    busy_transfers,
+    constraint_model,
+    integer_problem,
     mapper,
-    occupied,
-    priced_lists,
-    search,
-    transfer_model,
+    placement,
 )
-from parapipe.mapping.fine import integer_problem as units
-from parapipe.mapping.fine.integer_problem import IntegerProblem
-from parapipe.mapping.lists import heft
+from parapipe.solvers.fine import integer_problem as units
+from parapipe.solvers.fine.integer_problem import IntegerProblem
+from parapipe.solvers.lists import heft
 
 MAKESPAN = ("zoo", "registered", "petr", "hard", "public")
 OCCUPIED = ("occupied",)
@@ -60,57 +56,57 @@ def devices() -> Iterator[Device]:
             yield Device(label, groups, [(owner, name, other)])
 
 
-LARGE = ("petr", "hard", "public")  # what holds problems of more than `search.SMALL` operators
+LARGE = ("petr", "hard", "public")  # what holds problems of more than `mapper.SMALL` operators
 LOADS = (*LARGE, "loads")  # and where loads bound the makespan
 FEW = ("public", "few")  # what holds problems of which few operators have a choice
 CONSTANTS: Sequence[tuple[Any, str, Sequence[float], Sequence[str]]] = (
-    (search, "FEW", (0,), FEW),
-    (search, "SMALL", (0.5, 2), MAKESPAN),
-    (search, "LISTS", (0,), LOADS),
-    (search, "ROUNDS", (0,), LOADS),
-    (search, "MANY_ROUNDS", (0,), LOADS),
-    (search, "FIRST_S", (2,), LARGE),
-    (search, "NEARBY_S", (0.25,), FEW),
-    (search, "SMALL_S", (0.5,), LARGE),
-    (join_bounds, "WINDOW", (0.5,), LARGE),
-    (load_bound, "STEP", (0.5,), LOADS),
+    (mapper, "FEW", (0,), FEW),
+    (mapper, "SMALL", (0.5, 2), MAKESPAN),
+    (mapper, "LISTS", (0,), LOADS),
+    (mapper, "ROUNDS", (0,), LOADS),
+    (mapper, "MANY_ROUNDS", (0,), LOADS),
+    (mapper, "FIRST_S", (2,), LARGE),
+    (mapper, "NEARBY_S", (0.25,), FEW),
+    (mapper, "SMALL_S", (0.5,), LARGE),
+    (mapper, "WINDOW", (0.5,), LARGE),
+    (units, "STEP", (0.5,), LOADS),
     (units, "UNITS", (0,), ("zoo", "registered", "hard", "public")),
-    (occupied, "RELAXED_SHARE", (0, 0.5, 1.5), OCCUPIED),
+    (busy_transfers, "RELAXED_SHARE", (0, 0.5, 1.5), OCCUPIED),
     (energy_model, "LONG_S", (0.5, 2), ENERGY),
     (trade_offs, "PROOF", (0, 2), ENERGY),
 )
 
 
 def _of_makespan() -> Iterator[Device]:
-    model = cp_sat.Model
+    model = constraint_model.Model
     for name, *patches in (
         ("first schedule: HEFT alone", (mapper, "QUICK", (heft,))),
-        ("heads and tails by longest paths", (search, "path_bounds", _releases)),
-        ("choices beyond the limit left out", (search, "narrowed", lambda known, _: known)),
-        ("bound by loads", (search, "load_bound", lambda known, _: known.makespan_units())),
-        ("prices of loads: equal", (search, "worth", lambda whole, _: (1,) * whole.processors)),
-        ("heads and tails raised at joins and forks", (search, "raise_bounds", lambda *_: None)),
-        ("tails raised at forks", (search, "raise_bounds", _heads_only)),
-        ("search near the best", (search.Search, "_nearby", lambda _, known, answer, *__: answer)),
-        ("linear relaxation", (search, "Strategy", _strategy(linear=False))),
+        ("heads and tails by longest paths", (mapper, "path_bounds", _releases)),
+        ("choices beyond the limit left out", (mapper, "narrowed", lambda known, _: known)),
+        ("bound by loads", (mapper, "load_bound", lambda known, _: known.makespan_units())),
+        ("prices of loads: equal", (mapper, "worth", lambda whole, _: (1,) * whole.processors)),
+        ("heads and tails raised at joins and forks", (mapper, "raise_bounds", lambda *_: None)),
+        ("tails raised at forks", (mapper, "raise_bounds", _heads_only)),
+        ("search near the best", (mapper.Search, "_nearby", lambda _, known, answer, *__: answer)),
+        ("linear relaxation", (mapper, "Strategy", _strategy(linear=False))),
         ("hints", (model, "hint", lambda *_: None)),
         ("loads in CP-SAT", (model, "_fill", _no_load)),
         ("idle time beside loads in CP-SAT", (model, "_fill", _load_alone)),
         ("chains without search", (mapper, "_without_search", lambda *_: None)),
         (
             "priced_lists.WEIGHTS: every second",
-            (priced_lists, "WEIGHTS", priced_lists.WEIGHTS[::2]),
+            (placement, "WEIGHTS", placement.WEIGHTS[::2]),
         ),
     ):
         yield Device(name, (*MAKESPAN, "loads"), patches)
 
 
 def _of_occupied() -> Iterator[Device]:
-    moves = transfer_model._Moves
+    moves = busy_transfers._Moves
     for name, *patches in (
-        ("occupied: choices left out", (occupied, "narrowed", lambda known, _: known)),
+        ("occupied: choices left out", (busy_transfers, "narrowed", lambda known, _: known)),
         ("occupied: hints", (moves, "hint", lambda *_: None)),
-        ("occupied: loads in CP-SAT", (cp_sat.Model, "_fill", _no_load)),
+        ("occupied: loads in CP-SAT", (constraint_model.Model, "_fill", _no_load)),
         ("occupied: loads of links", (moves, "fill_links", _links_without_load)),
     ):
         yield Device(name, OCCUPIED, patches)
@@ -133,35 +129,35 @@ def _of_energy() -> Iterator[Device]:
 NO_TIME: Mapping[str, float] = {"time_limit_s": 0.0}
 
 
-def _releases(problem: IntegerProblem) -> bounds.Bounds:
+def _releases(problem: IntegerProblem) -> integer_problem.Bounds:
     idle = [[0] * problem.processors for _ in problem.time_units]
-    return bounds.Bounds(problem, [list(row) for row in problem.release_units], idle)
+    return integer_problem.Bounds(problem, [list(row) for row in problem.release_units], idle)
 
 
 def _heads_only(
-    known: bounds.Bounds, known_units: int, limit_units: int, solve: join_bounds.Solve
+    known: integer_problem.Bounds, known_units: int, limit_units: int, solve: mapper.Solve
 ) -> None:
-    join_bounds._Heads(known, known_units, limit_units, solve).raise_all()
+    mapper._Heads(known, known_units, limit_units, solve).raise_all()
     known.propagate_tails()
 
 
-def _strategy(**kept: bool) -> Callable[..., cp_sat.Strategy]:
-    return lambda *given, **named: cp_sat.Strategy(*given, **{**named, **kept})
+def _strategy(**kept: bool) -> Callable[..., constraint_model.Strategy]:
+    return lambda *given, **named: constraint_model.Strategy(*given, **{**named, **kept})
 
 
-def _no_load(model: cp_sat.Model, p: int, eligible: Sequence[int]) -> None:
+def _no_load(model: constraint_model.Model, p: int, eligible: Sequence[int]) -> None:
     others = [busy.interval for busy in model.busy.get(p, [])]
     model.model.add_no_overlap([*(model._interval(v, p) for v in eligible), *others])
 
 
-def _load_alone(model: cp_sat.Model, p: int, eligible: Sequence[int]) -> None:
+def _load_alone(model: constraint_model.Model, p: int, eligible: Sequence[int]) -> None:
     _no_load(model, p, eligible)
     time_units = [model.problem.time_units[v][p] for v in eligible]
-    load = cp_sat.weighted([model.runs[v, p] for v in eligible], time_units)
+    load = constraint_model.weighted([model.runs[v, p] for v in eligible], time_units)
     model.model.add(model.makespan >= load)
 
 
-def _links_without_load(moves: transfer_model._Moves) -> None:
+def _links_without_load(moves: busy_transfers._Moves) -> None:
     filled = {p for choices in moves.model.problem.choices for p in choices}
     for resource, busy in moves.model.busy.items():
         if resource not in filled:

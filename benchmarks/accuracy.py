@@ -20,7 +20,7 @@ from benchmarks.energy_corrections import METHODS, lag_of
 from benchmarks.tables import markdown_table
 from benchmarks.time_corrections import CORRECTIONS, big_slower, left_out
 from benchmarks.whole_runs import PLATFORM, WholeRun, priced, whole_runs
-from parapipe.formats.comparison import METRICS, Errors, Pair, compare, errors_of
+from parapipe.documents.comparison import METRICS, Errors, Pair, compare, errors_of
 from parapipe.platform.load import load_platform
 from tools.block_power import by_network, power_seen
 from tools.states_amlogic_a311d import BIG_SLOWER_IN_2025, IDLE_W, RUN_2024, RUN_2025, STATES

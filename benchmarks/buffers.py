@@ -26,9 +26,8 @@ import click
 
 from benchmarks.machine import description, load
 from benchmarks.tables import markdown_table
-from parapipe.mapping.memory.buffers import ArenaProblem, Buffer, check
-from parapipe.mapping.memory.ejections import Ejections
-from parapipe.mapping.memory.first_fit import FirstFits
+from parapipe.solvers.memory.ejections import Ejections
+from parapipe.solvers.memory.offsets import ArenaProblem, Buffer, FirstFits, check
 
 CHANGES = 20_000
 PAGE = Path(__file__).parent / "results" / "buffers.md"

@@ -57,11 +57,11 @@ from parapipe import Configuration, ParetoFront
 from parapipe.api.load import load_platform
 from parapipe.cost.profile import read_profile, write_profile
 from parapipe.export.onnxruntime.folder import write_session_folder
-from parapipe.pipeline.drawn import drawn_figures
-from parapipe.pipeline.uncertain import uncertain
-from parapipe.profiling.states import burst_s
+from parapipe.profiling.figures import burst_s
 from parapipe.runtime.executor import Executor
 from parapipe.runtime.folder import open_folder
+from parapipe.uncertainty.causes import uncertain
+from parapipe.uncertainty.samples import drawn_figures
 from parapipe.zoo.registry import write as write_model
 
 NETWORKS = (

@@ -16,7 +16,7 @@ from functools import cache
 import numpy as np
 
 from benchmarks.whole_runs import PLATFORM, Array, WholeRun
-from parapipe.formats.comparison import Pair
+from parapipe.documents.comparison import Pair
 from parapipe.platform.load import load_platform
 from tools.block_power import (
     Blocks,

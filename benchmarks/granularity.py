@@ -24,12 +24,12 @@ from itertools import combinations
 import parapipe
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.graph.partition import partition
-from parapipe.mapping.registry import mapper
-from parapipe.mapping.replay import replay
-from parapipe.mapping.schedule import Schedule
-from parapipe.pipeline.problems import Request, requests
-from parapipe.pipeline.time_energy import Locations
 from parapipe.platform.platform import Platform
+from parapipe.search.problems.problems import Request, requests
+from parapipe.search.problems.time_energy import Locations
+from parapipe.solvers.registry import mapper
+from parapipe.solvers.replay import replay
+from parapipe.solvers.schedule import Schedule
 
 PLATFORM = "amlogic-a311d-2024"  # of the paper's networks
 MAPPERS = ("coarse", "fine", "auto")

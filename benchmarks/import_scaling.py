@@ -20,9 +20,9 @@ from time import process_time
 import onnx
 from onnx import TensorProto, helper
 
-from parapipe.graph.fusion import fuse
 from parapipe.graph.onnx_import import import_model
 from parapipe.graph.partition import partition
+from parapipe.graph.rewrites import fuse
 
 SIZES = (1_000, 10_000, 50_000)
 RUNS = 3

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import inf
 from random import Random
 
-from parapipe.mapping.problem import Flow, MappingProblem
+from parapipe.solvers.problem import Flow, MappingProblem
 
 MICRO = 1e-6
 

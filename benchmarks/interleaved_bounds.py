@@ -27,9 +27,9 @@ from benchmarks.machine import description
 from benchmarks.same_fronts import BOTH, PLATFORMS, path_of
 from parapipe.api.load import load_model, load_platform
 from parapipe.cost.cost_table import build_cost_table
-from parapipe.mapping.interleaved.loads import least_period
-from parapipe.mapping.problem import MappingProblem
-from parapipe.pipeline.whole_problem import whole_problem
+from parapipe.modulo.least_period import least_period
+from parapipe.search.problems.problems import whole_problem
+from parapipe.solvers.problem import MappingProblem
 from parapipe.zoo.registry import examples
 
 RESULTS = Path(__file__).with_name("results")

@@ -30,10 +30,10 @@ from benchmarks.mapping_quality_report import FrontRow, QualityRow, write_report
 from parapipe.cost.cost_table import CostTable, build_cost_table
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition, partition
-from parapipe.mapping.problem import Flow, MappingProblem, Series
-from parapipe.mapping.registry import mapper
-from parapipe.mapping.schedule import Schedule
 from parapipe.platform.platform import Platform
+from parapipe.solvers.problem import Flow, MappingProblem, Series
+from parapipe.solvers.registry import mapper
+from parapipe.solvers.schedule import Schedule
 
 RESULTS = Path(__file__).parent / "results"
 PLATFORMS = ("amlogic-a311d", "bst-a1000")

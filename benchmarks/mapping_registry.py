@@ -22,7 +22,7 @@ from benchmarks.real_subgraphs import (
     processor_sets,
     subgraph_problem,
 )
-from parapipe.mapping.problem import MappingProblem
+from parapipe.solvers.problem import MappingProblem
 
 PLATFORMS = ("amlogic-a311d", "bst-a1000")
 LIGHT = ("light_inception_v2", "light_resnet50", "light_shufflenet", "light_squeezenet")

@@ -43,14 +43,13 @@ from benchmarks.instances import inception_like
 from benchmarks.machine import description, load
 from benchmarks.mapping_registry import Instance, instances
 from benchmarks.mapping_time_report import Row, write_report
-from parapipe.mapping.cbc import run_cbc
-from parapipe.mapping.fine.mapper import map as fine
-from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.replay import by_start, replay
-from parapipe.mapping.schedule import Schedule
-from parapipe.mapping.units import MICRO, rounded_down
 from parapipe.reference_mappers.fine_milp import big_m_model
 from parapipe.reference_mappers.fine_milp import map as fine_milp
+from parapipe.solvers.cbc import run_cbc
+from parapipe.solvers.fine.mapper import map as fine
+from parapipe.solvers.problem import MICRO, MappingProblem, rounded_down
+from parapipe.solvers.replay import by_start, replay
+from parapipe.solvers.schedule import Schedule
 
 RESULTS = Path(__file__).parent / "results"
 RUNS = 3

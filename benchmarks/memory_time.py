@@ -29,7 +29,7 @@ import click
 import parapipe
 from benchmarks.machine import description
 from benchmarks.tables import markdown_table
-from parapipe.pipeline.memory import peak_memory
+from parapipe.mappings.memory import peak_memory
 from parapipe.plan.layout import laid_out
 from parapipe.plan.memory_rules import memory_violations
 from parapipe.plan.schema import Plan
@@ -104,7 +104,7 @@ def measured(model: str, interleave: Literal["none", "auto"]) -> Row:
     """Map a model, write its front, and return what took how long."""
     clock = Clock()
     changed = {
-        "parapipe.pipeline.memory.peak_memory": clock.timed("peaks", peak_memory),
+        "parapipe.mappings.memory.peak_memory": clock.timed("peaks", peak_memory),
         "parapipe.plan.build.laid_out": clock.timed("arenas", laid_out),
         "parapipe.plan.verify.memory_violations": clock.timed(
             "checks", lambda *given: [*memory_violations(*given)]

@@ -45,8 +45,8 @@ from benchmarks.paper_runs import (
 from benchmarks.paper_verdicts import Verdict
 from benchmarks.tables import markdown_table, write_csv
 from parapipe import ParetoFront
+from parapipe.documents.comparison import Errors, Pair
 from parapipe.files.atomic import write_atomically
-from parapipe.formats.comparison import Errors, Pair
 
 PAGE = Path(__file__).parents[1] / "docs/paper.md"
 TEXT = Path(__file__).parent / "paper.txt"

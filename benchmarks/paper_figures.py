@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from benchmarks import paper_published as published
 from benchmarks.paper_runs import METHODS, Row, Solving
 from parapipe import ParetoFront
+from parapipe.documents.comparison import METRICS, Pair
 from parapipe.figures.axes import own_axes, picture
 from parapipe.figures.comparison import plot_comparison
 from parapipe.figures.energy import plot_energy
 from parapipe.figures.gantt import plot_gantt
 from parapipe.figures.palette import COLOURS, HATCHES, Look, looks
 from parapipe.files.atomic import write_atomically
-from parapipe.formats.comparison import METRICS, Pair
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

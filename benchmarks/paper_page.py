@@ -11,7 +11,7 @@ from benchmarks import granularity
 from benchmarks import paper_published as published
 from benchmarks.paper_runs import FIGURES, METHODS, Overtaken, Row, Solving
 from benchmarks.tables import markdown_table
-from parapipe.formats.comparison import METRICS, Errors
+from parapipe.documents.comparison import METRICS, Errors
 from parapipe.graph.partition import partition
 
 NOT_AT_HAND = "not at hand"

@@ -29,10 +29,10 @@ import parapipe
 from benchmarks.mapping_quality import HEURISTICS, Network, improvement
 from parapipe import ParetoFront
 from parapipe.cost.cost_table import build_cost_table
-from parapipe.formats.front import ConfigurationRow
+from parapipe.documents.front import ConfigurationRow
 from parapipe.graph.partition import partition
-from parapipe.mapping.registry import mapper
-from parapipe.mapping.schedule import Schedule
+from parapipe.solvers.registry import mapper
+from parapipe.solvers.schedule import Schedule
 
 LIMIT_S = 10.0
 BASELINES = ("Layer-switched", "HEFT & CPOP")

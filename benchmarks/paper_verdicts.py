@@ -13,7 +13,7 @@ from benchmarks.granularity import Row as GranularityRow
 from benchmarks.paper_page import NOT_AT_HAND, percent
 from benchmarks.paper_runs import Overtaken, Solving
 from benchmarks.tables import markdown_table
-from parapipe.formats.comparison import METRICS, Errors
+from parapipe.documents.comparison import METRICS, Errors
 
 EQUAL = 0.05
 EQUAL_OPERATORS = 2

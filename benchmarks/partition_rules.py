@@ -8,7 +8,7 @@ import networkx as nx
 
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
-from parapipe.mapping.problem import operators_of
+from parapipe.solvers.problem import operators_of
 
 
 def breaches(graph: OperatorGraph, found: Partition) -> Iterator[str]:

@@ -41,7 +41,7 @@ from parapipe import ParetoFront
 from parapipe.api.load import ZOO
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.pipeline.configuration import Configuration
+from parapipe.mappings.configuration import Configuration
 
 MODEL = "zoo:googlenet"
 RESULTS = Path(__file__).parent / "results"

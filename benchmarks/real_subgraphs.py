@@ -18,7 +18,7 @@ import parapipe
 from parapipe.cost.cost_table import CostTable, build_cost_table
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import partition
-from parapipe.mapping.problem import Flow, MappingProblem
+from parapipe.solvers.problem import Flow, MappingProblem
 
 
 def light_model(name: str) -> str:

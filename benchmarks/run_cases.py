@@ -15,13 +15,13 @@ from time import perf_counter, thread_time
 from typing import Any
 
 import parapipe
-from parapipe.pipeline.sustained import PICOSECONDS, EventGraph, picoseconds
-from parapipe.plan.in_place import as_run
+from parapipe.mappings.event_graph import PICOSECONDS, EventGraph, picoseconds
 from parapipe.plan.program import Program, program
 from parapipe.plan.schema import Plan
+from parapipe.plan.sharing import as_run
 from parapipe.runtime.executor import Executor
 from parapipe.runtime.frames import random_frames
-from parapipe.runtime.other_load import OtherLoad
+from parapipe.runtime.machine import OtherLoad
 from parapipe.runtime.sessions import pin
 
 BURST_S = 1.0

@@ -39,9 +39,9 @@ from benchmarks.run_equality import error
 from benchmarks.tables import markdown_table
 from parapipe.api.front import Configuration
 from parapipe.api.load import located_model
+from parapipe.documents.run import ModelRunRow, RunDocument
+from parapipe.documents.run_document import WARM_UP_SHARE
 from parapipe.export.onnxruntime.folder import write_session_folder
-from parapipe.formats.run import ModelRunRow, RunDocument
-from parapipe.formats.run_document import WARM_UP_SHARE
 from parapipe.plan.schema import Plan
 from parapipe.profiling.measure import session
 from parapipe.runtime.executor import Executor

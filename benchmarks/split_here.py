@@ -43,9 +43,9 @@ from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.profile import read_profile, write_profile
 from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.graph.parts.marks import whole_and_number
-from parapipe.pipeline.assigned import mapping_of
-from parapipe.pipeline.assignment import Assignment
+from parapipe.graph.part_marks import whole_and_number
+from parapipe.mappings.assembly import mapping_of
+from parapipe.mappings.assignment import Assignment
 from parapipe.plan.build import build_plan
 from parapipe.runtime.executor import Executor
 from parapipe.runtime.folder import open_folder

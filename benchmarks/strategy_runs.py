@@ -11,8 +11,8 @@ from statistics import fmean, median
 from threading import Semaphore
 
 from benchmarks.split_here import cut_plan
-from parapipe.api.folders import run_folders
 from parapipe.api.load import load_model, split_file
+from parapipe.api.running import run_folders
 from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.plan.schema import Plan
 from parapipe.runtime.executor import Executor

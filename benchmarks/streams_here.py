@@ -44,15 +44,15 @@ from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.profile import read_profile
 from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.mapping.streams.clusters import cluster_readers, clusters, streams_of
-from parapipe.pipeline.assigned import mapping_of
-from parapipe.pipeline.assignment import Assignment
+from parapipe.mappings.assembly import mapping_of
+from parapipe.mappings.assignment import Assignment
 from parapipe.plan.build import build_plan
 from parapipe.plan.schema import Plan
 from parapipe.platform.divided import variants
 from parapipe.platform.platform import Platform
 from parapipe.runtime.folder import open_folder
 from parapipe.runtime.frames import random_frames
+from parapipe.solvers.streams import cluster_readers, clusters, streams_of
 from parapipe.strategies.cut import pieces_of
 from parapipe.strategies.strategy_executor import StrategyExecutor
 from parapipe.strategies.streams import Streams

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.whole_runs import Array, WholeRun
-from parapipe.formats.comparison import Pair
+from parapipe.documents.comparison import Pair
 from tools.states_amlogic_a311d import BIG_SLOWER_IN_2025
 
 PROCESSORS = ("big", "little", "gpu")

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parapipe.cost.measured_network import measured_networks, recognise
-from parapipe.cost.measured_runs import MeasuredRun, read_measured_runs
-from parapipe.formats.comparison import Pair
-from parapipe.formats.evaluation import EvaluationDocument, evaluation
+from parapipe.cost.measured_rows import MeasuredRun, read_measured_runs
+from parapipe.documents.comparison import Pair
+from parapipe.documents.evaluation import EvaluationDocument, evaluation
 from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource, OperatorGraph
 from parapipe.platform.load import load_platform

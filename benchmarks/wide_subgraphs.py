@@ -24,7 +24,7 @@ from benchmarks.machine import description, load
 from benchmarks.mapping_registry import Instance
 from benchmarks.mapping_time import warm_up
 from benchmarks.tables import markdown_table, write_csv
-from parapipe.mapping.fine.mapper import map as fine
+from parapipe.solvers.fine.mapper import map as fine
 
 RESULTS = Path(__file__).parent / "results"
 LIMIT_S = 60.0

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from parapipe.cost.fit_record import FitRecord, stored_record
 from parapipe.cost.left_out import ProcessorErrors
+from parapipe.cost.measured_source import FitRecord, stored_record
 from parapipe.cost.profile import shipped_profiles
 
 PAGE = Path(__file__).with_name("accuracy-of-fits.md")

@@ -9,13 +9,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from parapipe.export.armcl.build import unexportable
-from parapipe.export.armcl.registry import RULES
-from parapipe.export.armcl.steps import Steps
 from parapipe.export.constants import Constants
 from parapipe.graph.onnx_import import import_model
 from parapipe.plan.build import tensors_of, written_operators
 from parapipe.plan.schema import Operator, Tensor
+from parapipe.targets.armcl.build import RULES, unexportable
+from parapipe.targets.armcl.steps import Steps
 from parapipe.zoo.registry import examples, write
 
 PAGE = Path(__file__).with_name("armcl-operators.md")

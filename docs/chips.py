@@ -9,9 +9,9 @@ from pathlib import Path
 
 import parapipe
 from parapipe.cost.cost_table import build_cost_table
-from parapipe.graph.fusion import fuse
 from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource, OperatorGraph
+from parapipe.graph.rewrites import fuse
 from parapipe.platform.catalogue import Achieved, Part, catalogue
 from parapipe.platform.load import load_platform, read_platform
 from parapipe.platform.platform import Platform

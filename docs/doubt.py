@@ -17,13 +17,13 @@ from statistics import median
 import parapipe
 from benchmarks.energy_corrections import equation_8, left_out
 from benchmarks.whole_runs import PLATFORM, priced, whole_runs
-from parapipe.formats.comparison import METRICS, compare
-from parapipe.front.doubt_texts import sources
-from parapipe.pipeline.chances import drawn_front
-from parapipe.pipeline.contributions import Doubt
-from parapipe.pipeline.options import DRAWS
-from parapipe.pipeline.uncertain import Draws, uncertain
+from parapipe.documents.comparison import METRICS, compare
+from parapipe.front.texts import sources
 from parapipe.platform.load import load_platform
+from parapipe.search.options import DRAWS
+from parapipe.uncertainty.causes import Draws, uncertain
+from parapipe.uncertainty.contributions import Doubt
+from parapipe.uncertainty.samples import drawn_front
 
 PAGE = Path(__file__).with_name("doubt.md")
 MODELS = ("googlenet", "inception-v3")

@@ -18,15 +18,13 @@ from typing import Literal
 
 from parapipe import load_model, load_platform
 from parapipe.cost.cost_table import build_cost_table
-from parapipe.mapping.interleaved.check import check
-from parapipe.mapping.interleaved.curve import least_period_of
-from parapipe.mapping.interleaved.cyclic import Cyclic
-from parapipe.mapping.interleaved.exact import solved
-from parapipe.mapping.interleaved.latency_floors import LatencyFloors
-from parapipe.mapping.interleaved.loads import LeastPeriod
-from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.units import NANO
-from parapipe.pipeline.whole_problem import whole_problem
+from parapipe.modulo.cyclic_problem import Cyclic
+from parapipe.modulo.exact_latency import solved
+from parapipe.modulo.latency_curve import LatencyFloors, least_period_of
+from parapipe.modulo.least_period import LeastPeriod
+from parapipe.modulo.verify import check
+from parapipe.search.problems.problems import whole_problem
+from parapipe.solvers.problem import NANO, MappingProblem
 
 MOST_OPERATORS = 100  # of larger networks, the programme alone takes minutes
 EFFORT_S = 10.0  # of CP-SAT's deterministic time, half a minute of a core

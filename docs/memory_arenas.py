@@ -15,7 +15,7 @@ from statistics import geometric_mean
 from typing import Literal
 
 import parapipe
-from parapipe.formats.front_folder import load_folder
+from parapipe.documents.front_folder import load_folder
 from parapipe.plan.layout import laid_out
 from parapipe.plan.network import network_of
 from parapipe.plan.plan_lives import PlanLives

@@ -7,17 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from parapipe.cost.cost_table import build_cost_table
-from parapipe.graph.fusion import fuse
 from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource, OperatorGraph
 from parapipe.graph.partition import partition
-from parapipe.mapping.memory.least_order import least_order
-from parapipe.mapping.memory.orders import PRIORITIES, order_by
-from parapipe.mapping.memory.recompute import working_set_bytes
-from parapipe.pipeline.memory_order import order_problem
-from parapipe.pipeline.runs_again import Rows
-from parapipe.pipeline.thrifty import thrifty_order
+from parapipe.graph.rewrites import fuse
+from parapipe.mappings.memory import order_problem
+from parapipe.memory_search.low_memory import thrifty_order
+from parapipe.memory_search.recompute import Rows
 from parapipe.platform.load import load_platform
+from parapipe.solvers.memory.least_memory import least_order, working_set_bytes
+from parapipe.solvers.memory.orders import PRIORITIES, order_by
 from parapipe.zoo.registry import build, examples
 
 PAGE = Path(__file__).with_name("memory.md")

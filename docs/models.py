@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-from parapipe.graph.fusion import fuse
 from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource, OperatorGraph
 from parapipe.graph.partition import partition
+from parapipe.graph.rewrites import fuse
 from parapipe.zoo.registry import build, examples, module_of
 
 PAGE = Path(__file__).with_name("models.md")

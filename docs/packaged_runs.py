@@ -17,7 +17,7 @@ import numpy as np
 
 import parapipe
 from docs.packaged_list import Packaged, random_frame
-from parapipe.formats.comparison import Comparison
+from parapipe.documents.comparison import Comparison
 
 MAPPER = "heft_cpop"
 """List schedules: a minute for all models, where exact ones take an hour."""

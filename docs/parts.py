@@ -13,12 +13,11 @@ import onnx
 from parapipe.files.atomic import write_atomically
 from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph
-from parapipe.graph.parts import elementwise
-from parapipe.graph.parts.axes import shared_out
-from parapipe.graph.parts.part import cut_shape
-from parapipe.graph.parts.registry import RULES
-from parapipe.graph.parts.run import read_of
-from parapipe.graph.parts.work import CutAxis, cuttable_axes, run_of
+from parapipe.parts import elementwise
+from parapipe.parts.part import cut_shape, shared_out
+from parapipe.parts.registry import RULES
+from parapipe.parts.run import read_of
+from parapipe.parts.work import CutAxis, cuttable_axes, run_of
 
 PAGE = Path(__file__).with_name("parts.md")
 _TABLE = re.compile(r"(<!-- (\w+): .*? -->\n).*?(?=\n\n|\Z)", re.DOTALL)

@@ -14,19 +14,19 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import ModelSchema
 
+from parapipe.documents.difference import DifferenceDocument
+from parapipe.documents.doubt import DrawsDocument
+from parapipe.documents.evaluation import EvaluationDocument
+from parapipe.documents.explanation import ExplanationDocument
+from parapipe.documents.front import FrontDocument
+from parapipe.documents.inspection import InspectionDocument
+from parapipe.documents.run import RunDocument
 from parapipe.export.segment_manifest import Manifest
 from parapipe.files.atomic import write_atomically
-from parapipe.formats.difference import DifferenceDocument
-from parapipe.formats.doubt import DrawsDocument
-from parapipe.formats.evaluation import EvaluationDocument
-from parapipe.formats.explanation import ExplanationDocument
-from parapipe.formats.front import FrontDocument
-from parapipe.formats.inspection import InspectionDocument
-from parapipe.formats.run import RunDocument
-from parapipe.formats.sweep import SweepDocument
-from parapipe.plan.armcl_plan import LibraryPlan
 from parapipe.plan.schema import Plan
 from parapipe.runtime.document import SessionPlan
+from parapipe.sweeps.document import SweepDocument
+from parapipe.targets.armcl.library_plan import LibraryPlan
 
 PUBLISHED: Mapping[str, type] = {
     "armcl": LibraryPlan,

@@ -13,8 +13,8 @@ import parapipe
 from parapipe import Plan
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.files.atomic import write_atomically
-from parapipe.pipeline.assigned import mapping_of
-from parapipe.pipeline.assignment import Assignment
+from parapipe.mappings.assembly import mapping_of
+from parapipe.mappings.assignment import Assignment
 from parapipe.plan.build import build_plan
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ import parapipe
 from parapipe.api.load import load_platform
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.files.atomic import write_atomically
-from parapipe.mapping.problem import Flow, MappingProblem
-from parapipe.mapping.replay import replay
-from parapipe.mapping.streams.clusters import cluster_readers, clusters, streams_of
+from parapipe.solvers.problem import Flow, MappingProblem
+from parapipe.solvers.replay import replay
+from parapipe.solvers.streams import cluster_readers, clusters, streams_of
 from parapipe.zoo.registry import examples
 
 PAGE = Path(__file__).with_name("strategies.md")

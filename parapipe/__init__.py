@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from parapipe.api.split import split as split
     from parapipe.api.stored_front import StoredFront as StoredFront
     from parapipe.api.stored_front import load_front as load_front
-    from parapipe.api.stored_sweep import load_sweep as load_sweep
-    from parapipe.api.sweep import sweep as sweep
     from parapipe.api.verify import verify_plan as verify_plan
     from parapipe.api.zoo import build_zoo as build_zoo
     from parapipe.api.zoo import zoo_examples as zoo_examples
@@ -62,8 +60,10 @@ if TYPE_CHECKING:
     from parapipe.files.progress import Progress as Progress
     from parapipe.front.run import Run as Run
     from parapipe.graph.operator_graph import OperatorGraph as OperatorGraph
-    from parapipe.pipeline.options import MapOptions as MapOptions
     from parapipe.platform.platform import Platform as Platform
+    from parapipe.search.options import MapOptions as MapOptions
+    from parapipe.sweeps.sweep import load_sweep as load_sweep
+    from parapipe.sweeps.sweep import sweep as sweep
 
     __all__: list[str]
 

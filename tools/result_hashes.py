@@ -156,7 +156,7 @@ CASES = (
 def unused(cases: Iterable[Case]) -> Iterator[str]:
     """Yield each option of `map`, alone or with a word that it takes, that no case uses."""
     from parapipe.cli.map import command
-    from parapipe.pipeline.options import MapOptions, flag
+    from parapipe.search.options import MapOptions, flag
 
     lines = [case.words for case in cases]
     words = {word for line in lines for word in line}

@@ -29,13 +29,13 @@ import parapipe
 from parapipe.cost.cost_table import CostTable, build_cost_table
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import partition
-from parapipe.mapping.coarse import map as coarse
-from parapipe.mapping.fine.mapper import map as fine
-from parapipe.mapping.problem import Flow, MappingProblem
-from parapipe.mapping.replay import replay
-from parapipe.mapping.schedule import Certificate, Schedule
-from parapipe.mapping.verify import verify
 from parapipe.platform.platform import Platform
+from parapipe.solvers.coarse import map as coarse
+from parapipe.solvers.fine.mapper import map as fine
+from parapipe.solvers.problem import Flow, MappingProblem
+from parapipe.solvers.replay import replay
+from parapipe.solvers.schedule import Certificate, Schedule
+from parapipe.solvers.verify import verify
 
 MODEL, PLATFORM = "zoo:googlenet", "amlogic-a311d-2024"
 BIG_AND_GPU, WITH_LITTLE, FINE_OVER_COARSE = 0.217, 0.047, 0.0335  # the paper's figures

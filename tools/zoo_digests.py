@@ -9,8 +9,7 @@ from __future__ import annotations
 from hashlib import sha256
 
 from parapipe.files.atomic import write_atomically
-from parapipe.zoo.emitter import weights_left_out
-from parapipe.zoo.pieces import digest
+from parapipe.zoo.emitter import digest, weights_left_out
 from parapipe.zoo.registry import DIGESTS, build, examples, serialize
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 
 from parapipe.api.checked import checked
-from parapipe.formats.figure_table import DemandKeywords, Demands, Minimise
+from parapipe.documents.figure_table import DemandKeywords, Demands, Minimise
 
 if TYPE_CHECKING:
     from parapipe.front.configurations import Configurations, Row
@@ -31,7 +31,7 @@ def best(
 def best_of(front: Configurations[Row], minimise: Minimise, demands: Demands) -> Row:
     """Return the best configuration in one figure of those that meet all demands."""
     from parapipe.front import demands as stated
-    from parapipe.front.confidence import surest
+    from parapipe.front.demands import surest
 
     if demands.confidence is None:
         return stated.best(front.configurations, minimise, demands)

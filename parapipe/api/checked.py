@@ -18,29 +18,29 @@ from typing import (
     get_type_hints,
 )
 
+from parapipe.documents.figure_table import BY_NAME as BY_NAME
+from parapipe.documents.figure_table import COMPARED as COMPARED
+from parapipe.documents.figure_table import DRAWN as DRAWN
+from parapipe.documents.figure_table import FIGURES as FIGURES
+from parapipe.documents.figure_table import Demands as Demands
+from parapipe.documents.figure_table import FigureEntry as FigureEntry
+from parapipe.documents.shown import ShownFigure as ShownFigure
+from parapipe.documents.shown import absent_texts as absent_texts
+from parapipe.documents.shown import medians_of as medians_of
+from parapipe.documents.shown import shown_figure as shown_figure
 from parapipe.errors import KeywordError
 from parapipe.files.checked_arguments import Must, NotEmpty, check_arguments
 from parapipe.files.checked_arguments import is_repeatable as is_repeatable
-from parapipe.files.listing import together as together
-from parapipe.files.mistake import did_you_mean as did_you_mean
+from parapipe.files.mistakes import did_you_mean as did_you_mean
+from parapipe.files.mistakes import together as together
 from parapipe.files.titles import model_title as model_title
 from parapipe.files.titles import stages_title as stages_title
-from parapipe.formats.absent import absent_texts as absent_texts
-from parapipe.formats.figure_table import BY_NAME as BY_NAME
-from parapipe.formats.figure_table import COMPARED as COMPARED
-from parapipe.formats.figure_table import DRAWN as DRAWN
-from parapipe.formats.figure_table import FIGURES as FIGURES
-from parapipe.formats.figure_table import Demands as Demands
-from parapipe.formats.figure_table import FigureEntry as FigureEntry
-from parapipe.formats.shown import ShownFigure as ShownFigure
-from parapipe.formats.shown import medians_of as medians_of
-from parapipe.formats.shown import shown_figure as shown_figure
-from parapipe.pipeline.dominance import TIE as TIE
-from parapipe.pipeline.dominance import TIES as TIES
-from parapipe.pipeline.dominance import least as least
-from parapipe.pipeline.options import MapOptions
-from parapipe.pipeline.options import flag as flag
-from parapipe.pipeline.options import idle_options as idle_options
+from parapipe.pareto import TIE as TIE
+from parapipe.pareto import TIES as TIES
+from parapipe.pareto import least as least
+from parapipe.search.options import MapOptions
+from parapipe.search.options import flag as flag
+from parapipe.search.options import idle_options as idle_options
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from parapipe.api.checked import checked
 from parapipe.files.checked_arguments import Must, NotEmpty
-from parapipe.pipeline.options import FilePath
+from parapipe.search.options import FilePath
 
 if TYPE_CHECKING:
-    from parapipe.formats.comparison import Comparison
+    from parapipe.documents.comparison import Comparison
 
 _Files = Annotated[
     NotEmpty | Path | Sequence[NotEmpty | Path], Must("the path of a file, or some of them")
@@ -41,7 +41,7 @@ def compare(predicted: _Files, measured: _Files = ()) -> Comparison:
     CostError
         The measured runs are wrong.
     """
-    from parapipe.formats.compared_files import compare_files
+    from parapipe.documents.compared_runs import compare_files
 
     return compare_files([*_paths(predicted), *_paths(measured)])
 

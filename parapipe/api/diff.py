@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from parapipe.api.checked import FrontGiven, checked
 
 if TYPE_CHECKING:
-    from parapipe.formats.difference import DifferenceDocument
-    from parapipe.formats.front_folder import FrontFolder
+    from parapipe.documents.difference import DifferenceDocument
+    from parapipe.documents.front_folder import FrontFolder
 
 
 @checked
@@ -31,13 +31,13 @@ def diff(old: FrontGiven, new: FrontGiven) -> DifferenceDocument:
     PlanError
         A plan cannot be read.
     """
-    from parapipe.formats.difference import difference
+    from parapipe.documents.difference import difference
 
     return difference(_content(old), _content(new))
 
 
 def _content(front: FrontGiven) -> FrontFolder:
-    from parapipe.formats.front_folder import folder_of, load_folder
+    from parapipe.documents.front_folder import folder_of, load_folder
 
     if isinstance(front, str | Path):
         return load_folder(folder_of(Path(front)))

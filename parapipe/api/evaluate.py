@@ -9,11 +9,11 @@ from parapipe.api.checked import Granularity, Model, Note, PlatformFile, checked
 from parapipe.api.load import load_model, load_platform
 from parapipe.errors import ArgumentError
 from parapipe.files.checked_arguments import Must, NotEmpty
-from parapipe.pipeline.options import Dims, Profiles, Rules, Shapes
-from parapipe.platform.precision import Precision
+from parapipe.platform.fields import Precision
+from parapipe.search.options import Dims, Profiles, Rules, Shapes
 
 if TYPE_CHECKING:
-    from parapipe.formats.evaluation import EvaluationDocument
+    from parapipe.documents.evaluation import EvaluationDocument
 
 
 @checked
@@ -63,7 +63,7 @@ def evaluate(
     if (assignment is None) == (order is None):
         raise ArgumentError("evaluate: give either an assignment or an order")
     from parapipe.cost.profile import read_profile
-    from parapipe.formats.evaluation import evaluation
+    from parapipe.documents.evaluation import evaluation
 
     chosen: Granularity = granularity if order is None else "onnx"
     return evaluation(

@@ -10,17 +10,17 @@ from parapipe.api.checked import Folder, checked
 from parapipe.api.load import ZOO, load_model
 from parapipe.errors import FrontError
 from parapipe.files.checked_arguments import Must
-from parapipe.files.listing import listed
+from parapipe.files.mistakes import listed
 from parapipe.files.progress import Tell
-from parapipe.files.regular import is_there
+from parapipe.files.shipped import is_there
 
 if TYPE_CHECKING:
     from parapipe.cost.cost_table import CostTable
     from parapipe.cost.profile import Profile
-    from parapipe.formats.explanation import EffectRow, ExplanationDocument
-    from parapipe.formats.front import FrontDocument
-    from parapipe.pipeline.what_if import Chip
+    from parapipe.documents.explanation import EffectRow, ExplanationDocument
+    from parapipe.documents.front import FrontDocument
     from parapipe.platform.platform import Platform
+    from parapipe.search.what_if import Chip
 
 Name = Annotated[str, Must("the id or a name of a configuration")]
 
@@ -66,15 +66,15 @@ def explain(
 
     from parapipe.cost.cost_table import build_cost_table
     from parapipe.cost.profile import chosen_profiles
-    from parapipe.formats.front_folder import configuration_at, load_configuration
-    from parapipe.front.doubt_texts import with_doubt
+    from parapipe.documents.front_folder import configuration_at, load_configuration
     from parapipe.front.explanation import explanation, only
     from parapipe.front.reasons import Reasons
-    from parapipe.graph.parts.again import read_again
-    from parapipe.pipeline.what_if import Chip
+    from parapipe.front.texts import with_doubt
+    from parapipe.parts.recompute import read_again
     from parapipe.plan.verify import verify_plan
     from parapipe.platform.divided import holding
-    from parapipe.platform.places import load_placed
+    from parapipe.platform.load import load_placed
+    from parapipe.search.what_if import Chip
 
     front, row, plan = load_configuration(*configuration_at(Path(directory), configuration))
     verify_plan(plan)
@@ -171,10 +171,10 @@ def _check_profiles(front: FrontDocument, found: Sequence[Profile] | None, name:
 
 def _effects(chip: Chip, front: FrontDocument, progress: Tell | None) -> tuple[EffectRow, ...]:
     from parapipe.front.reasons import effect_rows
-    from parapipe.pipeline.cache import Cache
-    from parapipe.pipeline.explore import explore
-    from parapipe.pipeline.finest_cuts import finest_partition
-    from parapipe.pipeline.options import MapOptions, option_names
+    from parapipe.search.explore import explore
+    from parapipe.search.options import MapOptions, option_names
+    from parapipe.search.problems.cache import Cache
+    from parapipe.search.stages.finest_cuts import finest_partition
 
     parts, told = finest_partition(chip.graph, [chip.costs]), front.options
     same = {name: getattr(told, name) for name in option_names(lambda option: option.solves)}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from parapipe.api.checked import Model, PlanGiven, checked
 from parapipe.api.load import located_model, opened_plan
-from parapipe.pipeline.options import FilePath
+from parapipe.search.options import FilePath
 
 if TYPE_CHECKING:
     from parapipe.export.exported import Exported

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parapipe.api.checked import checked
-from parapipe.pipeline.options import FilePath
+from parapipe.search.options import FilePath
 
 if TYPE_CHECKING:
-    from parapipe.cost.fit_record import FitRecord
+    from parapipe.cost.measured_source import FitRecord
     from parapipe.cost.power_fit import PowerFit
     from parapipe.cost.transfer_fit import LinkFit
 
@@ -36,7 +36,7 @@ def fit_times(path: FilePath, *, out: FilePath | None = None) -> FitRecord:
     OutputError
         The file cannot be written.
     """
-    from parapipe.cost.fit_record import record_fit, text_of_record
+    from parapipe.cost.measured_source import record_fit, text_of_record
     from parapipe.cost.profile import read_profile
     from parapipe.files.atomic import write_atomically
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from parapipe.api.load import load_model, located_model
 from parapipe.errors import ExecutionError
 from parapipe.files.locked_folders import LockedFolder
-from parapipe.profiling.fork_joins import (
+from parapipe.profiling.identical_figures import (
     ELSEWHERE,
     FORMS,
     Form,
@@ -125,8 +125,8 @@ def _row(platform: Platform, form: Form, trunk: int, branch: int, folder: Path) 
     from parapipe.api.plan import Plan
     from parapipe.cost.cost_table import build_cost_table
     from parapipe.export.onnxruntime.folder import write_session_folder
-    from parapipe.pipeline.assigned import mapping_of
-    from parapipe.pipeline.assignment import Assignment
+    from parapipe.mappings.assembly import mapping_of
+    from parapipe.mappings.assignment import Assignment
     from parapipe.plan.build import build_plan
     from parapipe.runtime.executor import Executor
     from parapipe.runtime.folder import open_folder

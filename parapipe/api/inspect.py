@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Literal
 
 from parapipe.api.checked import Model, Note, PlatformFile, checked
 from parapipe.api.load import load_platform, loaded_graph
-from parapipe.pipeline.options import Dims, FilePath, Rules, Shapes
-from parapipe.platform.precision import Precision
+from parapipe.platform.fields import Precision
+from parapipe.search.options import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:
-    from parapipe.formats.inspection import InspectionDocument
+    from parapipe.documents.inspection import InspectionDocument
 
 
 @checked
@@ -38,7 +38,7 @@ def inspect(
     note
         As for `load_model`.
     """
-    from parapipe.formats.inspection import inspected
+    from parapipe.documents.inspection import inspected
 
     target = None if platform is None else load_platform(platform)
     graph = loaded_graph(

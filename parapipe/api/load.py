@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from parapipe.api.checked import Granularity, Model, Note, PlanGiven, PlatformFile, checked
 from parapipe.errors import ModelError, PlanError
-from parapipe.files.listing import listed
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
-from parapipe.files.regular import is_there
-from parapipe.pipeline.options import Dims, FilePath, Rules, Shapes
+from parapipe.files.mistakes import listed
+from parapipe.files.shipped import is_there
+from parapipe.search.options import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:
     import onnx
@@ -91,9 +91,9 @@ def loaded_graph(
         Rules by which operators are split.
     """
     from parapipe.cost.rules import apply_rules, idle_rules, load_rules
-    from parapipe.graph.fusion import fuse
     from parapipe.graph.onnx_import import import_checked, opened_model
     from parapipe.graph.operator_graph import ModelSource
+    from parapipe.graph.rewrites import fuse
     from parapipe.zoo.registry import described, is_name
 
     known = None if rules is None else load_rules(Path(rules))
@@ -246,9 +246,9 @@ def _split_as(
     SplitError
         As `split_proto` and `again_proto` do.
     """
-    from parapipe.graph.parts.again import again_proto, read_again
-    from parapipe.graph.parts.rules import read_rule
-    from parapipe.graph.parts.split import split_proto
+    from parapipe.parts.recompute import again_proto, read_again
+    from parapipe.parts.rules import read_rule
+    from parapipe.parts.split import split_proto
 
     again = [rule for text in rules if (rule := read_again(text))]
     if again:

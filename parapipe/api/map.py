@@ -18,9 +18,9 @@ from parapipe.errors import ModelError
 from parapipe.files.locked_folders import clear_abandoned_scratch
 from parapipe.files.progress import Tell
 from parapipe.files.worker_counts import ALONE
-from parapipe.mapping import registry
-from parapipe.pipeline.deadline import Deadline, arena_effort_s, search_s
-from parapipe.pipeline.options import MapKeywords, MapOptions
+from parapipe.processes.deadline import Deadline, arena_effort_s, search_s
+from parapipe.search.options import MapKeywords, MapOptions
+from parapipe.solvers import registry
 
 if TYPE_CHECKING:
     from parapipe.api.front import ParetoFront
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from parapipe.cost.operating_points import Setting, Settings
     from parapipe.graph.operator_graph import ModelSource, OperatorGraph
     from parapipe.graph.partition import Partition
-    from parapipe.pipeline import configuration as pipeline
-    from parapipe.pipeline.chances import DrawnFront
-    from parapipe.pipeline.exploration import Exploration
-    from parapipe.pipeline.robust import RobustRow
-    from parapipe.pipeline.search_contract import SplitSources
+    from parapipe.mappings import configuration as pipeline
+    from parapipe.search.contract import SplitSources
+    from parapipe.search.exploration import Exploration
+    from parapipe.uncertainty.robust import RobustRow
+    from parapipe.uncertainty.samples import DrawnFront
 
 
 @checked
@@ -71,10 +71,10 @@ def map(
     clear_abandoned_scratch()
     from parapipe.cost.operating_points import settings
     from parapipe.cost.profile import chosen_profiles
-    from parapipe.pipeline.finest_cuts import finest_partition
-    from parapipe.pipeline.infeasible import check_energies
-    from parapipe.pipeline.memory_limit import MemoryLimit
-    from parapipe.pipeline.search_contract import SplitSources
+    from parapipe.mappings.memory import MemoryLimit
+    from parapipe.search.contract import SplitSources
+    from parapipe.search.infeasible import check_energies
+    from parapipe.search.stages.finest_cuts import finest_partition
 
     target = load_platform(platform)
     measured = chosen_profiles(options.profiles, beside=platform, platform=target.profile_name)
@@ -126,8 +126,8 @@ def map(
         )
     # what follows loads packages that are of no use before there is a front
     from parapipe.api.front import Configuration, ParetoFront
-    from parapipe.formats.front_document import front_document, networks_behind, setting_of
-    from parapipe.formats.map_command import inputs_of, map_command
+    from parapipe.documents.drawing import inputs_of, map_command
+    from parapipe.documents.front_document import front_document, networks_behind, setting_of
 
     graph = replace(graph, source=_with_weights(graph.source, note))
     exploration, drawn, robust = _drawn(
@@ -175,11 +175,11 @@ def _drawn(
     gone_s: float,
 ) -> tuple[Exploration, DrawnFront | None, RobustRow | None]:
     """Draw the costs of what was found, and add what is best at a quantile, as far as asked for."""
-    from parapipe.formats.front_document import setting_of
-    from parapipe.pipeline.chances import drawn_front
-    from parapipe.pipeline.robust import with_robust
-    from parapipe.pipeline.search_registry import requested_searches
-    from parapipe.pipeline.uncertain import Draws
+    from parapipe.documents.front_document import setting_of
+    from parapipe.search.registry import requested_searches
+    from parapipe.uncertainty.causes import Draws
+    from parapipe.uncertainty.robust import with_robust
+    from parapipe.uncertainty.samples import drawn_front
 
     def costs(found: pipeline.Configuration) -> CostTable:
         return setting_of(found, known).costs
@@ -209,10 +209,10 @@ def _explored(
     deadline: Deadline,
 ) -> Exploration:
     """Search for configurations of one model."""
-    from parapipe.pipeline.cache import Cache
-    from parapipe.pipeline.explore import explore
-    from parapipe.pipeline.method import Method, stopped_by_clock
-    from parapipe.pipeline.search_registry import requested_searches
+    from parapipe.search.explore import explore
+    from parapipe.search.problems.cache import Cache
+    from parapipe.search.problems.method import Method, stopped_by_clock
+    from parapipe.search.registry import requested_searches
 
     costs, *others = (setting.costs for setting in known.combinations)
     folder = None if isinstance(options.cache, bool) else Path(options.cache)
@@ -291,23 +291,23 @@ def check_mapper(name: str) -> None:
 
 def search_names() -> tuple[str, ...]:
     """Names of the searches that other packages add, sorted."""
-    from parapipe.pipeline.search_registry import SEARCHES
+    from parapipe.search.registry import SEARCHES
 
     return SEARCHES.names_of_others()
 
 
 def check_search(name: str) -> None:
     """Raise a MappingError if no package adds a search of that name."""
-    from parapipe.pipeline.search_registry import check_search as check
+    from parapipe.search.registry import check_search as check
 
     check(name)
 
 
 def keeping_processes() -> AbstractContextManager[object]:
     """Let the worker processes of one call stay for the next, until the context ends."""
-    from parapipe.pipeline.workers import kept_processes
+    from parapipe.processes.workers import kept_processes
 
-    return kept_processes("parapipe.front.written_plans")
+    return kept_processes("parapipe.front.mapped_configuration")
 
 
 @checked

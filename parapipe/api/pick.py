@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from parapipe.api.best import best_of
 from parapipe.api.checked import StoredGiven, checked
-from parapipe.formats.figure_table import DemandKeywords, Demands, Minimise
+from parapipe.documents.figure_table import DemandKeywords, Demands, Minimise
 
 if TYPE_CHECKING:
-    from parapipe.formats.front import ConfigurationRow
-    from parapipe.front.confidence import Certainty
+    from parapipe.documents.front import ConfigurationRow
     from parapipe.front.configurations import Configurations, Row
+    from parapipe.front.demands import Certainty
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -97,7 +97,7 @@ def certainty_of(
     front: Configurations[Row], row: Row, minimise: Minimise, demands: Demands
 ) -> Certainty | None:
     """Return how sure it is that a row of a front is the right choice, as `pick` says it."""
-    from parapipe.front.confidence import certainty
+    from parapipe.front.demands import certainty
 
     if front.drawn is None or demands.sustained:
         return None

@@ -7,7 +7,7 @@ from parapipe.api.run import run_plan
 from parapipe.api.simulate import simulate_plan
 from parapipe.api.verify import verify_plan
 from parapipe.plan import schema
-from parapipe.plan.replicas import plan_stages_title
+from parapipe.plan.summary import plan_stages_title
 
 
 class Plan(schema.Plan):

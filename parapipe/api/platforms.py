@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from parapipe.api.checked import PlatformFile, checked
 from parapipe.api.load import load_platform
 from parapipe.files.checked_arguments import Must, NotEmpty
-from parapipe.pipeline.options import FilePath
+from parapipe.search.options import FilePath
 
 if TYPE_CHECKING:
     from parapipe.platform.describe import CatalogueRows, PlatformDescription, PlatformRow

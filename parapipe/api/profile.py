@@ -17,7 +17,7 @@ from parapipe.api.profile_tasks import most_useful as useful_first
 from parapipe.errors import ArgumentError
 from parapipe.files.checked_arguments import Count, FromZero, Must, NotEmpty, Seconds
 from parapipe.files.progress import Tell
-from parapipe.pipeline.options import Dims, FilePath, Rules, Shapes
+from parapipe.search.options import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:
     from parapipe.cost.profile import Measurement
@@ -138,7 +138,7 @@ def profile(
     from parapipe.profiling.profile_rows import measuring
     from parapipe.profiling.profiling_run import profile_here, take_in
     from parapipe.profiling.tasks import together
-    from parapipe.runtime.denormals import denormals_to_zero
+    from parapipe.runtime.machine import denormals_to_zero
 
     target = load_platform(platform)
     graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
@@ -276,7 +276,7 @@ def learn_from_runs(
     ProfilingError
         A run is of another model or platform, or a processor ran on other cores than its own.
     """
-    from parapipe.formats.learned import runs_in, segments_of
+    from parapipe.documents.compared_runs import runs_in, segments_of
     from parapipe.profiling.from_run import measurements_of
     from parapipe.profiling.profiling_run import take_in
 
@@ -344,7 +344,7 @@ def measure_streams(
     """
     from parapipe.profiling.profiling_run import check_cores
     from parapipe.profiling.stream_law import stream_laws
-    from parapipe.runtime.denormals import denormals_to_zero
+    from parapipe.runtime.machine import denormals_to_zero
 
     target = load_platform(platform)
     graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
@@ -364,7 +364,7 @@ def _path(out: FilePath | None, platform: PlatformFile, target: Platform) -> Pat
 
 def _denormal_weights(tasks: Tasks) -> Iterator[str]:
     """Yield a sentence if weights hold many denormal numbers."""
-    from parapipe.runtime.denormals import sentence
+    from parapipe.runtime.machine import sentence
 
     if told := sentence(tasks.denormals):
         yield told

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from parapipe.api.checked import Model, PlatformFile
 from parapipe.errors import ExecutionError, ParapipeError
 from parapipe.files.progress import Phase, Progress, Tell
-from parapipe.pipeline.options import Dims, Rules, Shapes
+from parapipe.search.options import Dims, Rules, Shapes
 
 if TYPE_CHECKING:
     from parapipe.api.plan import Plan
     from parapipe.cost.cost_table import CostTable
     from parapipe.cost.profile import Measurement, Profile
     from parapipe.graph.operator_graph import OperatorGraph
-    from parapipe.pipeline.assignment import Assignment
+    from parapipe.mappings.assignment import Assignment
     from parapipe.platform.platform import Platform
     from parapipe.profiling.from_run import SegmentTime
 
@@ -151,7 +151,7 @@ class _Runs:
         return [segment for each in turns for segment in each]
 
     def _run(self, graph: OperatorGraph, plan: Plan) -> Sequence[SegmentTime]:
-        from parapipe.formats.learned import segments_of, strange
+        from parapipe.documents.compared_runs import segments_of, strange
 
         frames = min(max(ceil(ROUND_S / plan.predicted.period_s), FRAMES[0]), FRAMES[1])
         document = plan.run(frames=frames, saturate=True).document
@@ -195,7 +195,7 @@ def _pipelines(costs: CostTable, graph: OperatorGraph, able: Sequence[int]) -> I
     There are as many as processors, so that each processor has each of the stages once. The stages
     are of about the same work, on the first of them.
     """
-    from parapipe.pipeline.assignment import Assignment
+    from parapipe.mappings.assignment import Assignment
 
     times_s = [costs.time_s(v, able[0]) for v in range(len(graph.operators))]
     stages = _equal_parts(times_s, len(able))
@@ -206,7 +206,7 @@ def _pipelines(costs: CostTable, graph: OperatorGraph, able: Sequence[int]) -> I
 
 def _alone(graph: OperatorGraph, p: int) -> Assignment:
     """Return all operators in one stage, on one processor."""
-    from parapipe.pipeline.assignment import Assignment
+    from parapipe.mappings.assignment import Assignment
 
     order = tuple(range(len(graph.operators)))
     return Assignment((p,) * len(order), (order,), ordered=True)
@@ -214,7 +214,7 @@ def _alone(graph: OperatorGraph, p: int) -> Assignment:
 
 def _plan(graph: OperatorGraph, platform: Platform, costs: CostTable, chosen: Assignment) -> Plan:
     from parapipe.api.plan import Plan
-    from parapipe.pipeline.assigned import mapping_of
+    from parapipe.mappings.assembly import mapping_of
     from parapipe.plan.build import build_plan
 
     mapping = mapping_of(graph, platform, costs, chosen)

@@ -14,7 +14,7 @@ from parapipe.api.split import has_external
 from parapipe.errors import ModelError, SplitError
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.files.worker_counts import ALONE
-from parapipe.pipeline.options import Dims, Rules, Shapes
+from parapipe.search.options import Dims, Rules, Shapes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -96,7 +96,7 @@ def asked_parts(
     CostError
         If an operator has no price on a processor that runs it.
     """
-    from parapipe.pipeline.asked_parts import balanced, searched
+    from parapipe.split_search.search import balanced, searched
 
     for asked in (balanced, *(searched,) * searches):
         costs, known = _known(graph, platform, path)
@@ -134,11 +134,11 @@ def most_useful(
     CostError
         If an operator has no price on a processor that runs it.
     """
-    from parapipe.pipeline.explore import explore
-    from parapipe.pipeline.finest_cuts import finest_partition
-    from parapipe.pipeline.most_useful import gains
-    from parapipe.pipeline.options import MapOptions
     from parapipe.profiling.single_models import unit_key
+    from parapipe.search.explore import explore
+    from parapipe.search.options import MapOptions
+    from parapipe.search.stages.finest_cuts import finest_partition
+    from parapipe.uncertainty.contributions import gains
 
     costs, _ = _known(graph, platform, path)
     options = MapOptions(objectives="latency-throughput", time_limit_s=SEARCH_S, jobs=ALONE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from parapipe.api.checked import Folder, checked
-from parapipe.pipeline.options import FilePath
+from parapipe.search.options import FilePath
 
 
 @checked
@@ -26,9 +26,9 @@ def report(directory: Folder, out: FilePath | None = None) -> Path:
     OutputError
         The report cannot be written.
     """
+    from parapipe.documents.front_folder import folder_of, load_folder
     from parapipe.figures.page import page
     from parapipe.files.atomic import write_atomically
-    from parapipe.formats.front_folder import folder_of, load_folder
 
     folder = folder_of(Path(directory))
     path = folder / "report.html" if out is None else Path(out)

@@ -12,8 +12,8 @@ from parapipe.api.several import random_pace_s
 from parapipe.errors import ExecutionError
 from parapipe.files.checked_arguments import Count, FromZero, Must, NotEmpty, Seconds
 from parapipe.files.progress import Tell
-from parapipe.pipeline.options import FilePath
-from parapipe.runtime.core_lists import cores_of
+from parapipe.runtime.machine import cores_of
+from parapipe.search.options import FilePath
 from parapipe.strategies import registry
 from parapipe.strategies.failures import decided
 

@@ -1,4 +1,4 @@
-"""Runs a plan, or several in one pool, on this machine."""
+"""Runs a plan, or several in one pool, on this machine, from folders of segments."""
 
 from __future__ import annotations
 
@@ -9,33 +9,98 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from parapipe.api.folders import Folders, run_folders
 from parapipe.api.load import located_model
+from parapipe.documents.run import MachineRow
+from parapipe.documents.run_document import run_document
 from parapipe.errors import ExecutionError
-from parapipe.export.onnxruntime.handed import unconverted
+from parapipe.export.onnxruntime.boundary import unconverted
+from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.files.progress import Progress, Tell
-from parapipe.formats.run import MachineRow
-from parapipe.formats.run_document import run_document
 from parapipe.front.run import Run
-from parapipe.plan.in_place import as_run
 from parapipe.plan.program import Unit, program
+from parapipe.plan.sharing import as_run
+from parapipe.plan.summary import Batches
 from parapipe.runtime.executor import Executor
-from parapipe.runtime.folder import Folder, RunError
+from parapipe.runtime.folder import Folder, RunError, open_folder
 from parapipe.runtime.frames import frames_in, random_frames, repeated
-from parapipe.runtime.other_load import OtherLoad, busy_note
+from parapipe.runtime.machine import OtherLoad, busy_note
 from parapipe.runtime.results import Kept
 from parapipe.strategies import registry
+from parapipe.strategies.cut import pieces_of
 from parapipe.strategies.failures import patient
 from parapipe.strategies.joined import joined_folder, record_of
+from parapipe.strategies.strategy import cut_of, may_split, name_of, sizes_of
 from parapipe.strategies.strategy_executor import StrategyExecutor
 
 if TYPE_CHECKING:
-    from parapipe.formats.run import RunDocument
+    from parapipe.documents.run import RunDocument
     from parapipe.plan.schema import Plan
     from parapipe.runtime.frames import Frame
     from parapipe.runtime.record import Record
     from parapipe.strategies.strategy import Strategy
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """What is run, for whole batches and for micro-batches, by their size.
+
+    Parameters
+    ----------
+    pieces
+        As the strategy cuts the network.
+    """
+
+    whole: Folder
+    batch: int
+    sized: Mapping[int, Folder]
+    pieces: Mapping[str, str]
+
+
+def run_folders(
+    plan: Plan,
+    model: Path,
+    strategy: type[Strategy],
+    place: Path,
+    *,
+    single: bool,
+    cores: Mapping[str, Sequence[int]],
+    split: bool = True,
+) -> Folders:
+    """Write the folders of a run into an empty one.
+
+    Parameters
+    ----------
+    single
+        Make a segment of every operator.
+    cores
+        Of some processors, in place of the plan's.
+    split
+        Whether the strategy may split batches, if it does.
+
+    Raises
+    ------
+    PlanError
+        If the plan's operators are not those of the model.
+    ExportError
+        If a segment cannot be written.
+    RunError
+        If there is no such processor.
+    """
+    pieces = pieces_of(plan, cut_of(strategy), name_of(strategy))
+    batches = Batches(plan, model) if split and may_split(strategy) else None
+    batch = batches.size if batches else 1
+    sizes = sizes_of(strategy, batch)
+
+    def written(plan: Plan, name: str) -> Folder:
+        within = place / name
+        within.mkdir()
+        write_session_folder(plan, model, within, single=single, in_place=not sizes, pieces=pieces)
+        return open_folder(within).on_cores(cores)
+
+    sized = {size: written(batches.plan_of(size), str(size)) for size in sizes if batches}
+    return Folders(written(plan, "whole"), batch if sizes else 1, sized, pieces)
+
 
 FRAMES = 100
 TELL_EVERY_S = 0.1

@@ -15,10 +15,10 @@ from parapipe.api.load import loaded_graph
 from parapipe.digits import plain
 from parapipe.errors import ArgumentError, ParapipeError
 from parapipe.files.checked_arguments import Must
-from parapipe.files.listing import listed
+from parapipe.files.mistakes import listed
 from parapipe.files.option_traits import Traits
-from parapipe.files.regular import is_there
-from parapipe.pipeline.options import MapOptions, option_traits
+from parapipe.files.shipped import is_there
+from parapipe.search.options import MapOptions, option_traits
 from parapipe.strategies.registry import PLAN
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from parapipe.cost.operating_points import Settings
     from parapipe.files.progress import Tell
     from parapipe.graph.operator_graph import OperatorGraph
-    from parapipe.pipeline.deadline import Deadline
-    from parapipe.pipeline.several import Demand
-    from parapipe.pipeline.several_front import SeveralFound
     from parapipe.plan.schema import Plan
+    from parapipe.processes.deadline import Deadline
+    from parapipe.several_models.front import SeveralFound
+    from parapipe.several_models.patterns import Demand
 
 Models = (
     Model
@@ -100,8 +100,8 @@ def asked_of(models: Mapping[str, str], options: MapOptions, note: Note) -> Aske
     ArgumentError
         A rate is missing, a name is none of theirs, or an option has no meaning with several.
     """
-    from parapipe.pipeline.pattern import pattern
-    from parapipe.pipeline.several import Demand
+    from parapipe.several_models.pattern import pattern
+    from parapipe.several_models.patterns import Demand
 
     _check(models, options)
     rates = options.rates or {}
@@ -232,8 +232,8 @@ def search_patterns(
     priced
         Returns the costs of the graph of a longer one.
     """
-    from parapipe.pipeline.search_registry import requested_searches
-    from parapipe.pipeline.several_front import explore_several
+    from parapipe.search.registry import requested_searches
+    from parapipe.several_models.front import explore_several
 
     def longer(times: int) -> tuple[OperatorGraph, CostTable]:
         graph = patterns.graph(times)

@@ -12,20 +12,20 @@ from parapipe.api.load import load_platform, located_model, opened_plan
 from parapipe.api.several import random_pace_s
 from parapipe.errors import PlatformError, SimulationError
 from parapipe.files.checked_arguments import Count, FromZero, Must, Seconds, Share
-from parapipe.files.listing import listed
-from parapipe.pipeline.options import FilePath
+from parapipe.files.mistakes import listed
+from parapipe.search.options import FilePath
 from parapipe.strategies import registry
 from parapipe.strategies.failures import decided
 
 if TYPE_CHECKING:
-    from parapipe.formats.run import SteadyRow
+    from parapipe.documents.run import SteadyRow
     from parapipe.front.run import Run
     from parapipe.plan.schema import Plan
     from parapipe.platform.platform import Platform
     from parapipe.simulate.contention import Memory
-    from parapipe.simulate.luck import Luck
     from parapipe.simulate.priced_work import Costs
     from parapipe.simulate.simulation import Simulation
+    from parapipe.simulate.variation import Luck
     from parapipe.strategies.strategy import Strategy
 
 
@@ -145,14 +145,14 @@ def simulate_plan(
         There is no such strategy, or it fails.
     """
     from parapipe.api.simulate_slots import check_slots, measured_times, with_chosen_slots
-    from parapipe.formats.run import SimulationRow
-    from parapipe.formats.run_document import run_document
+    from parapipe.documents.run import SimulationRow
+    from parapipe.documents.run_document import run_document
     from parapipe.front.run import Run
     from parapipe.plan.verify import verify_plan
-    from parapipe.simulate.decided import priced, simulate_decided
-    from parapipe.simulate.luck import Luck
     from parapipe.simulate.priced_work import costs_of, notes_of
     from parapipe.simulate.simulation import simulate
+    from parapipe.simulate.strategies import priced, simulate_decided
+    from parapipe.simulate.variation import Luck
     from parapipe.strategies.failures import patient
 
     opened = opened_plan(plan)
@@ -247,8 +247,8 @@ def check_size(plans: Sequence[Plan], frames: int) -> None:
 
 
 def _steady(found: Simulation) -> SteadyRow | None:
-    from parapipe.formats.run import SteadyRow
-    from parapipe.pipeline.sustained import PICOSECONDS
+    from parapipe.documents.run import SteadyRow
+    from parapipe.mappings.event_graph import PICOSECONDS
 
     steady = found.steady
     if steady is None:
@@ -261,7 +261,7 @@ def _split(
     plan: Plan, target: Platform, strategy: type[Strategy], model: str | Path | None
 ) -> _Split:
     """Price the micro-batches that a strategy may split batches into."""
-    from parapipe.plan.batch import Batches
+    from parapipe.plan.summary import Batches
     from parapipe.simulate.priced_work import costs_of
     from parapipe.strategies.strategy import may_split, sizes_of
 

@@ -10,7 +10,7 @@ from parapipe.api.load import opened_plan
 from parapipe.api.simulate import Disturbed, check_size, disturbed_of, platform_of
 from parapipe.errors import SimulationError
 from parapipe.files.checked_arguments import Count, FromZero, Seconds, Share
-from parapipe.files.listing import listed
+from parapipe.files.mistakes import listed
 from parapipe.strategies import registry
 from parapipe.strategies.failures import decided
 
@@ -60,13 +60,13 @@ def simulate_plans(
         As of `simulate_plan`; also if plans are for different platforms, or have a processor at
         different operating points, or the strategy follows a plan.
     """
-    from parapipe.formats.run import SimulationRow
-    from parapipe.formats.run_document import run_document
+    from parapipe.documents.run import SimulationRow
+    from parapipe.documents.run_document import run_document
     from parapipe.front.run import Run
     from parapipe.plan.verify import verify_plan
-    from parapipe.simulate.decided import priced, simulate_decided
-    from parapipe.simulate.luck import Luck
     from parapipe.simulate.priced_work import costs_of, notes_of, points_hz
+    from parapipe.simulate.strategies import priced, simulate_decided
+    from parapipe.simulate.variation import Luck
     from parapipe.strategies.failures import patient
 
     name, decides = registry.strategy(strategy)

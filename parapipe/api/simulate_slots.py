@@ -6,17 +6,17 @@ from itertools import pairwise
 from pathlib import Path
 
 from parapipe.digits import plain
+from parapipe.documents.run import SCHEMA, QueueRow, RunDocument, SlotsRow
+from parapipe.documents.run_document import kept, warm_up_frames
 from parapipe.errors import SimulationError
 from parapipe.files.documents import read_document
-from parapipe.formats.run import SCHEMA, QueueRow, RunDocument, SlotsRow
-from parapipe.formats.run_document import kept, warm_up_frames
-from parapipe.pipeline.options import FilePath
 from parapipe.plan.schema import Plan
 from parapipe.plan.slots import with_slots, written_with_slots
 from parapipe.runtime.record import done_while_admitted
-from parapipe.simulate.measured_times import MeasuredTimes, TaskTimes
+from parapipe.search.options import FilePath
 from parapipe.simulate.queues import Run, least_slots
 from parapipe.simulate.simulation import Simulation
+from parapipe.simulate.variation import MeasuredTimes, TaskTimes
 
 
 def measured_times(path: Path, plan: Plan, seed: int) -> MeasuredTimes:

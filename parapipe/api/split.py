@@ -12,12 +12,12 @@ from parapipe.api.checked import Granularity, Model, Note, checked
 from parapipe.api.load import ZOO
 from parapipe.errors import ArgumentError, ModelError, SplitError
 from parapipe.files.checked_arguments import Must, NotEmpty
-from parapipe.pipeline.options import Dims, FilePath, Shapes
+from parapipe.search.options import Dims, FilePath, Shapes
 
 if TYPE_CHECKING:
     import onnx
 
-    from parapipe.graph.parts.split import Split
+    from parapipe.parts.split import Split
 
 
 @checked
@@ -65,8 +65,8 @@ def split(
     """
     from parapipe.files.atomic import write_atomically
     from parapipe.graph.model_source import take_indices_in
-    from parapipe.graph.parts.rules import read_rule
-    from parapipe.graph.parts.split import split_proto, written_to
+    from parapipe.parts.rules import read_rule
+    from parapipe.parts.split import split_proto, written_to
 
     if not parts:
         raise ArgumentError("split: give at least one rule for parts, as in 'Conv:rows=2'")

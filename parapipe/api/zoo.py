@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from parapipe.api.checked import checked
 from parapipe.files.checked_arguments import NotEmpty
-from parapipe.pipeline.options import FilePath
+from parapipe.search.options import FilePath
 
 
 def zoo_names() -> tuple[str, ...]:

@@ -6,15 +6,53 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from io import TextIOWrapper
 from typing import Any
 
 import click
 
-from parapipe.cli.lazy_group import LazyGroup
 from parapipe.cli.output import abandon_stdout
 from parapipe.errors import ParapipeError
 from parapipe.version import __version__
+
+COMMANDS = (
+    "compare",
+    "diff",
+    "evaluate",
+    "export",
+    "explain",
+    "fit",
+    "inspect",
+    "map",
+    "pick",
+    "platforms",
+    "profile",
+    "report",
+    "run",
+    "simulate",
+    "split",
+    "sweep",
+    "verify",
+    "zoo",
+)
+
+
+class LazyGroup(click.Group):
+    """The commands of `COMMANDS`: `parapipe.cli.NAME` holds the click command `command`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, sorted."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of that name, or None if there is none."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(f"parapipe.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
 
 COULD_NOT = 1
 INTERRUPTED = 130  # 128 + SIGINT, as shells count it

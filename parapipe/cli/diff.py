@@ -10,8 +10,15 @@ import click
 
 from parapipe.cli.figure_cells import short_columns
 from parapipe.cli.options import FILE, MAX_LOSS, json_option
-from parapipe.cli.output import Columns, Row, Shown, print_document, text_table
-from parapipe.cli.table_layout import SHORT_NAME, shortened
+from parapipe.cli.output import (
+    SHORT_NAME,
+    Columns,
+    Row,
+    Shown,
+    print_document,
+    shortened,
+    text_table,
+)
 from parapipe.digits import plain
 
 MOST_ROWS = 10

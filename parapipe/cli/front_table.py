@@ -16,8 +16,7 @@ from parapipe.cli.figure_cells import (
     has_doubt,
     plain_cells,
 )
-from parapipe.cli.output import WIDTH, Row
-from parapipe.cli.table_layout import Column, TextTable
+from parapipe.cli.output import WIDTH, Column, Row, TextTable
 from parapipe.digits import plain
 
 if TYPE_CHECKING:

@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parapipe.cli.advice import answer, headline
-from parapipe.cli.front_table import (
-    NARROW,
-    coverage_lines,
-    front_table,
-    marks,
-    search_notes,
-)
+from parapipe.cli.front_table import NARROW, coverage_lines, front_table, marks, search_notes
 from parapipe.cli.options import FILE, given_options, json_option, quiet_option
 from parapipe.cli.output import (
     Row,

@@ -11,9 +11,8 @@ import click
 from parapipe.cli.figure_cells import outside_lines, short_columns
 from parapipe.cli.front_table import front_table
 from parapipe.cli.options import FILE, json_option
-from parapipe.cli.output import Columns, Row, Shown, print_document, text_table
+from parapipe.cli.output import Columns, Row, Shown, TextTable, print_document, text_table
 from parapipe.cli.several_table import several_table
-from parapipe.cli.table_layout import TextTable
 from parapipe.cli.verb_options import VerbCommand, options
 from parapipe.digits import plain
 
@@ -32,7 +31,7 @@ def command(*, directory: Path, as_json: bool, **demands: Any) -> None:  # noqa:
     picks one for each model on each platform, the best platform first.
     """
     import parapipe
-    from parapipe.api.stored_sweep import is_sweep
+    from parapipe.sweeps.sweep import is_sweep
 
     if is_sweep(directory):
         found = [each.to_json() for each in parapipe.load_sweep(directory).pick(**demands)]

@@ -12,15 +12,16 @@ import click
 
 from parapipe.cli.figure_cells import outside_lines
 from parapipe.cli.output import (
+    Column,
     Columns,
     Row,
     Shown,
+    TextTable,
     print_document,
     print_note,
     print_text,
     text_table,
 )
-from parapipe.cli.table_layout import Column, TextTable
 from parapipe.digits import plain
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def print_runs(
 
 def _drawn(plans: Sequence[Path]) -> Iterator[str]:
     """Say what draws say of predicted figures that are outside of their intervals."""
-    from parapipe.api.plan_paths import configuration_beside
+    from parapipe.api.stored_front import configuration_beside
 
     for plan in plans:
         if row := configuration_beside(plan):

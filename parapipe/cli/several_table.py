@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from parapipe.cli.output import Row
-from parapipe.cli.table_layout import SHORT_NAME, Column, TextTable, shortened
+from parapipe.cli.output import SHORT_NAME, Column, Row, TextTable, shortened
 from parapipe.digits import plain
 
 MOST_ROWS = 12

@@ -31,12 +31,10 @@ from typing import Any
 
 import numpy as np
 
-from parapipe.cost.amounts import BASIC, Amounts, amounts_of
-from parapipe.cost.least_squares import Array, robust_nonnegative
-from parapipe.cost.neighbours import Neighbours, neighbours_of
+from parapipe.cost.least_squares import Array, Neighbours, neighbours_of, robust_nonnegative
 from parapipe.cost.profile import Measurement, Profile
-from parapipe.cost.signature import Signature
-from parapipe.platform.expression import Expression, known, largest, total
+from parapipe.cost.signature import BASIC, Amounts, Signature, amounts_of
+from parapipe.platform.fields import Expression, known, largest, total
 
 _Key = tuple[str, str, str]
 

@@ -22,7 +22,7 @@ from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.cost.signature import Signature, signature_of
 from parapipe.cost.spread import ONCE, OTHER_STATE
 from parapipe.graph.operator_graph import Operator, OperatorGraph
-from parapipe.platform.expression import known
+from parapipe.platform.fields import known
 from parapipe.platform.platform import Platform
 from parapipe.platform.processor import Processor
 from parapipe.platform.support import Refusal

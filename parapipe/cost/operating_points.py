@@ -16,15 +16,14 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import dist, log, prod
 
-from parapipe.cost.cost_table import CostTable, build_cost_table
-from parapipe.cost.coverage import CoverageRow, coverage_of
+from parapipe.cost.cost_table import CostTable, CoverageRow, build_cost_table, coverage_of
 from parapipe.cost.price import PartCost
 from parapipe.cost.profile import Profile
 from parapipe.errors import PlatformError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.platform.divided import count, variants
+from parapipe.platform.fields import Precision
 from parapipe.platform.platform import Platform
-from parapipe.platform.precision import Precision
 from parapipe.platform.processor import OperatingPoint, Processor
 
 MOST_COMBINATIONS = 256

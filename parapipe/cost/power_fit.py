@@ -14,12 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from parapipe.cost.least_squares import (
-    Array,
-    left_out_errors,
-    relative_errors,
-    robust_nonnegative,
-)
+from parapipe.cost.least_squares import Array, left_out_errors, relative_errors, robust_nonnegative
 from parapipe.errors import CostError
 from parapipe.files.csv_table import Cells, TableKind, read_table
 

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Literal, get_args
 
-from parapipe.cost.clock import moved_time, time_at_point
+from parapipe.cost.clock import moved_time, nominal_time, time_at_point, time_ratio
 from parapipe.cost.measured_source import MeasuredSource, Subject, spread_text
-from parapipe.cost.nominal import nominal_time, time_ratio
 from parapipe.cost.profile import SCALED
 from parapipe.cost.spread import CERTAIN, OTHER_STATE, Spread, of_fit, of_measurement, of_nominal
 from parapipe.graph.operator_graph import ITEM_BYTES
-from parapipe.platform.expression import Expression, known, largest
+from parapipe.platform.fields import Expression, known, largest
 from parapipe.platform.processor import Processor
 
 Provenance = Literal["measured", "fitted", "nominal"]

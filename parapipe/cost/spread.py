@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from math import log, log1p, pi, sqrt
 from statistics import NormalDist
 
-from parapipe.cost.fit_record import FitRecord
 from parapipe.cost.fitted import KindFit
 from parapipe.cost.measured_rows import APPORTIONED
+from parapipe.cost.measured_source import FitRecord
 from parapipe.cost.profile import RUN, Measurement
 from parapipe.platform.platform import Platform
 

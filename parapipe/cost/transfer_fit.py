@@ -21,7 +21,7 @@ import numpy as np
 from parapipe.cost.least_squares import left_out_errors, relative_errors, robust_nonnegative
 from parapipe.errors import CostError
 from parapipe.files.csv_table import Cells, TableKind, read_table
-from parapipe.files.listing import listed
+from parapipe.files.mistakes import listed
 
 Pair = tuple[str, str]
 Clocks = tuple[float, float]

@@ -1,4 +1,4 @@
-"""What an export has made."""
+"""What an export has made, and the README.md of an exported folder."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from parapipe.digits import plain
 from parapipe.errors import ExportError, OutputError
 from parapipe.files.atomic import whole_folder
+from parapipe.files.titles import model_title
 from parapipe.plan.schema import Plan
+from parapipe.plan.summary import plan_stages_title
 
 README = "README.md"
 
@@ -159,3 +162,35 @@ def _strange(folder: Path, known: set[str]) -> Iterator[str]:
         names = {str(within), *map(str, within.parents)} - {"."}
         if not names & known and str(within) not in parents:
             yield str(within)
+
+
+def readme(plan: Plan, target: str, use: str, files: Mapping[str, str]) -> str:
+    """Return the text.
+
+    Parameters
+    ----------
+    use
+        Markdown that says how the folder is used.
+    files
+        What each file is, by its name.
+    """
+    stages = plan_stages_title(plan)
+    told, frame = plan.predicted, "pattern" if plan.models else "frame"
+    processors = "\n".join(f"| {each.name} | {each.backend} |" for each in plan.processors)
+    rows = "\n".join(f"| `{name}` | {what} |" for name, what in files.items())
+    return f"""# {model_title(plan.model.name)} on {plan.platform}
+
+Written by `parapipe export --to {target}`, from a plan with the stages {stages}. Predicted: latency
+{plain(told.latency_s * 1e3)} ms, {plain(1 / told.sustained_period_s)} {frame}s/s sustained,
+{plain(told.energy_j * 1e3)} mJ per {frame}.
+
+{use.strip()}
+
+| processor | backend |
+|---|---|
+{processors}
+
+| file | what |
+|---|---|
+{rows}
+"""

@@ -17,17 +17,16 @@ from onnx.external_data_helper import load_external_data_for_model
 from pydantic import ValidationError
 
 from parapipe.export import segment_manifest as manifest
-from parapipe.export.exported import Exported, export_folder
+from parapipe.export.exported import Exported, export_folder, readme
+from parapipe.export.onnxruntime.boundary import unconverted
 from parapipe.export.onnxruntime.folder import MOST_BYTES, write_model
-from parapipe.export.onnxruntime.handed import unconverted
 from parapipe.export.onnxruntime.model_file import ModelFile, placed_tensors, plain_model
 from parapipe.export.onnxruntime.parts import Parts, parts_of
 from parapipe.export.onnxruntime.weights import places, size_of, write_weights
-from parapipe.export.readme import readme
 from parapipe.plan.mapped import mapped
-from parapipe.plan.replicas import replicas_of
 from parapipe.plan.schema import ModelFile as Source
 from parapipe.plan.schema import Plan, PredictedTimes
+from parapipe.plan.summary import replicas_of
 from parapipe.runtime.document import Segment
 
 FOLDER = "segments"

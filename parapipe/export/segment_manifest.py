@@ -7,7 +7,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from parapipe.files.record import Record
-from parapipe.plan.fields import Name, OneOrMore, Sha256, Shape
+from parapipe.plan.memory_record import Name, OneOrMore, Sha256, Shape
 from parapipe.plan.schema import ModelFile, PredictedTimes, Processor, Transfer
 
 SCHEMA: Final = "parapipe/segments/1"

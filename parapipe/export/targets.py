@@ -17,7 +17,7 @@ from types import ModuleType
 
 from parapipe.errors import ArgumentError, OutputError
 from parapipe.export.exported import Exported
-from parapipe.files.mistake import did_you_mean
+from parapipe.files.mistakes import did_you_mean
 from parapipe.files.plug_ins import Registry
 from parapipe.plan.schema import Plan
 
@@ -34,11 +34,11 @@ TARGETS = Registry(
     "target",
     "parapipe.export_targets",
     {
-        "arm-co-up": "parapipe.export.arm_co_up",
-        "armcl": "parapipe.export.armcl.folder",
-        "model-explorer": "parapipe.export.model_explorer",
+        "arm-co-up": "parapipe.targets.arm_co_up",
+        "armcl": "parapipe.targets.armcl.folder",
+        "model-explorer": "parapipe.targets.model_explorer",
         "onnxruntime": "parapipe.export.onnxruntime.folder",
-        "perfetto": "parapipe.export.perfetto",
+        "perfetto": "parapipe.targets.perfetto",
         "segments": "parapipe.export.segment_files",
     },
     ArgumentError,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 
 from parapipe.digits import plain
+from parapipe.documents.front import ConfigurationRow
 from parapipe.figures.palette import IDLE, Looks
-from parapipe.formats.front import ConfigurationRow
 
 
 def plot_utilisation(row: ConfigurationRow, looks: Looks, ax: Axes) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from parapipe.documents.comparison import METRICS, RUN_METRICS, Comparison, Pair, rmspe
 from parapipe.figures.axes import below, kind_of, write_picture
 from parapipe.files.titles import model_title
-from parapipe.formats.comparison import METRICS, RUN_METRICS, Comparison, Pair, rmspe
 
 UNITS = METRICS | RUN_METRICS
 MARKERS = "osD^vP*X"

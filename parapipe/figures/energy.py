@@ -5,8 +5,8 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 
 from parapipe.digits import plain
+from parapipe.documents.front import ConfigurationRow, FrontDocument
 from parapipe.figures.palette import STATIC_ALPHA, Looks
-from parapipe.formats.front import ConfigurationRow, FrontDocument
 
 REFERENCE = "sequential"
 

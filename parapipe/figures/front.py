@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from parapipe.documents.figure_table import DRAWN
+from parapipe.documents.front import ConfigurationRow
+from parapipe.documents.front_folder import shown_rows
 from parapipe.figures.axes import LABELS_PT, below, own_axes
 from parapipe.figures.free_places import label_points
-from parapipe.formats.figure_table import DRAWN
-from parapipe.formats.front import ConfigurationRow
-from parapipe.formats.shown_rows import shown_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

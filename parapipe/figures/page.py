@@ -16,9 +16,9 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from parapipe.documents.front_folder import FrontFolder
 from parapipe.figures.page_data import page_data
 from parapipe.files.titles import model_title
-from parapipe.formats.front_folder import FrontFolder
 
 WEB = Path(__file__).with_name("web")
 SCRIPTS = (

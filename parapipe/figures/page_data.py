@@ -7,18 +7,17 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from parapipe.digits import plain
-from parapipe.figures.network_layout import layout
+from parapipe.documents.figure_table import FIGURES, SHOWN_FIELDS, for_pages
+from parapipe.documents.front import FrontDocument
+from parapipe.documents.front_folder import FrontFolder
+from parapipe.documents.front_rows import MemorySystemRow
+from parapipe.documents.shown import absent_texts, medians_of, shown_figure, shown_values
+from parapipe.figures.network import layout
 from parapipe.figures.timeline import Timeline, flows, timeline
 from parapipe.files.titles import model_title
-from parapipe.formats.absent import absent_texts
-from parapipe.formats.figure_table import FIGURES, SHOWN_FIELDS, for_pages
-from parapipe.formats.front import FrontDocument
-from parapipe.formats.front_folder import FrontFolder
-from parapipe.formats.memory import MemorySystemRow
-from parapipe.formats.shown import medians_of, shown_figure, shown_values
-from parapipe.graph.parts.origins import origins
-from parapipe.pipeline.memory import peak_memory
-from parapipe.pipeline.storage import Storage
+from parapipe.graph.part_marks import origins
+from parapipe.mappings.lifetimes import Storage
+from parapipe.mappings.memory import peak_memory
 from parapipe.plan.mapped import mapped
 from parapipe.plan.network import network_of
 from parapipe.plan.schema import Plan, Tensor, Transfer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parapipe.formats.inspection import InspectionDocument, SubgraphFlow, SubgraphRow
+from parapipe.documents.inspection import InspectionDocument, SubgraphFlow, SubgraphRow
 
 MEGA = 1e6
 LONGEST = 36  # letters of a name; the end tells more than the beginning

@@ -6,9 +6,9 @@ import networkx as nx
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from parapipe.documents.inspection import InspectionDocument
 from parapipe.figures.axes import picture
 from parapipe.figures.structure_dot import flow_label, subgraph_lines
-from parapipe.formats.inspection import InspectionDocument
 
 LAYER_IN = 0.62  # inches from one layer to the next
 COLUMN_IN = 4.2

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise, repeat
 from math import ceil
 
-from parapipe.pipeline.mapping import Placement
+from parapipe.mappings.mapping import Placement
 from parapipe.plan.mapped import mapped, route_of
 from parapipe.plan.schema import Plan, Transfer
 

@@ -1,17 +1,44 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and folders that are exchanged in one step."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from parapipe.errors import OutputError
-from parapipe.files.exchange import exchange
-from parapipe.files.listing import listed
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned
+from parapipe.files.mistakes import listed
+
+_FROM_WORKING_FOLDER = -100  # AT_FDCWD of Linux
+_EXCHANGE = 2  # RENAME_EXCHANGE, since Linux 3.15
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Give two files or folders each other's names, in one step; return whether that was done.
+
+    A process that is killed leaves what was before or what is after. It is not done, and nothing
+    has changed, where the system, its C library or the file system has no such step, if one of
+    them is not there, and if the system refuses it.
+    """
+    if (call := _renameat2()) is None:
+        return False
+    names = _FROM_WORKING_FOLDER, os.fsencode(one), _FROM_WORKING_FOLDER, os.fsencode(other)
+    return bool(call(*names, _EXCHANGE) == 0)
+
+
+@cache
+def _renameat2() -> Any:  # noqa: ANN401 - a function of the C library
+    """Return the C library's function; None where it has none, as outside of Linux."""
+    if call := getattr(ctypes.CDLL(None), "renameat2", None):
+        text = ctypes.c_char_p
+        call.argtypes = (ctypes.c_int, text, ctypes.c_int, text, ctypes.c_uint)
+    return call
 
 
 def write_atomically(path: Path, content: bytes, *, executable: bool = False) -> None:

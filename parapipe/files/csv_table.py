@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from parapipe.errors import CostError
-from parapipe.files.listing import listed_sentences, shortened
-from parapipe.files.regular import require_regular
+from parapipe.files.mistakes import listed_sentences, shortened
+from parapipe.files.shipped import require_regular
 
 Record = TypeVar("Record")
 Mistake = tuple[int, str]

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from parapipe.errors import ParapipeError
-from parapipe.files.listing import listed_sentences, shortened, with_article
-from parapipe.files.regular import require_regular
+from parapipe.files.mistakes import listed_sentences, shortened, with_article
+from parapipe.files.shipped import require_regular
 from parapipe.version import __version__
 
 WRITERS = {"run": "run --json", "sweep": "sweep"}

@@ -1,4 +1,4 @@
-"""The bases of all records in plans, exported ones included, and in documents."""
+"""The base of all records in files: frozen, every field checked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,20 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from parapipe.files.frozen import Frozen
+
+class Frozen(BaseModel):
+    """Fields as they are declared: none unknown, none converted, none changed later."""
+
+    # few classes are used in one command, so the others are not built
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy, perhaps with other fields; what follows from fields is computed anew."""
+        copy = super().model_copy(update=update, deep=deep)
+        for name in vars(copy).keys() - type(self).model_fields.keys():
+            del vars(copy)[name]
+        return copy
+
 
 Figure = Annotated[float, Field(ge=0, le=1e18)]
 """A number of seconds, joules and the like: far below what overflows once numbers are added up."""

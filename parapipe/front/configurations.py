@@ -1,22 +1,150 @@
-"""The configurations of a front: by id, name or place, as a table and as pictures."""
+"""The configurations of a front: by id, name or place, as tables and as pictures.
+
+Pictures are images with their data in the address: what stands in one cannot meet ids or styles of
+another, or of the notebook.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from base64 import b64encode
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+from pydantic import PrivateAttr
+
+from parapipe.digits import plain
+from parapipe.documents.figure_table import DRAWN, SHOWN_FIELDS
+from parapipe.documents.front import ConfigurationRow, FrontDocument
+from parapipe.documents.front_folder import FrontFolder, front_frame, shown_rows
 from parapipe.errors import NoConfigurationError
+from parapipe.figures.axes import in_lines, own_axes, picture
+from parapipe.figures.palette import Look, looks
 from parapipe.files.atomic import write_atomically
 from parapipe.files.titles import model_title
-from parapipe.formats.front import FrontDocument
-from parapipe.formats.front_folder import FrontFolder
-from parapipe.front.planned_configuration import PlannedConfiguration
-from parapipe.pipeline.chances import DrawnFront
+from parapipe.plan.schema import Plan
+from parapipe.uncertainty.samples import DrawnFront
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
+
+
+SHOWN = {
+    "id": "id",
+    "names": "named",
+    "stages": "stages [subgraphs]",
+    **{each.field: each.heading for each in DRAWN},
+    "gap": "gap",
+}
+"""Columns of the table, and their titles."""
+
+
+def front_html(front: Configurations[Any]) -> str:
+    """Return the picture of a front, its named configurations, and all of them behind a fold."""
+    document = front.document
+    rows, medians = shown_rows(document.configurations)
+    named = [row for row in rows if row.names]
+    title = f"{model_title(document.model)} on {document.platform}, {len(front)} configurations"
+    every = _table(rows, medians)
+    drawn = _picture(front.plot(), title)
+    supposed = f"<p>{escape(document.conversion)}</p>" if document.conversion else ""
+    return (
+        f"<div><p><b>{escape(title)}</b></p>{supposed}{drawn}{_table(named, medians)}"
+        f"<details><summary>all configurations</summary>{every}</details></div>"
+    )
+
+
+def configuration_html(made: PlannedConfiguration, front: Sequence[ConfigurationRow]) -> str:
+    """Return the figures of a configuration, and its schedule as a picture."""
+    names = f" ({', '.join(made.names)})" if made.names else ""
+    title = f"{made.id}{names}: {made.drawing}"
+    rows, medians = shown_rows(front)
+    row = next(row for row in rows if row.id == made.id)
+    marks = {key: "~" if key in medians else "" for key in SHOWN_FIELDS}
+    figures = (
+        f"{marks['latency_s']}{row.latency_s * 1e3:.1f} ms, "
+        f"{marks['throughput_fps']}{row.throughput_fps:.2f} frames/s, "
+        f"{marks['energy_j']}{row.energy_j * 1e3:.1f} mJ per frame, {made.kind}"
+        + ("; ~: median of draws" if medians else "")
+    )
+    drawn = _picture(made.plot_gantt(), title)
+    return f"<div><p><b>{escape(title)}</b><br>{escape(figures)}</p>{drawn}</div>"
+
+
+def _table(rows: Sequence[ConfigurationRow], medians: Collection[str]) -> str:
+    table = front_frame(rows)[list(SHOWN)]
+    for each in DRAWN:
+        table[each.field] *= each.scale
+    told = {key: ", median of draws" * (key in medians) for key in SHOWN}
+    table = table.rename(columns={key: f"{title}{told[key]}" for key, title in SHOWN.items()})
+    return str(table.to_html(index=False, float_format=plain))
+
+
+def _picture(ax: Axes, title: str) -> str:
+    data = b64encode(picture(ax)).decode()
+    return f'<img alt="{escape(title)}" src="data:image/svg+xml;base64,{data}">'
+
+
+TITLE_PT = 10.0
+
+
+class PlannedConfiguration(ConfigurationRow):
+    """A configuration with the figures that front.json holds, its plan and its pictures."""
+
+    _front: FrontDocument = PrivateAttr()
+
+    def __init__(self, row: ConfigurationRow, front: FrontDocument) -> None:
+        super().__init__(**dict(row))
+        self._front = front
+
+    def plan(self) -> Plan:
+        """Return the plan; it has passed its verifier."""
+        raise NotImplementedError
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw its schedule, as `plot_gantt` does."""
+        return self.plot_gantt(ax)
+
+    def plot_gantt(self, ax: Axes | None = None) -> Axes:
+        """Draw its schedule on `ax`, or on a figure of its own: operators, transfers, waiting."""
+        from parapipe.figures.gantt import plot_gantt
+
+        ax = self._titled(ax or own_axes(9, 2.6), pad=16)
+        plot_gantt(self.plan(), self._looks(), ax)
+        return ax
+
+    def plot_utilisation(self, ax: Axes | None = None) -> Axes:
+        """Draw on `ax`, or on a figure of its own, how much of a period processors work."""
+        from parapipe.figures.busy_shares import plot_utilisation
+
+        ax = self._titled(ax or own_axes(7, 2.2))
+        plot_utilisation(self, self._looks(), ax)
+        return ax
+
+    def plot_network(self, ax: Axes | None = None) -> Axes:
+        """Draw on `ax`, or on a figure of its own, the network as it is cut and placed."""
+        from parapipe.figures.network import plot_network
+
+        ax = self._titled(ax or own_axes(9, 4))
+        members = [[each.id for each in inside] for inside in self._front.members]
+        plot_network(self.plan(), members, self._looks(), ax)
+        return ax
+
+    def _titled(self, ax: Axes, pad: float | None = None) -> Axes:
+        title = f"{model_title(self._front.model)} on {self._front.platform}: {self.drawing}"
+        lines = in_lines(title, ax, TITLE_PT)
+        ax.set_title(lines, fontsize=TITLE_PT, pad=pad, parse_math=False)
+        return ax
+
+    def _looks(self) -> Mapping[str, Look]:
+        return looks(processor.name for processor in self._front.processors)
+
+    def _repr_html_(self) -> str:
+
+        return configuration_html(self, self._front.configurations)
+
 
 Row = TypeVar("Row", bound=PlannedConfiguration)
 
@@ -78,7 +206,7 @@ class Configurations(Generic[Row]):
 
     def to_pandas(self) -> DataFrame:
         """Return one row per configuration, units in the column names."""
-        from parapipe.formats.flat_front import front_frame
+        from parapipe.documents.front_folder import front_frame
 
         return front_frame(self.document.configurations)
 
@@ -138,6 +266,5 @@ class Configurations(Generic[Row]):
         return ax
 
     def _repr_html_(self) -> str:
-        from parapipe.front.notebook import front_html
 
         return front_html(self)

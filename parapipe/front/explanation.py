@@ -6,14 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isclose
 
-from parapipe.cost.cost_table import CostTable, outer_bytes
-from parapipe.cost.coverage import NoisyShare, coverage_of
+from parapipe.cost.cost_table import CostTable, NoisyShare, coverage_of, outer_bytes
 from parapipe.cost.precision import Cast, move
 from parapipe.cost.price import Provenance
-from parapipe.errors import FrontError
-from parapipe.files.listing import listed
-from parapipe.files.mistake import KeyPath
-from parapipe.formats.explanation import (
+from parapipe.documents.explanation import (
     SCHEMA,
     CastRow,
     DerivationRow,
@@ -28,16 +24,16 @@ from parapipe.formats.explanation import (
     TimeSourceRow,
     TransferRow,
 )
-from parapipe.formats.figure_table import BY_FIELD, FIGURES, derived
-from parapipe.formats.front import ConfigurationRow
-from parapipe.front.in_turn import busiest
-from parapipe.front.longest_way import longest_way
+from parapipe.documents.figure_table import BY_FIELD, FIGURES, derived
+from parapipe.documents.front import ConfigurationRow
+from parapipe.errors import FrontError
+from parapipe.files.mistakes import KeyPath, listed
+from parapipe.front.critical_paths import busiest, longest_way
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.plan.mapped import mapped
 from parapipe.plan.schema import Plan
-from parapipe.platform.expression import Expression, known, largest, stated, total
-from parapipe.platform.places import PlacedPlatform
-from parapipe.platform.travel import travel_time
+from parapipe.platform.fields import Expression, known, largest, stated, total, travel_time
+from parapipe.platform.load import PlacedPlatform
 from parapipe.version import __version__
 
 _ROUNDING = 1e-9

@@ -1,21 +1,23 @@
-"""A configuration that `map` returns: its figures, and what its plan is made from."""
+"""A configuration that `map` returns: its figures, and its plan as bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from pydantic import PrivateAttr
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.cost.operating_points import Setting
-from parapipe.formats.front import ConfigurationRow, FrontDocument
-from parapipe.front.planned_configuration import PlannedConfiguration
+from parapipe.documents.front import ConfigurationRow, FrontDocument
+from parapipe.front.configurations import PlannedConfiguration
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.pipeline.configuration import Configuration
-from parapipe.pipeline.options import MaxMemory
+from parapipe.mappings.configuration import Configuration
 from parapipe.plan.build import build_plan
 from parapipe.plan.schema import Plan
 from parapipe.platform.platform import Platform
+from parapipe.processes.shared_work import shared_work
+from parapipe.search.options import MaxMemory
 
 
 class MappedConfiguration(PlannedConfiguration):
@@ -99,3 +101,46 @@ class MappedConfiguration(PlannedConfiguration):
         left = limit - sum(each.weights_bytes for each in memories)
         share = max(1.0, left / (sum(tensors.values()) or 1))
         return {name: share * size_bytes for name, size_bytes in tensors.items()}
+
+
+@dataclass(slots=True)
+class Plans:
+    """Makes plans of configurations of one model; what all have in common is made once."""
+
+    _like: Plan | None = None
+    _shared: dict[str, str] = field(default_factory=dict)
+
+    def plan(self, made: MappedConfiguration) -> Plan:
+        """Return a configuration's plan."""
+        if made.split:  # its model is another one
+            return made.plan()
+        self._like = made.plan(self._like)
+        return self._like
+
+    def text(self, made: MappedConfiguration) -> bytes:
+        """Return a configuration's plan as its file holds it."""
+        plan = self.plan(made)
+        if made.split:
+            return plan.to_bytes()
+        self._shared = self._shared or plan.texts("tensors", "operators")
+        return plan.to_bytes(self._shared)
+
+
+def plan_texts(configurations: Iterable[MappedConfiguration]) -> Iterator[bytes]:
+    """Yield the plans of configurations as their files hold them."""
+    plans = Plans()
+    return (plans.text(each) for each in configurations)
+
+
+def written_plans(
+    configurations: Sequence[MappedConfiguration], jobs: int
+) -> Iterator[tuple[str, bytes]]:
+    """Yield ids and plans in any order, each when it is there.
+
+    Parameters
+    ----------
+    jobs
+        Processes at most, this one included.
+    """
+    for number, text in shared_work(plan_texts, configurations, jobs):
+        yield configurations[number].id, text

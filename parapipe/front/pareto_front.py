@@ -10,19 +10,17 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeVar
 
+from parapipe.documents.doubt import DRAWS, draws_text
+from parapipe.documents.front import FrontDocument
+from parapipe.documents.front_folder import FRONT, PLANS, SOLVE_LOG, FrontFolder, front_csv
 from parapipe.files.atomic import check_folder, write_folder
 from parapipe.files.progress import Progress
 from parapipe.files.worker_counts import worker_count
-from parapipe.formats.doubt import DRAWS, draws_text
-from parapipe.formats.flat_front import front_csv
-from parapipe.formats.front import FrontDocument
-from parapipe.formats.front_folder import FRONT, PLANS, SOLVE_LOG, FrontFolder
 from parapipe.front.configurations import Configurations
-from parapipe.front.mapped_configuration import MappedConfiguration
-from parapipe.front.written_plans import Plans, written_plans
+from parapipe.front.mapped_configuration import MappedConfiguration, Plans, written_plans
 from parapipe.graph.partition import Partition
-from parapipe.pipeline.chances import DrawnFront
-from parapipe.pipeline.exploration import Exploration
+from parapipe.search.exploration import Exploration
+from parapipe.uncertainty.samples import DrawnFront
 
 FILES = (FRONT, "front.csv", SOLVE_LOG)
 Made = TypeVar("Made", bound=MappedConfiguration)
@@ -60,7 +58,7 @@ class ParetoFront(Configurations[Made]):
 
     def solve_log(self) -> list[dict[str, Any]]:
         """Return how the mapping problems were solved and where they belong, as solve_log.json."""
-        from parapipe.formats.solve_log import solve_log
+        from parapipe.documents.solve_log import solve_log
 
         return solve_log(self.configurations[0].graph, self.partition, self.exploration)
 

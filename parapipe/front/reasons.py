@@ -8,17 +8,24 @@ from dataclasses import dataclass
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.digits import plain
-from parapipe.files.listing import listed, together, with_and
-from parapipe.formats.explanation import EffectRow, ReasonRow, StepRow
-from parapipe.formats.figure_table import DRAWN
-from parapipe.formats.front import ConfigurationRow, FrontDocument
-from parapipe.front.in_turn import busiest, frame_way, lighter, near_the_least
-from parapipe.front.longest_way import every_s, longest_way, turns_of
-from parapipe.front.memory_texts import memory_texts
+from parapipe.documents.explanation import EffectRow, ReasonRow, StepRow
+from parapipe.documents.figure_table import DRAWN
+from parapipe.documents.front import ConfigurationRow, FrontDocument
+from parapipe.files.mistakes import listed, together, with_and
+from parapipe.front.critical_paths import (
+    busiest,
+    every_s,
+    frame_way,
+    lighter,
+    longest_way,
+    near_the_least,
+    turns_of,
+)
+from parapipe.front.texts import memory_texts
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.pipeline.what_if import Change
 from parapipe.plan.mapped import mapped
 from parapipe.plan.schema import Plan, Stage
+from parapipe.search.what_if import Change
 
 LARGEST = 3  # operators that are named
 SAME = 1e-9

@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from parapipe.documents.run import RunDocument
 from parapipe.files.atomic import write_atomically
 from parapipe.files.titles import model_title
-from parapipe.formats.run import RunDocument
 from parapipe.runtime.record import Record, chrome_trace
 
 

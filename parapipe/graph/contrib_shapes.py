@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import onnx
 
-from parapipe.graph.dtypes import shape_of, tensor_type
+from parapipe.graph.data_types import shape_of, tensor_type
 from parapipe.graph.infer import Known, infer, integer
-from parapipe.graph.macs import LIKE_STANDARD
+from parapipe.graph.work import LIKE_STANDARD
 
 # Each output is like the first input.
 _LIKE_FIRST = frozenset(

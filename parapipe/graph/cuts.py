@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate, pairwise, takewhile
 
-from parapipe.graph.branches import parallelism
 from parapipe.graph.lifetimes import Lifetime, frugal_order, live_behind
 from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.graph.subgraphs import parallelism
 
 OVERSIZE = 32
 MOST_LIVE = 3

@@ -18,7 +18,7 @@ import onnx
 from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
-from parapipe.graph.dtypes import shape_of
+from parapipe.graph.data_types import shape_of
 from parapipe.graph.order import Nodes
 
 Array: TypeAlias = NDArray[np.generic]

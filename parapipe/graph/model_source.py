@@ -12,8 +12,8 @@ from pathlib import Path
 import onnx
 
 from parapipe.errors import ModelError
-from parapipe.files.listing import listed
-from parapipe.graph.dtypes import dtype_name
+from parapipe.files.mistakes import listed
+from parapipe.graph.data_types import dtype_name
 from parapipe.graph.operator_graph import ModelSource, size_in_bytes
 
 # Types of attributes that hold neither tensors nor graphs.

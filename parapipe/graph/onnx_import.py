@@ -10,8 +10,6 @@ import onnx
 
 from parapipe.errors import ModelError
 from parapipe.graph.attributes import attributes_of
-from parapipe.graph.fold import absorb_flattens, fold_scales
-from parapipe.graph.fusion import fuse
 from parapipe.graph.inline import inlined
 from parapipe.graph.input_shapes import Shapes, declared_types, given_shapes, input_types
 from parapipe.graph.model_source import model_source
@@ -25,10 +23,10 @@ from parapipe.graph.operator_graph import (
     Work,
 )
 from parapipe.graph.order import has_body
-from parapipe.graph.parts.marks import PART_TYPES, is_within_buffer
+from parapipe.graph.part_marks import PART_TYPES, is_within_buffer
 from parapipe.graph.quantised import computed_in
 from parapipe.graph.resolve import Resolved, ResolvedNode, resolve
-from parapipe.graph.simplify import remove_without_effect
+from parapipe.graph.rewrites import absorb_flattens, fold_scales, fuse, remove_without_effect
 from parapipe.graph.skim import skim
 from parapipe.graph.soundness import check_sound, check_texts
 from parapipe.graph.work import work_of

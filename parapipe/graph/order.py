@@ -10,7 +10,7 @@ from typing import NamedTuple
 import onnx
 
 from parapipe.errors import ModelError
-from parapipe.files.listing import listed
+from parapipe.files.mistakes import listed
 
 # Files of ONNX's first version do not say what an attribute holds.
 _MAY_HOLD_GRAPHS = frozenset(

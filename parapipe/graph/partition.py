@@ -7,11 +7,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
-from parapipe.graph.branches import Series, articulations, parallelism, structure
-from parapipe.graph.canonical import canonical_order
 from parapipe.graph.cuts import cut, heavy_operators, mergeable, oversize
-from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.graph.subgraphs import Dag, merge_nodes, node_dag, subgraphs
+from parapipe.graph.operator_graph import OperatorGraph, canonical_order
+from parapipe.graph.subgraphs import (
+    Dag,
+    Series,
+    articulations,
+    merge_nodes,
+    node_dag,
+    parallelism,
+    structure,
+    subgraphs,
+)
 
 MOST_PRIMARIES = 16  # graph inputs that are tried as the primary one; each is a pass over the graph
 

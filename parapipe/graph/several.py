@@ -17,8 +17,8 @@ from typing import TypeVar
 import onnx
 
 from parapipe.errors import ModelError
-from parapipe.files.listing import listed
-from parapipe.graph.inline import inlined
+from parapipe.files.mistakes import listed
+from parapipe.graph.inline import inlined, renamed_node
 from parapipe.graph.operator_graph import (
     Constant,
     Member,
@@ -27,7 +27,6 @@ from parapipe.graph.operator_graph import (
     OperatorGraph,
     Tensor,
 )
-from parapipe.graph.renamed_node import renamed_node
 
 Named = TypeVar("Named", Tensor, Constant)
 

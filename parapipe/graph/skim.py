@@ -15,7 +15,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from parapipe.errors import ModelError
-from parapipe.files.regular import require_regular
+from parapipe.files.shipped import require_regular
 
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
 _FIXED_BYTES = {FIXED64: 8, FIXED32: 4}

@@ -11,8 +11,8 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from parapipe.errors import ModelError
-from parapipe.files.listing import listed
-from parapipe.graph.dtypes import dtype_name
+from parapipe.files.mistakes import listed
+from parapipe.graph.data_types import dtype_name
 from parapipe.graph.model_source import PLAIN, is_external, tensors_of
 from parapipe.graph.operator_graph import ITEM_BYTES
 

@@ -13,9 +13,8 @@ from math import prod
 
 import onnx
 
-from parapipe.graph.bodies import Walked, infer_by_bodies
 from parapipe.graph.contrib_shapes import infer_contrib
-from parapipe.graph.dtypes import (
+from parapipe.graph.data_types import (
     dtype_name,
     element_type_of,
     shape_of,
@@ -28,7 +27,13 @@ from parapipe.graph.input_shapes import Given
 from parapipe.graph.model_source import is_external
 from parapipe.graph.operator_graph import Constant, Tensor
 from parapipe.graph.order import needed, taken_from_outside
-from parapipe.graph.sequences import elements_of, sequence_tensor, taken_shape
+from parapipe.graph.sequences import (
+    Walked,
+    elements_of,
+    infer_by_bodies,
+    sequence_tensor,
+    taken_shape,
+)
 from parapipe.graph.soundness import has_data
 
 _RANDOM = frozenset(

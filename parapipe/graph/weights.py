@@ -1,11 +1,13 @@
-"""Reads a model's constants one at a time, so that large models need not fit into memory."""
+"""Reads a model's constants one at a time, so that large models need little memory."""
 
 from __future__ import annotations
 
 import mmap
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
+import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 
@@ -13,6 +15,30 @@ from parapipe.errors import ModelError
 from parapipe.graph.infer import Array, constant_value
 from parapipe.graph.model_source import external_bytes, is_external
 from parapipe.graph.skim import INSIDE, LENGTH, WireError, fields
+
+# Unsigned type of the same size; bits of the exponent and of the fraction.
+_BITS: Mapping[str, tuple[str, int, int]] = {
+    "float16": ("<u2", 0x7C00, 0x03FF),
+    "bfloat16": ("<u2", 0x7F80, 0x007F),
+    "float32": ("<u4", 0x7F800000, 0x007FFFFF),
+    "float64": ("<u8", 0x7FF0000000000000, 0x000FFFFFFFFFFFFF),
+}
+
+
+def denormals_in(data: bytes, dtype: str) -> int:
+    """Return how many of the numbers are denormal; 0 for types that know none.
+
+    Parameters
+    ----------
+    data
+        Whole numbers of this type, little-endian.
+    """
+    if dtype not in _BITS:
+        return 0
+    unsigned, exponent, fraction = _BITS[dtype]
+    bits = np.frombuffer(data, unsigned)
+    return int(np.count_nonzero(((bits & exponent) == 0) & ((bits & fraction) != 0)))
+
 
 _TENSOR_NAME = 8
 _NODE_OUTPUT, _NODE_OP_TYPE = 2, 4

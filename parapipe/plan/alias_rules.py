@@ -7,7 +7,7 @@ from itertools import accumulate
 from math import prod
 
 from parapipe.graph.operator_graph import Operator, Tensor
-from parapipe.graph.parts.elementwise import ANY_AXIS, MICROSOFT
+from parapipe.parts.elementwise import ANY_AXIS, MICROSOFT
 
 SAME_ELEMENTS = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity"})
 """Types whose result has the elements of the first operand in the same order."""

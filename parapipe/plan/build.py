@@ -8,18 +8,16 @@ from math import inf
 
 from pydantic import ValidationError
 
-from parapipe.cost.cost_table import CostTable
-from parapipe.cost.coverage import coverage_of
+from parapipe.cost.cost_table import CostTable, coverage_of
 from parapipe.cost.precision import Cast, on_the_way
 from parapipe.cost.price import PROVENANCES
 from parapipe.errors import PlanError
-from parapipe.files.listing import listed_sentences
+from parapipe.files.mistakes import listed_sentences
 from parapipe.graph import operator_graph
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.pipeline.evaluate import Evaluated, evaluate, priced_parts
-from parapipe.pipeline.mapping import Mapping, Placement
-from parapipe.pipeline.served import frames_served
-from parapipe.pipeline.storage import Storage
+from parapipe.mappings.evaluate import Evaluated, evaluate, frames_served, priced_parts
+from parapipe.mappings.lifetimes import Storage
+from parapipe.mappings.mapping import Mapping, Placement
 from parapipe.plan import schema
 from parapipe.plan.layout import laid_out
 from parapipe.plan.network import COPIED

@@ -8,13 +8,19 @@ from functools import cache, cached_property
 from itertools import chain, islice
 from math import inf
 
-from parapipe.mapping.memory.buffers import ArenaProblem, Buffer, check, frames_of
-from parapipe.mapping.memory.ejections import Ejections
-from parapipe.mapping.memory.first_fit import FirstFits, Placed
 from parapipe.plan.blocks import Block, Blocks
 from parapipe.plan.memory_record import Arena, MemoryLayout, PlacedBuffer
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.schema import Plan
+from parapipe.solvers.memory.ejections import Ejections
+from parapipe.solvers.memory.offsets import (
+    ArenaProblem,
+    Buffer,
+    FirstFits,
+    Placed,
+    check,
+    frames_of,
+)
 
 PERIODS = 8
 """After which offsets may repeat, at most."""

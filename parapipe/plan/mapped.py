@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from parapipe.pipeline import mapping
-from parapipe.pipeline.mapping import Placement
+from parapipe.mappings import mapping
+from parapipe.mappings.mapping import Placement
 from parapipe.plan.schema import Operator, Plan, Transfer
 
 MOST_LAGS = 1 << 53  # beyond it times are no longer numbers

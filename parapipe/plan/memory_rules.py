@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from parapipe.files.listing import listed
+from parapipe.files.mistakes import listed
 from parapipe.graph.operator_graph import size_in_bytes
 from parapipe.plan.alias_rules import aliases, overwritable
 from parapipe.plan.memory_record import MemoryLayout, PlacedBuffer

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations, pairwise
 
-from parapipe.files.listing import listed
-from parapipe.pipeline.sustained import ranks
+from parapipe.files.mistakes import listed
+from parapipe.mappings.event_graph import ranks
 from parapipe.plan.mapped import Edge, MappedPlan
-from parapipe.plan.replicas import replica_violations
 from parapipe.plan.schema import Plan, StageProcessor
-from parapipe.plan.structure import repeated
+from parapipe.plan.structure_rules import repeated
+from parapipe.plan.summary import replica_violations
 
 
 def placement_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str]:

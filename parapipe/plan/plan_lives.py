@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from parapipe.graph.operator_graph import OperatorGraph, size_in_bytes
-from parapipe.pipeline.lives import Life, Lives
-from parapipe.pipeline.storage import Storage
-from parapipe.pipeline.sustained import picoseconds
+from parapipe.mappings.event_graph import picoseconds
+from parapipe.mappings.lifetimes import Life, Lives, Storage
 from parapipe.plan.mapped import MappedPlan, mapped
 from parapipe.plan.schema import Plan
 from parapipe.platform.memories import MemorySystem

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
-from parapipe.pipeline.mapping import Placement
-from parapipe.pipeline.sustained import EventGraph, executed
+from parapipe.mappings.event_graph import EventGraph, executed
+from parapipe.mappings.mapping import Placement
 from parapipe.plan.mapped import mapped, route_of
-from parapipe.plan.pieces import NO_PIECES, Pieces
 from parapipe.plan.schema import Plan, Transfer
-from parapipe.plan.segments import segments
+from parapipe.plan.segments import NO_PIECES, Pieces, segments
 
 Unit: TypeAlias = Literal["operator", "segment"]
 

@@ -21,8 +21,16 @@ from pydantic import Field, NonNegativeInt, PositiveInt
 
 from parapipe.files.atomic import write_atomically
 from parapipe.files.record import Figure, PositiveFigure, Record
-from parapipe.plan.fields import Attribute, ByName, Name, OneOrMore, Sha256, Shape
-from parapipe.plan.memory_record import MemoryLayout, PlacedBuffer
+from parapipe.plan.memory_record import (
+    Attribute,
+    ByName,
+    MemoryLayout,
+    Name,
+    OneOrMore,
+    PlacedBuffer,
+    Sha256,
+    Shape,
+)
 
 SCHEMA: Final = "parapipe/plan/1"
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parapipe.pipeline.sustained import PICOSECONDS
+from parapipe.mappings.event_graph import PICOSECONDS
 from parapipe.plan.layout import laid_out
 from parapipe.plan.mapped import mapped
 from parapipe.plan.network import network_of
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.program import program
 from parapipe.plan.schema import Plan
-from parapipe.plan.transfers import least_slots
+from parapipe.plan.structure_rules import least_slots
 from parapipe.plan.verify import verify_plan
 
 

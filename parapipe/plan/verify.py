@@ -2,22 +2,241 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from math import ulp
 
+from parapipe.cost.precision import CHAINS, cast_operator, narrower, type_there
 from parapipe.errors import VerificationError
-from parapipe.plan.covered import cover_violations
-from parapipe.plan.data_types import type_violations
-from parapipe.plan.mapped import MappedPlan, mapped
+from parapipe.files.mistakes import listed
+from parapipe.graph.operator_graph import size_in_bytes
+from parapipe.plan.mapped import MappedPlan, mapped, producers
 from parapipe.plan.memory_rules import memory_violations
-from parapipe.plan.models import model_violations
 from parapipe.plan.placement import placement_violations
 from parapipe.plan.plan_lives import PlanLives
-from parapipe.plan.schema import Plan
-from parapipe.plan.structure import structure_violations
-from parapipe.plan.transfers import serves_several_stages, transfer_violations, work_s
+from parapipe.plan.schema import Operator, Plan, PlannedModel, Processor, Tensor, Transfer
+from parapipe.plan.structure_rules import (
+    serves_several_stages,
+    structure_violations,
+    transfer_violations,
+    work_s,
+)
 
-# The sustained period is exact for times rounded to picoseconds (parapipe.pipeline.sustained).
+
+def cover_violations(plan: Plan) -> Iterator[str]:
+    """Yield what is wrong with the parts of a plan's split operators.
+
+    The rules: a part has the size that the plan's rule for its operator gives it, or is cut to it,
+    and the size of the whole result is the sum of all; what joins parts of a result takes them in
+    their order, each once and none left out between, and makes as many elements as they have; the
+    whole result is joined from the first part to the last.
+    """
+    if plan.model.split is None:
+        return
+    for rule in plan.model.split.rules:
+        yield from _sizes(rule, plan)
+    operators = {operator.id: operator for operator in plan.operators}
+    maker = {name: operators[v] for name, v in producers(plan).items() if v in operators}
+    for operator in plan.operators:
+        if operator.type == "Concat":
+            yield from _join(operator, [_part(name, maker) for name in operator.inputs], plan)
+
+
+def _sizes(rule: str, plan: Plan) -> Iterator[str]:
+    """Check the parts of a rule `FIRST..LAST:AXIS=SIZES`, as `map` writes them, AXIS a number."""
+    selector, _, shares = rule.rpartition("=")
+    run, _, axis = selector.rpartition(":")
+    *_, whole = run.rpartition("..")
+    numbers = [axis, *shares.split(",")]
+    if ".." not in run or "," not in shares or not all(map(str.isdecimal, numbers)):
+        return
+    sizes = [int(share) for share in shares.split(",")]
+    wanted = {f"{whole}/part{number}": size for number, size in enumerate(sizes)}
+    cuts = [each for each in plan.operators if each.type == "Slice"]
+    for name, size in {**wanted, whole: sum(sizes)}.items():
+        cut = (each.outputs[0] for each in cuts if each.inputs[0] == name != whole)
+        made = [plan.tensors[each].shape for each in (name, *cut) if each in plan.tensors]
+        extents = [sum(shape[int(axis) : int(axis) + 1]) for shape in made]
+        if extents and size not in extents:
+            yield (
+                f"'{name}' has {extents[0]} elements along axis {axis}, and rule '{rule}' gives "
+                f"it {size}"
+            )
+
+
+def _part(name: str, maker: Mapping[str, Operator]) -> tuple[str, int] | None:
+    """Return the result that a tensor is a part of, or is cut from one, and the part's number."""
+    made_by = maker.get(name)
+    for source in (name, *(made_by.inputs[:1] if made_by and made_by.type == "Slice" else ())):
+        whole, _, number = source.rpartition("/part")
+        if whole and number.isdecimal():
+            return whole, int(number)
+    return None
+
+
+def _join(operator: Operator, parts: Sequence[tuple[str, int] | None], plan: Plan) -> Iterator[str]:
+    wholes = {part[0] for part in parts if part}
+    if None in parts or len(wholes) != 1:
+        return  # it joins other things than parts of one result
+    (whole,) = wholes
+    result = operator.outputs[0]
+    if result != whole and not result.startswith(f"{whole}/"):
+        return
+    numbers = [part[1] for part in parts if part]
+    if numbers != [*range(numbers[0], numbers[0] + len(numbers))]:
+        yield f"operator '{operator.id}' joins the parts {numbers} of '{whole}'"
+    axis = operator.attributes.get("axis", 0)
+    shapes = {n: plan.tensors[n].shape for n in (*operator.inputs, result) if n in plan.tensors}
+    if not isinstance(axis, int) or any(not -len(s) <= axis < len(s) for s in shapes.values()):
+        yield f"operator '{operator.id}' joins parts along axis {axis}, which they do not have"
+        return
+    taken, made = (
+        sum(shapes[name][axis] for name in names if name in shapes)
+        for names in (operator.inputs, operator.outputs)
+    )
+    if taken != made:
+        yield (
+            f"operator '{operator.id}' joins {taken} elements along axis {axis}, and its result "
+            f"has {made}"
+        )
+
+
+def type_violations(plan: Plan) -> Iterator[str]:
+    """Yield what is wrong with the data types of a plan.
+
+    The rules: only a plan with a precision gives types, those of the precision's chain, and to an
+    operator only one that is wider than its processor's; a transfer moves the bytes of the narrower
+    of the types that both ends keep its tensor in; where these differ, and only there, it has a
+    cast, from the sender's type to the receiver's, on the processor with the wider one, which takes
+    no longer than the transfer.
+    """
+    chain = CHAINS[plan.precision or "model"]
+    processors = {processor.name: processor for processor in plan.processors}
+    for processor in plan.processors:
+        if processor.data_type and processor.data_type not in chain:
+            yield f"processor '{processor.name}' works in {_not_of(processor.data_type, plan)}"
+    for each in (each for stage in plan.stages for each in stage.processors):
+        own = processors[each.name].data_type if each.name in processors else None
+        for at in each.operators:
+            if at.data_type is None:
+                continue
+            if at.data_type not in chain:
+                yield f"operator '{at.operator}' computes in {_not_of(at.data_type, plan)}"
+            elif own not in chain or chain.index(at.data_type) <= chain.index(own):
+                yield (
+                    f"operator '{at.operator}' computes in {at.data_type}, no wider than {own}, "
+                    f"in which '{each.name}' works"
+                )
+    for transfer in plan.transfers:
+        tensor = plan.tensors.get(transfer.tensor)
+        ends = processors.get(transfer.source), processors.get(transfer.target)
+        if tensor and ends[0] and ends[1]:
+            yield from _transfer(transfer, tensor, ends[0], ends[1])
+
+
+def _not_of(data_type: str, plan: Plan) -> str:
+    if plan.precision is None:
+        return f"{data_type}, and the plan has no precision"
+    return f"{data_type}, which is no type of a plan in {plan.precision}"
+
+
+def _transfer(
+    transfer: Transfer, tensor: Tensor, source: Processor, target: Processor
+) -> Iterator[str]:
+    called = f"the transfer of tensor '{transfer.tensor}' from '{source.name}' to '{target.name}'"
+    made, read = (type_there(tensor.dtype, end.data_type) for end in (source, target))
+    chain = CHAINS["int8"]
+    if made != read and not {made, read}.issubset(chain):
+        return  # said of the processors already
+    travels = narrower(made, read)
+    size_bytes = size_in_bytes(tensor.shape, travels)
+    if size_bytes is not None and transfer.size_bytes != size_bytes:
+        yield f"{called} moves {transfer.size_bytes} bytes of {size_bytes}"
+    cast = transfer.cast
+    if (cast is None) != (made == read):
+        given = "has no cast" if cast is None else "has a cast"
+        yield f"{called} {given}, and its ends keep it in {made} and {read}"
+        return
+    if cast is None:
+        return
+    wanted = (
+        made, read, cast_operator(made, read), (target if made == travels else source).name
+    )  # fmt: skip
+    found = cast.source_type, cast.target_type, cast.operator, cast.processor
+    if found != wanted:
+        told = [f"{op} from {a} to {b} on '{where}'" for a, b, op, where in (found, wanted)]
+        yield f"{called} has a {told[0]}, and should have a {told[1]}"
+    if cast.time_s > transfer.time_s:
+        yield f"{called} takes {transfer.time_s:.9g} s, and its cast {cast.time_s:.9g} s"
+
+
+NANOSECOND_S = 1e-9  # to which times of frames are rounded, twice
+RATE_TOLERANCE = 1e-9
+
+
+def model_violations(view: MappedPlan) -> Iterator[str]:
+    """Yield what is wrong with the models of a plan.
+
+    The rules: each operator is of one frame of one model, by its name; a model has as many times
+    at which frames come as frames; these come in equal steps; no operator starts before its frame
+    has come; the latency is that of the frame which takes longest.
+    """
+    models = view.plan.models or ()
+    if not models:
+        return
+    prefixes = [prefix for each in models for prefix in each.prefixes]
+    lost = [
+        f"'{operator.id}'"
+        for operator in view.plan.operators
+        if sum(map(operator.id.startswith, prefixes)) != 1
+    ]
+    if lost:
+        yield f"operators are of no frame of a model, or of several: {listed(lost)}"
+        return
+    for each in models:
+        yield from _frames(view, each)
+
+
+def _frames(view: MappedPlan, model: PlannedModel) -> Iterator[str]:
+    if len(model.come_s) != len(model.prefixes):
+        yield (
+            f"model '{model.short_name}' has {len(model.prefixes)} frames in a period, and "
+            f"{len(model.come_s)} times at which they come"
+        )
+        return
+    period_s = view.plan.predicted.period_s
+    tolerance_s = 2 * NANOSECOND_S + RATE_TOLERANCE * view.plan.predicted.latency_s
+    step_s = period_s / len(model.come_s)
+    turns = sorted(at % period_s for at in model.come_s)
+    uneven = max(abs(at - turns[0] - turn * step_s) for turn, at in enumerate(turns))
+    if uneven > tolerance_s:
+        yield f"the frames of model '{model.short_name}' come in unequal steps"
+    longest_s = 0.0
+    for prefix, come_s in zip(model.prefixes, model.come_s, strict=True):
+        start_s, end_s = frame_times(view, prefix)
+        if start_s < come_s - tolerance_s:
+            yield (
+                f"an operator of '{prefix}' starts at {start_s:.9g} s, before its frame comes at "
+                f"{come_s:.9g} s"
+            )
+        longest_s = max(longest_s, end_s - come_s)
+    if abs(longest_s - model.latency_s) > tolerance_s:
+        yield (
+            f"the latency of model '{model.short_name}' is {model.latency_s:.9g} s, and a frame "
+            f"takes {longest_s:.9g} s"
+        )
+
+
+def frame_times(view: MappedPlan, prefix: str) -> tuple[float, float]:
+    """Return the first start and the last end of a frame, in seconds after its period begins."""
+    period_s = view.plan.predicted.period_s
+    placed = [at for name, at in view.placements.items() if name.startswith(prefix)]
+    return (
+        min(at.lag * period_s + at.start_s for at in placed),
+        max(at.lag * period_s + at.end_s for at in placed),
+    )
+
+
+# The sustained period is exact for times rounded to picoseconds (parapipe.mappings.event_graph).
 PICOSECOND_S = 1e-12
 # What a quotient or a sum of a thousand doubles may be off by, with room to spare.
 RELATIVE = 1e-12

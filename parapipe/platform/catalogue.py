@@ -16,8 +16,7 @@ from pydantic import Field
 
 from parapipe.errors import PlatformError
 from parapipe.files.shipped import data_folder
-from parapipe.files.yaml_file import FileKind, Strict, WholeFile, parsed_as, text_of
-from parapipe.files.yaml_text import parse_yaml
+from parapipe.files.yaml_file import FileKind, Strict, WholeFile, parse_yaml, parsed_as, text_of
 from parapipe.platform.fields import (
     BytesPerSecond,
     DataType,
@@ -28,13 +27,13 @@ from parapipe.platform.fields import (
     Share,
     Shares,
     Text,
+    Travel,
     Volts,
     WattsPerV2Hz,
 )
 from parapipe.platform.platform import Board, Source
 from parapipe.platform.processor import Launch, Memory, Scaling
 from parapipe.platform.support import Support
-from parapipe.platform.travel import Travel
 
 KIND = FileKind("catalogue file", PlatformError, "install parapipe again")
 Rate = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from parapipe.errors import PlatformError
-from parapipe.files.mistake import KeyPath
+from parapipe.files.mistakes import KeyPath
 from parapipe.platform.catalogue import KINDS, Part, catalogue
 from parapipe.platform.consistency import named_sources
 from parapipe.platform.library import platforms

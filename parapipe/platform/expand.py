@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, permutations, product
 from typing import Any
 
-from parapipe.files.mistake import KeyPath, Mistake, did_you_mean
+from parapipe.files.mistakes import KeyPath, Mistake, did_you_mean
 from parapipe.files.yaml_file import Expansion
 from parapipe.platform.catalogue import KINDS, Catalogue, catalogue
 from parapipe.platform.consistency import MANY_PROCESSORS, named_sources

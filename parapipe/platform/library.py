@@ -7,7 +7,7 @@ from pathlib import Path
 from parapipe.errors import PlatformError
 from parapipe.files.plug_ins import Registry
 from parapipe.files.shipped import data_folder
-from parapipe.files.yaml_text import parse_yaml
+from parapipe.files.yaml_file import parse_yaml
 
 
 def _misfit(path: object) -> str:

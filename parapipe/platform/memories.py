@@ -10,8 +10,7 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from parapipe.files.listing import listed
-from parapipe.files.mistake import did_you_mean
+from parapipe.files.mistakes import did_you_mean, listed
 from parapipe.platform.fields import Many, Name, Section
 
 Capacity = Annotated[float, Field(ge=1024, le=1e15, allow_inf_nan=False)]

@@ -11,7 +11,7 @@ import yaml
 
 from parapipe.errors import PlatformError
 from parapipe.files.atomic import refuse_changed, write_atomically
-from parapipe.files.mistake import did_you_mean
+from parapipe.files.mistakes import did_you_mean
 from parapipe.platform.catalogue import Catalogue, Part, catalogue
 from parapipe.platform.describe import as_dict
 from parapipe.platform.load import read_platform

@@ -8,26 +8,28 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from parapipe.files.mistake import KeyPath, Mistake
+from parapipe.files.mistakes import KeyPath, Mistake
 from parapipe.files.yaml_file import Strict, WholeFile
 from parapipe.platform.consistency import OCCUPIED, contradictions
-from parapipe.platform.expression import Expression, stated
 from parapipe.platform.fields import (
     Deviation,
+    Expression,
     Many,
     Name,
+    Precision,
     Prose,
     Provenance,
     Seconds,
     Section,
     Share,
     Text,
+    Travel,
     Watts,
+    stated,
+    travel_time,
 )
 from parapipe.platform.memories import MemorySystem, SharedMemory
-from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Memory, Processor
-from parapipe.platform.travel import Travel, travel_time
 
 
 class Source(Strict):

@@ -9,8 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, PrivateAttr
 
 from parapipe.files.yaml_file import Strict
-from parapipe.platform.division import Divisions, parts_of
-from parapipe.platform.expression import Expression, known, stated
+from parapipe.platform.division import Divisions, Streams, parts_of, stream_names
 from parapipe.platform.fields import (
     OPERATOR_CLASSES,
     AttributeLike,
@@ -18,6 +17,7 @@ from parapipe.platform.fields import (
     ClassOrDefault,
     CoreId,
     DataType,
+    Expression,
     Hertz,
     MacsPerSecond,
     Many,
@@ -28,14 +28,16 @@ from parapipe.platform.fields import (
     Seconds,
     Section,
     Shares,
+    Travel,
     Volts,
     WattsPerV2Hz,
     WattsPerVolt,
+    known,
+    stated,
+    travel_time,
 )
 from parapipe.platform.memories import WeightStorage
-from parapipe.platform.streams import Streams, stream_names
 from parapipe.platform.support import Refusal, Support
-from parapipe.platform.travel import Travel, travel_time
 
 
 class OperatingPoint(Strict):

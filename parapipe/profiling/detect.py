@@ -16,15 +16,20 @@ import yaml
 
 from parapipe.errors import ProfilingError
 from parapipe.files.atomic import refuse_changed, write_atomically
-from parapipe.platform.backends import BACKENDS, PREFIX, Backend, Kind
+from parapipe.platform.consistency import BACKENDS, PREFIX, Backend, Kind
 from parapipe.platform.load import read_platform
 from parapipe.platform.platform import Platform
 from parapipe.profiling.detected_sources import ACCELERATOR_SOURCES, SOURCES
-from parapipe.profiling.figures import Figures, accelerator_figures, cpu_figures
-from parapipe.profiling.fork_joins import HandOver
-from parapipe.profiling.identical_figures import HandOvers, same_figures
+from parapipe.profiling.figures import (
+    STEADY,
+    Figures,
+    StateSpread,
+    accelerator_figures,
+    cpu_figures,
+    watched_states,
+)
+from parapipe.profiling.identical_figures import HandOver, HandOvers, same_figures
 from parapipe.profiling.providers import onnx_runtime
-from parapipe.profiling.states import STEADY, StateSpread, watched_states
 from parapipe.profiling.topology import (
     Cluster,
     chosen_clusters,

@@ -15,7 +15,7 @@ from statistics import fmean, median
 from parapipe.cost.profile import RUN, Measurement
 from parapipe.cost.signature import Signature
 from parapipe.errors import ProfilingError
-from parapipe.files.listing import listed
+from parapipe.files.mistakes import listed
 from parapipe.graph.operator_graph import Operator, OperatorGraph
 from parapipe.platform.divided import named_processors
 from parapipe.platform.platform import Platform

@@ -1,12 +1,174 @@
-"""Processors of a machine that are identical get the same figures: short tests scatter."""
+"""Figures that identical processors share, by networks whose branches meet again and again.
+
+A network is a row of modules: a convolution, two branches that read it, and a concatenation of
+both. Where one branch runs on another processor, a frame goes there and back in each module. What
+that takes is the time of the row less that of a row in which the first branch stands for both,
+which is one session on one processor.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from statistics import median
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from statistics import NormalDist, median
 
-from parapipe.profiling.figures import Figures
-from parapipe.profiling.fork_joins import HandOver
+import numpy as np
+import onnx
+
+from parapipe.cost.least_squares import nonnegative
+from parapipe.profiling.figures import Figures, model_of
+
+MODULES = 8
+CHANNELS = 256
+BRANCH_SHARE = 1 / 3  # of a module's convolutions that is the branch's
+ELSEWHERE = "elsewhere"
+LEAST = 0.1  # of what the fit says: noise may make hand-overs look as if they took no time
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How large the tensors of a row of modules are.
+
+    Parameters
+    ----------
+    extent
+        Rows and columns.
+    outputs
+        Tensors that the second branch makes; they are parts of its channels.
+    """
+
+    extent: int
+    outputs: int = 1
+
+    @property
+    def size_bytes(self) -> float:
+        """Bytes that a module moves one after the other: there all, back half of the channels."""
+        return 1.5 * 4 * CHANNELS * self.extent**2
+
+    def model(self, *, forks: bool) -> onnx.ModelProto:
+        """Return the row; without forks, the first branch stands for both."""
+        nodes, weights = [], {}
+        for i in range(MODULES):
+            made = {f"trunk{i}": CHANNELS, f"here{i}": CHANNELS // 2}
+            branch = [f"{ELSEWHERE}{i}x{j}" for j in range(self.outputs)]
+            made |= dict.fromkeys(branch, CHANNELS // 2 // self.outputs) if forks else {}
+            for name, channels in made.items():
+                read = f"t{i}" if name.startswith("trunk") else f"trunk{i}"
+                nodes.append(f"{name} = Conv({read}, {name}_w)")
+                weights[f"{name}_w"] = (channels, CHANNELS, 1, 1)
+            ends = [f"here{i}", *(branch if forks else [f"here{i}"])]
+            nodes.append(f"t{i + 1} = Concat<axis=1>({', '.join(ends)})")
+        shape = f"float[1,{CHANNELS},{self.extent},{self.extent}]"
+        model = model_of(f"({shape} t0) => ({shape} t{MODULES}) {{ {' '.join(nodes)} }}")
+        for name, shape_of in weights.items():
+            array = np.full(shape_of, 1 / CHANNELS, np.float32)
+            model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+        return model
+
+
+FORMS = (Form(7), Form(14), Form(14, outputs=2), Form(28))
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a frame takes in a row, or what hand-overs add to that.
+
+    Parameters
+    ----------
+    latency_s
+        Seconds until the frame is done.
+    busy_s
+        Seconds for which both processors work, together.
+    """
+
+    latency_s: float
+    busy_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """What was measured of handing tensors from one processor to another, and back.
+
+    Parameters
+    ----------
+    overhead_s
+        Seconds of a hand-over, whatever the size.
+    bandwidth_bytes_per_s
+        Bytes a second beyond that.
+    spread
+        Standard deviation of the logarithm of what hand-overs take by what these two say.
+    works
+        Whether processors work for at least half of what hand-overs take: the rest is waiting.
+    """
+
+    overhead_s: float
+    bandwidth_bytes_per_s: float
+    spread: float
+    works: bool = False
+
+
+def trunk_and_branch(alone_s: Mapping[int, float]) -> tuple[int, int]:
+    """Return which of two processors takes the trunk, and which the branch: the slower one.
+
+    So the branch is not over before the other one, and what it waits for counts.
+    """
+    one, other = alone_s
+    return (one, other) if alone_s[one] <= alone_s[other] else (other, one)
+
+
+def hand_overs_add(forked: Taken, trunk: Taken, branch: Taken) -> Taken:
+    """Return what hand-overs add to a row.
+
+    Parameters
+    ----------
+    forked
+        The row.
+    trunk, branch
+        The row without forks on the processor of the trunk, and on that of the branches.
+    """
+    longer_s = max(branch.latency_s - trunk.latency_s, 0.0) * BRANCH_SHARE
+    free = Taken(trunk.latency_s + longer_s, trunk.busy_s + branch.busy_s * BRANCH_SHARE)
+    return Taken(forked.latency_s - free.latency_s, forked.busy_s - free.busy_s)
+
+
+def hand_over_of(rounds: Mapping[Form, Sequence[Taken]], bandwidth_bytes_per_s: float) -> HandOver:
+    """Return what fits the hand-overs of some rows, by relative errors.
+
+    Parameters
+    ----------
+    rounds
+        What the hand-overs of a row add, round by round.
+    bandwidth_bytes_per_s
+        Of a copy: no noise makes a hand-over quicker.
+    """
+    found_s = {
+        form: median(each.latency_s for each in row) / MODULES for form, row in rounds.items()
+    }
+    busy_s = sum(median(each.busy_s for each in row) / MODULES for row in rounds.values())
+    known = {form: time_s for form, time_s in found_s.items() if time_s > 0}
+    least_s = 1 / bandwidth_bytes_per_s
+    design = np.array([[2 / time_s, form.size_bytes / time_s] for form, time_s in known.items()])
+    fitted = nonnegative(design, np.ones(len(known))) if known else np.zeros(2)
+    overhead_s, byte_s = fitted.tolist()
+    byte_s = max(byte_s, least_s)
+    spread = _spread(
+        (each.latency_s / MODULES, 2 * overhead_s + form.size_bytes * byte_s)
+        for form, row in rounds.items()
+        for each in row
+    )
+    works = 0 < sum(found_s.values()) <= 2 * busy_s
+    return HandOver(overhead_s, 1 / byte_s, spread, works)
+
+
+def _spread(pairs: Iterable[tuple[float, float]]) -> float:
+    """Return the standard deviation of the logarithm of measured over fitted.
+
+    From the median of its absolute values: a disturbed round says nothing of hand-overs.
+    """
+    apart = [abs(log(max(taken_s / fitted_s, LEAST))) for taken_s, fitted_s in pairs]
+    return median(apart) / NormalDist().inv_cdf(0.75)
+
 
 SAME = 0.2  # share by which figures of identical processors may differ; else something is wrong
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from parapipe.cost.profile import Measurement, profile_text, read_profile
 from parapipe.errors import CostError, OutputError
 from parapipe.files.atomic import write_atomically
-from parapipe.files.listing import listed_sentences
+from parapipe.files.mistakes import listed_sentences
 from parapipe.platform.divided import named_processors
 from parapipe.platform.platform import Platform
 

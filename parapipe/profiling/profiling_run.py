@@ -12,8 +12,8 @@ from typing import Any
 from parapipe.cost.profile import RUN, Measurement, measurement_of
 from parapipe.errors import CostError, PlatformError, ProfilingError
 from parapipe.files.atomic import write_folder
-from parapipe.files.listing import listed_sentences
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
+from parapipe.files.mistakes import listed_sentences
 from parapipe.files.progress import Progress
 from parapipe.files.script import script
 from parapipe.platform.platform import Platform

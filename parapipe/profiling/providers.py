@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 
 from parapipe.errors import RuntimeMissingError
-from parapipe.platform.backends import BACKENDS, CPU, Backend
+from parapipe.platform.consistency import BACKENDS, CPU, Backend
 
 CPU_PROVIDER = BACKENDS[CPU].provider
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from parapipe.cost.signature import Signature, signature_of
-from parapipe.graph.dtypes import element_type, tensor_of
+from parapipe.graph.data_types import element_type, tensor_of
 from parapipe.graph.operator_graph import Constant, Operator, OperatorGraph, Tensor
 from parapipe.graph.order import reads_of
 from parapipe.graph.quantised import DEQUANTISES

@@ -14,11 +14,11 @@ import onnx
 
 from parapipe.cost.profile import COLUMNS, OPTIONAL_COLUMNS, SIGNATURE_COLUMNS
 from parapipe.errors import PlatformError
-from parapipe.files.listing import listed, listed_sentences
-from parapipe.graph.denormal_weights import denormals_in
-from parapipe.graph.dtypes import dtype_name
+from parapipe.files.mistakes import listed, listed_sentences
+from parapipe.graph.data_types import dtype_name
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.resolve import Resolved
+from parapipe.graph.weights import denormals_in
 from parapipe.platform.platform import Platform
 from parapipe.platform.processor import Processor
 from parapipe.profiling.figures import model_of

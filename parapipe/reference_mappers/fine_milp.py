@@ -38,14 +38,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from parapipe.errors import MappingError
-from parapipe.mapping.cbc import Answer, import_pulp, run_cbc
-from parapipe.mapping.certify import certified
-from parapipe.mapping.lists import heft
-from parapipe.mapping.paths import by_priority, readers_of, simple_bound_s
-from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.replay import replay
-from parapipe.mapping.schedule import Schedule
-from parapipe.mapping.units import MICRO, ROUNDING, rounded_down
+from parapipe.solvers.cbc import Answer, import_pulp, run_cbc
+from parapipe.solvers.lists import heft
+from parapipe.solvers.paths import by_priority, readers_of, simple_bound_s
+from parapipe.solvers.problem import MICRO, ROUNDING, MappingProblem, rounded_down
+from parapipe.solvers.replay import certified, replay
+from parapipe.solvers.schedule import Schedule
 
 if TYPE_CHECKING:
     import pulp

@@ -13,11 +13,10 @@ from dataclasses import replace
 from math import inf
 from time import perf_counter
 
-from parapipe.mapping.certify import certified
-from parapipe.mapping.fine import mapper as fine
-from parapipe.mapping.problem import Flow, MappingProblem
-from parapipe.mapping.replay import one_at_a_time
-from parapipe.mapping.schedule import Schedule
+from parapipe.solvers.fine import mapper as fine
+from parapipe.solvers.problem import Flow, MappingProblem
+from parapipe.solvers.replay import certified, one_at_a_time
+from parapipe.solvers.schedule import Schedule
 
 
 def map(  # the protocol's name

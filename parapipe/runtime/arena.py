@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from .document import Place, SessionPlan
-from .ranges import ranges_of, sources
+from .views import ranges_of, sources
 
 SOURCE = ""
 """Takes frames in: it writes graph inputs."""

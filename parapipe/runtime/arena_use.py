@@ -12,8 +12,8 @@ from typing import Any
 
 from .document import Outside, SessionPlan
 from .folder import CPU_PROVIDER, Folder
-from .ranges import ranges_of
-from .used import Used
+from .sessions import Used
+from .views import ranges_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
-from .core_lists import cores_of
 from .executor import Executor
 from .folder import RunError, open_folder
 from .frames import frames_in, random_frames, repeated
-from .other_load import OtherLoad, busy_note
+from .machine import OtherLoad, busy_note, cores_of
 from .record import chrome_trace
-from .results import Kept, check_place, write_whole
-from .summary import lines, measured
+from .results import Kept, check_place, lines, measured, write_whole
 
 FIRST_EXIT_CODE = 128  # plus the signal's number, as shells count it
 

@@ -19,15 +19,14 @@ from time import perf_counter, thread_time
 from typing import Any
 
 from .arena_use import in_arenas, placed_as_taken
-from .denormals import denormals_to_zero
 from .document import Processor, Segment
 from .flow import Abandoned, Arrays, Flow
 from .folder import Folder, RunError
 from .frames import Frame, checked
+from .machine import denormals_to_zero
 from .record import Arrow, Record, Span
 from .record import Frame as FramePassed
-from .sessions import Sessions, open_sessions, pin, reason, stopper
-from .used import Used
+from .sessions import Sessions, Used, open_sessions, pin, reason, stopper
 from .views import Views, arenas_of
 
 LEAST_PATIENCE_S = 60.0

@@ -20,9 +20,8 @@ from typing import Any, NamedTuple
 from .arena import SOURCE, waits
 from .document import Segment
 from .folder import Folder
-from .held import HeldBytes
-from .in_step import steps
-from .ranges import sources
+from .in_step import HeldBytes, steps
+from .views import sources
 
 SINK = "results"
 Arrays = Mapping[str, Any]

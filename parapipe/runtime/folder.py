@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .denormals import sentence
 from .document import SCHEMA, Processor, SessionPlan
 from .fields import DamagedError, read
-from .ranges import check_places, check_views
+from .machine import sentence
+from .views import check_places, check_views
 
 CPU_PROVIDER = "CPUExecutionProvider"
 AGAIN = "export the plan again"

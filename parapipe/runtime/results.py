@@ -1,17 +1,23 @@
-"""Results kept in a file, those of an unfinished run too."""
+"""Results kept in a file, and a run in a few lines.
+
+This file needs the standard library only, so that it can stand beside a runner on a device.
+"""
 
 from __future__ import annotations
 
 import io
 import os
 import zipfile
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import mean, median
 from typing import Any
 
 import numpy as np
 
-from .folder import RunError
+from .folder import Folder, RunError
+from .record import Frame, Record, done_while_admitted
 
 
 class Kept:
@@ -83,3 +89,104 @@ def write_whole(path: Path, content: bytes | memoryview) -> None:
         if isinstance(failure, OSError):
             raise RunError(f"{path}: cannot be written ({failure.strerror})") from failure
         raise
+
+
+SHOWN = 8
+TOO_SLOW = 1.005  # of the time between frames
+
+
+def measured(folder: Folder, record: Record) -> dict[str, Any]:
+    """Return a run's figures beside the predicted ones.
+
+    The first fifth of the frames, in which the pipeline fills, does not count, nor for the period
+    what ends when the last frame has been admitted, so that the pipeline empties.
+
+    Returns
+    -------
+    dict
+        `latency_s` and `period_s`, each `predicted` and `measured` (None of too few frames);
+        `utilisation` of each processor: its work for a frame over the period; `segments` with
+        their times, those first that differ most.
+    """
+    steady = record.frames[len(record.frames) // 5 :]
+    counted = {frame.index for frame in steady}
+    period_s = _period_s(steady)
+    times_s: defaultdict[str, list[float]] = defaultdict(list)
+    busy_s: defaultdict[str, float] = defaultdict(float)
+    for span in record.spans:
+        if span.frame in counted:
+            times_s[span.name].append(span.end_s - span.start_s)
+            busy_s[span.resource] += span.end_s - span.start_s
+    predicted_s: defaultdict[str, float] = defaultdict(float)
+    for segment in folder.segments:
+        for each in folder.processors:
+            if each.first == segment.processor:  # of frames taken in turns, its share
+                predicted_s[each.name] += segment.time_s / each.turn[1]
+    return {
+        "frames": len(record.frames),
+        "latency_s": {
+            "predicted": folder.predicted.latency_s,
+            "measured": median(f.done_s - f.admitted_s for f in steady) if steady else None,
+        },
+        "period_s": {"predicted": folder.predicted.period_s, "measured": period_s},
+        "utilisation": {
+            resource: {
+                "predicted": predicted_s[resource] / folder.predicted.period_s,
+                "measured": busy_s[resource] / len(steady) / period_s if period_s else None,
+            }
+            for resource in record.resources
+        },
+        "segments": sorted(
+            (
+                {
+                    "name": segment.id,
+                    "predicted_s": segment.time_s,
+                    "measured_s": mean(times_s[segment.id]),
+                }
+                for segment in folder.segments
+                if times_s[segment.id]
+            ),
+            key=lambda each: -abs(each["measured_s"] - each["predicted_s"]),
+        ),
+    }
+
+
+def lines(figures: dict[str, Any], *, pace_s: float | None) -> Iterator[str]:
+    """Yield the figures for people.
+
+    Parameters
+    ----------
+    pace_s
+        Seconds between frames as they were admitted; None if as fast as they were taken.
+    """
+    latency, period = figures["latency_s"], figures["period_s"]
+    queueing = ", waiting for admission included" if pace_s is None else ""
+    yield f"frames      {figures['frames']}"
+    yield f"latency     {_both(latency, _ms)}{queueing}"
+    yield f"period      {_both(period, _ms)}"
+    yield f"throughput  {_both(period, lambda s: f'{1 / s:.2f} frames/s')}"
+    for resource, shares in figures["utilisation"].items():
+        yield f"{resource:11} {_both(shares, lambda share: f'{share:.0%} busy')}"
+    if pace_s is not None and (period["measured"] or 0) > pace_s * TOO_SLOW:
+        yield "frames arrive faster than the pipeline takes them, so each waits longer and longer"
+    if figures["segments"]:
+        yield "segments that differ most:"
+    for each in figures["segments"][:SHOWN]:
+        names = {"predicted": each["predicted_s"], "measured": each["measured_s"]}
+        yield f"  {each['name']:14} {_both(names, _ms)}"
+
+
+def _period_s(steady: Sequence[Frame]) -> float | None:
+    done_s = done_while_admitted(steady)
+    if len(done_s) < 2 or done_s[-1] <= done_s[0]:
+        return None
+    return (done_s[-1] - done_s[0]) / (len(done_s) - 1)
+
+
+def _both(figure: dict[str, Any], shown: Any) -> str:  # noqa: ANN401
+    found = "unknown" if figure["measured"] is None else shown(figure["measured"])
+    return f"{found} measured, {shown(figure['predicted'])} predicted"
+
+
+def _ms(time_s: float) -> str:
+    return f"{time_s * 1e3:.3g} ms" if time_s < 0.1 else f"{time_s * 1e3:.1f} ms"

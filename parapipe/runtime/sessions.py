@@ -1,4 +1,7 @@
-"""ONNX Runtime sessions, one for each segment, opened on the cores that they will run on."""
+"""ONNX Runtime sessions, one for each segment, and the provider that really ran each.
+
+This file needs the standard library only, so that it can stand beside a runner on a device.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,50 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import onnxruntime as ort
 
-from .denormals import denormals_to_zero
 from .document import Processor, Segment
 from .folder import CPU_PROVIDER, Folder, RunError, on_cpu
-from .used import Used
+from .machine import denormals_to_zero
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What runs a processor's segments.
+
+    Parameters
+    ----------
+    processor
+        Its name.
+    provider, options
+        ONNX Runtime's execution provider and what it was given, the number of threads included.
+    nodes
+        How many nodes of the segments each provider took, by its name: the CPU's kernels run what
+        `provider` does not take. None where ONNX Runtime is older than 1.24 and does not tell.
+    substitute
+        Why `provider` stands in for the one that the platform names.
+    """
+
+    processor: str
+    provider: str
+    options: Mapping[str, str]
+    nodes: Mapping[str, int] | None
+    substitute: str | None
+
+    def sentences(self) -> tuple[str, ...]:
+        """Return what is to be known of it."""
+        if self.substitute:
+            return (f"'{self.processor}' is run by {self.provider}, since {self.substitute}",)
+        left = sum(self.nodes.values()) - self.nodes.get(self.provider, 0) if self.nodes else 0
+        if not left or not self.nodes:
+            return ()
+        of = sum(self.nodes.values())
+        return (f"{self.provider} leaves {left} of {of} nodes of '{self.processor}' to the CPU",)
+
 
 Session = Any  # onnxruntime is untyped
 Sessions = Mapping[tuple[str, str], Session]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from parapipe.errors import SimulationError
-from parapipe.pipeline.sustained import PICOSECONDS
+from parapipe.mappings.event_graph import PICOSECONDS
 from parapipe.plan.network import network_of
 from parapipe.plan.program import Program
 from parapipe.plan.schema import Plan

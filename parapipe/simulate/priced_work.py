@@ -9,8 +9,8 @@ from types import MappingProxyType
 
 from parapipe.cost.cost_table import CostTable, build_cost_table
 from parapipe.errors import SimulationError
-from parapipe.files.listing import listed
-from parapipe.pipeline.sustained import PICOSECONDS
+from parapipe.files.mistakes import listed
+from parapipe.mappings.event_graph import PICOSECONDS
 from parapipe.plan.mapped import mapped, route_of
 from parapipe.plan.network import network_of
 from parapipe.plan.program import Program, Task

@@ -7,16 +7,22 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from parapipe.errors import SimulationError
-from parapipe.files.listing import listed
-from parapipe.pipeline.sustained import PICOSECONDS, picoseconds
+from parapipe.files.mistakes import listed
+from parapipe.mappings.event_graph import PICOSECONDS, picoseconds
 from parapipe.plan.program import Program, Unit, program
 from parapipe.plan.schema import Plan
 from parapipe.runtime.record import Arrow, Frame, Record, Span
 from parapipe.simulate.contention import Contention, Memory
-from parapipe.simulate.frame_replay import Admission, Replayed, StuckError, replay
-from parapipe.simulate.luck import Luck
-from parapipe.simulate.measured_times import MeasuredTimes
-from parapipe.simulate.steady import Steady, slowest_pace, steady
+from parapipe.simulate.frame_replay import (
+    Admission,
+    Replayed,
+    Steady,
+    StuckError,
+    replay,
+    slowest_pace,
+    steady,
+)
+from parapipe.simulate.variation import Luck, MeasuredTimes
 
 WAITING = 2
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from parapipe.errors import StrategyError
-from parapipe.files.listing import listed
+from parapipe.files.mistakes import listed
+from parapipe.graph.part_marks import whole_and_number
 from parapipe.graph.partition import partition
-from parapipe.graph.parts.marks import whole_and_number
 from parapipe.plan.mapped import mapped, producers, reads
 from parapipe.plan.network import network_of
 from parapipe.plan.schema import Plan

@@ -12,10 +12,9 @@ from typing import TypeAlias
 
 from parapipe.errors import StrategyError
 from parapipe.strategies.failures import FAILURES, begins, ends, told
-from parapipe.strategies.progress import Place
 from parapipe.strategies.state import State
 from parapipe.strategies.strategy import Strategy
-from parapipe.strategies.work import Job, Work
+from parapipe.strategies.work import Job, Place, Work
 
 # Seconds that a tensor of a frame takes from one processor to another.
 Moves: TypeAlias = Callable[[int, int, int, int], float]

@@ -1,4 +1,4 @@
-"""The strategy `micro-batches`: halves of a batch overlap, where that is predicted to pay.
+"""The strategy `micro-batches`: halves of a batch overlap, where the forecast is better.
 
 Dual-batch overlap, as in DynaFlow: while one processor works on one half, another one works on the
 other. That pays where whole batches would leave a processor idle, and all that is on its way is
@@ -8,9 +8,101 @@ then a batch is split only if its halves together are predicted to take less wor
 
 from __future__ import annotations
 
-from parapipe.strategies.forecast import forecast_s
+from collections.abc import Iterator, Sequence
+from heapq import heappop, heappush
+
 from parapipe.strategies.state import State
 from parapipe.strategies.work import Job, Work
+
+
+def forecast_s(state: State, frame: int, sizes: Sequence[int]) -> float:
+    """Return when all admitted frames should have ended, one of them split into sizes.
+
+    A job goes to the processor that should end it first, jobs one after the other as they become
+    ready: list scheduling with predicted times. Room is not looked at.
+
+    Parameters
+    ----------
+    frame
+        One of `state.waiting`.
+    """
+    return _Forecast(state, frame, sizes).end_s()
+
+
+class _Forecast:
+    def __init__(self, state: State, frame: int, sizes: Sequence[int]) -> None:
+        self._state, self._work, self._split = state, state.work, (frame, tuple(sizes))
+        self._free_s = [state.free_s(p) for p in range(len(state.running))]
+        self._made: dict[Job, tuple[int, float]] = {}  # what is not over: where, and when it is
+        for p, running in enumerate(state.running):
+            if running is not None:
+                self._made.update(dict.fromkeys(running.jobs, (p, self._free_s[p])))
+
+    def end_s(self) -> float:
+        """Run all that has not begun; return when the last job ends."""
+        left, ready = self._left()
+        while ready:
+            _, _, _, job = heappop(ready)
+            self._run(job)
+            for reader in self._work.readers[job.task]:
+                behind = Job(reader, job.frame, job.micro)
+                left[behind] -= 1
+                if not left[behind]:
+                    self._push(ready, behind)
+        return max(self._free_s)
+
+    def _left(self) -> tuple[dict[Job, int], list[tuple[float, int, int, Job]]]:
+        """Return how many producers jobs wait for that have not begun, and those without any."""
+        left: dict[Job, int] = {}
+        ready: list[tuple[float, int, int, Job]] = []
+        for job in self._jobs():
+            left[job] = sum(not self._is_begun(each) for each in self._producers(job))
+            if not left[job]:
+                self._push(ready, job)
+        return left, ready
+
+    def _jobs(self) -> Iterator[Job]:
+        """Yield all jobs of admitted frames that have not begun."""
+        first = min(each.below for each in self._state.begun)
+        for frame in range(first, self._state.admitted):
+            for task in range(len(self._work.tasks)):
+                for micro in range(len(self._sizes(frame))):
+                    if not self._is_begun(job := Job(task, frame, micro)):
+                        yield job
+
+    def _run(self, job: Job) -> None:
+        size = self._sizes(job.frame)[job.micro]
+        end_s, best = min(
+            (max(self._free_s[p], self._there_s(job, p)) + self._work.seconds(job.task, p, size), p)
+            for p in range(len(self._free_s))
+        )
+        self._free_s[best] = end_s
+        self._made[job] = best, end_s
+
+    def _push(self, ready: list[tuple[float, int, int, Job]], job: Job) -> None:
+        when_s = max((self._made[j][1] for j in self._producers(job) if j in self._made), default=0)
+        heappush(ready, (when_s, job.frame, self._work.depth[job.task], job))
+
+    def _there_s(self, job: Job, processor: int) -> float:
+        """Return when all that a job reads is at a processor."""
+        there_s = self._state.now_s
+        for tensor in self._work.reads[job.task]:
+            made = self._made.get(Job(self._work.tensors[tensor].producer, job.frame, job.micro))
+            if made is not None:
+                share = self._sizes(job.frame)[job.micro] / self._work.batch
+                moved_s = share * self._work.tensors[tensor].moved_s[made[0]][processor]
+                there_s = max(there_s, made[1] + moved_s)
+        return there_s
+
+    def _producers(self, job: Job) -> Iterator[Job]:
+        return (Job(u, job.frame, job.micro) for u in self._work.producers[job.task])
+
+    def _is_begun(self, job: Job) -> bool:
+        return job.frame != self._split[0] and self._state.is_begun(job)
+
+    def _sizes(self, frame: int) -> tuple[int, ...]:
+        return self._split[1] if frame == self._split[0] else self._state.sizes(frame)
+
 
 WORTH = 0.03  # of the time that is left, before a batch is split: predictions are not exact
 

@@ -21,10 +21,10 @@ STRATEGIES = Registry(
     "strategy",
     "parapipe.strategies",
     {
-        "barriers": "parapipe.strategies.barriers:Barriers",
+        "barriers": "parapipe.strategies.order_of_plan:Barriers",
         "micro-batches": "parapipe.strategies.micro_batches:MicroBatches",
-        PLAN: "parapipe.strategies.follow:Follow",
-        "ready-pool": "parapipe.strategies.ready_pool:ReadyPool",
+        PLAN: "parapipe.strategies.order_of_plan:Follow",
+        "ready-pool": "parapipe.strategies.order_of_plan:ReadyPool",
         "steal": "parapipe.strategies.steal:Steal",
         "streams": "parapipe.strategies.streams:Streams",
     },

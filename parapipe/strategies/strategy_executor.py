@@ -11,26 +11,24 @@ from time import perf_counter, thread_time
 from types import MappingProxyType
 from typing import Any
 
-from parapipe.runtime.denormals import denormals_to_zero
 from parapipe.runtime.document import Processor
 from parapipe.runtime.executor import REMEMBERED, Executor, Threads
 from parapipe.runtime.flow import Flow
 from parapipe.runtime.folder import Folder
 from parapipe.runtime.frames import Frame
-from parapipe.runtime.held import held_most
+from parapipe.runtime.in_step import held_most
+from parapipe.runtime.machine import denormals_to_zero
 from parapipe.runtime.record import Record, as_decided
-from parapipe.runtime.sessions import Sessions, open_sessions, pin, reason
-from parapipe.runtime.used import Used
+from parapipe.runtime.sessions import Sessions, Used, open_sessions, pin, reason
 from parapipe.runtime.views import run_into
 from parapipe.strategies.engine import Engine
 from parapipe.strategies.failures import patient
-from parapipe.strategies.folder_work import Times, folder_work, with_room
+from parapipe.strategies.folder_work import Times, folder_work, measured, with_room
 from parapipe.strategies.joined import JoinedFolder, Unprefixed
-from parapipe.strategies.measured import measured
-from parapipe.strategies.progress import Replace
 from parapipe.strategies.slices import Slices
 from parapipe.strategies.strategy import Strategy
 from parapipe.strategies.strategy_flow import Given, Made, Piece, StrategyFlow
+from parapipe.strategies.work import Replace
 
 NOT_SPLIT: Mapping[int, Folder] = MappingProxyType({})
 

@@ -17,9 +17,8 @@ from parapipe.runtime.flow import SINK, Abandoned, Doing, Flow
 from parapipe.runtime.folder import Folder
 from parapipe.strategies.engine import Engine
 from parapipe.strategies.failures import end_thread, unusable
-from parapipe.strategies.progress import Replace, Running
 from parapipe.strategies.slices import Slices
-from parapipe.strategies.work import Job
+from parapipe.strategies.work import Job, Replace, Running
 
 
 class Piece(NamedTuple):

@@ -1,7 +1,7 @@
 """The strategy `streams`: clusters of operators on streams that are chosen beforehand, as in PPD.
 
 Algorithm 1 cuts the network into clusters of about equal time, each of which is run at one go;
-Algorithm 2 gives each the next stream in turn (`parapipe.mapping.streams.clusters`). Streams are
+Algorithm 2 gives each the next stream in turn (`parapipe.solvers.streams`). Streams are
 the plan's processors: those that one processor of the platform has, or several identical ones. A
 stream runs what is ready of its own clusters, older frames first. Nothing else is looked at.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-from parapipe.mapping.streams.clusters import MOST_OPERATORS, clusters, streams_of
+from parapipe.solvers.streams import MOST_OPERATORS, clusters, streams_of
 from parapipe.strategies.cut import Operator
 from parapipe.strategies.state import State
 from parapipe.strategies.work import Work

@@ -10,8 +10,7 @@ import onnx
 from onnx import TensorProto
 
 from parapipe.zoo.emitter import Emitter
-from parapipe.zoo.tokens import layer_norm, with_scalar
-from parapipe.zoo.transformer import post_norm_layer
+from parapipe.zoo.transformer import layer_norm, post_norm_layer, with_scalar
 
 _WIDTH = 768
 _VOCABULARY = 30522

@@ -26,7 +26,7 @@ from parapipe.zoo.detection_transformer import (
     feed_forward,
 )
 from parapipe.zoo.emitter import Emitter
-from parapipe.zoo.tokens import layer_norm, project, reshape
+from parapipe.zoo.transformer import layer_norm, project, reshape
 
 _CAMERAS = 6
 _HIDDEN = 512

@@ -12,7 +12,7 @@ from math import sqrt
 from typing import NamedTuple
 
 from parapipe.zoo.emitter import Emitter
-from parapipe.zoo.tokens import layer_norm, product, project, with_scalar
+from parapipe.zoo.transformer import layer_norm, product, project, with_scalar
 
 WIDTH = 256
 HEADS = 8

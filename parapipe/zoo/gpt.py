@@ -12,8 +12,7 @@ import onnx
 from onnx import TensorProto
 
 from parapipe.zoo.emitter import Emitter
-from parapipe.zoo.tokens import layer_norm, product, transpose
-from parapipe.zoo.transformer import pre_norm_layer
+from parapipe.zoo.transformer import layer_norm, pre_norm_layer, product, transpose
 
 _WIDTH = 768
 _VOCABULARY = 50257

@@ -20,7 +20,7 @@ from onnx import TensorProto
 from parapipe.zoo.detection_transformer import WIDTH, Memory, attention, feed_forward
 from parapipe.zoo.emitter import Emitter
 from parapipe.zoo.resnet_50 import backbone
-from parapipe.zoo.tokens import layer_norm, reshape, transpose, with_scalar
+from parapipe.zoo.transformer import layer_norm, reshape, transpose, with_scalar
 
 _CAMERAS = 6
 _STRIDE = 32  # of the backbone's last features

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from parapipe.errors import ModelError
 from parapipe.files.atomic import write_atomically
-from parapipe.files.mistake import nearest
+from parapipe.files.mistakes import nearest
 
 if TYPE_CHECKING:
     import onnx
@@ -96,8 +96,7 @@ def described(name: str) -> tuple[onnx.ModelProto, str]:
     ModelError
         As for `build`.
     """
-    from parapipe.zoo.emitter import weights_left_out
-    from parapipe.zoo.pieces import digest
+    from parapipe.zoo.emitter import digest, weights_left_out
 
     with weights_left_out() as left_out:
         model = build(name)

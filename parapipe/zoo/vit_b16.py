@@ -8,8 +8,7 @@ from __future__ import annotations
 import onnx
 
 from parapipe.zoo.emitter import IMAGENET_CLASSES, Emitter
-from parapipe.zoo.tokens import layer_norm, reshape, transpose
-from parapipe.zoo.transformer import pre_norm_layer
+from parapipe.zoo.transformer import layer_norm, pre_norm_layer, reshape, transpose
 
 _WIDTH = 768
 _PATCH = 16

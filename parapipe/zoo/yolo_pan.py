@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 
 from parapipe.zoo.emitter import Emitter, same
-from parapipe.zoo.tokens import reshape, transpose
+from parapipe.zoo.transformer import reshape, transpose
 
 _CLASSES = 80
 _HEAD = 128

@@ -12,10 +12,10 @@ import pytest
 import parapipe
 from parapipe.api.checked import types_of
 from parapipe.api.map import check_directory
+from parapipe.documents.figure_table import DemandKeywords, Demands
 from parapipe.errors import ArgumentError, KeywordError, ParapipeError, PlatformError
 from parapipe.files.checked_arguments import check_arguments, words
-from parapipe.formats.figure_table import DemandKeywords, Demands
-from parapipe.pipeline.options import MapKeywords, MapOptions
+from parapipe.search.options import MapKeywords, MapOptions
 
 GOOD = {
     "model": ["zoo:googlenet", Path("a.onnx")],

@@ -7,13 +7,7 @@ import onnx
 import pytest
 
 import parapipe
-from parapipe.errors import (
-    ArgumentError,
-    DemandError,
-    ParapipeError,
-    PlanError,
-    VerificationError,
-)
+from parapipe.errors import ArgumentError, DemandError, ParapipeError, PlanError, VerificationError
 from parapipe.plan.segments import segments
 from parapipe.plan.verify import verify_plan
 from tests.cases.session_runs import session

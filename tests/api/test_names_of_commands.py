@@ -10,8 +10,8 @@ import pytest
 
 import parapipe
 from parapipe.cli.command_line import SETTINGS, cli
-from parapipe.formats.difference import DifferenceDocument
-from parapipe.pipeline.options import flag
+from parapipe.documents.difference import DifferenceDocument
+from parapipe.search.options import flag
 
 VERBS = {
     "compare": [parapipe.compare],

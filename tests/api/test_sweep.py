@@ -15,8 +15,8 @@ import pytest
 from distributed import LocalCluster
 
 import parapipe
-from parapipe.api import sweep_workers
 from parapipe.errors import SweepError
+from parapipe.sweeps import tasks
 from tests.cases import dying_mappers
 
 TABLES = ("sweep.json", "sweep.csv", "sweep.parquet", "index.html")
@@ -229,7 +229,7 @@ ANSWERS = {
     ],
 )
 def test_what_is_no_scheduler_is_named_in_one_line(models, tmp_path, monkeypatch, scheme, answer):
-    monkeypatch.setattr(sweep_workers, "CONNECT_S", 0.5)
+    monkeypatch.setattr(tasks, "CONNECT_S", 0.5)
     spoken = ANSWERS[answer]
     with nullcontext(9) if spoken is NOBODY else answering(spoken) as port:
         address = f"{scheme}://127.0.0.1:{port}"

@@ -11,7 +11,7 @@ import parapipe
 from parapipe.export.onnxruntime.folder import write_session_folder
 from tests.cases.session_runs import assert_equal, frame, run_in_turn, run_whole
 from tests.cases.third_party_models import NAMES, structure, with_random_weights
-from tests.pipeline.test_anytime import Work, nightly, with_work
+from tests.search.test_anytime import Work, nightly, with_work
 
 WORK = 40  # looks at the clock and problems solved, as a budget
 BUDGET, MORE = 2_000_000, 2_000_000  # calls of functions

@@ -17,8 +17,8 @@ from benchmarks.mapping_time_report import Row, geometric_mean, page
 from benchmarks.real_subgraphs import parallel_subgraphs, processor_sets, subgraph_problem
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.graph.partition import partition
-from parapipe.mapping.lists import heft
-from parapipe.mapping.units import rounded_down
+from parapipe.solvers.lists import heft
+from parapipe.solvers.problem import rounded_down
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PuLP announces PuLP 4
 

@@ -12,8 +12,8 @@ import pytest
 
 import parapipe
 from benchmarks.chromium import view
+from parapipe.documents.front_folder import FrontFolder
 from parapipe.figures.page import page as page_of
-from parapipe.formats.front_folder import FrontFolder
 from tests.cases.branchy import branchy
 
 WIDTHS = (420, 480, 800, 900, 1280, 1600)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from parapipe.formats.shown import medians_of, shown_values
+from parapipe.documents.shown import medians_of, shown_values
 
 
 def test_chart_header_and_card_have_the_figures_of_the_table(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parapipe.mapping.memory.buffers import ArenaProblem, Buffer
+from parapipe.solvers.memory.offsets import ArenaProblem, Buffer
 
 
 def problem_of(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parapipe.pipeline.configuration import Configuration
-from parapipe.pipeline.evaluate import Evaluated
-from parapipe.pipeline.mapping import Mapping, Placement
+from parapipe.mappings.configuration import Configuration
+from parapipe.mappings.evaluate import Evaluated
+from parapipe.mappings.mapping import Mapping, Placement
 
 
 def bare(

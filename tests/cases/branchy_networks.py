@@ -8,7 +8,7 @@ from itertools import permutations, product
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, Tensor, Work
-from parapipe.pipeline.dominance import nondominated
+from parapipe.pareto import nondominated
 from tests.cases.pipeline_cases import every_division
 
 

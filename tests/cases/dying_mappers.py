@@ -6,7 +6,7 @@ import os
 import signal
 from pathlib import Path
 
-from parapipe.mapping.coarse import map as coarse
+from parapipe.solvers.coarse import map as coarse
 
 MARK = "PARAPIPE_TEST_MARK"
 """Names the file that says that a process has been ended."""

@@ -6,7 +6,7 @@ import random
 from itertools import permutations, product
 from math import inf
 
-from parapipe.mapping.problem import Flow, MappingProblem
+from parapipe.solvers.problem import Flow, MappingProblem
 
 MICRO = 1e-6
 NANO = 1e-9

@@ -7,7 +7,7 @@ import random
 from itertools import accumulate
 from math import ceil
 
-from parapipe.pipeline.sustained import PICOSECONDS
+from parapipe.mappings.event_graph import PICOSECONDS
 from parapipe.plan.build import tensors_of, written_operators
 from parapipe.plan.program import program
 from parapipe.plan.schema import Plan

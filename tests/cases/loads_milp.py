@@ -9,9 +9,9 @@ from __future__ import annotations
 from math import inf
 
 from parapipe.errors import MappingError
-from parapipe.mapping.cbc import import_pulp, run_cbc
-from parapipe.mapping.interleaved.loads import LeastPeriod, period_s
-from parapipe.mapping.problem import MappingProblem
+from parapipe.modulo.least_period import LeastPeriod, period_s
+from parapipe.solvers.cbc import import_pulp, run_cbc
+from parapipe.solvers.problem import MappingProblem
 
 
 def least_period(problem: MappingProblem, *, time_limit_s: float, seed: int) -> LeastPeriod:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from parapipe.profiling.detect import Measured, clusters_here, platform_text
 from parapipe.profiling.figures import Figures
-from parapipe.profiling.fork_joins import HandOver
+from parapipe.profiling.identical_figures import HandOver
 
 FIGURES = Figures({"float32": 2e10, "int32": 3e9, "int64": 2e9}, 1e-6, 8e9, 2e-5)
 

@@ -57,7 +57,7 @@ class Run:
         return max(2, len(range(begin_ps, end_ps, self.period_ps)))
 
     def events(self, frames):
-        """Yield (time, phase, operator, step, frame, what); see `parapipe.pipeline.memory`."""
+        """Yield (time, phase, operator, step, frame, what); see `parapipe.mappings.memory`."""
         for n in range(frames):
             for at in self.mapping.placements:
                 entry_ps = (n + at.lag) * self.period_ps

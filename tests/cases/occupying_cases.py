@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from math import inf
 
-from parapipe.mapping.problem import Flow, MappingProblem
+from parapipe.solvers.problem import Flow, MappingProblem
 
 MICRO = 1e-6
 SENDER = ((None, 0), (1, None))

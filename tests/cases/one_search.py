@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from parapipe.pipeline.search_contract import Moment
+from parapipe.search.contract import Moment
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import product
 from math import inf
 
-from parapipe.mapping.problem import MappingProblem
+from parapipe.solvers.problem import MappingProblem
 
 
 def optimum_s(problem: MappingProblem) -> float:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from parapipe.graph.operator_graph import Operator, OperatorGraph, Work
-from parapipe.graph.parts.alone import PartsAlone
-from parapipe.graph.parts.part import Range, Ranges
-from parapipe.graph.parts.run import read_of
+from parapipe.parts.part import Range, Ranges
+from parapipe.parts.run import read_of
+from parapipe.parts.work import PartsAlone
 
 
 class Part(NamedTuple):

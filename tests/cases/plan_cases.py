@@ -15,10 +15,10 @@ from parapipe.graph.operator_graph import (
     Tensor,
     Work,
 )
-from parapipe.pipeline.evaluate import evaluate
-from parapipe.pipeline.mapping import Edge, Mapping, Placement, Transfer
+from parapipe.mappings.evaluate import evaluate
+from parapipe.mappings.mapping import Edge, Mapping, Placement, Transfer
 from parapipe.plan.build import build_plan
-from parapipe.platform.expression import known
+from parapipe.platform.fields import known
 
 SOURCE = ModelSource("nets/small.onnx", "0" * 64, {"weights.bin": "1" * 64, "a.bin": "2" * 64})
 

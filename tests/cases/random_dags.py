@@ -8,8 +8,8 @@ from math import inf
 
 from hypothesis import strategies as st
 
-from parapipe.mapping.problem import Flow, MappingProblem
-from parapipe.mapping.replay import replay
+from parapipe.solvers.problem import Flow, MappingProblem
+from parapipe.solvers.replay import replay
 
 MICRO = 1e-6
 

@@ -4,7 +4,7 @@ import random
 
 from parapipe.graph.operator_graph import Member
 from parapipe.graph.several import union
-from parapipe.pipeline.several import Demand, Patterns
+from parapipe.several_models.patterns import Demand, Patterns
 from tests.cases.plan_cases import Costs, graph_of, operator
 
 

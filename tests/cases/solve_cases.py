@@ -6,11 +6,11 @@ import random
 from dataclasses import dataclass, replace
 from math import inf
 
-from parapipe.mapping.problem import Flow, MappingProblem
-from parapipe.mapping.schedule import Answer, Certificate, Schedule
-from parapipe.pipeline.kept_text import read_answer, text_of
-from parapipe.pipeline.question import Question
-from parapipe.pipeline.solve import Reporter, Solver, solve
+from parapipe.search.problems.cache import read_answer, text_of
+from parapipe.search.problems.method import Question
+from parapipe.search.problems.solve import Reporter, Solver, solve
+from parapipe.solvers.problem import Flow, MappingProblem
+from parapipe.solvers.schedule import Answer, Certificate, Schedule
 
 
 @dataclass(frozen=True)

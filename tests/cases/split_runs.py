@@ -4,9 +4,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from parapipe.graph.parts.rules import read_rule
-from parapipe.graph.parts.split import split_proto
-from parapipe.graph.parts.work import CutAxis, cuttable_axes
+from parapipe.parts.rules import read_rule
+from parapipe.parts.split import split_proto
+from parapipe.parts.work import CutAxis, cuttable_axes
 
 TOLERANCE = {"float16": 1e-3}  # else 1e-5
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from parapipe.mapping.problem import Flow, MappingProblem
+from parapipe.solvers.problem import Flow, MappingProblem
 
 UNIT_S = 1e-6
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 
 from parapipe.cost.cost_table import build_cost_table
-from parapipe.mapping.interleaved.cyclic import Cyclic
-from parapipe.mapping.interleaved.modulo import Works, scheduled
-from parapipe.pipeline.assigned import mapping_of
-from parapipe.pipeline.assignment import Assignment
-from parapipe.pipeline.interleaved import mapping_of as mapping_of_schedule
-from parapipe.pipeline.whole_problem import whole_problem
+from parapipe.mappings.assembly import mapping_of
+from parapipe.mappings.assignment import Assignment
+from parapipe.modulo.cyclic_problem import Cyclic
+from parapipe.modulo.modulo_schedules import Works, scheduled
+from parapipe.search.interleaved import mapping_of as mapping_of_schedule
+from parapipe.search.problems.problems import whole_problem
 from tests.cases.hand_built import GraphBuilder, platform, processor
 
 OCCUPIES = ("nothing", "sender", "receiver", "bus")

@@ -14,9 +14,9 @@ import parapipe as package
 from parapipe.cost.profile import Measurement, write_profile
 from parapipe.cost.signature import signature_of
 from parapipe.digits import plain
+from parapipe.documents.difference import difference
+from parapipe.documents.front_folder import FrontFolder, load_folder
 from parapipe.errors import WorseError
-from parapipe.formats.difference import difference
-from parapipe.formats.front_folder import FrontFolder, load_folder
 
 CONVOLUTIONS = """<ir_version: 8, opset_import: ["": 17]> three
 (float[1,3,16,16] x) => (float[1,4,16,16] c)

@@ -9,13 +9,7 @@ from rich.console import Console
 
 from parapipe.api.checked import medians_of
 from parapipe.cli.advice import MOST_ROWS, answer, headline
-from parapipe.cli.front_table import (
-    NARROW,
-    coverage_lines,
-    front_table,
-    marks,
-    search_notes,
-)
+from parapipe.cli.front_table import NARROW, coverage_lines, front_table, marks, search_notes
 from parapipe.cli.output import WIDTH, print_table
 
 OBJECTIVES = ["latency", "throughput", "energy"]

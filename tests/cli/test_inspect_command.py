@@ -6,7 +6,7 @@ from pathlib import Path
 import onnx
 import pytest
 
-from parapipe.formats.inspection import InspectionDocument
+from parapipe.documents.inspection import InspectionDocument
 from tests.cases.quantised_models import small_qdq
 
 

@@ -10,8 +10,7 @@ import click
 import pytest
 
 import parapipe
-from parapipe.cli.command_line import run
-from parapipe.cli.lazy_group import COMMANDS, LazyGroup
+from parapipe.cli.command_line import COMMANDS, LazyGroup, run
 from parapipe.errors import ModelError, PlatformError, VerificationError
 
 

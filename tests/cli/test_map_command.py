@@ -15,7 +15,7 @@ from parapipe import mapper_names
 from parapipe.cli.command_line import SETTINGS
 from parapipe.cli.map import SECTIONS
 from parapipe.cli.map import command as map_command
-from parapipe.pipeline.options import option_traits
+from parapipe.search.options import option_traits
 from tests.cases.branchy import branchy
 from tests.cases.full_disk import files_of_at_most
 

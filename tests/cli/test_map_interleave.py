@@ -10,7 +10,7 @@ import yaml
 
 from parapipe import load_model, load_platform
 from parapipe.cost.cost_table import build_cost_table
-from parapipe.front.in_turn import frame_way, lighter
+from parapipe.front.critical_paths import frame_way, lighter
 from parapipe.plan.files import load_plan
 
 PLATFORMS = Path(__file__).parents[2] / "platforms"

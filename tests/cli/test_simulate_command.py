@@ -10,9 +10,9 @@ import pytest
 import parapipe as api
 from parapipe import load_plan
 from parapipe.digits import plain
+from parapipe.documents.front import FrontDocument
 from parapipe.errors import FrontError
 from parapipe.files.documents import read_document
-from parapipe.formats.front import FrontDocument
 from tests.cases.plan_cases import drawn_plan
 
 

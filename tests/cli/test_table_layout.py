@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from parapipe.cli import output
-from parapipe.cli.table_layout import Column, TextTable, fold, shortened
+from parapipe.cli.output import Column, TextTable, fold, shortened
 
 NAMES = st.text("ab/_.-é深", min_size=1, max_size=40)
 NUMBERS = st.floats(0, 1e9).map(lambda value: f"{value:.2f}")

@@ -1,8 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parapipe.cost.amounts import CACHED, amounts_of
-from parapipe.cost.signature import Signature
+from parapipe.cost.signature import CACHED, Signature, amounts_of
 
 
 def conv(output, *, attributes="", kind="Conv"):

@@ -13,7 +13,7 @@ from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.profile import Measurement, Profile
 from parapipe.cost.signature import signature_of
 from parapipe.errors import CostError
-from parapipe.platform.expression import known
+from parapipe.platform.fields import known
 from tests.cases.hand_built import GraphBuilder, platform, processor
 
 GHZ = (0.4e9, 0.6e9, 1.0e9, 1.5e9, 2.0e9)

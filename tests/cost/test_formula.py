@@ -2,7 +2,7 @@
 
 import pytest
 
-from parapipe.cost.formula import LONGEST, Scope, check_formula, evaluate_formula
+from parapipe.cost.rules import LONGEST, Scope, check_formula, evaluate_formula
 from parapipe.errors import CostError
 
 SCOPE = Scope(

@@ -5,15 +5,9 @@ from dataclasses import replace
 import pytest
 
 from parapipe.cost.cost_table import build_cost_table
-from parapipe.cost.profile import (
-    Measurement,
-    Profile,
-    profiles_beside,
-    read_profile,
-    write_profile,
-)
+from parapipe.cost.profile import Measurement, Profile, profiles_beside, read_profile, write_profile
 from parapipe.cost.signature import signature_of
-from parapipe.graph.fusion import fuse
+from parapipe.graph.rewrites import fuse
 from tests.cases.hand_built import GraphBuilder, platform
 
 

@@ -4,10 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from parapipe.cost.apportion import apportioned
-from parapipe.cost.fit_record import record_fit, record_path, stored_record, text_of_record
-from parapipe.cost.left_out import errors_of, fit_rows, leave_networks_out, leave_operators_out
+from parapipe.cost.left_out import (
+    apportioned,
+    errors_of,
+    fit_rows,
+    leave_networks_out,
+    leave_operators_out,
+)
 from parapipe.cost.measured_rows import profile_of_rows, rows_behind, rows_path
+from parapipe.cost.measured_source import record_fit, record_path, stored_record, text_of_record
 from parapipe.cost.profile import (
     Measurement,
     Profile,

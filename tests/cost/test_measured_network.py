@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from parapipe.cost.cost_table import build_cost_table
-from parapipe.cost.coverage import coverage_of
+from parapipe.cost.cost_table import build_cost_table, coverage_of
 from parapipe.cost.measured_network import (
     as_run_elsewhere,
     measured_networks,

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parapipe.cost.neighbours import Neighbours, neighbours_of
+from parapipe.cost.least_squares import Neighbours, neighbours_of
 
 FIT = np.array([1.0, 2.0])
 amount = st.floats(0.1, 100)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parapipe.cost.nominal import nominal_time
+from parapipe.cost.clock import nominal_time
 from parapipe.errors import CostError
 from parapipe.graph.operator_graph import Work
 from tests.cases.hand_built import platform, processor

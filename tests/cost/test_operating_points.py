@@ -5,11 +5,7 @@ from __future__ import annotations
 import pytest
 
 from parapipe.cost.cost_table import build_cost_table
-from parapipe.cost.operating_points import (
-    MOST_COMBINATIONS,
-    considered,
-    settings,
-)
+from parapipe.cost.operating_points import MOST_COMBINATIONS, considered, settings
 from parapipe.errors import PlatformError
 from parapipe.platform.load import load_platform
 from tests.cases.coverage import assert_shares_add_up_to_one

@@ -8,7 +8,7 @@ import parapipe
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.precision import move, working_types
 from parapipe.errors import CostError
-from parapipe.graph.converted import converted
+from parapipe.graph.data_types import converted
 from tests.cases.precisions import (
     CPU,
     ELEMENTS,

@@ -12,7 +12,7 @@ import parapipe
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.profile import shipped_profiles
 from parapipe.cost.signature import signature_of
-from parapipe.platform.places import load_placed
+from parapipe.platform.load import load_placed
 from parapipe.platform.support import Refusal
 
 PLATFORMS = ("amlogic-a311d", "bst-a1000", "rockchip-rk3399pro")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from parapipe.cost.cost_table import build_cost_table
-from parapipe.cost.fit_record import stored_record
+from parapipe.cost.measured_source import stored_record
 from parapipe.cost.profile import shipped_profiles
 from parapipe.cost.spread import (
     NOMINAL_OWN,

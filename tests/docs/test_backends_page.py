@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from parapipe.platform.backends import BACKENDS
+from parapipe.platform.consistency import BACKENDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "backends.md"
 

@@ -31,7 +31,7 @@ def test_make_test_says_how_long_it_takes_and_each_nightly_file_has_its_reason()
 
 
 def test_every_command_stands_in_the_readme() -> None:
-    from parapipe.cli.lazy_group import COMMANDS
+    from parapipe.cli.command_line import COMMANDS
 
     readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     assert [command for command in COMMANDS if f"`parapipe {command} " not in readme] == []

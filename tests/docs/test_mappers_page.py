@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.granularity import line, rows, table
-from parapipe.mapping.registry import MAPPERS
+from parapipe.solvers.registry import MAPPERS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "mappers.md").read_text(encoding="utf-8")
 

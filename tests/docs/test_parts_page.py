@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from parapipe.graph.parts.registry import RULES
+from parapipe.parts.registry import RULES
 from tests.cases.pages import DOCS, script_of
 from tests.cli.test_readme import blocks, environment, matches, steps
 

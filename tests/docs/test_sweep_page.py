@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 
-from parapipe.formats.sweep_file import SweepFile
+from parapipe.sweeps.document import SweepFile
 from tests.cli.test_readme import blocks, check_console
 
 TEXT = (Path(__file__).parents[2] / "docs" / "sweep.md").read_text(encoding="utf-8")

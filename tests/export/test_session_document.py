@@ -6,7 +6,7 @@ from dataclasses import asdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parapipe.export.onnxruntime.handed import Handed
+from parapipe.export.onnxruntime.boundary import Handed
 from parapipe.export.onnxruntime.session_document import numbered_segments, session_plan
 from parapipe.plan.build import build_plan
 from parapipe.plan.segments import segments

@@ -14,14 +14,14 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 import parapipe
+from parapipe.documents.comparison import Pair
 from parapipe.errors import FrontError
 from parapipe.figures.axes import own_axes as own_axes_of_package
 from parapipe.figures.axes import picture
 from parapipe.figures.comparison import plot_comparison
 from parapipe.figures.front import WIDE, front_axes, plot_front
 from parapipe.figures.palette import COLOURS, HATCHES, IDLE, looks
-from parapipe.formats.comparison import Pair
-from parapipe.front.notebook import configuration_html
+from parapipe.front.configurations import configuration_html
 from tests.cases.branchy import HOSTILE, branchy
 
 

@@ -7,8 +7,8 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from parapipe.documents.front import ConfigurationRow, IntervalsRow
 from parapipe.figures.front import front_axes, plot_front
-from parapipe.formats.front import ConfigurationRow, IntervalsRow
 
 NAMES = ("hybrid-L", "hybrid-T", "pipe-only", "para-only", "balanced", "sequential", "robust-E")
 LONG = ("a-processor-with-a-long-name-alone", "most-efficient", "another-long-one-alone")

@@ -9,14 +9,9 @@ import pytest
 from matplotlib.figure import Figure
 
 import parapipe
+from parapipe.documents.inspection import SCHEMA, InspectionDocument, SubgraphFlow, SubgraphRow
 from parapipe.figures.structure_dot import printable, structure_dot
 from parapipe.figures.structure_figure import plot_structure, structure_svg
-from parapipe.formats.inspection import (
-    SCHEMA,
-    InspectionDocument,
-    SubgraphFlow,
-    SubgraphRow,
-)
 
 NAMES = ['a "quoted" \\N name', "$x_1$ & <b>", "line\nbreak\x00", "über/Größe", "n" * 200]
 

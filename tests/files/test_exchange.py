@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parapipe.files.exchange import exchange
+from parapipe.files.atomic import exchange
 from tests.cases.full_disk import tree
 
 

@@ -1,6 +1,6 @@
 """Texts about several things of which each says the same."""
 
-from parapipe.files.listing import together, with_article
+from parapipe.files.mistakes import together, with_article
 
 
 def test_texts_that_differ_in_a_name_alone_become_one_in_the_plural():

@@ -16,12 +16,12 @@ import pytest
 import parapipe
 from parapipe.errors import ArgumentError, MappingError, PlatformError, StrategyError
 from parapipe.export.targets import TARGETS
-from parapipe.mapping.registry import MAPPERS, mapper
-from parapipe.pipeline.method import Method, keys
-from parapipe.pipeline.options import MapOptions
-from parapipe.pipeline.search_registry import SEARCHES, check_search, requested_searches
 from parapipe.platform.library import platforms
 from parapipe.platform.load import find
+from parapipe.search.options import MapOptions
+from parapipe.search.problems.method import Method, keys
+from parapipe.search.registry import SEARCHES, check_search, requested_searches
+from parapipe.solvers.registry import MAPPERS, mapper
 from parapipe.strategies.registry import STRATEGIES, strategy
 from tests.cases.installed_package import EXAMPLE, install, install_example
 
@@ -262,14 +262,14 @@ WRONG = {
 }
 YIELDS = """
 from dataclasses import replace
-from parapipe.pipeline.configuration import Configuration
-from parapipe.pipeline.search_contract import Moment
+from parapipe.mappings.configuration import Configuration
+from parapipe.search.contract import Moment
 
 class Mine:
     name, moment = "mine", Moment.MOMENT
 
     def run(self, problem, incumbents, deadline):
-        from parapipe.pipeline.configure import configure
+        from parapipe.search.stages.configure import configure
         found = configure(incumbents[0], problem.graph, problem.tables)
         def placed(**change):
             first, *others = sorted(found.mapping.placements, key=lambda at: at.operator)
@@ -312,7 +312,7 @@ def test_several_models_take_no_search(site, add):
 
 
 def test_the_version_and_the_code_of_its_package_belong_to_the_key_of_an_answer(add, monkeypatch):
-    method_module = importlib.import_module("parapipe.pipeline.method")
+    method_module = importlib.import_module("parapipe.search.problems.method")
     code = "def map(problem, *, time_limit_s, seed): ..."
 
     def key():

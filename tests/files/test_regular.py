@@ -8,7 +8,7 @@ import pytest
 
 import parapipe
 from parapipe.cli.command_line import run
-from parapipe.files.regular import require_regular
+from parapipe.files.shipped import require_regular
 
 SAYS = "it is a pipe or a device, and must be a file"
 

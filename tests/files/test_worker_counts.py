@@ -10,7 +10,7 @@ import pytest
 
 import parapipe
 from parapipe.files.worker_counts import worker_count
-from parapipe.pipeline.options import MapOptions
+from parapipe.search.options import MapOptions
 
 SOURCE = Path(parapipe.__file__).parent
 DECIDES = SOURCE / "files" / "worker_counts.py"

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import parapipe
+from parapipe.documents.figure_table import Demands
 from parapipe.errors import ArgumentError, DemandError
-from parapipe.formats.figure_table import Demands
-from parapipe.front.confidence import certainty, surest
-from parapipe.pipeline.chances import DrawnFront, at_quantile
+from parapipe.front.demands import certainty, surest
+from parapipe.uncertainty.samples import DrawnFront, at_quantile
 from tests.front.test_demands import FRONT
 
 # fast 60 ms and 16.7 fps, steady 120 ms and 25 fps, thrifty 100 ms and 10 fps; four draws

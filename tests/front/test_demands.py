@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import parapipe
+from parapipe.documents.figure_table import Demands
 from parapipe.errors import ArgumentError, DemandError
-from parapipe.formats.figure_table import Demands
 from parapipe.front.demands import best, figure
 
 

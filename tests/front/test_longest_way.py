@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import parapipe
-from parapipe.front.longest_way import longest_way
+from parapipe.front.critical_paths import longest_way
 
 OCCUPIED = """
 schema: parapipe/platform/1

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from parapipe.front.written_plans import plan_texts, written_plans
-from parapipe.pipeline.workers import kept_processes
+from parapipe.front.mapped_configuration import plan_texts, written_plans
+from parapipe.processes.workers import kept_processes
 
 TIMES = 80  # so often all plans are made: what is left after the second is worth a helper's while
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parapipe.graph.activation_memory import Peak, peak_activations
+from parapipe.graph.lifetimes import Peak, peak_activations
 from tests.cases.small_models import graph_of
 
 FLOAT = 4

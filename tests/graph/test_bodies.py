@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from parapipe.documents.inspection import inspected
 from parapipe.errors import ModelError
-from parapipe.formats.inspection import inspected
 from tests.cases.small_models import floats, graph_of, types_of
 
 LOOP = """g (float[2,3] x) => (s, all) {

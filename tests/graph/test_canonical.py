@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parapipe.graph.canonical import canonical_order
-from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, Tensor, Work
+from parapipe.graph.operator_graph import (
+    ModelSource,
+    Operator,
+    OperatorGraph,
+    Tensor,
+    Work,
+    canonical_order,
+)
 from parapipe.graph.partition import partition
 from parapipe.zoo.registry import build
 from tests.cases.shuffled import scattered, shuffled

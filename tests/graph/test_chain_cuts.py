@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from parapipe.graph.chain_cuts import LARGEST_SHARE, cuts_in_chains
 from parapipe.graph.cuts import MOST_LIVE
+from parapipe.graph.inner_cuts import LARGEST_SHARE, cuts_in_chains
 from parapipe.graph.partition import live_behind, partition
 from tests.cases.shuffled import operators_of, residual, scattered, shuffled
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from parapipe.graph.fusion import fuse
+from parapipe.graph.rewrites import fuse
 from tests.cases.small_models import floats, graph_of, types_of
 
 IMAGE = "float[1,3,8,8]"

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parapipe.graph.cuts import MOST_LIVE
-from parapipe.graph.ideals import MOST_IDEALS, MOST_OPERATORS, cuts_at_ideals
+from parapipe.graph.inner_cuts import MOST_IDEALS, MOST_OPERATORS, cuts_at_ideals
 from parapipe.graph.partition import partition
 from tests.cases.shuffled import operators_of, scattered
 

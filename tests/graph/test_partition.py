@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.partition_rules import breaches
-from parapipe.graph.branches import articulations, parallelism, structure
 from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, Tensor, Work
 from parapipe.graph.partition import partition
+from parapipe.graph.subgraphs import articulations, parallelism, structure
 from parapipe.zoo.registry import build
 from tests.cases.algorithm_one import algorithm_one
 from tests.cases.small_models import imported

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from parapipe.errors import ModelError
-from parapipe.graph.fusion import fuse
 from parapipe.graph.onnx_import import import_checked
 from parapipe.graph.operator_graph import Member, ModelSource
+from parapipe.graph.rewrites import fuse
 from parapipe.graph.several import union, union_proto
 from tests.cases.session_runs import session
 from tests.cases.small_models import parsed

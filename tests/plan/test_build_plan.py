@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from parapipe import load_model, load_platform
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.errors import PlanError, VerificationError
-from parapipe.pipeline.evaluate import evaluate
+from parapipe.mappings.evaluate import evaluate
 from parapipe.plan.build import build_plan
 from parapipe.plan.schema import Computed, Initializer
 from tests.cases.plan_cases import (

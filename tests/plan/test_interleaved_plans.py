@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parapipe.errors import VerificationError
-from parapipe.pipeline.mapping import Placement
-from parapipe.pipeline.sustained import PICOSECONDS, picoseconds
+from parapipe.mappings.event_graph import PICOSECONDS, picoseconds
+from parapipe.mappings.mapping import Placement
 from parapipe.plan.build import build_plan
 from parapipe.plan.mapped import mapped, route_of
 from parapipe.plan.program import program

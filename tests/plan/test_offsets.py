@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parapipe.errors import VerificationError
-from parapipe.mapping.memory.ejections import Ejections
 from parapipe.plan import layout
 from parapipe.plan.build import build_plan
 from parapipe.plan.layout import laid_out
@@ -21,6 +20,7 @@ from parapipe.plan.network import network_of
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.verify import verify_plan
 from parapipe.platform.memories import MemorySystem
+from parapipe.solvers.memory.ejections import Ejections
 from tests.cases.arena_replay import ELEMENTWISE, Replay
 from tests.cases.interleaved import plan_of, random_document
 from tests.cases.moving_networks import moving_graph

@@ -9,8 +9,8 @@ import pytest
 
 import parapipe
 from parapipe.errors import VerificationError
-from parapipe.mapping.problem import Flow, MappingProblem
 from parapipe.plan.verify import verify_plan
+from parapipe.solvers.problem import Flow, MappingProblem
 from tests.cases.oracle import optimum_s
 from tests.cases.precisions import ELEMENTS, SINGLE_NEG, branches, soc_file
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parapipe.pipeline.sustained import PICOSECONDS
+from parapipe.mappings.event_graph import PICOSECONDS
 from parapipe.plan.build import build_plan
 from parapipe.plan.program import program
 from parapipe.plan.schema import Plan

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from parapipe.pipeline.sustained import channel_depth
-from parapipe.plan.transfers import least_depth
+from parapipe.mappings.event_graph import channel_depth
+from parapipe.plan.structure_rules import least_depth
 from tests.cases.plan_cases import drawn_plan
 from tests.cases.plan_changes import found_after, transfer, violations
 

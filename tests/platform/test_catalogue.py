@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 import parapipe
-from parapipe.files.yaml_text import parse_yaml
+from parapipe.files.yaml_file import parse_yaml
 from parapipe.platform.catalogue import KINDS, catalogue, catalogue_files
 from parapipe.platform.consistency import named_sources
 from parapipe.platform.load import read_platform

@@ -6,8 +6,7 @@ import pytest
 
 from parapipe.errors import PlatformError
 from parapipe.platform.expand import expanded
-from parapipe.platform.load import load_platform, read_platform
-from parapipe.platform.places import load_placed
+from parapipe.platform.load import load_placed, load_platform, read_platform
 from tests.cases.soc_texts import SOC, spoil
 
 HEAD = "schema: parapipe/platform/1\nname: toy\n"

@@ -9,13 +9,10 @@ import pytest
 
 from parapipe.cost.spread import of_platform
 from parapipe.errors import ArgumentError, ProfilingError
-from parapipe.platform.load import read_platform
-from parapipe.platform.places import load_placed
+from parapipe.platform.load import load_placed, read_platform
 from parapipe.profiling.detect import Measured, platform_text, processors_of
-from parapipe.profiling.figures import Figures
-from parapipe.profiling.fork_joins import HandOver
-from parapipe.profiling.identical_figures import same_figures
-from parapipe.profiling.states import StateSpread, state_spread
+from parapipe.profiling.figures import Figures, StateSpread, state_spread
+from parapipe.profiling.identical_figures import HandOver, same_figures
 from parapipe.profiling.topology import clusters_of, read_cores
 from tests.cases import recorded_trees as trees
 

@@ -6,7 +6,7 @@ from statistics import NormalDist
 import pytest
 from onnx import checker
 
-from parapipe.profiling.fork_joins import (
+from parapipe.profiling.identical_figures import (
     FORMS,
     MODULES,
     Form,

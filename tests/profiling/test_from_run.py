@@ -7,12 +7,12 @@ import pytest
 
 import parapipe
 from parapipe.cost.profile import read_profile
+from parapipe.documents.compared_runs import segments_of
 from parapipe.errors import ComparisonError, ProfilingError
-from parapipe.formats.learned import segments_of
 from parapipe.profiling.detect import Measured, clusters_here, platform_text
 from parapipe.profiling.figures import Figures
-from parapipe.profiling.fork_joins import HandOver
 from parapipe.profiling.from_run import SegmentTime, measurements_of
+from parapipe.profiling.identical_figures import HandOver
 from parapipe.profiling.single_models import distinct_units, unit_key
 from tests.cases.small_network import saved
 

@@ -21,11 +21,11 @@ from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.profile import COLUMNS, OPTIONAL_COLUMNS, read_profile, write_profile
 from parapipe.errors import ArgumentError, CostError, ModelError, PlatformError, RuntimeMissingError
 from parapipe.export.constants import Constants
-from parapipe.graph.parts.part import Range
-from parapipe.pipeline.most_useful import gains
-from parapipe.pipeline.part_prices import PartPrices
+from parapipe.parts.part import Range
 from parapipe.profiling import measure, measure_command, tasks
 from parapipe.profiling.single_models import unit_key
+from parapipe.split_search.part_prices import PartPrices
+from parapipe.uncertainty.contributions import gains
 from tests.cases.measuring import platform_of_parts
 from tests.cases.small_network import saved
 

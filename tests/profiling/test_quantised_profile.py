@@ -15,7 +15,7 @@ from parapipe.graph.onnx_import import resolve_proto
 from parapipe.graph.skim import skim
 from parapipe.profiling.detect import Measured, clusters_here, platform_text
 from parapipe.profiling.figures import Figures
-from parapipe.profiling.fork_joins import HandOver
+from parapipe.profiling.identical_figures import HandOver
 from parapipe.profiling.single_models import distinct_units, opsets_of, single_model
 from tests.cases.quantised_models import SCALES, WEIGHTS, small_qdq
 from tests.cases.session_runs import session

@@ -13,7 +13,7 @@ import parapipe
 from parapipe.api import profile_runs
 from parapipe.cost.profile import Measurement, read_profile
 from parapipe.cost.signature import Signature
-from parapipe.formats import learned
+from parapipe.documents import compared_runs
 from parapipe.profiling.from_run import among
 from parapipe.profiling.single_models import distinct_units, unit_key
 from tests.cases.measuring import platform_of_parts
@@ -35,13 +35,13 @@ def platform(tmp_path):
 def runs(monkeypatch):
     """What the segments took in the runs of whole models."""
     found = []
-    told = learned.segments_of
+    told = compared_runs.segments_of
 
     def watched(*given):
         found.extend(told(*given))
         return told(*given)
 
-    monkeypatch.setattr(learned, "segments_of", watched)
+    monkeypatch.setattr(compared_runs, "segments_of", watched)
     return found
 
 

@@ -6,11 +6,10 @@ from time import perf_counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parapipe.mapping.list_order import list_order
-from parapipe.mapping.problem import Flow, MappingProblem
-from parapipe.mapping.replay import replay
-from parapipe.mapping.units import rounded_down
 from parapipe.reference_mappers.fine_milp import big_m_model, unordered_pairs
+from parapipe.solvers.paths import list_order
+from parapipe.solvers.problem import Flow, MappingProblem, rounded_down
+from parapipe.solvers.replay import replay
 from tests.cases.random_dags import dags, placements
 
 MICRO = 1e-6

@@ -6,14 +6,13 @@ from math import inf
 
 import pytest
 
-from parapipe.mapping.cbc import Answer
-from parapipe.mapping.lists import heft
-from parapipe.mapping.paths import simple_bound_s
-from parapipe.mapping.problem import Flow, MappingProblem
-from parapipe.mapping.units import rounded_down
-from parapipe.mapping.verify import verify
 from parapipe.reference_mappers import fine_milp
 from parapipe.reference_mappers.fine_milp import map as map_literally
+from parapipe.solvers.cbc import Answer
+from parapipe.solvers.lists import heft
+from parapipe.solvers.paths import simple_bound_s
+from parapipe.solvers.problem import Flow, MappingProblem, rounded_down
+from parapipe.solvers.verify import verify
 from tests.cases.oracle import optimum_s
 from tests.cases.topcuoglu import ten_tasks
 

@@ -7,9 +7,9 @@ from math import inf
 import pytest
 from hypothesis import given, settings
 
-from parapipe.mapping.problem import Flow, MappingProblem
-from parapipe.mapping.verify import verify
 from parapipe.reference_mappers.layer_switched import map as switch
+from parapipe.solvers.problem import Flow, MappingProblem
+from parapipe.solvers.verify import verify
 from tests.cases.random_dags import dags, placements
 from tests.cases.topcuoglu import UNIT_S, ten_tasks
 

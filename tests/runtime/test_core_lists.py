@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from parapipe.runtime.core_lists import cores_of
+from parapipe.runtime.machine import cores_of
 
 
 def test_single_cores_and_ranges_are_read():

@@ -10,8 +10,8 @@ import pytest
 from onnx import numpy_helper
 
 import parapipe
-from parapipe.runtime.denormals import _CONTROL, sentence
 from parapipe.runtime.folder import open_folder
+from parapipe.runtime.machine import _CONTROL, sentence
 from tests.cases.hand_made import Piece, folder_of, node, scalar
 from tests.cases.small_network import small_network
 
@@ -84,7 +84,7 @@ print(np.count_nonzero(np.ones(9, np.float32) * np.float32(1e-39)))
 def test_a_thread_has_its_denormals_back_afterwards():
     program = """
 import sys
-from parapipe.runtime.denormals import denormals_to_zero
+from parapipe.runtime.machine import denormals_to_zero
 
 half = lambda: sys.float_info.min / 2 != 0
 print(half())

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from parapipe.export.onnxruntime.folder import write_session_folder
-from parapipe.graph.activation_memory import peak_activations
+from parapipe.graph.lifetimes import peak_activations
 from parapipe.graph.onnx_import import import_model
-from parapipe.pipeline.memory import peak_memory
-from parapipe.pipeline.storage import Storage
+from parapipe.mappings.lifetimes import Storage
+from parapipe.mappings.memory import peak_memory
 from parapipe.plan.mapped import mapped
 from parapipe.platform.memories import MemorySystem
 from parapipe.runtime.executor import Executor

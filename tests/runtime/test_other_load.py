@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from parapipe.runtime.other_load import OtherLoad, busy_note
+from parapipe.runtime.machine import OtherLoad, busy_note
 
 
 def counted(all_s, own_s):

@@ -6,14 +6,7 @@ import json
 
 import pytest
 
-from parapipe.runtime.record import (
-    Arrow,
-    Frame,
-    Record,
-    Span,
-    chrome_trace,
-    done_while_admitted,
-)
+from parapipe.runtime.record import Arrow, Frame, Record, Span, chrome_trace, done_while_admitted
 
 RECORD = Record(
     resources=("big", "gpu"),

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from parapipe.runtime.executor import Executor
-from parapipe.runtime.used import Used
+from parapipe.runtime.sessions import Used
 from tests.cases.hand_made import hybrid
 
 ONE = min(os.sched_getaffinity(0))

@@ -21,7 +21,7 @@ from parapipe.cost.profile import read_profile
 from parapipe.profiling import measure
 from parapipe.profiling.detect import Measured, clusters_here, platform_text
 from parapipe.profiling.figures import Figures
-from parapipe.profiling.fork_joins import HandOver
+from parapipe.profiling.identical_figures import HandOver
 from parapipe.runtime.folder import open_folder
 from parapipe.runtime.sessions import open_sessions, pin
 from tests.cases.session_runs import assert_equal, session

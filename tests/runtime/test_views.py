@@ -11,18 +11,17 @@ import pytest
 
 import parapipe
 from parapipe.cost.cost_table import build_cost_table
+from parapipe.documents.compared_runs import segments_of
 from parapipe.errors import ComparisonError
 from parapipe.export.onnxruntime.folder import write_session_folder
-from parapipe.formats.learned import segments_of
-from parapipe.pipeline.assigned import mapping_of
-from parapipe.pipeline.assignment import Assignment
+from parapipe.mappings.assembly import mapping_of
+from parapipe.mappings.assignment import Assignment
 from parapipe.plan.build import build_plan
 from parapipe.runtime.executor import Executor
 from parapipe.runtime.fields import DamagedError
 from parapipe.runtime.folder import open_folder
-from parapipe.runtime.ranges import check_views
 from parapipe.runtime.sessions import open_sessions, stopper
-from parapipe.runtime.views import Views
+from parapipe.runtime.views import Views, check_views
 from tests.cases.split_runs import equal, random_rules, run, split
 
 ONE = min(os.sched_getaffinity(0))

@@ -8,7 +8,7 @@ import pytest
 from onnx import helper
 
 from parapipe.export.onnxruntime.arena import READ_AGAIN
-from parapipe.graph.parts.elementwise import ANY_AXIS
+from parapipe.parts.elementwise import ANY_AXIS
 
 SHAPE = (3, 9999)
 OTHER_TYPES = {"Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "Where"}

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import parapipe
-from parapipe.pipeline.sustained import PICOSECONDS
+from parapipe.mappings.event_graph import PICOSECONDS
 from parapipe.plan.mapped import mapped
 from parapipe.simulate.simulation import simulate
 from tests.cases.interleaved import (

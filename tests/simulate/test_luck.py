@@ -4,7 +4,7 @@ from statistics import fmean
 
 import pytest
 
-from parapipe.simulate.luck import Luck
+from parapipe.simulate.variation import Luck
 
 FRAMES = 4000
 

@@ -6,13 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from parapipe.documents.run_document import run_document
 from parapipe.errors import SimulationError
-from parapipe.formats.run_document import run_document
 from parapipe.plan.build import build_plan
 from parapipe.plan.program import program
-from parapipe.simulate.luck import Luck
-from parapipe.simulate.measured_times import MeasuredTimes, TaskTimes
 from parapipe.simulate.simulation import simulate
+from parapipe.simulate.variation import Luck, MeasuredTimes, TaskTimes
 from tests.cases.plan_cases import drawn_plan, random_case
 
 PLAN = drawn_plan()  # big: a, b; little: c; gpu: d, e; see `drawn`

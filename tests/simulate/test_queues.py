@@ -15,9 +15,9 @@ from parapipe.plan.build import build_plan
 from parapipe.plan.program import program
 from parapipe.plan.slots import fewest_slots, with_slots, written_with_slots
 from parapipe.plan.verify import verify_plan
-from parapipe.simulate.luck import Luck
 from parapipe.simulate.queues import least_slots
 from parapipe.simulate.simulation import simulate
+from parapipe.simulate.variation import Luck
 from tests.cases.plan_cases import random_case
 
 FRAMES = 30

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parapipe.pipeline.sustained import PICOSECONDS
+from parapipe.mappings.event_graph import PICOSECONDS
 from parapipe.plan.build import build_plan
-from parapipe.simulate.luck import Jitter, Luck
 from parapipe.simulate.simulation import simulate
+from parapipe.simulate.variation import Jitter, Luck
 from tests.cases.plan_cases import drawn_plan, random_case
 
 PLAN = drawn_plan()

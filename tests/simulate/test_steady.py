@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parapipe.pipeline.sustained import PICOSECONDS, EventGraph
+from parapipe.mappings.event_graph import PICOSECONDS, EventGraph
 from parapipe.plan.build import build_plan
 from parapipe.plan.program import program
-from parapipe.simulate.frame_replay import Admission, replay
+from parapipe.simulate.frame_replay import Admission, Steady, replay, slowest_pace, steady
 from parapipe.simulate.simulation import simulate
-from parapipe.simulate.steady import Steady, slowest_pace, steady
 from tests.cases.interleaved import plan_of, random_document
 from tests.cases.moving_networks import moving_graph
 from tests.cases.plan_cases import random_case

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from parapipe.errors import PlanError, StrategyError
 from parapipe.runtime.folder import RunError
-from parapipe.simulate.strategy_replay import Arrivals, strategy_replay
+from parapipe.simulate.strategies import Arrivals, strategy_replay
 from parapipe.strategies.cut import (
     Operator,
     by_name,
@@ -25,7 +25,7 @@ from parapipe.strategies.cut import (
     part_runs,
     stretches,
 )
-from parapipe.strategies.ready_pool import ReadyPool
+from parapipe.strategies.order_of_plan import ReadyPool
 from parapipe.strategies.steal import Steal
 from parapipe.strategies.strategy_executor import StrategyExecutor
 from parapipe.strategies.work import Job

@@ -8,7 +8,7 @@ import pytest
 
 import parapipe
 from parapipe.errors import ParapipeError
-from parapipe.strategies.ready_pool import ReadyPool
+from parapipe.strategies.order_of_plan import ReadyPool
 from parapipe.strategies.strategy import MOST_SPLITS, splits_of
 
 ONE = min(os.sched_getaffinity(0))
@@ -104,7 +104,7 @@ def test_so_it_is_where_several_plans_are_run_together(branchy_front, name):
 
 
 def test_mistakes_beside_a_strategy_are_not_told_as_its_own(branchy_front, monkeypatch):
-    monkeypatch.setattr("parapipe.simulate.decided.program", fails)
+    monkeypatch.setattr("parapipe.simulate.strategies.program", fails)
     with pytest.raises(KeyError):
         branchy_front[0].plan().simulate(strategy="ready-pool", frames=2)
 

@@ -9,11 +9,10 @@ import pytest
 import parapipe
 from benchmarks.open_batch import write_open
 from parapipe.errors import StrategyError
-from parapipe.plan.batch import Batches
-from parapipe.simulate.strategy_replay import Arrivals, strategy_replay
-from parapipe.strategies.forecast import forecast_s
-from parapipe.strategies.micro_batches import MicroBatches
-from parapipe.strategies.ready_pool import ReadyPool
+from parapipe.plan.summary import Batches
+from parapipe.simulate.strategies import Arrivals, strategy_replay
+from parapipe.strategies.micro_batches import MicroBatches, forecast_s
+from parapipe.strategies.order_of_plan import ReadyPool
 from parapipe.strategies.slices import Slices
 from parapipe.strategies.state import State
 from parapipe.strategies.work import Job, MicroBatch, Order, Tensor, Work

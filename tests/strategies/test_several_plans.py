@@ -8,9 +8,9 @@ import pytest
 
 import parapipe
 from parapipe.errors import ExecutionError, StrategyError
-from parapipe.simulate.strategy_replay import Arrivals, strategy_replay
+from parapipe.simulate.strategies import Arrivals, strategy_replay
 from parapipe.strategies.joined import joined_work, own_part
-from parapipe.strategies.ready_pool import ReadyPool
+from parapipe.strategies.order_of_plan import ReadyPool
 from parapipe.zoo.registry import write
 from tests.cases.branchy import branchy
 from tests.cases.decided import work

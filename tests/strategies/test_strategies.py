@@ -14,19 +14,18 @@ from hypothesis import strategies as st
 from parapipe.api.load import load_platform
 from parapipe.errors import SimulationError
 from parapipe.plan.build import build_plan
-from parapipe.simulate.decided import priced
-from parapipe.simulate.decided import simulate_decided as simulate_together
-from parapipe.simulate.luck import Luck
 from parapipe.simulate.priced_work import costs_of, with_delays
 from parapipe.simulate.simulation import simulate
-from parapipe.simulate.strategy_replay import Arrivals, WaitsForeverError, strategy_replay
+from parapipe.simulate.strategies import Arrivals, WaitsForeverError, priced, strategy_replay
+from parapipe.simulate.strategies import simulate_decided as simulate_together
+from parapipe.simulate.variation import Luck
 from parapipe.strategies.registry import STRATEGIES, strategy
 from parapipe.strategies.steal import LOOKED, LOST, Steal
 from tests.cases.decided import random_costs, random_work, work
 from tests.cases.hand_built import platform, processor
 from tests.cases.interleaved import plan_of, random_document, sending
 from tests.cases.plan_cases import drawn_plan, random_case
-from tests.pipeline.test_replicated import convolutions, replicated_plan
+from tests.search.test_replicated import convolutions, replicated_plan
 
 FRAMES = 8
 SATURATED = Arrivals(None, 2)

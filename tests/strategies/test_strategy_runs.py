@@ -13,7 +13,7 @@ import pytest
 
 from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.runtime.folder import RunError, open_folder
-from parapipe.strategies.ready_pool import ReadyPool
+from parapipe.strategies.order_of_plan import ReadyPool
 from parapipe.strategies.registry import STRATEGIES, strategy
 from parapipe.strategies.strategy_executor import StrategyExecutor
 from parapipe.zoo.registry import write

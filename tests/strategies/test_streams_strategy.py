@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from parapipe.mapping.streams.clusters import clusters, streams_of
+from parapipe.solvers.streams import clusters, streams_of
 from parapipe.strategies import streams
 from parapipe.strategies.cut import operators_of
 from parapipe.strategies.streams import Streams

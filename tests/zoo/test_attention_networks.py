@@ -8,10 +8,10 @@ import onnx
 import onnxruntime
 import pytest
 
-from parapipe.graph.fusion import fuse
 from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource
 from parapipe.graph.partition import partition
+from parapipe.graph.rewrites import fuse
 from parapipe.zoo.registry import build, serialize
 
 # Para-Pipe, tables I and III: operators, subgraphs, parallelism.
@@ -186,7 +186,7 @@ def test_onnx_runtime_computes_finite_numbers_that_depend_on_every_input(module)
 def test_attention_of_petr_is_that_of_the_textbook():
     from parapipe.zoo.detection_transformer import attend, heads, keys
     from parapipe.zoo.emitter import Emitter
-    from parapipe.zoo.tokens import product
+    from parapipe.zoo.transformer import product
 
     net = Emitter("net", {"x": (3, 256), "y": (5, 256)})
     scores = product(net, heads(net, "x", "q"), keys(net, "y", "k"), "scores")

@@ -6,10 +6,10 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from parapipe.graph.fusion import fuse
 from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource
 from parapipe.graph.partition import partition
+from parapipe.graph.rewrites import fuse
 from parapipe.zoo.registry import build, serialize
 
 # Para-Pipe, tables I and III: operators (no rule gives all four exactly), subgraphs, parallelism.

@@ -9,10 +9,10 @@ import onnx
 import onnxruntime
 import pytest
 
-from parapipe.graph.fusion import fuse
 from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource
 from parapipe.graph.partition import partition
+from parapipe.graph.rewrites import fuse
 from parapipe.zoo.googlenet import build
 from parapipe.zoo.registry import serialize
 

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from parapipe.cost.cost_table import build_cost_table
-from parapipe.cost.coverage import coverage_of
+from parapipe.cost.cost_table import build_cost_table, coverage_of
 from parapipe.cost.signature import Signature, signature_of
-from parapipe.graph.fusion import fuse
 from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource
+from parapipe.graph.rewrites import fuse
 from parapipe.platform.load import load_platform
 from parapipe.zoo.registry import build
 from tools.states_amlogic_a311d import STATES

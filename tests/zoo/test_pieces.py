@@ -7,7 +7,7 @@ import pytest
 
 import parapipe
 from parapipe.zoo import emitter
-from parapipe.zoo.pieces import digest, pieces
+from parapipe.zoo.emitter import digest, pieces
 from parapipe.zoo.registry import DIGESTS, build, described, examples, serialize
 
 

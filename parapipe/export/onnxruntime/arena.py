@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 
 from parapipe.cost.precision import type_there
-from parapipe.export.onnxruntime.handed import Handed
+from parapipe.export.onnxruntime.boundary import Handed
 from parapipe.graph.operator_graph import ITEM_BYTES, size_in_bytes
-from parapipe.graph.parts.elementwise import ANY_AXIS
+from parapipe.parts.elementwise import ANY_AXIS
 from parapipe.plan.memory_record import Arena as PlannedArena
 from parapipe.plan.memory_record import PlacedBuffer
 from parapipe.plan.schema import Operator, Plan
 from parapipe.runtime.arena import Moments, Used, used_places
 from parapipe.runtime.document import Arena, Outside, Place, Segment, SessionPlan
-from parapipe.runtime.ranges import ranges_of, sources
+from parapipe.runtime.views import ranges_of, sources
 
 READ_AGAIN = frozenset({"Gelu", "Mish", "Swish", "HardSwish", "Celu"})
 """Types whose kernels may read an element again when they have written what becomes of it."""

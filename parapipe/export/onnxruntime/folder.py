@@ -14,26 +14,21 @@ from typing import Any
 import onnx
 
 from parapipe.errors import ExportError
-from parapipe.export.exported import Exported, export_folder
+from parapipe.export.exported import Exported, export_folder, readme
 from parapipe.export.onnxruntime.arena import with_places
-from parapipe.export.onnxruntime.handed import Handed, unconverted
-from parapipe.export.onnxruntime.model_file import (
-    placed_tensors,
-    segment_model,
-    staged_model,
-)
+from parapipe.export.onnxruntime.boundary import Handed, unconverted
+from parapipe.export.onnxruntime.model_file import placed_tensors, segment_model, staged_model
 from parapipe.export.onnxruntime.parts import parts_of
 from parapipe.export.onnxruntime.session_document import WHOLE, session_plan
 from parapipe.export.onnxruntime.weights import Place, places, write_weights
-from parapipe.export.readme import readme
-from parapipe.files.listing import listed
-from parapipe.graph.denormal_weights import denormals_in
+from parapipe.files.mistakes import listed
 from parapipe.graph.operator_graph import ITEM_BYTES
-from parapipe.plan.pieces import NO_PIECES, Pieces
+from parapipe.graph.weights import denormals_in
 from parapipe.plan.schema import Plan
+from parapipe.plan.segments import NO_PIECES, Pieces
 from parapipe.runtime.copied import runner_files
-from parapipe.runtime.denormals import sentence
 from parapipe.runtime.document import SCHEMA, Denormals, Segment, SessionPlan
+from parapipe.runtime.machine import sentence
 
 PLAN = "plan.json"
 WITHOUT_ARRAY = frozenset(

@@ -14,12 +14,11 @@ from pathlib import Path
 import onnx
 
 from parapipe.errors import ModelError, PlanError
-from parapipe.files.listing import listed
-from parapipe.graph.dtypes import dtype_names
-from parapipe.graph.inline import inlined
+from parapipe.files.mistakes import listed
+from parapipe.graph.data_types import dtype_names
+from parapipe.graph.inline import inlined, renamed_node
 from parapipe.graph.onnx_import import resolve_proto
 from parapipe.graph.order import reads_of
-from parapipe.graph.renamed_node import renamed_node
 from parapipe.graph.resolve import Resolved, ResolvedNode
 from parapipe.plan.mapped import reads
 from parapipe.plan.schema import Plan

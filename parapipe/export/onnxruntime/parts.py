@@ -1,22 +1,223 @@
-"""A plan's segments with their nodes, in the data types that the plan gives them."""
+"""A plan's segments with their nodes, in the data types that the plan gives them.
+
+Each operator computes in the type that the plan gives it, as far as ONNX defines it there: which of
+a node's inputs and outputs may be of a type stands in the operator's schema. What may not (scales
+of Resize, boxes of NonMaxSuppression), operators of other domains, control flow and operators on
+integers stay in the model's types, between casts. Converters of whole models, such as that of
+onnxconverter-common, go by a list of operators that stay, and know no borders between segments.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from parapipe.export.onnxruntime.conversion import converted_parts
-from parapipe.export.onnxruntime.handed import CONVERTED_TO, Handed
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from parapipe.export.constants import needed_for
+from parapipe.export.onnxruntime.boundary import CONVERTED_TO, Handed, viewed
 from parapipe.export.onnxruntime.model_file import Marked, ModelFile
 from parapipe.export.onnxruntime.network import Network, load_network
 from parapipe.export.onnxruntime.session_document import numbered_segments
-from parapipe.export.onnxruntime.views import viewed
-from parapipe.plan.in_place import InPlace
+from parapipe.graph.data_types import CONVERTED, dtype_name, element_type, element_type_of
+from parapipe.graph.infer import schema_of
+from parapipe.graph.order import reads_of
+from parapipe.graph.walk import Origin
 from parapipe.plan.mapped import reads
-from parapipe.plan.pieces import NO_PIECES, Pieces
 from parapipe.plan.schema import Plan
+from parapipe.plan.segments import NO_PIECES, Pieces
+from parapipe.plan.sharing import InPlace
 from parapipe.runtime.document import Segment, View
+
+LARGEST = float(np.finfo(np.float16).max)
+
+
+def converted_parts(
+    parts: Iterable[ModelFile], network: Network, plan: Plan, handed: Handed
+) -> tuple[list[ModelFile], Network]:
+    """Return model files in the types of their plan, and the network with what they read besides.
+
+    Weights in float16 are held in memory; those beyond its range become its largest number.
+
+    Parameters
+    ----------
+    parts
+        Nodes in the model's types; inputs and outputs as they are handed over.
+    """
+    known = _Known(network, handed, dict(network.resolved.types), dict(network.resolved.origins))
+    types = {
+        at.operator: at.data_type or handed.working[processor.name]
+        for stage in plan.stages
+        for processor in stage.processors
+        for at in processor.operators
+    }
+    on_integers = {operator.id for operator in plan.operators if operator.computes_in}
+    wanted = {
+        next(filter(None, node.output)): None if v in on_integers else types[v]
+        for v, nodes in network.nodes.items()
+        for node in nodes
+    }
+    found = [_Segment(known, part, wanted).converted() for part in parts]
+    resolved = replace(network.resolved, types=known.types, origins=known.origins)
+    return found, replace(network, resolved=resolved)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Types and constants of the network, those in other types added as they are needed."""
+
+    network: Network
+    handed: Handed
+    types: dict[str, onnx.TypeProto]
+    origins: dict[str, Origin]
+
+    @property
+    def opsets(self) -> Mapping[str, int]:
+        return {each.domain: each.version for each in self.network.opsets}
+
+    def own_type(self, name: str) -> str | None:
+        """Return the model's type of what is converted; None for all else."""
+        dtype = dtype_name(element_type_of(self.network.resolved.types.get(name)))
+        return dtype if dtype in CONVERTED else None
+
+    def named(self, name: str, dtype: str) -> str:
+        """Return the name of a tensor in a type, which is known from then on."""
+        if dtype == self.own_type(name):
+            return name
+        called = self.handed.name(name, dtype)
+        if called not in self.types:
+            kind = deepcopy(self.network.resolved.types[name])
+            kind.tensor_type.elem_type = element_type(dtype) or 0
+            self.types[called] = kind
+        return called
+
+    def constant(self, name: str, dtype: str) -> str:
+        """Return the name of a constant in a type: converted here, or by a node when loaded."""
+        called = self.named(name, dtype)
+        if called not in self.origins:
+            held = needed_for([name], self.network.resolved).tensors.get(name)
+            self.origins[called] = (
+                helper.make_node("Cast", [name], [called], to=element_type(dtype))
+                if held is None or dtype != "float16"
+                else self._values(held, called)
+            )
+        return called
+
+    def _values(self, tensor: onnx.TensorProto, name: str) -> onnx.TensorProto:
+        values: Any = numpy_helper.to_array(tensor, str(self.network.folder)).astype(np.float32)
+        clipped = np.where(np.isfinite(values), np.clip(values, -LARGEST, LARGEST), values)
+        return numpy_helper.from_array(clipped.astype(np.float16), name)
+
+
+@dataclass
+class _Segment:
+    """A segment being converted.
+
+    Parameters
+    ----------
+    wanted
+        Type that each node computes in, by its first output; None for the model's.
+    there
+        Types in which each tensor is there so far.
+    nodes
+        What was made so far of the operator at hand.
+    """
+
+    known: _Known
+    part: ModelFile
+    wanted: Mapping[str, str | None]
+    there: dict[str, list[str]] = field(default_factory=dict)
+    nodes: list[onnx.NodeProto] = field(default_factory=list)
+
+    def converted(self) -> ModelFile:
+        """Return the segment in its types."""
+        meant = self.known.handed.meant
+        for handed in self.part.inputs:
+            name, dtype = meant[handed]
+            self.there.setdefault(name, []).append(dtype)
+        marked = []
+        for each in self.part.marked:
+            for node in each.nodes:
+                self._add(node)
+            marked.append(Marked(self.nodes, each.processor, each.stage))
+            self.nodes = []
+        for handed in self.part.outputs:
+            name, dtype = meant[handed]
+            if self.known.own_type(name) is not None:
+                self._in_type(name, dtype)
+        last = marked[-1]
+        marked[-1] = replace(last, nodes=[*last.nodes, *self.nodes])
+        return replace(self.part, marked=marked)
+
+    def _add(self, original: onnx.NodeProto) -> None:
+        """Add a node, its inputs cast to what it computes in."""
+        node, known = deepcopy(original), self.known
+        schema = schema_of(node.op_type, known.opsets.get(node.domain, 0), node.domain)
+        within = any(a.HasField("g") or a.graphs for a in node.attribute)
+        wanted = self.wanted[next(filter(None, original.output))]
+        as_it_is = schema is None or within or node.domain or wanted is None
+        bound: dict[str, str] = {}
+        for position, name in enumerate(node.input):
+            own = known.own_type(name) if name else None
+            if own is None:
+                continue
+            formal = None if as_it_is or schema is None else _formal(schema.inputs, position)
+            dtype = wanted if formal and wanted and f"tensor({wanted})" in formal.types else own
+            if formal:
+                bound[formal.type_str] = dtype
+            node.input[position] = self._in_type(name, dtype)
+        for name in reads_of(node)[len(node.input) :]:  # what bodies take from outside
+            if (own := known.own_type(name)) is not None:
+                self._in_type(name, own)
+        if node.op_type == "Cast" and not as_it_is and known.own_type(node.output[0]):
+            _set_integer(node, "to", element_type(wanted or "") or 0)
+            bound["T2"] = wanted or ""
+        for position, name in enumerate(node.output):
+            own = known.own_type(name) if name else None
+            if own is None:
+                continue
+            formal = None if schema is None else _formal(schema.outputs, position)
+            dtype = bound.get(formal.type_str, own) if formal else own
+            node.output[position] = known.named(name, dtype)
+            self.there[name] = [dtype]
+        self.nodes.append(node)
+
+    def _in_type(self, name: str, dtype: str) -> str:
+        """Return the name of a tensor in a type, cast from the one that it is there in if need be.
+
+        What is no tensor of the segment is a constant.
+        """
+        known = self.known
+        if name not in self.there:
+            return name if dtype == known.own_type(name) else known.constant(name, dtype)
+        called = known.named(name, dtype)
+        if dtype not in self.there[name]:
+            source = known.named(name, self.there[name][0])
+            cast = helper.make_node("Cast", [source], [called], to=element_type(dtype))
+            self.nodes.append(cast)
+            self.there[name].append(dtype)
+        return called
+
+
+def _formal(
+    formals: Any,  # noqa: ANN401 - a list of onnx's own
+    position: int,
+) -> onnx.defs.OpSchema.FormalParameter | None:
+    """Return what a schema says of an input or output; the last may stand for several."""
+    if not formals:
+        return None
+    return formals[min(position, len(formals) - 1)]  # type: ignore[no-any-return]
+
+
+def _set_integer(node: onnx.NodeProto, name: str, value: int) -> None:
+    for attribute in node.attribute:
+        if attribute.name == name:
+            attribute.i = value
 
 
 @dataclass(frozen=True, slots=True)

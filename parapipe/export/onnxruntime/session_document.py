@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from graphlib import TopologicalSorter
 
-from parapipe.export.onnxruntime.handed import Handed
+from parapipe.export.onnxruntime.boundary import Handed
 from parapipe.plan.mapped import mapped
-from parapipe.plan.pieces import NO_PIECES, Pieces
 from parapipe.plan.schema import Plan, Processor
-from parapipe.plan.segments import Segment, segments
+from parapipe.plan.segments import NO_PIECES, Pieces, Segment, segments
 from parapipe.profiling.providers import CPU_PROVIDER, choice_of
 from parapipe.runtime import document
 from parapipe.runtime.document import SCHEMA, Channel, SessionPlan, View

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import onnx
 
-from parapipe.graph.dtypes import dtype_name
+from parapipe.graph.data_types import dtype_name
 from parapipe.graph.model_source import external_place, is_external
 
 SHARED = "shared.bin"

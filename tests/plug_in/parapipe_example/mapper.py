@@ -2,11 +2,11 @@
 
 from time import perf_counter
 
-from parapipe.mapping.certify import certified
-from parapipe.mapping.lists import list_schedule
-from parapipe.mapping.paths import simple_bound_s
-from parapipe.mapping.problem import MappingProblem
-from parapipe.mapping.schedule import Schedule
+from parapipe.solvers.lists import list_schedule
+from parapipe.solvers.paths import simple_bound_s
+from parapipe.solvers.problem import MappingProblem
+from parapipe.solvers.replay import certified
+from parapipe.solvers.schedule import Schedule
 
 
 def in_order(problem: MappingProblem, *, time_limit_s: float, seed: int) -> Schedule:

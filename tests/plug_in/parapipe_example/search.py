@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from math import inf
 
-from parapipe.pipeline.assigned import mapping_of
-from parapipe.pipeline.assignment import Assignment
-from parapipe.pipeline.candidate import Candidate
-from parapipe.pipeline.configuration import Configuration
-from parapipe.pipeline.deadline import Deadline
-from parapipe.pipeline.evaluate import evaluate
-from parapipe.pipeline.search_contract import Moment, SearchProblem
+from parapipe.mappings.assembly import mapping_of
+from parapipe.mappings.assignment import Assignment
+from parapipe.mappings.configuration import Configuration
+from parapipe.mappings.evaluate import evaluate
+from parapipe.processes.deadline import Deadline
+from parapipe.search.contract import Moment, SearchProblem
+from parapipe.search.stages.candidates import Candidate
 
 
 class EveryAssignment:

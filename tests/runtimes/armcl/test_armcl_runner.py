@@ -12,8 +12,8 @@ import pytest
 
 from parapipe import build_zoo, import_profile, load_platform
 from parapipe.cost.profile import read_profile
-from parapipe.graph.parts.rules import read_rule
-from parapipe.graph.parts.split import split_proto
+from parapipe.parts.rules import read_rule
+from parapipe.parts.split import split_proto
 from parapipe.plan.mapped import mapped
 from tests.cases.armcl_cases import cases, inception, separable, write_case
 from tests.cases.armcl_plans import BIG, LITTLE, parts_apart, taking_turns

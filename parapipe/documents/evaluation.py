@@ -1,0 +1,249 @@
+"""An evaluation: what `parapipe evaluate --json` prints; published as JSON Schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from parapipe.cost.cost_table import CostTable, CoverageRow, build_cost_table, coverage_of
+from parapipe.cost.measured_network import measured_networks, priced_as_run, recognise
+from parapipe.cost.price import PartCost
+from parapipe.cost.pricing import View
+from parapipe.cost.profile import Profile
+from parapipe.documents.doubt import IntervalsRow, MediansRow, intervals, medians
+from parapipe.errors import AssignmentError
+from parapipe.files.record import Row
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.graph.partition import partition
+from parapipe.mappings.assembly import mapping_of
+from parapipe.mappings.assignment import assignment_of_file, assignment_of_order, load_assignment
+from parapipe.mappings.evaluate import Evaluated, EvaluatedStage, evaluate, priced_parts
+from parapipe.mappings.mapping import Mapping
+from parapipe.platform.divided import holding
+from parapipe.platform.fields import Precision
+from parapipe.platform.platform import Platform
+from parapipe.search.options import DRAWS
+from parapipe.uncertainty.causes import Draws
+from parapipe.uncertainty.samples import DrawnFront, drawn, joined
+from parapipe.version import __version__
+
+SCHEMA: Literal["parapipe/evaluation/1"] = "parapipe/evaluation/1"
+
+
+class EvaluatedStageRow(Row):
+    """A stage of the mapping."""
+
+    processors: tuple[str, ...]
+    """Names of those that run at least one operator, in the platform's order."""
+    time_s: float
+    """One frame through it, what it fetches from earlier stages included, loading it not."""
+    work_s: float
+    """Time of its operators, added up over its processors."""
+    contended_time_s: float
+    """The time while all other stages use the shared memory too."""
+    dynamic_energy_j: float
+    """Joules of its operators, without the static part."""
+    operators: int
+    """How many operators it runs."""
+    first_operator: str
+    """Id of the operator that starts first."""
+    last_operator: str
+    """Id of the operator that starts last."""
+    blocks: tuple[int, ...]
+    """First and last block of the measured network; empty for other models."""
+    shared_processor: bool
+    """Whether another stage runs on one of its processors too."""
+
+
+class SequentialRow(Row):
+    """One frame at a time, processors switched in turn."""
+
+    energy_j: float
+    """Joules of the processors: those of a stage while it runs."""
+    board_energy_j: float
+    """The same with the board's idle power."""
+
+
+class SourceRow(Row):
+    """Where some of the operators' times come from."""
+
+    source: str
+    """In words."""
+    operators: int
+    """How many single operators."""
+    time_s: float
+    """Their seconds."""
+
+
+class EvaluationDocument(Row):
+    """A mapping and what it takes."""
+
+    schema_: Literal["parapipe/evaluation/1"] = Field(alias="schema")
+    """Version of this format."""
+    parapipe: str
+    """Version that made it."""
+    model: str
+    """Path or zoo name, as given."""
+    platform: str
+    """Name of the platform."""
+    network: str | None
+    """The measured network that the model is, if it is one."""
+    order: str | None
+    """Letters of the blocks, if they were given."""
+    view: Literal["deployed", "as-measured"]
+    """Whether operators that a runtime folds into others are free, or cost what they did."""
+    precision: Precision
+    """What the model is priced in: as it stands, or as after conversion to this type."""
+    latency_s: float
+    """One frame, processors switched in turn: the sum of the stages."""
+    input_s: float
+    """Loading the frame, not in the latency."""
+    output_s: float
+    """Reading the result, not in the latency."""
+    stages: tuple[EvaluatedStageRow, ...]
+    """First to last."""
+    longest_stage_s: float
+    """The longest stage: the period as the paper has it."""
+    period_s: float
+    """Time between frames that can be kept up: the longest stage, or the time that a processor
+    which several stages share works for a frame."""
+    sustained_period_s: float
+    """What an executor with one thread per processor and two slots per channel reaches, if stages
+    do not contend for the memory: the maximum cycle ratio of the event graph."""
+    throughput_fps: float
+    """Reciprocal of the period."""
+    shared_processor: tuple[str, ...]
+    """Processors that several stages share."""
+    energy_j: float
+    """Joules of the processors per frame at that period."""
+    board_energy_j: float
+    """The same with the board's idle power."""
+    sequential: SequentialRow
+    """Energy of one frame at a time."""
+    intervals: IntervalsRow | None = None
+    """In which figures lie in nine of ten draws of the costs; none in older documents."""
+    medians: MediansRow | None = None
+    """Figures in the middle of these draws; none in older documents."""
+    coverage: CoverageRow
+    """Where the operator times come from, by number and by time."""
+    sources: tuple[SourceRow, ...]
+    """The same in words, one source after the other."""
+
+
+def evaluation(
+    graph: OperatorGraph,
+    platform: Platform,
+    *,
+    assignment: Path | None,
+    order: str | None,
+    view: View | None = None,
+    profiles: Sequence[Profile] | None = None,
+    precision: Precision | None = None,
+) -> EvaluationDocument:
+    """Price an assignment file, or an order of a measured network's blocks.
+
+    Parameters
+    ----------
+    profiles
+        In place of all that was measured on the platform.
+    precision
+        As for `build_cost_table`.
+
+    Raises
+    ------
+    AssignmentError
+        If it does not fit, or the order is of a network that was not measured.
+    CostError
+        As for `build_cost_table`.
+    """
+    file = None if assignment is None else load_assignment(assignment)
+    if file is not None:
+        platform = holding(platform, file.processors)
+    networks = () if profiles else measured_networks(platform.profile_name)
+    network = recognise(graph, networks)
+    chosen: View = view or ("as-measured" if network else "deployed")
+    costs = build_cost_table(graph, platform, profiles=profiles, view=chosen, precision=precision)
+    # Rows are the network's own times only where all that ran on the board is there as it ran.
+    as_run = network if chosen == "as-measured" and costs.precision == "model" else None
+    if as_run:
+        costs = priced_as_run(costs, graph, platform, as_run)
+    blocks = network.blocks_of(graph) if network else None
+    if file is not None:
+        placed = assignment_of_file(
+            file,
+            str(assignment),
+            graph=graph,
+            partition=partition(graph),
+            names=costs.processors,
+        )
+    elif blocks is not None:
+        placed = assignment_of_order(order or "", graph=graph, blocks=blocks, names=platform.names)
+    else:
+        names = [each.name for each in networks]
+        measured = f"known are {', '.join(names)}" if names else "none was"
+        raise AssignmentError(
+            f"'{graph.source.name}' has no blocks that were measured on '{platform.name}' "
+            f"({measured}); give `assignment` in place of `order`"
+        )
+    mapping = mapping_of(graph, platform, costs, placed, blocks=blocks if as_run else None)
+    found = evaluate(mapping, graph, costs, contention=platform.contention)
+    parts = priced_parts(mapping, costs)
+    figures = _drawn(mapping, found, graph, costs)
+    return EvaluationDocument.of(
+        found,
+        schema=SCHEMA,
+        parapipe=__version__,
+        model=graph.source.name,
+        platform=platform.name,
+        network=network.network.name if network else None,
+        order=order,
+        view=chosen,
+        precision=costs.precision,
+        stages=tuple(_stage(stage, graph, platform, blocks) for stage in found.stages),
+        shared_processor=tuple(
+            platform.names[p] for p, lags in mapping.lags.items() if len(lags) > 1
+        ),
+        sequential=SequentialRow(
+            energy_j=found.sequential_energy_j, board_energy_j=found.sequential_board_energy_j
+        ),
+        intervals=intervals(figures)[0],
+        medians=medians(figures)[0],
+        coverage=coverage_of(parts),
+        sources=_sources(part for some in parts.values() for part in some),
+    )
+
+
+def _drawn(
+    mapping: Mapping, found: Evaluated, graph: OperatorGraph, costs: CostTable
+) -> DrawnFront:
+    names = [operator.id for operator in graph.operators]
+    return joined([drawn(mapping, found, costs, names, Draws(DRAWS, seed=0))])
+
+
+def _stage(
+    stage: EvaluatedStage, graph: OperatorGraph, platform: Platform, blocks: Sequence[int] | None
+) -> EvaluatedStageRow:
+    held = [blocks[v] for v in stage.operators] if blocks else []
+    return EvaluatedStageRow.of(
+        stage,
+        processors=tuple(platform.names[p] for p in stage.processors),
+        operators=len(stage.operators),
+        first_operator=graph.operators[stage.operators[0]].id,
+        last_operator=graph.operators[stage.operators[-1]].id,
+        blocks=(min(held), max(held)) if held else (),
+    )
+
+
+def _sources(parts: Iterable[PartCost]) -> tuple[SourceRow, ...]:
+    """Return operators (parts counted singly) and seconds by source of the price."""
+    found: dict[str, tuple[int, float]] = {}
+    for part in parts:
+        count, time_s = found.get(part.source, (0, 0.0))
+        found[part.source] = (count + 1, time_s + part.time_s)
+    return tuple(
+        SourceRow(source=source, operators=count, time_s=time_s)
+        for source, (count, time_s) in sorted(found.items())
+    )

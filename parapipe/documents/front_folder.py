@@ -1,0 +1,213 @@
+"""The folder of a front, read back, and its configurations as a flat table."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from parapipe.documents.doubt import DRAWS, load_draws
+from parapipe.documents.figure_table import DRAWN_FIELDS, SHOWN_FIELDS
+from parapipe.documents.front import SCHEMA, ConfigurationRow, FrontDocument
+from parapipe.documents.shown import medians_of, shown_values
+from parapipe.errors import FrontError, PlanError
+from parapipe.files.documents import INSTEAD, read_document, read_json
+from parapipe.files.mistakes import listed, listed_sentences
+from parapipe.mappings.configuration import stated
+from parapipe.plan.files import load_plan
+from parapipe.plan.placement import once_violations
+from parapipe.plan.schema import Plan
+from parapipe.plan.verify import network_violations
+from parapipe.uncertainty.samples import DrawnFront
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+FRONT = "front.json"
+SOLVE_LOG = "solve_log.json"
+PLANS = "plans"
+_AGAIN = "write the folder again with `parapipe map`"
+
+
+@dataclass(frozen=True, slots=True)
+class FrontFolder:
+    """What a folder written by `parapipe map` holds.
+
+    There is a plan for each configuration, by its id, an entry of the log for each mapping problem,
+    and what the configurations take in draws of the costs, if there are any.
+    """
+
+    document: FrontDocument
+    plans: Mapping[str, Plan]
+    solve_log: Sequence[Mapping[str, Any]]
+    drawn: DrawnFront | None = None
+
+
+def folder_of(path: Path) -> Path:
+    """Return the folder of a front, named by itself or by its front.json."""
+    if path.is_file() and path.name != FRONT:
+        load_front(path)  # refuses what is none
+        raise FrontError(f"{path}: is no {FRONT}; {INSTEAD['front']}")
+    return path.parent if path.name == FRONT and not path.is_dir() else path
+
+
+def configuration_at(path: Path, key: str | None) -> tuple[Path, str | None]:
+    """Return the folder of a front and a configuration's key: of a plan in it, that of the plan."""
+    if key is None and path.parent.name == PLANS and path.name != FRONT and path.is_file():
+        return path.parent.parent, path.stem
+    return folder_of(path), key
+
+
+def load_folder(folder: Path) -> FrontFolder:
+    """Read front.json, the plan of each configuration and solve_log.json.
+
+    Raises
+    ------
+    FrontError
+        A file cannot be read, is of another schema, or plans belong to another front.
+    PlanError
+        A plan cannot be read, or does not run a network.
+    """
+    document = load_front(folder / FRONT)
+    plans = _plans(folder, document, document.configurations)
+    return FrontFolder(
+        document, plans, _solve_log(folder / SOLVE_LOG), load_drawn(folder, document)
+    )
+
+
+def load_drawn(folder: Path, document: FrontDocument) -> DrawnFront | None:
+    """Read draws.json, if the front has draws; raise a FrontError as `load_draws`."""
+    if not (document.options.draws and (folder / DRAWS).exists()):
+        return None
+    return load_draws(folder, [row.id for row in document.configurations])
+
+
+def load_front(path: Path) -> FrontDocument:
+    """Read front.json; raise a FrontError as `read_document` says."""
+    return read_document(path, FrontDocument, schema=SCHEMA, what="front", error=FrontError)
+
+
+def load_configuration(
+    folder: Path, key: str | None = None
+) -> tuple[FrontDocument, ConfigurationRow, Plan]:
+    """Read front.json, and the plan of one configuration.
+
+    Raises
+    ------
+    FrontError
+        As `load_front` and `FrontDocument.configuration`, or if the plan belongs to another front.
+    PlanError
+        The plan cannot be read, or does not run a network.
+    """
+    front = load_front(folder / FRONT)
+    row = front.configuration(key)
+    return front, row, _plans(folder, front, [row])[row.id]
+
+
+def _plans(folder: Path, front: FrontDocument, rows: Sequence[ConfigurationRow]) -> dict[str, Plan]:
+    """Read plans, and see that each is of this front."""
+    plans = {row.id: load_plan(folder / PLANS / f"{row.id}.json") for row in rows}
+    strangers = [
+        f"{PLANS}/{row.id}.json" for row in rows if not _belongs(plans[row.id], row, front)
+    ]
+    if strangers:
+        belong = "belongs" if len(strangers) == 1 else "belong"
+        raise FrontError(
+            f"{folder}: {listed(strangers)} {belong} to another front than {FRONT}; {_AGAIN}"
+        )
+    _check(folder, plans)
+    return plans
+
+
+def _check(folder: Path, plans: Mapping[str, Plan]) -> None:
+    """See that each plan describes a network, nearly all of a front the same, and runs all of it.
+
+    Whether it also keeps the rules on times, `verify_plan` says.
+    """
+    like: Plan | None = None
+    for name, plan in plans.items():
+        if violations := [*network_violations(plan, like), *once_violations(plan)]:
+            raise PlanError(
+                f"{folder / PLANS / name}.json: has mistakes: {listed_sentences(violations)}; "
+                f"{_AGAIN}"
+            )
+        like = like or plan
+
+
+def _belongs(plan: Plan, row: ConfigurationRow, front: FrontDocument) -> bool:
+    predicted = plan.predicted
+    figures = (predicted.latency_s, predicted.energy_j), (row.latency_s, row.energy_j)
+    same = [tuple(map(stated, each)) for each in figures]  # older fronts have all digits
+    known = (plan.model.sha256, plan.platform) == (front.model_sha256, front.platform)
+    fits = known and same[0] == same[1]
+    if row.split or plan.model.split:
+        rules = plan.model.split.rules if plan.model.split else ()
+        return fits and rules == row.split
+    listed_ones = {operator.id for operator in front.operators}
+    return fits and {operator.id for operator in plan.operators} == listed_ones
+
+
+def _solve_log(path: Path) -> Sequence[Mapping[str, Any]]:
+    entries = read_json(path, "front", FrontError)
+    wanted = {"operators", "proves", "proven", "gap", "wall_s", "solver", "cached", "asked_for"}
+    if not isinstance(entries, list) or not all(
+        isinstance(entry, dict) and wanted <= entry.keys() for entry in entries
+    ):
+        raise FrontError(f"{path}: is no list of solved problems; {_AGAIN}")
+    return entries
+
+
+def front_frame(configurations: Sequence[ConfigurationRow]) -> DataFrame:
+    """Return the configurations as a DataFrame in the order given, units in the column names."""
+    from pandas import DataFrame
+
+    return DataFrame([_flat(row) for row in configurations])
+
+
+def front_csv(configurations: Sequence[ConfigurationRow]) -> str:
+    """Return the same table as CSV text."""
+    text = StringIO()
+    rows = [_flat(row) for row in configurations]
+    table = csv.DictWriter(text, rows[0], lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
+    return text.getvalue()
+
+
+def _flat(row: ConfigurationRow) -> dict[str, Any]:
+    figures = row.model_dump(
+        exclude={"stages", "memories", "evaluated", "intervals", "medians", "chances", "several"}
+    )
+    figures["names"] = " ".join(row.names)
+    if row.several:
+        figures["rate_factor"] = row.several.rate_factor
+        figures["power_w"] = row.several.power_w
+        for name, each in row.several.models.items():
+            figures[f"latency_s_{name}"] = each.latency_s
+    figures["divided"] = ", ".join(row.divided)
+    return {
+        **{"stages" if name == "drawing" else name: value for name, value in figures.items()},
+        **{f"evaluated_{figure}": getattr(row.evaluated, figure, None) for figure in DRAWN_FIELDS},
+        **{
+            f"{end}_{figure}": getattr(row.intervals, figure)[i] if row.intervals else None
+            for figure in DRAWN_FIELDS
+            for i, end in enumerate(("low", "high"))
+        },
+        **{f"median_{figure}": getattr(row.medians, figure, None) for figure in DRAWN_FIELDS},
+        "chance_pareto": row.chances.pareto if row.chances else None,
+    }
+
+
+def shown_rows(rows: Sequence[ConfigurationRow]) -> tuple[list[ConfigurationRow], frozenset[str]]:
+    """Return configurations with what is shown of drawn figures, and which of these are medians."""
+    plain = [row.model_dump(include={*SHOWN_FIELDS, "intervals", "medians"}) for row in rows]
+    shown = {key: shown_values(plain, key) for key in SHOWN_FIELDS}
+    made = [
+        row.model_copy(update={key: values[i] for key, values in shown.items()})
+        for i, row in enumerate(rows)
+    ]
+    return made, medians_of(plain)

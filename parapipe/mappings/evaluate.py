@@ -1,0 +1,337 @@
+"""What a mapping takes: latency, period and energy, and what each of several models gets.
+
+Everything that says what a mapping takes asks here: the configurations of a front, mappings that
+are given, and both again with the times of a network that was measured as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import TYPE_CHECKING, TypeVar
+
+from parapipe.cost.cost_table import CostTable
+from parapipe.cost.price import PartCost
+from parapipe.errors import AssignmentError
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.mappings.event_graph import sustained_period_s
+from parapipe.mappings.mapping import Mapping, Stage
+from parapipe.modulo.cyclic_problem import Frames
+from parapipe.solvers.problem import NANO
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
+
+
+Seconds = TypeVar("Seconds", float, "NDArray[float64]")
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatedStage:
+    """A stage and what it takes.
+
+    Parameters
+    ----------
+    processors
+        Platform indices, ascending.
+    operators
+        Indices into the graph's operators, in the order in which they start.
+    time_s
+        Seconds from its first operator's inputs on the stage before to its last end; loading the
+        frame is not part of it.
+    work_s
+        Seconds of its operators, added up.
+    dynamic_energy_j
+        Joules of its operators without the static part.
+    shared_processor
+        Whether another stage runs on one of its processors too.
+    contended_time_s
+        `time_s` while all other stages work on other frames and use the memory as well.
+    """
+
+    processors: tuple[int, ...]
+    operators: tuple[int, ...]
+    time_s: float
+    work_s: float
+    dynamic_energy_j: float
+    shared_processor: bool
+    contended_time_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """What a mapping takes.
+
+    Parameters
+    ----------
+    latency_s
+        One frame through all stages, one after the other, for frames admitted once per period; of
+        a mapping made for a period, from its first start to its last end.
+    longest_stage_s
+        The period of the paper; a stage that r processors take turns on counts 1 / r.
+    period_s
+        Seconds between frames: the longest stage, or if longer the time in which a processor that
+        several stages share works for one frame; of a mapping made for a period, that one.
+    sustained_period_s
+        What an executor with one thread per processor and two slots per channel reaches, if stages
+        do not contend for the memory; a processor that stages share takes what they ask of it in
+        a period in the order of the starts.
+    input_s, output_s
+        Seconds to load a frame on the first operator's processor and to read the result on the
+        last one's; in none of the figures above.
+    energy_j, board_energy_j
+        Joules per frame at that period, equation (8); the latter with the board's idle power.
+    sequential_energy_j, sequential_board_energy_j
+        Joules of one frame at a time: only the processors of the running stage draw static power.
+    """
+
+    stages: tuple[EvaluatedStage, ...]
+    input_s: float
+    output_s: float
+    latency_s: float
+    longest_stage_s: float
+    period_s: float
+    sustained_period_s: float
+    energy_j: float
+    board_energy_j: float
+    sequential_energy_j: float
+    sequential_board_energy_j: float
+
+    @property
+    def throughput_fps(self) -> float:
+        """Frames per second: the reciprocal of the period."""
+        return 1 / self.period_s
+
+
+def evaluate(
+    mapping: Mapping, graph: OperatorGraph, costs: CostTable, *, contention: float = 0.0
+) -> Evaluated:
+    """Price a mapping.
+
+    Parameters
+    ----------
+    contention
+        Lengthening of a stage per byte a second that the other stages move.
+
+    Raises
+    ------
+    AssignmentError
+        If no operator takes time.
+    """
+    times_s = [stage.time_s for stage in mapping.stages]
+    longest_s = _period_s(mapping.stages, times_s)
+    if not longest_s:
+        raise AssignmentError(f"'{graph.source.name}' has no operator that takes time to evaluate")
+    slowed_s = times_s
+    if contention:
+        traffic = [_bytes_of(stage, graph, costs) / longest_s for stage in mapping.stages]
+        slowed_s = [
+            time_s * (1 + contention * (sum(traffic) - own))
+            for time_s, own in zip(times_s, traffic, strict=True)
+        ]
+    stages = tuple(
+        EvaluatedStage(
+            processors=stage.processors,
+            operators=tuple(at.operator for at in stage.placements),
+            time_s=stage.time_s,
+            work_s=sum(at.end_s - at.start_s for at in stage.placements),
+            dynamic_energy_j=sum(
+                costs.energy_j(at.operator, at.processor) for at in stage.placements
+            ),
+            shared_processor=stage.shared,
+            contended_time_s=contended_s,
+        )
+        for stage, contended_s in zip(mapping.stages, slowed_s, strict=True)
+    )
+    period_s = mapping.period_s or _period_s(mapping.stages, slowed_s)
+    latency_s = sum(times_s) if mapping.period_s is None else mapping.elapsed_s
+    dynamic_j = sum(stage.dynamic_energy_j for stage in stages)
+    energy_j = dynamic_j + period_s * sum(costs.static_power_w[p] for p in mapping.processors)
+    sequential_j = dynamic_j + sum(
+        stage.time_s * costs.static_power_w[p] for stage in stages for p in stage.processors
+    )
+    return Evaluated(
+        stages=stages,
+        input_s=costs.input_s(_first_reader(graph, mapping)),
+        output_s=costs.output_s(mapping.at[graph.producer[graph.outputs[-1]]].processor),
+        latency_s=latency_s,
+        longest_stage_s=max(stage.every_s for stage in mapping.stages),
+        period_s=period_s,
+        sustained_period_s=sustained_period_s(mapping),
+        energy_j=energy_j,
+        board_energy_j=energy_j + period_s * costs.idle_power_w,
+        sequential_energy_j=sequential_j,
+        sequential_board_energy_j=sequential_j + latency_s * costs.idle_power_w,
+    )
+
+
+def priced_parts(mapping: Mapping, costs: CostTable) -> dict[str, list[PartCost]]:
+    """Return the prices of the operators where they run, part by part, by processor."""
+    parts: dict[str, list[PartCost]] = {}
+    for at in mapping.placements:
+        if cost := costs.cost(at.operator, at.processor):
+            parts.setdefault(costs.processors[at.processor], []).extend(cost.parts)
+    return parts
+
+
+def _period_s(stages: Sequence[Stage], times_s: Sequence[float]) -> float:
+    """Return the longest stage, or the longest work of a processor that stages share."""
+    return max(work_by_processor(stages, times_s).values())
+
+
+def work_by_processor(stages: Sequence[Stage], times_s: Sequence[Seconds]) -> dict[int, Seconds]:
+    """Return how long each processor works for a frame, given what each stage takes."""
+    work_s: dict[int, Seconds] = {}
+    for stage, time_s in zip(stages, times_s, strict=True):
+        for p in stage.processors:
+            own_s = time_s / max(1, len(stage.replicas))
+            work_s[p] = work_s[p] + own_s if p in work_s else own_s
+    return work_s
+
+
+def _bytes_of(stage: Stage, graph: OperatorGraph, costs: CostTable) -> int:
+    """Return what the operators of a stage read and write in one frame."""
+    total = 0
+    for at in stage.placements:
+        work, cost = graph.operators[at.operator].work, costs.cost(at.operator, at.processor)
+        converted = cost.moved_bytes if cost else None
+        total += work.read_bytes + work.written_bytes if converted is None else converted
+    return total
+
+
+def _first_reader(graph: OperatorGraph, mapping: Mapping) -> int:
+    """Processor of the first operator that reads a graph input: it loads the frame."""
+    readers = {v for name in graph.inputs for v in graph.consumers.get(name, ())}
+    return next(
+        at.processor
+        for stage in mapping.stages
+        for at in stage.placements
+        if at.operator in readers or not readers
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What each model gets, at the rates that are asked.
+
+    Parameters
+    ----------
+    come_s
+        Of each model: when its frames come, in seconds after a pattern begins; the frames of a
+        model come in equal steps.
+    latency_s
+        Of each model: from when a frame comes to its last end, of the one that takes longest.
+    rate_factor
+        By how much all rates could grow together, at most: the order of work stays.
+    contended_rate_factor
+        The same while processors slow each other down at the memory; None if the platform does not
+        say how much.
+    bound
+        No mapping has a greater factor: by loads.
+    """
+
+    come_s: tuple[tuple[float, ...], ...]
+    latency_s: tuple[float, ...]
+    rate_factor: float
+    contended_rate_factor: float | None
+    bound: float
+
+    @property
+    def kept_factor(self) -> float:
+        """The factor that counts, with contention if it is known."""
+        known = self.contended_rate_factor
+        return self.rate_factor if known is None else min(known, self.rate_factor)
+
+
+def frames_in(graph: OperatorGraph) -> Frames:
+    """Return which frame each operator of several models is of."""
+    members = graph.source.members
+    sizes = tuple(sum(v.id.startswith(each.prefix(0)) for v in graph.operators) for each in members)
+    counts = tuple(each.frames for each in members)
+    return Frames(sizes, counts, (1.0,) * len(members))
+
+
+def with_all_loaded(
+    evaluated: Evaluated, mapping: Mapping, graph: OperatorGraph, costs: CostTable
+) -> Evaluated:
+    """Return figures in which every frame of a pattern is loaded and every result read."""
+    input_s = output_s = 0.0
+    for member in graph.source.members:
+        for prefix in map(member.prefix, range(member.frames)):
+            fed = (name for name in graph.inputs if name.startswith(prefix))
+            readers = [v for name in fed for v in graph.consumers.get(name, ())]
+            if readers:
+                input_s += costs.input_s(mapping.at[min(readers)].processor)
+            made = [graph.producer[name] for name in graph.outputs if name.startswith(prefix)]
+            output_s += costs.output_s(mapping.at[made[-1]].processor)
+    return replace(evaluated, input_s=input_s, output_s=output_s)
+
+
+def frames_served(
+    mapping: Mapping, graph: OperatorGraph, period_s: float
+) -> list[tuple[tuple[float, ...], float]]:
+    """Return when each model's frames come, in seconds after a pattern begins, and its latency."""
+    frames = frames_in(graph)
+    placed = [mapping.at[v] for v in range(len(frames.of))]
+    start = [round((each.lag * period_s + each.start_s) * NANO) for each in placed]
+    end = [round((each.lag * period_s + each.end_s) * NANO) for each in placed]
+    found = frames.served(round(period_s * NANO), frames.spans(start, end))
+    return [(tuple(at / NANO for at in come), latency / NANO) for come, latency in found]
+
+
+def served(
+    mapping: Mapping,
+    evaluated: Evaluated,
+    graph: OperatorGraph,
+    costs: CostTable,
+    *,
+    contention: float,
+    bound_s: float,
+) -> Served:
+    """Return what each model gets of a mapping.
+
+    Parameters
+    ----------
+    contention
+        Lengthening of work per byte a second that other processors move; 0 if it is not known.
+    bound_s
+        No pattern takes less.
+    """
+    period_s = evaluated.period_s
+    found = frames_served(mapping, graph, period_s)
+    least_s = min(period_s, evaluated.sustained_period_s)
+    return Served(
+        come_s=tuple(come_s for come_s, _ in found),
+        latency_s=tuple(latency_s for _, latency_s in found),
+        rate_factor=period_s / least_s,
+        contended_rate_factor=period_s
+        / max(least_s, _contended_s(mapping, graph, costs, contention))
+        if contention
+        else None,
+        bound=period_s / bound_s,
+    )
+
+
+def _contended_s(
+    mapping: Mapping, graph: OperatorGraph, costs: CostTable, contention: float
+) -> float:
+    """Return the least period while processors use the memory together.
+
+    A processor with load L beside others that move B bytes in a pattern works L (1 + c B / T) of
+    the period T; the least T is the largest solution of T = L (1 + c B / T).
+    """
+    load_s: dict[int, float] = {}
+    moved: dict[int, float] = {}
+    for at in mapping.placements:
+        work, cost = graph.operators[at.operator].work, costs.cost(at.operator, at.processor)
+        size = cost.moved_bytes if cost and cost.moved_bytes is not None else None
+        load_s[at.processor] = load_s.get(at.processor, 0.0) + at.end_s - at.start_s
+        own = work.read_bytes + work.written_bytes if size is None else size
+        moved[at.processor] = moved.get(at.processor, 0.0) + own
+    total = sum(moved.values())
+    return max(
+        (load + sqrt(load**2 + 4 * load * contention * (total - moved[p]))) / 2
+        for p, load in load_s.items()
+    )

@@ -1,0 +1,214 @@
+"""Parts of operators in a row: what each computes, and reads, for a range of the last one's result.
+
+Ranges go backwards through the run. Where two parts need the same rows (halos), both compute them;
+so they wait for nobody until their results are joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+from parapipe.graph.operator_graph import Constant, Operator, Tensor
+from parapipe.parts.elementwise import VIEW_RULES as VIEWS
+from parapipe.parts.part import Cut, Part, Range, RangeError, Ranges, WholeError, single_of
+from parapipe.parts.registry import RULES
+
+# A kernel for integers reads what a DequantizeLinear reads, so that this one computes nothing.
+_FREE = VIEWS.keys() | {"Identity", "Dropout", "DequantizeLinear"}
+_MOST_TRIED = 8  # boundaries tried to see whether a step is large enough
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One operator of a run, in one of its parts.
+
+    Parameters
+    ----------
+    part
+        What it reads, and attributes that change.
+    made
+        What it computes of each of its outputs.
+    """
+
+    operator: Operator
+    part: Part
+    made: Range
+
+
+@dataclass(frozen=True, slots=True)
+class RunPart:
+    """One part of a run.
+
+    Parameters
+    ----------
+    asked
+        The range of the last operator's outputs that is asked for.
+    steps
+        In the order of the run. Views that every part needs all of are not among them, since they
+        stay whole.
+    """
+
+    asked: Range
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Operators that are cut together; one operator is a run, too.
+
+    Parameters
+    ----------
+    operators
+        In topological order; nothing outside reads what they make, but for the last one's outputs.
+    known
+        All tensors and constants that they name.
+    opsets
+        Versions of the operators by domain.
+    """
+
+    operators: tuple[Operator, ...]
+    known: Mapping[str, Tensor | Constant]
+    opsets: Mapping[str, int]
+    _cuts: dict[tuple[str, int], Cut | str] = field(default_factory=dict, compare=False)
+
+    @property
+    def last(self) -> Operator:
+        """The operator whose result is cut."""
+        return self.operators[-1]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the last operator's first output."""
+        return self.known[self.last.outputs[0]].shape
+
+    def cut(self, operator: Operator, axis: int) -> Cut:
+        """Return how an operator is cut along an axis of its outputs; WholeError if it cannot."""
+        key = (operator.id, axis)
+        if key not in self._cuts:
+            try:
+                self._cuts[key] = self._found(operator, axis)
+            except WholeError as error:
+                self._cuts[key] = str(error)
+        found = self._cuts[key]
+        if isinstance(found, str):
+            named = "" if operator is self.last else f"'{operator.name}' ({operator.type}): "
+            raise WholeError(f"{named}{found}")
+        return found
+
+    def _found(self, operator: Operator, axis: int) -> Cut:
+        rule = RULES.get(operator.domain, {}).get(operator.type)
+        if operator.opaque:
+            raise WholeError("it holds graphs of its own")
+        if rule is None:
+            raise WholeError("there is no rule that cuts its type")
+        single = single_of(operator, self.known, self.opsets)
+        if len({shape[axis] if axis < len(shape) else 0 for shape in single.outputs}) > 1:
+            raise WholeError("its results have different sizes along that axis")
+        if single.output[axis] < 2:
+            raise WholeError("there is only one element along that axis")
+        return rule(single, axis)
+
+    def part(self, asked: Range) -> RunPart:
+        """Return the part that makes a range of the last operator's outputs.
+
+        Raises
+        ------
+        WholeError
+            If an operator cannot be cut so, or every part would need all of what one makes.
+        """
+        inside = {name for operator in self.operators for name in operator.outputs if name}
+        needs = {name: asked for name in self.last.outputs if name}
+        wholly: set[str] = set()
+        steps = []
+        for operator in reversed(self.operators):
+            if wholly.intersection(operator.outputs):
+                self._leave_whole(operator)
+                wholly.update(inside.intersection(operator.inputs))
+                continue
+            if needs.keys().isdisjoint(operator.outputs):
+                continue  # a Concat of which this part is another input
+            wanted = _union([needs[name] for name in operator.outputs if name in needs])
+            part = self.cut(operator, wanted.axis).part(wanted.begin, wanted.end)
+            steps.append(Step(operator, part, part.made or wanted))
+            for position, name in enumerate(operator.inputs):
+                if name in inside:
+                    self._need(name, part.of(position), needs, wholly)
+        return RunPart(asked, tuple(reversed(steps)))
+
+    def _leave_whole(self, operator: Operator) -> None:
+        if operator is self.last or operator.domain or operator.type not in _FREE:
+            raise WholeError(f"every part would need all of what '{operator.name}' makes")
+
+    @staticmethod
+    def _need(name: str, ranges: Ranges | None, needs: dict[str, Range], wholly: set[str]) -> None:
+        if ranges == ():
+            wholly.add(name)
+        elif ranges:
+            found = [*ranges, *([needs[name]] if name in needs else [])]
+            needs[name] = _union(found)
+
+    def step(self, axis: int) -> int:
+        """Return the number whose multiples parts begin and end at.
+
+        Raises
+        ------
+        WholeError
+            If the run cannot be cut along that axis.
+        """
+        extent = self.shape[axis]
+        least = self.cut(self.last, axis).step
+        why: WholeError = RangeError(f"it is cut at multiples of {least} only")
+        for step in range(least, extent // 2 + 1):
+            if extent % step or step % least:
+                continue
+            try:
+                for at in _boundaries(extent // step):
+                    self.part(Range(axis, 0, at * step))
+                    self.part(Range(axis, at * step, extent))
+            except RangeError as error:
+                why = error
+            else:
+                return step
+        raise why
+
+
+def _boundaries(count: int) -> list[int]:
+    """Return some numbers around the middle: a range at an end may be nothing but padding."""
+    quarter = count / _MOST_TRIED / 2
+    tried = range(-_MOST_TRIED // 2, _MOST_TRIED // 2 + 1)
+    return sorted({min(count - 1, max(1, round(count / 2 + each * quarter))) for each in tried})
+
+
+def _union(ranges: Sequence[Range]) -> Range:
+    """Return the range that covers several of one axis."""
+    if not ranges:
+        raise WholeError("a part would need nothing of what an operator makes")
+    (axis, *others) = {each.axis for each in ranges}
+    if others:
+        raise WholeError("a tensor would be read along several axes")
+    return Range(axis, min(each.begin for each in ranges), max(each.end for each in ranges))
+
+
+def read_of(part: RunPart) -> dict[str, Ranges]:
+    """Return what a part reads from outside of the run, by name: of tensors and of constants.
+
+    A tensor that is read along several axes, or by one operator as a whole, is read whole.
+    """
+    made = {name for step in part.steps for name in step.operator.outputs}
+    found: dict[str, Ranges] = {}
+    for step in part.steps:
+        for position, name in enumerate(step.operator.inputs):
+            ranges = step.part.of(position)
+            if name and name not in made and ranges is not None:
+                found[name] = joined(found[name], ranges) if name in found else ranges
+    return found
+
+
+def joined(first: Ranges, second: Ranges) -> Ranges:
+    """Return the ranges that cover two; everything where they are of different axes."""
+    if [each.axis for each in first] != [each.axis for each in second]:
+        return ()
+    pairs = zip(first, second, strict=True)
+    return tuple(_union(list(chain(pair))) for pair in pairs)

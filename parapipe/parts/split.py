@@ -1,0 +1,306 @@
+"""A model with operators split into parts: another ONNX model with the same results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+
+import onnx
+from google.protobuf.message import Message
+
+from parapipe.errors import SplitError
+from parapipe.files.mistakes import listed_sentences
+from parapipe.graph.inline import inlined
+from parapipe.graph.input_shapes import Shapes
+from parapipe.graph.onnx_import import graph_of_nodes, resolve_proto, simplified
+from parapipe.graph.operator_graph import Granularity, ModelSource, OperatorGraph
+from parapipe.graph.order import needed, ordered, reads_of
+from parapipe.graph.part_marks import IR_VERSION
+from parapipe.graph.resolve import DEQUANTISES, Resolved
+from parapipe.parts.nodes import Names, PartNodes, Slices
+from parapipe.parts.part import WholeError, shared_out
+from parapipe.parts.rules import Chosen, SplitRule, chosen, closure
+from parapipe.parts.run import Run, RunPart, read_of
+
+_OPSET_JOINING_ALL = 4
+_ALWAYS_JOINED = frozenset({"float16", "float32", "float64"})
+_NEVER_JOINED = frozenset({"float8", "float4", "int4", "uint4", "int2", "uint2"})
+_MAIN_DOMAIN = "ai.onnx"
+
+
+@dataclass(frozen=True, slots=True)
+class SplitOperator:
+    """An operator, or a run of several, that was split.
+
+    Parameters
+    ----------
+    name
+        Of the operator, or of the first and the last of a run.
+    operators
+        Names of the ONNX nodes that every part has.
+    axis
+        Along which axis of the last one's result.
+    ranges
+        First element of each part, and the one behind its last.
+    """
+
+    name: str
+    operators: tuple[str, ...]
+    axis: int
+    ranges: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WholeOperator:
+    """An operator, or a run, that a rule concerns and that stays whole, and why."""
+
+    name: str
+    type: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """What was split in a model.
+
+    Parameters
+    ----------
+    model
+        The model as the user names it.
+    file
+        Where the split model was written; empty if it was not.
+    """
+
+    model: str
+    file: str
+    split: tuple[SplitOperator, ...]
+    whole: tuple[WholeOperator, ...]
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as plain data."""
+        return asdict(self)
+
+
+def split_proto(
+    model: onnx.ModelProto,
+    name: str,
+    rules: Sequence[SplitRule],
+    *,
+    granularity: Granularity = "fused",
+    dims: Mapping[str, int] | None = None,
+    shapes: Shapes | None = None,
+    by_nodes: bool = False,
+) -> tuple[onnx.ModelProto, Split]:
+    """Return a model with operators split into parts, and what was split.
+
+    Parameters
+    ----------
+    model
+        With all its weights but external ones. It is not changed.
+    name
+        What to call it in messages.
+    granularity
+        "fused": what runtimes run at one go is cut together; "onnx": every node by itself.
+    dims, shapes
+        As for `import_proto`. The split model has these sizes only.
+    by_nodes
+        Whether nodes cut constants, too: then the split model is the same one without the numbers
+        of weights.
+
+    Raises
+    ------
+    ModelError
+        As `import_proto` does.
+    SplitError
+        If a rule concerns nothing, or nothing can be split.
+    """
+    model = inlined(model, name)
+    inputs, resolved = resolve_proto(model, name, dims=dims, shapes=shapes)
+    source = ModelSource(name, "")
+    nodes = graph_of_nodes(resolved, source, inputs)
+    graph = simplified(nodes, resolved, granularity)
+    copies = _copies(resolved, visible_names(model))
+    finder = _Finder(nodes, visible_names(model) | copies.keys())
+    split: list[tuple[SplitOperator, Run, list[RunPart]]] = []
+    whole: list[WholeOperator] = []
+    for each in chosen(graph, rules):
+        last = graph.operators[each.operators[-1]]
+        try:
+            split.append(finder.cut(each, graph))
+        except WholeError as error:
+            whole.append(WholeOperator(each.name, last.type, str(error)))
+    if not split:
+        raise SplitError(
+            f"nothing of '{name}' is split: "
+            + listed_sentences([f"{each.name} ({each.type}): {each.why}" for each in whole])
+        )
+    found = Split(name, "", tuple(each for each, _, _ in split), tuple(whole), resolved.notes)
+    tensors = Names(set(resolved.types) | visible_names(model))
+    named = Names({node.name for node in model.graph.node} | {item.name for item in resolved.nodes})
+    slices = Slices(resolved, tensors, named, copies, by_nodes=by_nodes)
+    place = {operator.id: v for v, operator in enumerate(nodes.operators)}
+    in_order = sorted(split, key=lambda each: place[each[1].last.id])
+    return _rewritten(model, slices, [(run, parts) for _, run, parts in in_order]), found
+
+
+def visible_names(model: onnx.ModelProto) -> set[str]:
+    """Return the names that nodes of the main graph may read."""
+    graph = model.graph
+    return (
+        {value.name for value in graph.input}
+        | {tensor.name for tensor in graph.initializer}
+        | {sparse.values.name for sparse in graph.sparse_initializer}
+        | {name for node in graph.node for name in node.output}
+    )
+
+
+def _copies(resolved: Resolved, visible: set[str]) -> dict[str, str]:
+    """Return what the model calls the results of DequantizeLinears that import has copied."""
+    dequantised = {
+        tuple(item.node.input): item.node.output[0]
+        for item in resolved.nodes
+        if item.node.op_type == DEQUANTISES and item.node.output[0] in visible
+    }
+    return {
+        item.node.output[0]: dequantised[tuple(item.node.input)]
+        for item in resolved.nodes
+        if item.node.op_type == DEQUANTISES
+        and item.node.output[0] not in visible
+        and tuple(item.node.input) in dequantised
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Finder:
+    """Finds the parts of chosen operators among a model's nodes."""
+
+    nodes: OperatorGraph
+    visible: set[str]
+
+    def cut(self, asked: Chosen, graph: OperatorGraph) -> tuple[SplitOperator, Run, list[RunPart]]:
+        """Return the parts of an operator or a run; WholeError if it stays whole."""
+        run = self._run(asked, graph)
+        self._check_joined(run)
+        axis = asked.rule.axis_of(graph.operators[asked.operators[-1]], len(run.shape))
+        step = run.step(axis)
+        ranges = shared_out(axis, run.shape[axis], step, asked.rule.shares)
+        parts = [run.part(each) for each in ranges]
+        members = tuple(step.operator.name for step in parts[0].steps)
+        bounds = tuple((each.begin, each.end) for each in ranges)
+        return SplitOperator(asked.name, members, axis, bounds), run, parts
+
+    def _run(self, asked: Chosen, graph: OperatorGraph) -> Run:
+        at = {operator.name: v for v, operator in enumerate(self.nodes.operators)}
+        members = [at[name] for v in asked.operators for name in graph.operators[v].members]
+        inside = closure(self.nodes, members)
+        operators = [self.nodes.operators[v] for v in inside]
+        self._check_ends(inside, operators)
+        run = Run(
+            tuple(operators), {**self.nodes.constants, **self.nodes.tensors}, self.nodes.opsets
+        )
+        named = {name for each in operators for name in (*each.inputs, *each.outputs) if name}
+        if not self.visible.issuperset(named):
+            raise WholeError("it stands in the branch of an If")
+        return run
+
+    def _check_joined(self, run: Run) -> None:
+        """Check that Slice and Concat take the types of the tensors of a run."""
+        old = self.nodes.opsets.get("", 0) < _OPSET_JOINING_ALL
+        for operator in run.operators:
+            for name in (*operator.inputs, *operator.outputs):
+                dtype = run.known[name].dtype if name else "float32"
+                if dtype in _NEVER_JOINED or (old and dtype not in _ALWAYS_JOINED):
+                    raise WholeError(f"the model's opset has no Slice or Concat of {dtype}")
+
+    def _check_ends(self, inside: Iterable[int], operators: Sequence[object]) -> None:
+        """Check that nothing outside reads what is made within, but for the last one's results."""
+        within = set(inside)
+        *others, _ = sorted(within)
+        for v in others:
+            for name in self.nodes.operators[v].outputs:
+                readers = self.nodes.consumers.get(name, ())
+                if name in self.nodes.outputs:
+                    raise WholeError(f"'{name}' within it is an output of the model")
+                if not within.issuperset(readers):
+                    reader = self.nodes.operators[min(set(readers) - within)]
+                    raise WholeError(f"'{reader.name}' also reads '{name}' within it")
+
+
+def _rewritten(
+    model: onnx.ModelProto, slices: Slices, split: Sequence[tuple[Run, list[RunPart]]]
+) -> onnx.ModelProto:
+    resolved = slices.resolved
+    writer = PartNodes({item.name: item.node for item in resolved.nodes}, slices)
+    replaced: set[str] = set()
+    cut_constants: set[str] = set()
+    for run, parts in split:
+        writer.add(run, parts)
+        replaced.update(filter(None, run.last.outputs))
+        cut_constants.update(read_of(parts[0]))
+    before = model.graph
+    kept = [node for node in before.node if replaced.isdisjoint(node.output)]
+    known = {each.name for each in (*before.input, *before.initializer, *slices.initializers)}
+    known |= {each.values.name for each in before.sparse_initializer}
+    outputs = [value.name for value in before.output]
+    nodes = needed(ordered("the split model", [*kept, *slices.nodes], known), outputs)
+    unread = cut_constants - {name for node in nodes for name in reads_of(node)} - {*outputs}
+    gone = {each.name for each in before.initializer}.intersection(unread)
+    made = {name for node in nodes for name in node.output}
+    found = onnx.ModelProto()
+    copy(model, found, graph=[])
+    copy(
+        before,
+        found.graph,
+        node=nodes,
+        initializer=[
+            *(each for each in before.initializer if each.name not in gone),
+            *slices.initializers,
+        ],
+        input=[each for each in before.input if each.name not in gone],
+        value_info=[each for each in before.value_info if each.name in made],
+    )
+    fix_types(found.graph, resolved)
+    use_main_domain(found)
+    found.ir_version = max(found.ir_version, IR_VERSION)
+    return found
+
+
+def copy(source: Message, target: Message, **changed: Sequence[Message]) -> None:
+    """Copy the fields of a message, some of them changed; each weight is copied once."""
+    for field, value in source.ListFields():
+        if field.name in changed:
+            continue
+        if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+            getattr(target, field.name).extend(value)
+        else:
+            setattr(target, field.name, value)
+    for name, values in changed.items():
+        if values:
+            getattr(target, name).extend(values)
+
+
+def fix_types(graph: onnx.GraphProto, resolved: Resolved) -> None:
+    """State the sizes that the parts are made for."""
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        kind = resolved.types.get(value.name)
+        if kind is not None and kind.HasField("tensor_type"):
+            value.type.CopyFrom(kind)
+
+
+def use_main_domain(model: onnx.ModelProto) -> None:
+    """Call ONNX's own domain by its first name, since the nodes of parts do."""
+    for opset in model.opset_import:
+        opset.domain = "" if opset.domain == _MAIN_DOMAIN else opset.domain
+    waiting = list(model.graph.node)
+    while waiting:
+        node = waiting.pop()
+        node.domain = "" if node.domain == _MAIN_DOMAIN else node.domain
+        for attribute in node.attribute:
+            for body in (attribute.g, *attribute.graphs):
+                waiting.extend(body.node)
+
+
+def written_to(found: Split, file: str) -> Split:
+    """Return what was split, with the file that it was written to."""
+    return replace(found, file=file)

@@ -1,0 +1,223 @@
+"""What parts of operators compute and move, alone or side by side in one graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+
+from parapipe.graph.operator_graph import (
+    AttributeValue,
+    Constant,
+    Operator,
+    OperatorGraph,
+    Tensor,
+    Work,
+)
+from parapipe.graph.work import work_of
+from parapipe.parts.part import Range, Ranges, WholeError, axis_names, cut_shape
+from parapipe.parts.run import Run, RunPart, Step, joined, read_of
+
+
+@dataclass(frozen=True, slots=True)
+class CutAxis:
+    """An axis along which an operator can be cut.
+
+    Parameters
+    ----------
+    names
+        What it is called; empty where it has a number only.
+    extent
+        Elements along it.
+    step
+        Parts begin and end at multiples of it.
+    """
+
+    names: tuple[str, ...]
+    extent: int
+    step: int
+
+
+def run_of(graph: OperatorGraph, operators: Operator | Sequence[Operator]) -> Run:
+    """Return operators of a graph, each with all its singles, as a run.
+
+    Parameters
+    ----------
+    operators
+        One, or several in topological order.
+    """
+    listed = (operators,) if isinstance(operators, Operator) else operators
+    singles = tuple(single for operator in listed for single in operator.singles)
+    names = {name for single in singles for name in (*single.inputs, *single.outputs) if name}
+    known = {n: at for n in names if (at := graph.tensors.get(n) or graph.constants.get(n))}
+    return Run(singles, known, graph.opsets)
+
+
+def cuttable_axes(
+    graph: OperatorGraph, operators: Operator | Sequence[Operator]
+) -> dict[int, CutAxis | str]:
+    """Return for each axis of a result how it can be cut, or why it cannot be.
+
+    Parameters
+    ----------
+    operators
+        One operator of the graph, or a run: several in topological order, of which nothing outside
+        reads a result but that of the last one.
+    """
+    run = run_of(graph, operators)
+    names = axis_names(run.last.type, len(run.shape))
+    found: dict[int, CutAxis | str] = {}
+    for axis, extent in enumerate(run.shape):
+        try:
+            step = run.step(axis)
+        except WholeError as error:
+            found[axis] = str(error)
+        else:
+            named = tuple(name for name, at in names.items() if at == axis)
+            found[axis] = CutAxis(named, extent, step)
+    return found
+
+
+def work_in(step: Step, run: Run) -> Work:
+    """Return the work of one operator in a part; in proportion where a rule of the user gave it."""
+    operator, made = step.operator, step.made
+    if operator.work.rule:
+        extent = run.known[operator.outputs[0]].shape[made.axis]
+        whole = operator.work
+        macs, read, written = (
+            ceil(number * made.size / extent)
+            for number in (whole.macs, whole.read_bytes, whole.written_bytes)
+        )
+        return replace(whole, macs=macs, read_bytes=read, written_bytes=written)
+    return work_of(
+        operator.domain,
+        operator.type,
+        changed(operator.attributes, step.part.attributes),
+        inputs_in(step),
+        operator.outputs,
+        known=_sliced(step, run.known),
+    )
+
+
+def inputs_in(step: Step) -> list[str]:
+    """Return what an operator reads in a part, by position; "" for what it does not read."""
+    return [
+        "" if step.part.of(position) is None else name
+        for position, name in enumerate(step.operator.inputs)
+    ]
+
+
+def changed(
+    before: Mapping[str, AttributeValue], changes: Mapping[str, AttributeValue | None]
+) -> dict[str, AttributeValue]:
+    """Return attributes with some changed, and without those whose change is None."""
+    return {name: value for name, value in {**before, **changes}.items() if value is not None}
+
+
+def _sliced(step: Step, known: Mapping[str, Tensor | Constant]) -> dict[str, Tensor | Constant]:
+    """Return what an operator reads and makes in a part, with its shapes there."""
+    ranges: dict[str, Ranges] = {}
+    for position, name in enumerate(step.operator.inputs):
+        read = step.part.of(position)
+        if name and read is not None:
+            ranges[name] = joined(ranges[name], read) if name in ranges else read
+    ranges |= {name: (step.made,) for name in step.operator.outputs if name}
+    return {
+        name: replace(known[name], shape=cut_shape(known[name].shape, of_it))
+        for name, of_it in ranges.items()
+    }
+
+
+class PartsAlone:
+    """Collects parts, each of which reads inputs of its own.
+
+    Parameters
+    ----------
+    graph
+        Whose operators are cut.
+    """
+
+    def __init__(self, graph: OperatorGraph) -> None:
+        self._graph = graph
+        self._operators: list[Operator] = []
+        self._tensors: dict[str, Tensor] = {}
+        self._constants: dict[str, Constant] = {}
+        self._inputs: list[str] = []
+
+    def add(self, operators: Sequence[Operator], asked: Range) -> tuple[range, RunPart]:
+        """Add a part of a run; return the places of its operators, and the part.
+
+        Raises
+        ------
+        WholeError
+            If it cannot be cut so.
+        """
+        run = run_of(self._graph, operators)
+        part = run.part(asked)
+        tag = f"@{len(self._operators)}"
+        self._keep(run, part, tag)
+        begin = len(self._operators)
+        steps = {step.operator.id: step for step in part.steps}
+        for operator in operators:
+            own = [steps[each.id] for each in operator.singles if each.id in steps]
+            if own:
+                self._operators.append(_operator(operator, own, run, tag))
+        return range(begin, len(self._operators)), part
+
+    def graph(self) -> OperatorGraph:
+        """Return all parts as one graph."""
+        return replace(
+            self._graph,
+            operators=tuple(self._operators),
+            tensors=self._tensors,
+            constants=self._constants,
+            inputs=tuple(self._inputs),
+            outputs=tuple(op.outputs[0] for op in self._operators),
+        )
+
+    def _keep(self, run: Run, part: RunPart, tag: str) -> None:
+        for name, ranges in read_of(part).items():
+            known = run.known[name]
+            shaped = replace(known, name=name + tag, shape=cut_shape(known.shape, ranges))
+            if isinstance(shaped, Tensor):
+                self._tensors[shaped.name] = shaped
+                self._inputs.append(shaped.name)
+            else:
+                self._constants[shaped.name] = shaped
+        for step in part.steps:
+            for name in filter(None, step.operator.outputs):
+                known = run.known[name]
+                if isinstance(known, Tensor):
+                    shape = cut_shape(known.shape, (step.made,))
+                    self._tensors[name + tag] = Tensor(name + tag, shape, known.dtype)
+
+
+def _operator(operator: Operator, steps: Sequence[Step], run: Run, tag: str) -> Operator:
+    """Return a part of an operator that may be a fused one, by its steps."""
+    singles = tuple(_single(step, run, tag) for step in steps)
+    if len(singles) == 1:
+        return singles[0]
+    return replace(
+        operator,
+        id=operator.id + tag,
+        attributes=singles[0].attributes,
+        inputs=_tagged(operator.inputs, tag),
+        outputs=_tagged(operator.outputs, tag),
+        work=Work.total([single.work for single in singles]),
+        parts=singles,
+    )
+
+
+def _single(step: Step, run: Run, tag: str) -> Operator:
+    return replace(
+        step.operator,
+        id=step.operator.id + tag,
+        attributes=changed(step.operator.attributes, step.part.attributes),
+        inputs=_tagged(inputs_in(step), tag),
+        outputs=_tagged(step.operator.outputs, tag),
+        work=work_in(step, run),
+    )
+
+
+def _tagged(names: Sequence[str], tag: str) -> tuple[str, ...]:
+    return tuple(name and name + tag for name in names)

@@ -1,0 +1,122 @@
+"""The result of an exploration, and what one that ended early has left undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from parapipe.cost.cost_table import CostTable
+from parapipe.digits import plain
+from parapipe.files.record import Figure, Row
+from parapipe.mappings.configuration import Configuration
+from parapipe.search.mapping_bounds import EnergyBounds
+from parapipe.search.problems.problems import Request
+from parapipe.search.problems.solve import Solved
+from parapipe.solvers.problem import MappingProblem
+from parapipe.solvers.schedule import Schedule
+
+
+class UnfinishedRow(Row):
+    """What was left undone, and how good a configuration can be at most.
+
+    The bounds hold for all configurations that may be listed with the front's options, and with any
+    budget. Of operators split, they hold for the ways to split that were found.
+    """
+
+    reasons: tuple[str, ...]
+    """A sentence each."""
+    latency_s: Figure
+    """No configuration has less latency: proven."""
+    period_s: Figure
+    """No configuration has a shorter period: proven."""
+    energy_j: Figure
+    """No configuration takes less energy per frame: proven."""
+
+
+def least_energy_j(operators: int, tables: Iterable[CostTable]) -> float:
+    """Return joules per frame that no configuration is below, whatever table it rests on."""
+    anyhow = (
+        EnergyBounds.of(operators, costs, np.zeros(1 << len(costs.processors))) for costs in tables
+    )
+    return min(each.at(inf) for each in anyhow)
+
+
+def left_out(
+    units: int, most_cuts: int, energy_cuts: int | None, resolution: float
+) -> Iterator[str]:
+    """Yield what is left out of the front of a network of many units, a sentence each.
+
+    Parameters
+    ----------
+    most_cuts, energy_cuts
+        Boundaries of the search for times and of that with energy: 0 if there is none, and None if
+        energy is no objective.
+    resolution
+        Of the configurations that are shown.
+    """
+    if units > most_cuts:
+        yield f"stages begin and end at {most_cuts - 1} of {units - 1} possible places"
+    energy = ""
+    if energy_cuts is not None:
+        places = f"by stages at {energy_cuts - 1} places" if energy_cuts else "nowhere"
+        energy = f"energy is traded {places}, and "
+    yield (
+        f"{energy}of configurations that match to within a share of {plain(resolution, 3)} one is "
+        "shown"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """All configurations worth showing, by ascending latency, and how they were found.
+
+    Parameters
+    ----------
+    absent
+        Kinds of configuration that do not exist here, and processors that cannot run the model
+        alone (`<processor>-alone`), with the reason in plain words.
+    cached
+        Problems that an earlier run has solved.
+    asked
+        What the problems are there for, by the names of the processors that they number; an equal
+        problem may be asked for in several places.
+    traded
+        Schedules that trade time for energy, by problem.
+    resolution
+        Of those that another one matches to within this share in all figures, one is here.
+    energy_resolution
+        For every configuration that any schedules make there is one that is larger by at most this
+        share in latency, period and energy each; infinite if no share is known. None if the search
+        chose from the mapper's schedules alone. It is said of the first cost table only.
+    energy_timed_out
+        Whether time limits kept that share from being less.
+    unfinished
+        What a budget, an interruption or the size of the network left undone; None if nothing.
+    interrupted
+        Whether an interruption ended it.
+    """
+
+    found: tuple[Configuration, ...]
+    schedules: Mapping[MappingProblem, Schedule]
+    absent: Mapping[str, str]
+    cached: frozenset[MappingProblem]
+    asked: Mapping[tuple[str, ...], tuple[Request, ...]]
+    traded: Solved
+    resolution: float
+    energy_resolution: float | None
+    energy_timed_out: bool
+    unfinished: UnfinishedRow | None = None
+    interrupted: bool = False
+
+
+def by_processors(
+    tables: Sequence[CostTable], asked: Sequence[Sequence[Request]]
+) -> dict[tuple[str, ...], tuple[Request, ...]]:
+    """Return the distinct requests of all cost tables, by the names of their processors."""
+    found: dict[tuple[str, ...], dict[Request, None]] = {}
+    for table, requests in zip(tables, asked, strict=True):
+        found.setdefault(table.processors, {}).update(dict.fromkeys(requests))
+    return {names: tuple(requests) for names, requests in found.items()}

@@ -1,0 +1,326 @@
+"""Why a kind of configuration does not exist, in plain words.
+
+The search is exact: a kind that it did not find does not exist. The reason is looked for in what
+the processors run, from the plain to the intricate: too few processors, no place to cut, a unit
+that no processor runs whole, stages that cannot be shared out. Where support forbids nothing, it
+was the mapper that had no use for more processors, and that is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from parapipe.cost.cost_table import CostTable
+from parapipe.digits import plain
+from parapipe.errors import MappingError
+from parapipe.files.mistakes import listed
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.graph.partition import Partition
+from parapipe.mappings.mapping import Kind
+from parapipe.search.stages.candidates import Candidate
+
+# Processors that must run something for the kind to exist.
+NEEDED: dict[Kind, int] = {"sequential": 1, "pipe-only": 2, "para-only": 2, "hybrid": 3}
+# Names, types and reasons told before the rest are only counted.
+TOLD = 3
+
+LONGEST_S = 1e6  # of one frame, all operators one by one on all processors
+
+
+def absent(
+    candidates: Sequence[Candidate],
+    graph: OperatorGraph,
+    partition: Partition,
+    costs: CostTable,
+) -> dict[str, str]:
+    """Say why kinds of configuration do not exist, and which processors cannot work alone.
+
+    Parameters
+    ----------
+    candidates
+        What an exact search found: at least one of each kind that exists.
+
+    Returns
+    -------
+    Reasons by name: absent kinds in a fixed order, then `<processor>-alone`, in the platform's
+    order, for each processor that cannot run the whole model.
+    """
+    support = _Support.of(graph, partition, costs)
+    found = {candidate.kind for candidate in candidates}
+    kinds: dict[str, str] = {kind: _reason(kind, support) for kind in NEEDED if kind not in found}
+    alone = {
+        f"{name}-alone": support.refusals(p)
+        for p, name in enumerate(support.names)
+        if support.lacking(p, support.operators)
+    }
+    return {**kinds, **alone}
+
+
+def none_to_take_turns(graph: OperatorGraph, partition: Partition, costs: CostTable) -> str | None:
+    """Say why operators of several frames cannot take turns at all; None if they can."""
+    return _too_few(NEEDED["pipe-only"], _Support.of(graph, partition, costs))
+
+
+@dataclass(frozen=True, slots=True)
+class _Support:
+    """Which processors run what; sets of processors are bit masks.
+
+    Parameters
+    ----------
+    runs
+        `runs[v]`: the processors that run operator v.
+    units
+        Operators between each two places to cut, in order.
+    whole
+        `whole[u]`: the processors that run every operator of unit u.
+    """
+
+    graph: OperatorGraph
+    costs: CostTable
+    units: tuple[tuple[int, ...], ...]
+    runs: tuple[int, ...]
+    whole: tuple[int, ...]
+
+    @classmethod
+    def of(cls, graph: OperatorGraph, partition: Partition, costs: CostTable) -> _Support:
+        processors = range(len(costs.processors))
+        runs = tuple(
+            sum(1 << p for p in processors if costs.time_s(v, p) < inf)
+            for v in range(len(graph.operators))
+        )
+        whole = []
+        units = partition.cuts.stretches
+        for unit in units:
+            mask = (1 << len(processors)) - 1
+            for v in unit:
+                mask &= runs[v]
+            whole.append(mask)
+        return cls(graph, costs, units, runs, tuple(whole))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.costs.processors
+
+    @property
+    def operators(self) -> range:
+        return range(len(self.runs))
+
+    def needing(self, mask: int, operators: Iterable[int]) -> list[int]:
+        """Return those of the operators that need a processor of the set."""
+        return [v for v in operators if not self.runs[v] & ~mask]
+
+    def told(self, mask: int) -> str:
+        """Name the processors of a set."""
+        return " and ".join(name for p, name in enumerate(self.names) if mask >> p & 1)
+
+    def lacking(self, p: int, operators: Iterable[int]) -> list[int]:
+        """Return those of the operators that the processor does not run."""
+        return [v for v in operators if not self.runs[v] >> p & 1]
+
+    def lacks(self, processors: Iterable[int], operators: Sequence[int]) -> str:
+        """Say what each processor lacks: npu lacks LRN ('norm1', 'norm2') and Softmax ('prob')."""
+        return "; ".join(
+            f"{self.names[p]} lacks {_by_type(self.refusal(v, p)[:2] for v in lacking)}"
+            for p in processors
+            if (lacking := self.lacking(p, operators))
+        )
+
+    def refusals(self, p: int) -> str:
+        """Say which operators of the model the processor does not run, with its own reasons."""
+        lacking = self.lacking(p, self.operators)
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for v in lacking:
+            kind, name, reason = self.refusal(v, p)
+            groups.setdefault(reason, []).append((kind, name))
+        parts = [f"{_by_type(group)} – {reason}" for reason, group in groups.items()]
+        if rest := sum(map(len, list(groups.values())[TOLD:])):
+            parts[TOLD:] = [f"and {rest} more for other reasons"]
+        count = f"{len(lacking)} of {len(self.runs)} operators"
+        return f"{self.names[p]} cannot run {count}: {'; '.join(parts)}"
+
+    def refusal(self, v: int, p: int) -> tuple[str, str, str]:
+        """Type and name of what the processor does not run (maybe only a part), and why."""
+        operator, refusal = self.graph.operators[v], self.costs.unsupported(v, p)
+        if refusal and refusal.type:
+            return refusal.type, refusal.operator, refusal.cause
+        return operator.type, operator.name, refusal.cause if refusal else ""
+
+    def first(self, unit: int) -> str:
+        """Name the operator that a unit begins with."""
+        return self.operator(self.units[unit][0])
+
+    def last(self, unit: int) -> str:
+        """Name the operator that a unit ends with."""
+        return self.operator(self.units[unit][-1])
+
+    def operator(self, v: int) -> str:
+        """Name an operator."""
+        return f"'{self.graph.operators[v].name}' ({self.graph.operators[v].type})"
+
+
+def _by_type(operators: Iterable[tuple[str, str]]) -> str:
+    """List operators, given as type and name, by type."""
+    groups: dict[str, list[str]] = {}
+    for kind, name in operators:
+        groups.setdefault(kind, []).append(f"'{name}'")
+    told = []
+    for kind, names in list(groups.items())[:TOLD]:
+        more = f" and {len(names) - TOLD} more" if len(names) > TOLD else ""
+        told.append(f"{kind} ({', '.join(names[:TOLD])}{more})")
+    if rest := sum(map(len, list(groups.values())[TOLD:])):
+        told.append(f"{rest} of other types")
+    return " and ".join((", ".join(told[:-1]), told[-1]) if len(told) > 1 else told)
+
+
+def _reason(kind: Kind, support: _Support) -> str:
+    everyone = range(len(support.names))
+    if kind == "sequential":
+        lacks = support.lacks(everyone, support.operators)
+        return f"no processor runs every operator: {lacks}"
+    if few := _too_few(NEEDED[kind], support):
+        return few
+    if kind == "para-only":
+        return "the mapper found no use for a second processor beside the first"
+    if len(support.units) == 1:
+        return (
+            f"the model cannot be cut into stages between {support.first(0)} and {support.last(0)}"
+        )
+    return _pipe_only(support) if kind == "pipe-only" else _hybrid(support)
+
+
+def _too_few(needed: int, support: _Support) -> str | None:
+    everyone = range(len(support.names))
+    workers = [p for p in everyone if any(mask >> p & 1 for mask in support.runs)]
+    if len(everyone) < needed:
+        return f"it needs {needed} processors, and the platform has {len(everyone)}"
+    if len(workers) < needed:
+        working = support.told(sum(1 << p for p in workers))
+        lacks = support.lacks(sorted({*everyone} - {*workers}), support.operators)
+        return (
+            f"it needs {needed} processors, and only {working} can run operators of this "
+            f"model: {lacks}"
+        )
+    return None
+
+
+def _pipe_only(support: _Support) -> str:
+    everyone = range(len(support.names))
+    uncovered = [unit for unit, mask in enumerate(support.whole) if not mask]
+    if uncovered:
+        more = f", nor all of {len(uncovered) - 1} more such units" if len(uncovered) > 1 else ""
+        lacks = support.lacks(everyone, support.units[uncovered[0]])
+        return (
+            f"no processor runs all operators from {support.first(uncovered[0])} to "
+            f"{support.last(uncovered[0])}, between which there is no place to cut{more}: {lacks}"
+        )
+    for p in everyone:
+        if not support.lacking(p, support.operators):
+            ends = (*support.units[0], *support.units[-1])
+            lacks = support.lacks((q for q in everyone if q != p), ends)
+            return f"no processor but {support.names[p]} can begin or end the model: {lacks}"
+    return _exhausted(support)
+
+
+def _exhausted(support: _Support) -> str:
+    """Say where stages of one processor each get stuck, in the order that gets furthest."""
+    # What a set of processors covers at most, a stage each, and the stages. To get further with
+    # the others never hurts, so the longest stages are enough.
+    best: list[tuple[int, tuple[str, ...]]] = [(0, ())]
+    for mask in range(1, 1 << len(support.names)):
+        found = [best[mask ^ 1 << p] for p in range(len(support.names)) if mask >> p & 1]
+        longest = max(found, key=lambda entry: entry[0])
+        for p in range(len(support.names)):
+            if mask >> p & 1:
+                begin, stages = best[mask ^ 1 << p]
+                end = _prefix(support, 1 << p, begin)
+                if end > longest[0]:
+                    stage = f"{support.names[p]} up to {support.last(end - 1)}"
+                    longest = (end, (*stages, stage))
+        best.append(longest)
+    end, stages = best[-1]
+    # Who could go on has a stage already, or there would be one stage more.
+    able = support.told(support.whole[end])
+    return (
+        f"stages of one processor each get no further than {', then '.join(stages)}; next comes "
+        f"{support.first(end)}, which only {able} can run, and a processor has one stage only"
+    )
+
+
+def _hybrid(support: _Support) -> str:
+    """Say that the processors cannot be split in two, or that no split has a parallel stage."""
+    count, everyone = len(support.units), (1 << len(support.names)) - 1
+    splits = [
+        (_prefix(support, mask, 0), _suffix(support, everyone ^ mask), mask)
+        for mask in range(1, everyone)
+    ]
+    if any(end and begin < count and end >= begin for end, begin, _ in splits):
+        return "the mapper found no use for two processors in a stage beside another stage"
+    short = [split for split in splits if split[0] < count and split[1] > 0]
+    if not short:
+        mask = next(mask for end, _, mask in splits if end == count)
+        able, rest = support.told(mask), support.told(everyone ^ mask)
+        early = support.needing(mask, support.units[0])[0]
+        late = support.needing(mask, support.units[-1])[-1]
+        return (
+            f"only {able} can begin or end the model: {rest} cannot run "
+            f"{support.operator(early)} at its beginning, nor {support.operator(late)} at its end"
+        )
+    end, begin, mask = max(short, key=lambda split: (split[0] - split[1], split[0], -split[2]))
+    head, tail = support.told(mask), support.told(everyone ^ mask)
+    early = support.needing(everyone ^ mask, support.units[end])[0]
+    late = support.needing(mask, support.units[begin - 1])[-1]
+    place = "later" if end < begin - 1 else "in the same unit"
+    return (
+        f"no place to cut suits both sides: with {head} before it and {tail} behind, "
+        f"say, {head} cannot run {support.operator(early)}, and {tail} cannot run "
+        f"{support.operator(late)}, which comes {place}"
+    )
+
+
+def _prefix(support: _Support, mask: int, begin: int) -> int:
+    """Return the unit up to which a set of processors gets from `begin`, not inclusive."""
+    while begin < len(support.units) and _together(support, mask, begin):
+        begin += 1
+    return begin
+
+
+def _suffix(support: _Support, mask: int) -> int:
+    """Return the unit from which on a set of processors runs the rest of the model."""
+    begin = len(support.units)
+    while begin and _together(support, mask, begin - 1):
+        begin -= 1
+    return begin
+
+
+def _together(support: _Support, mask: int, unit: int) -> bool:
+    return all(support.runs[v] & mask for v in support.units[unit])
+
+
+def check_times(graph: OperatorGraph, costs: CostTable) -> None:
+    """Raise a MappingError if no operator takes time, or all of them take too much."""
+    count = range(len(costs.processors))
+    times_s = [costs.time_s(v, p) for v in range(len(graph.operators)) for p in count]
+    longest_s = sum(time_s for time_s in times_s if time_s < inf)
+    if not any(times_s):
+        raise MappingError(
+            f"'{graph.source.name}' has no operator that takes time: there is nothing to map"
+        )
+    if longest_s > LONGEST_S:
+        raise MappingError(
+            f"'{graph.source.name}' would take up to {plain(longest_s, 3)} s for a frame: check "
+            "the sizes given with `dims`, `shapes` and `rules`"
+        )
+
+
+def check_energies(costs: CostTable) -> None:
+    """Raise a MappingError if a configuration could take no energy at all: power is not known."""
+    still = [p for p, static_w in enumerate(costs.static_power_w) if not static_w]
+    free = [[p for p in still if costs.energy_j(v, p) == 0] for v in range(len(costs.entries))]
+    if all(free):
+        names = sorted({costs.processors[p] for where in free for p in where})
+        raise MappingError(
+            f"a frame would take no energy on {listed(names)}: the platform gives them no power; "
+            "give alpha_w_per_v2_hz or beta_w_per_v, nominal ones if none were measured"
+        )

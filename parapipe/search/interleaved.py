@@ -1,0 +1,319 @@
+"""Configurations that the search for modulo schedules finds.
+
+Processors take turns on several frames in most of them. In others each processor serves one stage,
+and hand-overs keep nobody waiting, where stages that follow each other count them in their times.
+Or a frame ends before the next one begins: that is a single stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+
+from parapipe.cost.cost_table import CostTable
+from parapipe.digits import plain
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.mappings.assembly import assemble, hand_overs_of
+from parapipe.mappings.configuration import CLOSE, Configuration, Least, SplitModel
+from parapipe.mappings.evaluate import evaluate
+from parapipe.mappings.mapping import Mapping, Placement, Transfer
+from parapipe.modulo.cyclic_problem import Cyclic, ModuloSchedule, whole
+from parapipe.modulo.latency_curve import LatencyFloors, curve, least_period_of
+from parapipe.modulo.least_energy import bound_j, energy_front
+from parapipe.modulo.modulo_schedules import Works, scheduled
+from parapipe.processes.deadline import Deadline
+from parapipe.processes.shared_work import made_beside
+from parapipe.search.contract import Moment, SearchProblem
+from parapipe.search.infeasible import none_to_take_turns
+from parapipe.search.problems.problems import whole_problem
+from parapipe.search.stages.candidates import Candidate, StageCandidate
+from parapipe.solvers.problem import NANO, MappingProblem
+
+RESOLUTION = 0.1  # share by which the periods grow of which the least energy is asked
+LIMIT_S = 0.1  # of counted work for each
+MOST_PROCESSORS = 4  # whose sets are all looked at
+FLOORS = (0.004, 0.02, 0.06, 0.15, 0.3, 0.6)  # shares above the least period with high bounds
+ROOM = 0.03  # share of a period that makes a schedule with less latency possible
+
+
+class InterleavedSearch:
+    """The search with frames interleaved, of the model and then of the fastest split model, too."""
+
+    name = "interleaved"
+    moment = Moment.LATER
+
+    def run(
+        self, problem: SearchProblem, incumbents: Sequence[Candidate], deadline: Deadline
+    ) -> Iterator[Configuration]:
+        """Yield configurations with more throughput than stages, and such with less energy."""
+        graph, costs = problem.graph, problem.tables[0]
+        if reason := none_to_take_turns(graph, problem.partition, costs):
+            problem.lacking[self.name] = reason
+        else:
+            yield from self._found(problem, incumbents, deadline)
+        if deadline.over:
+            problem.left_out("the search with frames interleaved was ended early")
+
+    def _found(
+        self, problem: SearchProblem, incumbents: Sequence[Candidate], deadline: Deadline
+    ) -> Iterator[Configuration]:
+        search = partial(
+            interleaved_candidates,
+            seed=problem.options.seed,
+            known=[each.nano_objectives for each in incumbents],
+            deadline=deadline,
+            tell=problem.reporter("interleaving"),
+        )
+        stages = (each for each in incumbents if isinstance(each, StageCandidate))
+        own = (each for each in stages if not each.table)  # whole, and undivided
+        yield from search(
+            problem.graph,
+            problem.tables[0],
+            energy=problem.options.energy,
+            longest_s=min(each.period_ns for each in own if each.kind != "replicated") / NANO,
+            beside=problem.helped,
+            none=partial(problem.lacking.__setitem__, self.name),
+        )
+        split = (each for each in incumbents if isinstance(each, Configuration) and each.split)
+        fast = min(split, key=lambda each: each.evaluated.latency_s, default=None)
+        if fast and fast.split:
+            for each in search(
+                fast.split.graph,
+                fast.split.costs,
+                energy=False,
+                longest_s=fast.evaluated.period_s,
+                none=lambda _reason: None,
+                split=fast.split,
+            ):
+                if each.kind == self.name:
+                    problem.lacking.pop(self.name, None)
+                yield each
+
+
+def interleaved_candidates(
+    graph: OperatorGraph,
+    costs: CostTable,
+    *,
+    energy: bool,
+    seed: int,
+    longest_s: float,
+    deadline: Deadline,
+    tell: Callable[[int, int], None],
+    none: Callable[[str], None],
+    known: Sequence[tuple[float, ...]] = (),
+    split: SplitModel | None = None,
+    beside: bool = False,
+) -> Iterator[Configuration]:
+    """Yield configurations with more throughput than stages, and such with less energy.
+
+    Of more throughput are a bounded number, at periods between a known one and the least of all
+    mappings, with little latency. With energy as an objective, and on few processors, follow
+    those that take the least at their period, to within `RESOLUTION` of the period.
+
+    Parameters
+    ----------
+    energy
+        Whether it is an objective.
+    seed
+        Of all random choices.
+    longest_s
+        The shortest period of stages that are known.
+    tell
+        Called with the numbers of periods that are done and of all.
+    none
+        Called with the reason if no frames are interleaved.
+    known
+        Latencies, periods and energies of other configurations, in nanoseconds and nanojoules:
+        what has stages and one of them matches is not yielded.
+    split
+        The model with operators split that graph and costs are of.
+    beside
+        Whether another process may take a part of the work: the same is found.
+    """
+    problem, any_found = whole_problem(graph, costs), False
+    shortest_s, numbers = longest_s, 3 if energy else 2
+    with ExitStack() as opened:
+        if not deadline.over:
+            thrifty: Iterable[tuple[ModuloSchedule, float]] = ()
+            if energy:
+                thrifty = opened.enter_context(
+                    _frugal(problem, costs, seed, deadline, beside=beside)
+                )
+            least, rounding_s = least_period_of(problem, seed), Cyclic(problem).rounding_s
+            near_s = [] if split else [least.period_s * (1 + share) for share in FLOORS]
+            floors = LatencyFloors(problem, near_s)
+            fast = curve(
+                problem,
+                least,
+                longest_s,
+                floors=floors,
+                seed=seed,
+                over=lambda: deadline.over,
+                tell=tell,
+            )
+            for schedule, least_j in chain(((each, 0.0) for each in fast), thrifty):
+                mapping = repeating(schedule, graph, costs)
+                taken = evaluate(mapping, graph, costs)
+                floor_s = 0.0 if split else floors.at(taken.period_s)
+                bounds = Least(least.bound_s, floor_s, least_j, rounding_s)
+                gap = bounds.gap(taken)
+                found = Configuration(
+                    mapping,
+                    taken,
+                    proven=not gap,
+                    gap=gap,
+                    table=0,
+                    split=split,
+                    least=bounds,
+                )
+                if mapping.kind == "interleaved":
+                    any_found = True
+                    yield found
+                elif not _matched(found.nano_objectives[:numbers], known, len(graph.operators)):
+                    shortest_s = min(shortest_s, taken.period_s)
+                    yield found
+    if not any_found:
+        none(
+            "the search ended before there was one"
+            if deadline.over
+            else "no schedule in which processors take turns was found that has clearly more "
+            f"throughput than stages, whose shortest period is {plain(shortest_s * 1e3)} ms"
+        )
+
+
+def _matched(
+    figures: Sequence[float], known: Iterable[Sequence[float]], rounding_ns: float
+) -> bool:
+    """Tell whether some known figures are as good, up to the rounding of each operator's time."""
+    return any(
+        all(a <= b * (1 + CLOSE) + rounding_ns for a, b in zip(each, figures, strict=False))
+        for each in known
+    )
+
+
+def _frugal(
+    problem: MappingProblem, costs: CostTable, seed: int, deadline: Deadline, *, beside: bool
+) -> AbstractContextManager[Iterator[tuple[ModuloSchedule, float]]]:
+    """Yield what `frugal` does, which another process may be at from now on."""
+    found = partial(frugal, Cyclic(problem), costs, seed)
+    here = partial(found, lambda: deadline.over)
+    if beside and len(costs.processors) <= MOST_PROCESSORS:
+        return made_beside(found, here=here, over=lambda: deadline.over)
+    return nullcontext(here())
+
+
+def frugal(
+    net: Cyclic, costs: CostTable, seed: int, over: Callable[[], bool] = lambda: False
+) -> Iterator[tuple[ModuloSchedule, float]]:
+    """Yield schedules of assignments of little energy, with a bound of the energy or 0.
+
+    On more than `MOST_PROCESSORS` there are none.
+    """
+    processors = range(len(costs.processors))
+    if len(processors) > MOST_PROCESSORS or over():
+        return
+    energy_j = tuple(
+        tuple(0.0 if costs.unsupported(v, p) else costs.energy_j(v, p) for p in processors)
+        for v in range(net.operators)
+    )
+    front = energy_front(
+        net.problem,
+        energy_j,
+        costs.static_power_w,
+        resolution=RESOLUTION,
+        time_limit_s=LIMIT_S,
+        seed=seed,
+        deterministic=True,
+        over=over,
+    )
+    for point in front:
+        works = Works.of(net, point.processor)
+        shortest = max(net.loads(point.processor))
+        for period in (shortest, int(shortest * (1 + ROOM))):
+            if schedule := scheduled(works, period):
+                yield schedule, bound_j(front, period / NANO)
+
+
+def repeating(schedule: ModuloSchedule, graph: OperatorGraph, costs: CostTable) -> Mapping:
+    """Return a modulo schedule as a mapping made for its period.
+
+    Where a frame ends before the next one begins, it is a stage, whose time is the period.
+    """
+    if schedule.latency <= schedule.period:
+        return replace(mapping_of(schedule, graph, costs), period_s=None)
+    return mapping_of(_from_its_origin(schedule, costs), graph, costs)
+
+
+def _from_its_origin(schedule: ModuloSchedule, costs: CostTable) -> ModuloSchedule:
+    """Return a schedule of several frames at once, counted from where its period begins.
+
+    That is the first start if a processor then serves several lags. Else the stages follow from
+    where the period begins: of the moments at which a processor begins, the one that shows that
+    there are several frames, then the one that cuts fewest processors and operators.
+    """
+    period, place = schedule.period, schedule.processor
+
+    def cut(origin: int) -> tuple[bool, int, int]:
+        turns = [divmod(at - origin, period) for at in schedule.start]
+        lags = {(p, lag) for p, (lag, _) in zip(place, turns, strict=True)}
+        running = sum(
+            begin + whole(costs.time_s(v, p)) > period
+            for v, (p, (_, begin)) in enumerate(zip(place, turns, strict=True))
+        )
+        return len({lag for _, lag in lags}) == 1, len(lags) - len({*place}), running
+
+    if cut(0)[1]:
+        return schedule
+    begins = (min(at for at, q in zip(schedule.start, place, strict=True) if q == p)
+              for p in {*place})  # fmt: skip
+    later = -min((0, *sorted(at % period for at in begins)), key=cut) % period
+    return replace(
+        schedule,
+        start=tuple(at + later for at in schedule.start),
+        moved=tuple((route, at + later) for route, at in schedule.moved),
+    )
+
+
+def mapping_of(schedule: ModuloSchedule, graph: OperatorGraph, costs: CostTable) -> Mapping:
+    """Return a modulo schedule as a mapping in seconds: starts within the period, and lags."""
+    period, place = schedule.period, schedule.processor
+    placements: dict[int, Placement] = {}
+    for v, (p, start) in enumerate(zip(place, schedule.start, strict=True)):
+        lag, begin = divmod(start, period)
+        start_s = begin / NANO
+        placements[v] = Placement(v, p, start_s, start_s + costs.time_s(v, p), lag)
+    tensors = [name for name in graph.consumers if name in graph.producer]
+    busy: dict[tuple[str, int], Transfer] = {}
+    for (flow, q), at in schedule.moved:
+        name, (lag, begin) = tensors[flow], divmod(at, period)
+        start_s, u = begin / NANO, graph.producer[name]
+        time_s, resource = costs.transfer_s(name, place[u], q), costs.transfer_resource[place[u]][q]
+        busy[name, q] = Transfer(
+            name, u, place[u], q, lag, time_s, resource, start_s, start_s + time_s
+        )
+    return assemble(placements, hand_overs_of(placements, graph, costs, busy), period / NANO)
+
+
+def schedule_of(mapping: Mapping, graph: OperatorGraph) -> ModuloSchedule:
+    """Return a mapping made for a period as a modulo schedule again."""
+    assert mapping.period_s is not None
+    period = round(mapping.period_s * NANO)
+
+    def at(lag: int, start_s: float) -> int:
+        return lag * period + round(start_s * NANO)
+
+    flow = {name: i for i, name in enumerate(n for n in graph.consumers if n in graph.producer)}
+    placed = [mapping.at[v] for v in range(len(graph.operators))]
+    start = [at(each.lag, each.start_s) for each in placed]
+    ends = (at(each.lag, each.end_s) for each in placed)
+    moved = (each for each in mapping.transfers if each.resource is not None)
+    return ModuloSchedule(
+        period,
+        tuple(each.processor for each in placed),
+        tuple(start),
+        tuple(((flow[each.tensor], each.target), at(each.lag, each.start_s)) for each in moved),
+        max(ends) - min(start),
+    )

@@ -1,0 +1,347 @@
+"""What a mapping run may be told. Each option is said once, here: type, bounds, default, meaning.
+
+Its traits, the metadata of its field, say what it does beside that: where help lists it, beside
+which others it has no effect, what it means for several models, what depends on it.
+
+`parapipe map` makes its options from this record, `parapipe.map` takes its fields as keywords, and
+front.json and the command in it are written from it; so are sweeps, their digests, and the keys of
+the cache.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypedDict, get_type_hints
+
+from parapipe.errors import ArgumentError
+from parapipe.files.checked_arguments import (
+    Count,
+    FromZero,
+    Must,
+    NotEmpty,
+    Seconds,
+    Share,
+    check_arguments,
+    is_repeatable,
+)
+from parapipe.files.option_traits import Traits, needs, traits
+from parapipe.files.worker_counts import worker_count
+from parapipe.platform.fields import Precision
+
+Granularity = Literal["fused", "onnx"]
+Splitting = Literal["none", "auto"]
+Interleaving = Literal["none", "auto"]
+MapperName = Annotated[str, Must("the name of a mapper")]
+ShareToOne = Annotated[float, Must("a number from 0 to 1", ge=0, le=1)]
+FromTwo = Annotated[int, Must("a whole number of at least 2", ge=2)]
+Quantile = Annotated[float, Must("a number above 0 and below 1", gt=0, lt=1)]
+CacheFolder = Annotated[bool | NotEmpty | Path, Must("True, False or the path of a folder")]
+Objectives = Literal[
+    "latency-throughput-energy",
+    "latency-throughput",
+    "latency-throughput-energy-memory",
+    "latency-throughput-memory",
+]
+Bytes = Annotated[float, Must("a positive finite number of bytes, as in 64e6 for 64 MB,", gt=0)]
+MaxMemory = (
+    Bytes
+    | Annotated[
+        Mapping[str, Bytes], Must("positive numbers of bytes by memory, as in {'dram': 64e6}")
+    ]
+)
+MOST_DRAWS = 100_000  # more say no more, and take the memory
+DrawCount = Annotated[int, Must(f"a whole number from 0 to {MOST_DRAWS}", ge=0, le=MOST_DRAWS)]
+FilePath = Annotated[NotEmpty | Path, Must("the path of a file")]
+Profiles = Annotated[Sequence[NotEmpty | Path], Must("a list of paths of CSV files")]
+Searches = Annotated[Sequence[NotEmpty], Must("a list of names of searches")]
+Dims = Annotated[
+    Mapping[str, Count], Must("whole numbers of at least 1 by name, as in {'batch': 1}")
+]
+_Shape = Annotated[tuple[Count, ...], Must("whole numbers of at least 1", lax=True)]
+Shapes = Annotated[
+    Mapping[str, _Shape | tuple[str, _Shape]],
+    Must(
+        "whole numbers of at least 1 by input, as in {'data': (1, 3, 224, 224)}, or with a "
+        "data type, as in {'result': ('float32', (1, 64))}"
+    ),
+]
+Rules = Annotated[NotEmpty | Path, Must("the path of a YAML file")]
+ByModel = Annotated[
+    Mapping[str, Annotated[float, Must("a positive finite number", gt=0)]],
+    Must("positive numbers by model, as in {'detect': 30}"),
+]
+
+
+DRAWS = 200
+SCENARIOS = 8
+_common, _model, _search, _limits = (
+    partial(traits, section) for section in ("common", "model", "search", "limits")
+)
+
+
+def _shape_text(shape: Any) -> str:  # noqa: ANN401 - one of `Shapes`
+    from parapipe.graph.input_shapes import shape_text  # loads onnx
+
+    return shape_text(shape)
+
+
+def _needs_memory(given: Mapping[str, Any]) -> str:
+    if given["max_memory_bytes"] is not None or "memory" in given["objectives"]:
+        return ""
+    return (
+        "has no effect without a limit of memory; give --max-memory, or memory among --objectives, "
+        "too"
+    )
+
+
+def _needs_energy(given: Mapping[str, Any]) -> str:
+    if "energy" in given["objectives"]:
+        return ""
+    return f"has no effect with --objectives {given['objectives']}; give one of them"
+
+
+def _needs_clock(given: Mapping[str, Any]) -> str:
+    if given["budget_s"] is None or not given["deterministic"]:
+        return ""
+    return "contradicts --deterministic, which looks at no clock; give one of them"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapOptions:
+    """What a mapping run may be told.
+
+    Parameters
+    ----------
+    mapper
+        What solves the subgraphs. "MODULE:FUNCTION" names a mapper of your own, whose results are
+        not cached.
+    granularity
+        Map activations with the operator before them (fused), or every operator by itself (onnx).
+    precision
+        Plan the model as if it were converted to float16 or int8: each processor computes in that
+        type or, if it lacks it, in the next wider one that it has; casts are priced. model:
+        unchanged. Check the accuracy yourself. Default: what the platform's file says, else model.
+    split
+        auto: also split operators into parts that run on several processors at once, each part in
+        proportion to its processor's speed.
+    search
+        Also run a search that another installed package adds, by its name.
+    interleave
+        auto: also let operators of several frames take turns on every processor, which gives more
+        throughput at more latency. none: stages only.
+    time_limit_s
+        Time for one subgraph on one set of processors. When it is over, the best schedule found is
+        taken and its gap reported.
+    budget_s
+        Time for the whole command, plans included. Then, as after Ctrl-C, the best front so far is
+        taken; a first front is always completed. Default: no limit.
+    objectives
+        What the front minimises and maximises.
+    max_memory_bytes
+        Only configurations that need at most this many bytes at any moment: in all memories
+        together, or in memories of the platform by their names.
+    recompute
+        Also compute tensors again instead of keeping them, where the model runs on one processor:
+        less memory for more time and energy. Needs `max_memory_bytes`, or memory as an objective.
+    resolution
+        Leave out a configuration that is in no objective better than another one by more than this
+        share, unless it has a name or is on the front of latency and throughput; 0 keeps them all.
+    energy_resolution
+        With energy as an objective, the mappers auto and fine also use slower schedules that take
+        less energy: for every possible configuration, the front has one whose latency, period and
+        energy are each at most this share larger. 0 is exact, except for rounding to whole
+        microseconds, and slow.
+    dvfs
+        Choose operating points, too: the front also varies the processors' frequencies.
+    dvfs_points
+        With `dvfs`, how many operating points of each processor are considered at most.
+    jobs
+        Subgraphs solved at the same time; one per core of this machine if not given.
+    seed
+        Seed of the solvers and of the draws.
+    draws
+        How often all costs are drawn at random within their doubt, which gives figures their
+        intervals; 0: no intervals; at most 100000.
+    robust
+        Also find the configurations whose figures are best at this quantile of the draws, as in 0.9
+        for nine of ten. The search is repeated with drawn costs, and both fronts are listed.
+    scenarios
+        With `robust`, how many times the search is repeated.
+    deterministic
+        The same input, seed and time limit give the same bytes, however busy the machine is and
+        whatever was solved before: mappers stop by counted work, which takes longer.
+    cache
+        Folder that keeps solved subgraphs for later runs. True: PARAPIPE_CACHE, or parapipe in
+        XDG_CACHE_HOME or ~/.cache. False: none.
+    dims
+        The values of named dimensions of the model, by name.
+    shapes
+        Full shapes of graph inputs, by name; or of results whose shape the model does not state,
+        with a data type if the model states none.
+    profiles
+        CSV files of measured times. By default those in profiles/PLATFORM beside the platform's
+        file, else the shipped ones.
+    rules
+        YAML file with the work of operator types that parapipe does not know.
+    rates
+        With several models: frames per second of each, by the models' names.
+    deadline_s
+        With several models: the greatest latency that a model may have, by name.
+    priority
+        With several models: weight of a model's latency, by name; 1 if not given.
+
+    Raises
+    ------
+    ArgumentError
+        Options are not what they must be; it names all of them.
+    """
+
+    mapper: MapperName = field(default="auto", metadata=_search(several="refused", solves=True))
+    granularity: Granularity = field(default="fused", metadata=_model(reads_model=True))
+    precision: Precision | None = field(default=None, metadata=_model())
+    split: Splitting = field(default="none", metadata=_search(several="refused"))
+    search: Searches = field(default=(), metadata=_search(several="refused"))
+    interleave: Interleaving = field(default="auto", metadata=_search(several="refused"))
+    time_limit_s: Seconds = field(default=60.0, metadata=_limits(several="refused", solves=True))
+    budget_s: Seconds | None = field(default=None, metadata=_common(idle=_needs_clock))
+    objectives: Objectives = field(default="latency-throughput-energy", metadata=_search())
+    max_memory_bytes: MaxMemory | None = field(
+        default=None, metadata=_limits(several="refused", text="{:.17g}B".format)
+    )
+    recompute: bool = field(default=False, metadata=_search(several="refused", idle=_needs_memory))
+    resolution: Share = field(default=0.01, metadata=_limits())
+    energy_resolution: ShareToOne = field(default=0.05, metadata=_limits(idle=_needs_energy))
+    dvfs: bool = field(default=False, metadata=_search(several="refused"))
+    dvfs_points: FromTwo = field(default=3, metadata=_search(idle=needs("dvfs")))
+    jobs: Count | None = field(default=None, metadata=_common(changes_results=False))
+    seed: FromZero = field(default=0, metadata=_search(solves=True))
+    draws: DrawCount = field(default=DRAWS, metadata=_search(several="no effect"))
+    robust: Quantile | None = field(default=None, metadata=_search(several="refused"))
+    scenarios: Count = field(default=SCENARIOS, metadata=_search(idle=needs("robust")))
+    deterministic: bool = field(default=False, metadata=_search(solves=True))
+    cache: CacheFolder = field(default=True, metadata=_search(changes_results=False))
+    dims: Dims | None = field(default=None, metadata=_model(several="prefixed", reads_model=True))
+    shapes: Shapes | None = field(
+        default=None, metadata=_model(several="prefixed", reads_model=True, text=_shape_text)
+    )
+    profiles: Profiles = field(default=(), metadata=_model())
+    rules: Rules | None = field(default=None, metadata=_model(reads_model=True))
+    rates: ByModel | None = field(default=None, metadata=_model(several="by model"))
+    deadline_s: ByModel | None = field(
+        default=None, metadata=_model(several="by model", text="{}s".format)
+    )
+    priority: ByModel | None = field(default=None, metadata=_model(several="by model"))
+
+    def __post_init__(self) -> None:
+        check_arguments("MapOptions", option_hints(), self.to_dict())
+        if self.robust is not None and not self.draws:
+            raise ArgumentError(
+                "robust needs draws of the costs: leave out draws 0, or robust", "MapOptions"
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the options by name."""
+        return self.where(lambda _option: True)
+
+    def where(self, is_so: Callable[[Traits], bool]) -> dict[str, Any]:
+        """Return the options that have a trait, by name."""
+        return {name: getattr(self, name) for name in option_names(is_so)}
+
+    def changed(self) -> dict[str, Any]:
+        """Return those that results depend on and that are not at their defaults, by name."""
+        default, own = MapOptions(), self.where(lambda option: option.changes_results)
+        return {
+            name: value
+            for name, value in own.items()
+            if value != (usual := getattr(default, name)) and (value or usual)
+        }
+
+    @property
+    def of_stated_costs(self) -> MapOptions:
+        """Those of the search with the stated costs: the other half of a budget is for draws."""
+        if self.robust is None or self.budget_s is None:
+            return self
+        return replace(self, budget_s=self.budget_s / 2)
+
+    @property
+    def energy(self) -> bool:
+        """Whether energy is an objective."""
+        return "energy" in self.objectives
+
+    @property
+    def memory(self) -> bool:
+        """Whether peak memory is an objective."""
+        return "memory" in self.objectives
+
+    @property
+    def workers(self) -> int:
+        """Subgraphs solved at the same time."""
+        return worker_count(self.jobs)
+
+
+class MapKeywords(TypedDict, total=False):
+    """The fields of `MapOptions`, for editors and type checkers; a test keeps them equal."""
+
+    mapper: MapperName
+    granularity: Granularity
+    precision: Precision | None
+    split: Splitting
+    search: Searches
+    interleave: Interleaving
+    time_limit_s: Seconds
+    budget_s: Seconds | None
+    objectives: Objectives
+    max_memory_bytes: MaxMemory | None
+    recompute: bool
+    resolution: Share
+    energy_resolution: ShareToOne
+    dvfs: bool
+    dvfs_points: FromTwo
+    jobs: Count | None
+    seed: FromZero
+    draws: DrawCount
+    robust: Quantile | None
+    scenarios: Count
+    deterministic: bool
+    cache: CacheFolder
+    dims: Dims | None
+    shapes: Shapes | None
+    profiles: Profiles
+    rules: Rules | None
+    rates: ByModel | None
+    deadline_s: ByModel | None
+    priority: ByModel | None
+
+
+@cache
+def option_hints() -> dict[str, Any]:
+    """Return the types of the options, bounds included, by name."""
+    return get_type_hints(MapOptions, include_extras=True)
+
+
+def option_traits() -> dict[str, Traits]:
+    """Return the traits of the options by name."""
+    return {each.name: each.metadata["traits"] for each in fields(MapOptions)}
+
+
+def option_names(is_so: Callable[[Traits], bool]) -> list[str]:
+    """Return the names of the options that have a trait."""
+    return [name for name, option in option_traits().items() if is_so(option)]
+
+
+def flag(name: str) -> str:
+    """Return the option of the command line that an argument is: it stands for one of several."""
+    single = re.sub("_([sjw]|bytes)$", "", name)
+    if name == "operators" or is_repeatable(option_hints().get(name)):
+        single = single.removesuffix("s")
+    return f"--{single.replace('_', '-')}"
+
+
+def idle_options(given: Mapping[str, Any]) -> dict[str, str]:
+    """Return which of all options say nothing beside the others, and with what they contradict."""
+    reasons = {name: option.idle(given) for name, option in option_traits().items()}
+    return {name: why for name, why in reasons.items() if why}

@@ -1,0 +1,237 @@
+"""What a search over stages chooses from, and a configuration as it sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import fsum
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parapipe.mappings.configuration import Configuration
+from parapipe.mappings.mapping import Kind, kind_of
+from parapipe.search.problems.identical_processors import (
+    NO_REPLICAS,
+    Replicable,
+    in_a_row,
+    in_turn,
+    replica_sets,
+)
+from parapipe.search.problems.time_energy import Locations, TimeEnergy, Tolerance, coarsened
+from parapipe.search.stages.stage_table import StageShape, StageTable
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenStage:
+    """A stage as the search sees it: its shape, and which of its times and dynamic energies.
+
+    `replicas` is a bit mask of the processors that take turns on it, or 0.
+    """
+
+    shape: StageShape
+    time_ns: int
+    energy_nj: int
+    replicas: int = 0
+
+    @property
+    def processors(self) -> int:
+        """Bit mask of the processors that it uses."""
+        return self.replicas or self.shape.processors
+
+    @property
+    def every_ns(self) -> int:
+        """Least time between its frames."""
+        return every_ns(self.time_ns, self.replicas)
+
+
+def every_ns(time_ns: int, replicas: int) -> int:
+    """Return the least time between the frames of a stage, in whole nanoseconds, rounded up."""
+    return -(-time_ns // max(1, replicas.bit_count()))
+
+
+@dataclass(frozen=True, slots=True)
+class StageCandidate:
+    """A configuration as the search over stages sees it: `configure` makes a `Configuration` of it.
+
+    `energy_nj` holds static energy, too: of the processors used, over one period. `found_in` knows
+    the schedules behind it, and `table` is the number of the cost table that they rest on.
+    """
+
+    stages: tuple[ChosenStage, ...]
+    latency_ns: int
+    period_ns: int
+    energy_nj: float
+    found_in: StageTable = field(repr=False, compare=False)
+    table: int = 0
+
+    @property
+    def processors(self) -> tuple[int, ...]:
+        """Bit mask of the processors that each stage uses."""
+        return tuple(stage.processors for stage in self.stages)
+
+    @property
+    def kind(self) -> Kind:
+        """What the stages amount to."""
+        if any(stage.replicas for stage in self.stages):
+            return "replicated"
+        return kind_of([mask.bit_count() for mask in self.processors])
+
+    @property
+    def nano_objectives(self) -> tuple[float, float, float]:
+        """What the front trades: latency and period in nanoseconds, energy in nanojoules."""
+        return (self.latency_ns, self.period_ns, self.energy_nj)
+
+
+Candidate: TypeAlias = StageCandidate | Configuration
+"""What there is to choose from."""
+
+
+Numbers = NDArray[np.int64]
+
+
+class Aim(NamedTuple):
+    """What a label may become: a configuration of the front, or the best of a kind."""
+
+    kind: Kind | None = None
+    order: tuple[int, ...] = (0, 1, 2)  # of latency, period and energy, for the best of a kind
+
+    def allows(self, masks: Numbers) -> NDArray[np.bool_]:
+        """Tell which sets of processors may be a stage's."""
+        if self.kind == "pipe-only":
+            narrow: NDArray[np.bool_] = np.bitwise_count(masks) == 1
+            return narrow
+        return np.ones(masks.shape, bool)
+
+    def best(self, candidates: Iterable[StageCandidate]) -> StageCandidate | None:
+        """Return the best of its kind."""
+        return min((c for c in candidates if c.kind == self.kind), key=self.rank, default=None)
+
+    def rank(self, candidate: StageCandidate) -> tuple[float, ...]:
+        """Return figures, the most important first."""
+        return tuple(candidate.nano_objectives[i] for i in self.order)
+
+
+FRONT = Aim()
+PIPE = Aim("pipe-only", (1, 0, 2))
+HYBRIDS = (
+    Aim("hybrid", (0, 1, 2)),
+    Aim("hybrid", (1, 0, 2)),
+)
+
+
+@dataclass(frozen=True)
+class SearchSpace:
+    """What a search chooses from.
+
+    Parameters
+    ----------
+    pipes
+        Whether to look only for pipelines of one processor for each stage.
+    replicable
+        Groups of identical processors that may take turns on frames.
+    """
+
+    units: int
+    stages: StageTable
+    static_power_w: tuple[float, ...]
+    tolerance: Tolerance
+    cost_table: int
+    identical: Sequence[Sequence[int]]
+    pipes: bool = False
+    replicable: Replicable = NO_REPLICAS
+
+    @cached_property
+    def places(self) -> Sequence[Sequence[Locations]]:
+        """Locations of live tensors at each boundary."""
+        return self.stages.places(self.units)
+
+    @cached_property
+    def number(self) -> list[dict[Locations, int]]:
+        """Number of each place at its boundary."""
+        return [{at: i for i, at in enumerate(some)} for some in self.places]
+
+    @cached_property
+    def sets(self) -> Numbers:
+        """All sets of processors, as bit masks."""
+        return np.arange(1 << len(self.static_power_w))
+
+    @cached_property
+    def in_turn(self) -> NDArray[np.bool_]:
+        """Which sets use identical processors in turn."""
+        return np.array([in_turn(mask, self.identical) for mask in self.sets.tolist()])
+
+    @cached_property
+    def in_a_row(self) -> NDArray[np.bool_]:
+        """Which sets a stage may use, given that."""
+        return np.array([in_a_row(mask, self.identical) for mask in self.sets.tolist()])
+
+    @cached_property
+    def static_w(self) -> NDArray[np.float64]:
+        """Static power of each set."""
+        return np.array(
+            [
+                fsum(power for p, power in enumerate(self.static_power_w) if mask >> p & 1)
+                for mask in self.sets.tolist()
+            ]
+        )
+
+    @cached_property
+    def replicas(self) -> dict[int, list[int]]:
+        """Sets of processors that may take turns on a stage, by the bit mask of their first."""
+        return {} if self.pipes else replica_sets(self.replicable.staged)
+
+    @cached_property
+    def aims(self) -> tuple[Aim, ...]:
+        """What labels may become."""
+        if self.pipes:
+            return (PIPE,)
+        return (FRONT,) if self.stages.energy else (FRONT, PIPE, *HYBRIDS)
+
+    @cached_property
+    def ending(self) -> list[dict[Locations, dict[int, TimeEnergy]]]:
+        """What every last stage may take, by first unit, locations and processors."""
+        return self.stages.ending(self.units)
+
+    def single_stages(self) -> Iterator[StageCandidate]:
+        """Yield all of one stage; with `pipes`, those on one processor, and the fastest.
+
+        Processors that take turns on the whole network follow from one that runs it.
+        """
+        fronts = self.ending[0][()]
+        if self.pipes:
+            fastest = min(fronts, key=lambda mask: int(fronts[mask].time_ns.min()), default=0)
+            narrow = {mask for mask in fronts if mask.bit_count() == 1 or mask == fastest}
+            fronts = {mask: front for mask, front in fronts.items() if mask in narrow}
+        alone = replica_sets(self.replicable.alone)
+        for mask, front in fronts.items():
+            some = coarsened(front, self.tolerance.stage)
+            for time_ns, energy_nj in some.pairs():
+                shape = StageShape(0, self.units, (), (), mask)
+                taken = (each for each in alone.get(mask, ()) if self.in_turn[each])
+                for replicas in (0, *taken):
+                    yield self.candidate((ChosenStage(shape, time_ns, energy_nj, replicas),))
+
+    def candidate(self, chosen: tuple[ChosenStage, ...]) -> StageCandidate:
+        """Return the configuration that some stages make."""
+        times_ns = [stage.time_ns for stage in chosen]
+        if self.stages.energy:
+            dynamic_nj = sum(stage.energy_nj for stage in chosen)
+        else:  # the labels left energy out
+            dynamic_nj = sum(
+                option.energy_nj
+                for each in chosen
+                for option in self.stages.trace(each.shape, each.time_ns, each.energy_nj)
+            )
+        static_w = float(self.static_w[sum(stage.processors for stage in chosen)])
+        period_ns = max(stage.every_ns for stage in chosen)
+        return StageCandidate(
+            chosen,
+            sum(times_ns),
+            period_ns,
+            dynamic_nj + static_w * period_ns,
+            self.stages,
+            self.cost_table,
+        )

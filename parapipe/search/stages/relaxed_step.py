@@ -1,0 +1,200 @@
+"""All ways to run one unit, as columns of arrays, with bounds for requests not yet built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parapipe.cost.cost_table import CostTable
+from parapipe.search.problems.problems import Placed, Template, UnitRun
+from parapipe.search.problems.time_energy import Locations
+from parapipe.solvers.problem import Flow
+
+Numbers = NDArray[np.float64]
+
+
+def bounds_s(
+    template: Template,
+    places: Sequence[Locations],
+    pins: Sequence[Mapping[int, int] | None],
+    count: int,
+) -> Numbers:
+    """Return lower bounds by longest paths and loads: [place, column, set]."""
+    sets = np.arange(1 << count)
+    inside = (sets[:, None] >> np.arange(count) & 1) == 1  # [set, processor]
+    time_s = np.array(template.time_s)
+    ends: list[Numbers] = []  # [place, set, processor]
+    path_s = np.zeros((len(places), len(sets)))
+    for v, row in enumerate(time_s):
+        start_s = np.zeros((len(places), len(sets), count))
+        for read in template.reads:
+            if v not in (read.consumers if isinstance(read, Flow) else read.readers):
+                continue
+            if isinstance(read, Flow) and read.producer is not None:
+                matrix = np.array(read.transfer_s)
+                arrival = (ends[read.producer][..., None] + matrix).min(axis=2)
+                start_s = np.maximum(start_s, arrival)
+            elif not isinstance(read, Flow) and read.before is not None:
+                matrix = np.array(read.transfer_s)
+                arrival = np.array(
+                    [
+                        [0.0 if q in at[read.before] else matrix[at[read.before][0], q]
+                         for q in range(count)]
+                        for at in places
+                    ]
+                )  # fmt: skip
+                start_s = np.maximum(start_s, arrival[:, None, :])
+        ends.append(np.where(inside, start_s + row, inf))
+        path_s = np.maximum(path_s, ends[-1].min(axis=2))
+    size = np.maximum(inside.sum(axis=1), 1)
+    # Whatever the shares of processors, that add up to 1: operators take at least their times
+    # multiplied by shares, each where that is least. Shares in proportion to speed are good ones.
+    finite = np.where(time_s < inf, time_s, 0.0)
+    alone_s = np.where(time_s < inf, time_s.min(axis=1, keepdims=True), 0.0).sum(axis=0)
+    speed = alone_s / np.maximum(finite.sum(axis=0), 1e-12) + 1e-9
+    share = np.where(inside, speed, 0.0)
+    share = share / np.maximum(share.sum(axis=1, keepdims=True), 1e-12)  # [set, processor]
+    runs = inside & (time_s < inf)[:, None, :]
+    loads = [
+        (np.where(runs, each * finite[:, None, :], inf).min(axis=2), each)
+        for each in (share, np.where(inside, 1 / size[:, None], 0.0))
+    ]
+    found = np.empty((len(places), len(pins), len(sets)))
+    for column, pin in enumerate(pins):
+        bound_s = path_s
+        for v, p in (pin or {}).items():
+            bound_s = np.maximum(bound_s, ends[v][:, :, p])
+        for shared, each in loads:
+            load_s = shared.sum(axis=0)
+            for v, p in (pin or {}).items():
+                more_s = np.where(inside[:, p], each[:, p] * time_s[v, p], 0.0) - shared[v]
+                load_s = load_s + np.where(np.isfinite(more_s), more_s, 0.0)
+            bound_s = np.maximum(bound_s, load_s)
+        found[:, column] = bound_s
+    return found
+
+
+def least_energy_j(
+    run: UnitRun, pins: Sequence[Mapping[int, int] | None], costs: CostTable
+) -> Numbers:
+    """Return lower bounds of the energy: [column, set]."""
+    count = len(costs.processors)
+    sets = np.arange(1 << count)
+    inside = (sets[:, None] >> np.arange(count) & 1) == 1
+    energy_j = np.array(
+        [
+            [costs.energy_j(v, p) if row[p] < inf else inf for p in range(count)]
+            for v, row in zip(run.operators, run.template.time_s, strict=True)
+        ]
+    )
+    least = np.where(inside, energy_j[:, None, :], inf).min(axis=2)
+    found = np.empty((len(pins), len(sets)))
+    for column, pin in enumerate(pins):
+        total = least.sum(axis=0)
+        for v, p in (pin or {}).items():
+            total = total + np.where(least[v] < inf, energy_j[v, p] - least[v], 0.0)
+        found[column] = total
+    return found
+
+
+Whole = NDArray[np.int64]
+
+
+class Ways(NamedTuple):
+    """Columns by their codes, and ways to run a unit by column and processors."""
+
+    columns: Mapping[int, int]
+    ways: Mapping[tuple[int, int], Placed]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """All ways to run one unit, or several as one.
+
+    A column says where exits run: first one for each processor of the platform, which runs all
+    alone, then one for each choice of the exits' processors among several.
+
+    Parameters
+    ----------
+    ways
+        By column and processors.
+    columns
+        Number of each column, by its code.
+    time_s
+        [place before, column, processors]: a bound, or what was found. Infinite if impossible.
+    energy_j
+        [column, processors]: a bound of the dynamic energy.
+    out
+        [place before, column]: number of the place behind.
+    known
+        [place before, column, processors]: whether a schedule for it is known.
+    """
+
+    run: UnitRun
+    ways: Mapping[tuple[int, int], Placed]
+    columns: Mapping[int, int]
+    time_s: Numbers
+    energy_j: Numbers
+    out: Whole
+    known: NDArray[np.bool_]
+
+
+def ways_of(template: Template, count: int, choices: float) -> Ways:
+    """Return the ways to run a unit on `count` processors, with so many choices for its exits."""
+    every = template.ways(choices)
+    codes = [code_of(way.processors, way.pins.values(), count) for way in every]
+    # processors that cannot run the unit have columns, too: there may even be no way at all
+    columns = {code: i for i, code in enumerate(sorted({*range(count), *codes}))}
+    ways = {(columns[code], way.processors): way for code, way in zip(codes, every, strict=True)}
+    return Ways(columns, ways)
+
+
+def code_of(processors: int, pins: Iterable[int], count: int) -> int:
+    """Return a number for where exits run: that of the processor that runs all alone, if any."""
+    if processors.bit_count() == 1:
+        return processors.bit_length() - 1
+    found = 0
+    for p in pins:
+        found = found * count + p
+    return count + found
+
+
+def places_behind(
+    template: Template,
+    places: Sequence[Locations],
+    ways: Mapping[int, Placed],
+    *,
+    copies: bool = False,
+) -> list[dict[int, Locations]]:
+    """Return, for each place before a unit, the place behind it by column.
+
+    Parameters
+    ----------
+    places
+        Without copies, unless these count.
+    ways
+        One by column.
+    copies
+        Whether copies that a unit makes count.
+    """
+    if copies:
+        return [{c: template.locations_out(at, way) for c, way in ways.items()} for at in places]
+    makers = template.behind
+    exits = {
+        column: [None if maker is None else (way.pins[maker],) for maker, _ in makers]
+        for column, way in ways.items()
+    }
+    return [
+        {
+            column: tuple(
+                [at[before] if p is None else p for p, (_, before) in zip(own, makers, strict=True)]
+            )
+            for column, own in exits.items()
+        }
+        for at in places
+    ]

@@ -1,0 +1,365 @@
+"""Patterns of several models on the same processors, or each on its own.
+
+A pattern is an interleaved mapping of the graph of all frames; its period is the common period of
+the rates, or several of them. Every pattern that was found for a shorter period is stretched to
+this one: the orders stay, and with them by how much the rates could grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf, lcm
+
+from parapipe.cost.cost_table import CostTable
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.mappings.evaluate import frames_in
+from parapipe.mappings.mapping import Mapping
+from parapipe.modulo.baselines import Rival, Rivals, joined_problem, joined_schedule, part, repeated
+from parapipe.modulo.beam_search import prices_of, values_of
+from parapipe.modulo.cyclic_problem import Cyclic, Frames, ModuloSchedule
+from parapipe.modulo.exact_latency import solved
+from parapipe.modulo.latency_curve import ABOVE, shares_tried
+from parapipe.modulo.least_latency import fitted, least_latency
+from parapipe.modulo.least_period import LeastPeriod, bound_s, least_period, restricted
+from parapipe.modulo.modulo_schedules import Works, scheduled
+from parapipe.modulo.reordering import reordered
+from parapipe.modulo.verify import check
+from parapipe.search.interleaved import frugal, mapping_of
+from parapipe.search.problems.problems import whole_problem
+from parapipe.solvers.problem import NANO, MappingProblem
+
+FEW = 12  # operators of a pattern for which the least latency is solved for as well
+EXACT_LIMIT_S = 2.0  # of counted work for it
+LIMIT_S = 2.0  # of counted work for the least period of all models
+FAVOURED = 4.0  # times as urgent as the others
+STAGGER = 0.382  # of a period between models' first frames, the golden section
+WITHOUT_DEADLINE = 2.0  # times its longest way is what a model's latency is measured by
+SHARES = 12  # ways to give models processors of their own that are scheduled, the best ones
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What is asked for a model.
+
+    Parameters
+    ----------
+    rate_fps
+        Frames a second.
+    deadline_s
+        Most latency; infinite if any will do.
+    priority
+        What its latency counts in comparison to others'.
+    """
+
+    name: str
+    rate_fps: float
+    deadline_s: float = inf
+    priority: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How long a pattern takes at least.
+
+    Parameters
+    ----------
+    shared
+        With processors shared.
+    bound_s
+        No pattern that keeps the rates takes less for as many seconds of them, however long it is.
+    own_processors, in_turn, one_each
+        See `Rivals`; None where there is none.
+    """
+
+    shared: LeastPeriod
+    bound_s: float
+    own_processors: Rival | None
+    in_turn: Rival
+    one_each: Rival | None
+
+    @property
+    def rivals(self) -> tuple[Rival, ...]:
+        """Those that there are."""
+        return tuple(filter(None, (self.own_processors, self.in_turn, self.one_each)))
+
+
+@dataclass
+class Patterns:
+    """The search for patterns of several models.
+
+    Parameters
+    ----------
+    graph, costs
+        All frames of a pattern.
+    demands
+        Of each model.
+    period_s
+        In which the frames come.
+    over
+        Whether to end.
+    """
+
+    graph: OperatorGraph
+    costs: CostTable
+    demands: Sequence[Demand]
+    period_s: float
+    seed: int = 0
+    over: Callable[[], bool] = lambda: False
+    problem: MappingProblem = field(init=False)
+    frames: Frames = field(init=False)
+    rivals: Rivals = field(init=False)
+    period: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.problem = whole_problem(self.graph, self.costs)
+        frames = frames_in(self.graph)
+        parts = [*_one_of_each(self.problem, frames)]
+        self.rivals = Rivals(parts, frames.counts, self.seed, self.over)
+        step = lcm(*frames.counts)  # so that frames come in equal steps
+        self.period = int(self.period_s * NANO * (1 + 1e-12)) // step * step
+        self.frames = replace(frames, urgency=self._urgency(parts))
+
+    def _urgency(self, parts: Sequence[MappingProblem]) -> tuple[float, ...]:
+        scales = [
+            WITHOUT_DEADLINE * Cyclic(each).critical_path
+            if demand.deadline_s == inf
+            else demand.deadline_s * NANO
+            for each, demand in zip(parts, self.demands, strict=True)
+        ]
+        counted = [d.priority / scale for d, scale in zip(self.demands, scales, strict=True)]
+        return tuple(each * len(counted) / sum(counted) for each in counted)
+
+    def reached(self, assignments: Sequence[tuple[int, ...]] = ()) -> Reached:
+        """Return how long a pattern takes at least: of shared processors never above others.
+
+        Parameters
+        ----------
+        assignments
+            None of them takes less with processors shared.
+        """
+        own, turn, each = (
+            self.rivals.own_processors(),
+            self.rivals.in_turn(),
+            self.rivals.one_each(),
+        )
+        known = [*assignments, *(rival.processor for rival in (own, turn, each) if rival)]
+        return Reached(
+            self.least(self.problem, known), self.bound_s(self.frames.counts), own, turn, each
+        )
+
+    def least(self, problem: MappingProblem, known: Sequence[tuple[int, ...]] = ()) -> LeastPeriod:
+        """Return the least period of a problem; no known assignment has less."""
+        return least_period(
+            problem, time_limit_s=LIMIT_S, seed=self.seed, deterministic=True, known=known
+        )
+
+    def bound_s(self, counts: Sequence[int]) -> float:
+        """Return what so many frames of each model take at least, in patterns of any length.
+
+        Where a pattern gives a model a bit more than its rate, its frames count less.
+        """
+        needed = [
+            _scaled(problem, min(1.0, demand.rate_fps * self.period_s / count))
+            for problem, demand, count in zip(
+                self.rivals.problems, self.demands, self.frames.counts, strict=True
+            )
+        ]
+        return bound_s(joined_problem(needed, counts))
+
+    def mappings_of(self, schedules: Iterable[ModuloSchedule], times: int) -> Iterator[Mapping]:
+        """Yield schedules of a pattern that is so many times shorter as mappings of this one."""
+        counts = [count // times for count in self.frames.counts]
+        for each in schedules:
+            yield self.mapped(repeated(self.rivals.problems, counts, each, times))
+
+    def found(
+        self,
+        reached: Reached,
+        *,
+        energy: bool,
+        tell: Callable[[int, int], None],
+        below_s: float = inf,
+    ) -> Iterator[Mapping]:
+        """Yield patterns that keep the period, all stretched to it.
+
+        Parameters
+        ----------
+        energy
+            Whether it is an objective.
+        tell
+            Called with the numbers of searches that are done and of all.
+        below_s
+            Other patterns are known that take so many seconds or more: only those that take less
+            are searched for, or less energy.
+        """
+        found = self.schedules(reached, energy=energy, tell=tell, below_s=below_s)
+        return map(self.mapped, found)
+
+    def schedules(
+        self,
+        reached: Reached,
+        *,
+        energy: bool,
+        tell: Callable[[int, int], None],
+        below_s: float = inf,
+    ) -> Iterator[ModuloSchedule]:
+        """Yield the schedules of `found`, each of its own period."""
+        ways = [each for each in self._ways(reached) if each[0] < below_s * NANO]
+        known = [reached.shared.processor, *(rival.processor for rival in reached.rivals)]
+        prices = [float(each) for each in prices_of(Cyclic(self.problem))]
+        for done, (period, frames) in enumerate(ways):
+            tell(done, len(ways))
+            if self.over():
+                return
+            net = Cyclic(self.problem, frames)
+            above = period / (reached.shared.period_s * NANO) - 1
+            if net.operators <= FEW and period == self.period and not frames.phase:
+                exact = solved(net, period, most=EXACT_LIMIT_S, seed=self.seed).schedule
+                yield from filter(None, (exact,))
+            begin = [p for each in known if (p := fitted(net, each, period, prices))]
+            values = values_of(net, period, self.seed)
+            found = least_latency(
+                net, period, values, begin, above=above, seed=self.seed, over=self.over
+            )
+            if found is not None:
+                yield reordered(net, found, self.seed) if above <= ABOVE[0] else found
+        yield from self._by_loads(known)
+        if below_s == inf:
+            yield from self._apart()
+        if energy:
+            yield from self._frugal()
+        tell(len(ways), len(ways))
+
+    def _ways(self, reached: Reached) -> Iterator[tuple[int, Frames]]:
+        """Yield the periods that are tried, and what is urgent there."""
+        least_s, models = reached.shared.period_s, len(self.demands)
+        ratio = self.period / NANO / least_s
+        apart = tuple(model * STAGGER % 1 for model in range(models))
+        if ratio >= 1:
+            yield self.period, self.frames
+            yield self.period, replace(self.frames, phase=apart)
+            for model in range(models):
+                urgent = [*self.frames.urgency]
+                urgent[model] *= FAVOURED
+                yield self.period, replace(self.frames, urgency=tuple(urgent))
+        for share in shares_tried(ratio, len(self.graph.operators)):
+            period = int(least_s * NANO * (1 + share))
+            if period >= max(map(min, Cyclic(self.problem).time)):
+                yield period, self.frames
+
+    def _by_loads(self, known: Sequence[tuple[int, ...]]) -> Iterator[ModuloSchedule]:
+        """Yield schedules of assignments at the least periods that these allow."""
+        net = Cyclic(self.problem, self.frames)
+        for place in known:
+            period = max(net.loads(place))
+            if period <= self.period and (found := scheduled(Works.of(net, place), period)):
+                yield reordered(net, found, self.seed)
+
+    def _apart(self) -> Iterator[ModuloSchedule]:
+        """Yield patterns with processors of its own for each model."""
+        able = [
+            (sum(map(len, sets)), sets)
+            for sets in (self.rivals.shares() if self._few else ())
+            if all(self.rivals.fits(*each, self.period / NANO) for each in enumerate(sets))
+        ]
+        made: dict[tuple[int, tuple[int, ...]], ModuloSchedule | None] = {}
+        for _, sets in sorted(able)[:SHARES]:
+            for key in enumerate(sets):
+                if key not in made and not self.over():
+                    made[key] = self._alone(*key)
+            parts = [
+                (self.rivals.frames_of(model), each)
+                for model, own in enumerate(sets)
+                if (each := made.get((model, own)))
+            ]
+            if len(parts) == len(sets):
+                yield joined_schedule(parts, self.period)
+
+    def _frugal(self) -> Iterator[ModuloSchedule]:
+        """Yield patterns of little energy, at their own periods and, with less latency, at this."""
+        net = Cyclic(self.problem, self.frames)
+        seen: set[tuple[int, ...]] = set()
+        for each, _ in frugal(net, self.costs, self.seed, self.over):
+            if each.period > self.period:
+                continue
+            yield each
+            if each.processor not in seen and not self.over():
+                seen.add(each.processor)
+                if slow := scheduled(Works.of(net, each.processor), self.period):
+                    yield reordered(net, slow, self.seed)
+
+    @property
+    def _few(self) -> bool:
+        return self.rivals.own_processors() is not None
+
+    def _alone(self, model: int, processors: tuple[int, ...]) -> ModuloSchedule | None:
+        """Return a schedule of all frames of one model on some processors.
+
+        All go the same way if one frame can in its share of the period.
+        """
+        rivals, count = self.rivals, self.frames.counts[model]
+        problem, least, period = rivals.problems[model], rivals.one(model, processors), self.period
+        assert least is not None
+        together = count * least.period_s * NANO > period
+        frames = Frames((problem.operators,), (count,), (1.0,)) if together else None
+        if together:
+            problem, least = rivals.frames_of(model), rivals.alone(model, processors)
+            assert least is not None
+        else:
+            period //= count
+        limited = restricted(problem, processors)
+        assert limited is not None
+        net = Cyclic(limited, frames)
+        above = period / (least.period_s * NANO) - 1
+        values = values_of(net, period, self.seed)
+        found = least_latency(
+            net, period, values, [least.processor], above=above, seed=self.seed, over=self.over
+        )
+        return found and (found if together else repeated([problem], [1], found, count))
+
+    def mapped(self, schedule: ModuloSchedule) -> Mapping:
+        """Return a schedule, which is checked, as a mapping of the asked period."""
+        check(self.problem, schedule)
+        return mapping_of(self._stretched(schedule), self.graph, self.costs)
+
+    def _stretched(self, schedule: ModuloSchedule) -> ModuloSchedule:
+        """Return a schedule at the asked period, each frame's first start in the first period."""
+        period = schedule.period
+        end = [
+            at + Cyclic(self.problem).time[v][p]
+            for v, (at, p) in enumerate(zip(schedule.start, schedule.processor, strict=True))
+        ]
+        first = [begin for begin, _ in self.frames.spans(schedule.start, end)]
+        back = [begin // period * period for begin in first]
+        makers = Cyclic(self.problem).maker
+
+        def at(time: int, frame: int) -> int:
+            lag, begin = divmod(time - back[frame], period)
+            return lag * self.period + begin
+
+        of = self.frames.of
+        start = tuple(at(time, of[v]) for v, time in enumerate(schedule.start))
+        moved = tuple(((flow, q), at(time, of[makers[flow]])) for (flow, q), time in schedule.moved)
+        return ModuloSchedule(self.period, schedule.processor, start, moved, schedule.latency)
+
+
+def _scaled(problem: MappingProblem, share: float) -> MappingProblem:
+    """Return a problem that takes a share of its times."""
+    rows = tuple(tuple(time_s * share for time_s in row) for row in problem.time_s)
+    flows = tuple(
+        replace(
+            flow,
+            transfer_s=tuple(tuple(time_s * share for time_s in row) for row in flow.transfer_s),
+        )
+        for flow in problem.flows
+    )
+    return replace(problem, time_s=rows, flows=flows)
+
+
+def _one_of_each(problem: MappingProblem, frames: Frames) -> Iterator[MappingProblem]:
+    """Yield one frame of each model."""
+    begin = 0
+    for size, count in zip(frames.operators, frames.counts, strict=True):
+        yield part(problem, begin, begin + size)
+        begin += size * count

@@ -1,0 +1,91 @@
+"""A schedule that uses every processor it may, where the shortest one leaves some idle.
+
+A stage is parallel only if it really uses several processors. So beside the shortest schedule of a
+subgraph a search wants one that uses them all, however little the others do.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from math import inf
+from time import perf_counter
+
+from parapipe.solvers.fine.large_problems import MOST_SEARCHED
+from parapipe.solvers.paths import bound_with_s, list_order
+from parapipe.solvers.problem import MappingProblem
+from parapipe.solvers.replay import Timed, by_start, certified, timed
+from parapipe.solvers.schedule import Schedule
+
+MOST_MOVED = 16
+"""Operators of a problem of more than `MOST_SEARCHED` that are tried on an idle processor."""
+
+Placed = tuple[list[int], Timed]
+
+
+def all_used(problem: MappingProblem, schedule: Schedule) -> Schedule | None:
+    """Return a verified schedule that uses every processor on which some operator can run.
+
+    To each idle processor goes the operator that makes the schedule longer by the least there; of a
+    large problem, one of a few short ones. The certificate speaks of the makespans of all such
+    schedules: some operator is on each processor. None if nothing is idle, or if some processors
+    have no operator to spare.
+
+    Parameters
+    ----------
+    schedule
+        A schedule of the problem whose certificate speaks of the makespan.
+    """
+    began_s = perf_counter()
+    usable = {p for row in problem.time_s for p, time_s in enumerate(row) if time_s < inf}
+    idle = usable.difference(schedule.processor)
+    if not idle:
+        return None
+    placed = (
+        list(schedule.processor),
+        Timed(schedule.start_s, schedule.end_s, schedule.transfers),
+    )
+    large = problem.operators > MOST_SEARCHED
+    for p in sorted(idle):
+        moved = min(
+            _moved(problem, placed, p, MOST_MOVED if large else None),
+            key=lambda each: each[1].makespan_s,
+            default=None,
+        )
+        if moved is None:
+            return None
+        placed = moved
+    processor, found = placed
+    claim = schedule.certificate
+    return certified(
+        problem,
+        processor,
+        found,
+        bound_s=max(claim.bound_s, *(0.0 if large else bound_with_s(problem, p) for p in idle)),
+        solver=f"{claim.solver}; an operator moved to each idle processor",
+        seed=claim.seed,
+        began_s=began_s,
+    )
+
+
+def _moved(
+    problem: MappingProblem, placed: Placed, idle: int, most: int | None
+) -> Iterator[Placed]:
+    """Yield ways to move one operator to a processor so that no other one becomes idle.
+
+    Parameters
+    ----------
+    most
+        So many of them, of the operators that take the least time there; all if None.
+    """
+    processor, found = placed
+    rank = [0] * len(processor)
+    for i, v in enumerate(by_start(found.start_s, found.end_s)):
+        rank[v] = i
+    counts = Counter(processor)
+    able = [v for v, p in enumerate(processor) if problem.time_s[v][idle] < inf and counts[p] > 1]
+    if most is not None:
+        able = sorted(able, key=lambda v: problem.time_s[v][idle])[:most]
+    for v in able:
+        moved = [*processor[:v], idle, *processor[v + 1 :]]
+        yield moved, timed(problem, moved, list_order(problem, moved, rank))

@@ -1,0 +1,232 @@
+"""Trade-offs of time and energy of small problems: from longest paths, and from all assignments.
+
+Of all that an operator waits for, only what comes last counts, and processors run everything at
+once. Operators then form trees, and dynamic programming from the leaves finds the least energy for
+every time. Where networks are one operator after the other, with little beside them, the
+assignments found take hardly longer than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parapipe.solvers.assignments.enumerate import NAME, Found, enumerated
+from parapipe.solvers.assignments.tables import Floats, Tables, tables
+from parapipe.solvers.problem import MappingProblem
+from parapipe.solvers.replay import as_short
+from parapipe.solvers.schedule import Answer, Certificate, Energies, EnergyClaim, Schedule
+from parapipe.solvers.verify import energy_of
+
+
+@dataclass(frozen=True, slots=True)
+class PathFront:
+    """Times, ascending, and energies, descending.
+
+    Parameters
+    ----------
+    processor
+        By pair and operator; 0 where operators are not part of it.
+    """
+
+    time_s: Floats
+    energy_j: Floats
+    processor: NDArray[np.int8]
+
+
+def path_front(problem: MappingProblem, energy_j: Energies, share: float) -> PathFront:
+    """Return times and energies such that no schedule is better than all by more than a share.
+
+    Parameters
+    ----------
+    share
+        Of the time: every schedule takes at least the energy of a pair that takes at most
+        1 + share times as long.
+    """
+    inner = tuple(flow for flow in problem.flows if flow.producer is not None)
+    bare = MappingProblem(problem.time_s, inner, problem.structure)
+    given, roots = _from_roots(bare, energy_j, share)
+    release_s = tables(problem, energy_j).release_s
+    whole = _nothing(given)
+    for v, ways in roots:
+        arrived = [
+            _later(way, release_s[v, p]) for p, way in zip(given.choices[v], ways, strict=True)
+        ]
+        whole = _both(whole, _thinned(_either(arrived), 0.0))
+    return whole
+
+
+@lru_cache(maxsize=8)
+def _from_roots(
+    problem: MappingProblem, energy_j: Energies, share: float
+) -> tuple[Tables, list[tuple[int, list[PathFront]]]]:
+    """Return what is to be had from each operator that waits for none, on each processor.
+
+    Inputs from outside do not count, so that problems that differ in them share it.
+    """
+    given = tables(problem, energy_j)
+    producer = _latest_producers(given)
+    count = given.operators
+    step = (1 + share) ** (1 / count) - 1
+    behind: dict[tuple[int, int], PathFront] = {}
+    roots = []
+    for v in reversed(range(count)):
+        ways = []
+        for p in given.choices[v]:
+            way = behind.get((v, p)) or _nothing(given)
+            processor = way.processor.copy()
+            processor[:, v] = p
+            ways.append(
+                PathFront(
+                    way.time_s + given.time_s[v, p],
+                    way.energy_j + given.energy_j[v, p],
+                    processor,
+                )
+            )
+        latest = producer[v]
+        if latest is None:
+            roots.append((v, ways))
+            continue
+        u, delay_s = latest
+        for p in given.choices[u]:
+            moved = [
+                _later(way, delay_s[p, q]) for q, way in zip(given.choices[v], ways, strict=True)
+            ]
+            found = _thinned(_either(moved), step)
+            known = behind.get((u, p))
+            behind[u, p] = _both(known, found) if known else found
+    return given, roots
+
+
+def _latest_producers(given: Tables) -> list[tuple[int, Floats] | None]:
+    """Return, of what each operator waits for, what takes longest by the shortest times."""
+    end_s: list[float] = []
+    found: list[tuple[int, Floats] | None] = []
+    for v, inputs in enumerate(given.edges):
+        found.append(max(inputs, key=lambda edge: end_s[edge[0]], default=None))
+        begin_s = max((end_s[u] for u, _ in inputs), default=0.0)
+        end_s.append(begin_s + given.time_s[v].min())
+    return found
+
+
+def _nothing(given: Tables) -> PathFront:
+    return PathFront(np.zeros(1), np.zeros(1), np.zeros((1, given.operators), np.int8))
+
+
+def _later(front: PathFront, delay_s: float) -> PathFront:
+    return PathFront(front.time_s + delay_s, front.energy_j, front.processor)
+
+
+def _either(fronts: Sequence[PathFront]) -> PathFront:
+    return PathFront(
+        np.concatenate([front.time_s for front in fronts]),
+        np.concatenate([front.energy_j for front in fronts]),
+        np.concatenate([front.processor for front in fronts]),
+    )
+
+
+def _both(one: PathFront, other: PathFront) -> PathFront:
+    """Return what two branches take together; each has columns of its own operators."""
+    latest_s = max(one.time_s[0], other.time_s[0])
+    time_s = np.union1d(one.time_s, other.time_s)
+    time_s = time_s[time_s >= latest_s]
+    first, second = (np.searchsorted(each.time_s, time_s, "right") - 1 for each in (one, other))
+    return PathFront(
+        time_s,
+        one.energy_j[first] + other.energy_j[second],
+        one.processor[first] + other.processor[second],
+    )
+
+
+def _thinned(front: PathFront, step: float) -> PathFront:
+    """Leave out what is beaten, and of times within a step all but the least energy."""
+    order = np.lexsort((front.energy_j, front.time_s))
+    energy_j = front.energy_j[order]
+    least_j = np.minimum.accumulate(energy_j)
+    order = order[np.append(True, energy_j[1:] < least_j[:-1])]
+    if step:
+        cell = np.floor(np.log(np.maximum(front.time_s[order], 1e-12)) / np.log1p(step))
+        order = order[np.append(cell[1:] != cell[:-1], True)]
+    return PathFront(front.time_s[order], front.energy_j[order], front.processor[order])
+
+
+def enumerated_set(
+    problem: MappingProblem,
+    energy_j: Energies,
+    fastest: Callable[[Schedule], Schedule],
+    *,
+    resolution: float,
+    gap: float,
+    seed: int,
+) -> Answer | None:
+    """Return the set, not verified; None if `enumerated` gives up.
+
+    Parameters
+    ----------
+    fastest
+        Given the shortest schedule of the set, returns the one of a mapper, which stands in the set
+        itself if no schedule as short takes less energy.
+    resolution
+        As for `trade_offs`.
+    gap
+        What may be left out before it is known exactly, at most the resolution.
+    """
+    began_s = perf_counter()
+    share = (1 + resolution) / (1 + gap) - 1
+    found = enumerated(problem, energy_j, gap=gap, share=share)
+    if found is None:
+        return None
+    pairs = _descending(problem, energy_j, found)
+    least_s = pairs[0][0].timed.makespan_s
+    schedules = []
+    for i, (each, taken_j) in enumerate(pairs):
+        time_s, last = each.timed.makespan_s, i == len(pairs) - 1
+        claim = EnergyClaim(
+            taken_j,
+            min(each.bound_j, taken_j),
+            None if last else time_s,
+            proven=last or not i or not gap,
+        )
+        certificate = Certificate(
+            proves="makespan",
+            objective_s=time_s,
+            bound_s=min(least_s, time_s),
+            proven=not i,
+            wall_s=perf_counter() - began_s,
+            seed=seed,
+            solver=NAME,
+        )
+        found_as = Schedule(each.processor, each.timed.start_s, each.timed.end_s, certificate)
+        if not i and _as_good(problem, energy_j, given := fastest(found_as), found_as):
+            found_as = given
+        schedules.append(replace(found_as, certificate=replace(found_as.certificate, energy=claim)))
+    return Answer(tuple(schedules), resolution, timed_out=False)
+
+
+def _as_good(
+    problem: MappingProblem, energy_j: Energies, fastest: Schedule, found: Schedule
+) -> bool:
+    taken_j, least_j = (energy_of(energy_j, each.processor) for each in (fastest, found))
+    return as_short(problem, fastest.makespan_s, found.makespan_s) and as_short(
+        problem, taken_j, least_j
+    )
+
+
+def _descending(
+    problem: MappingProblem, energy_j: Energies, found: Sequence[Found]
+) -> list[tuple[Found, float]]:
+    """Return schedules with their energies; of those equal to rounding the more frugal one."""
+    kept: list[tuple[Found, float]] = []
+    for each in found:
+        taken_j = energy_of(energy_j, each.processor)
+        if kept and as_short(problem, kept[-1][1], taken_j):
+            continue
+        if kept and as_short(problem, each.timed.makespan_s, kept[-1][0].timed.makespan_s):
+            kept.pop()
+        kept.append((each, taken_j))
+    return kept

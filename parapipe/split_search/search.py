@@ -1,0 +1,331 @@
+"""Configurations with operators split over several processors, and which parts to measure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, combinations
+from math import inf
+
+from parapipe.cost.cost_table import CostTable, build_cost_table
+from parapipe.cost.profile import Profile
+from parapipe.errors import SplitError
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.graph.partition import partition
+from parapipe.mappings.assembly import mapping_of
+from parapipe.mappings.configuration import Configuration
+from parapipe.mappings.evaluate import evaluate
+from parapipe.platform.platform import Platform
+from parapipe.processes.deadline import Deadline
+from parapipe.search.contract import Moment, SearchProblem, SplitSources
+from parapipe.search.problems.identical_processors import identical_processors
+from parapipe.search.stages.candidates import Candidate, StageCandidate
+from parapipe.solvers.problem import NANO
+from parapipe.split_search.choice import ChosenWays, shortest
+from parapipe.split_search.execution_modes import SplitWays
+from parapipe.split_search.part_prices import PartPrices
+from parapipe.split_search.problem import SplitProblem, Way, between, ends_s, makespan_s
+from parapipe.split_search.split_model import placed, rule_of, rules_of
+
+FINER = (32, 64)
+"""Grids on which shares are refined, one step around the best ones on the grid before."""
+ENERGY_ROUNDS = 2
+"""Between two configurations, how often those that trade latency for energy are searched."""
+LEAST_ENERGY_S_PER_J = 1e6
+"""What a joule is worth where energy counts and seconds hardly do."""
+NEGLIGIBLE = 1e-6
+"""Share of what a choice costs that is not worth a search."""
+WIDTH = 50
+"""Labels at one place: 200 take five times as long, and AlexNet's latency is no shorter then."""
+
+
+class SplitSearch:
+    """The search with operators split over several processors.
+
+    It yields the best configurations of one stage, and of two, of which one is another
+    processor's, for each set of two or more processors.
+    """
+
+    name = "split"
+    moment = Moment.STAGES
+
+    def run(
+        self, problem: SearchProblem, incumbents: Sequence[Candidate], deadline: Deadline
+    ) -> Iterator[Configuration]:
+        """Yield configurations that no incumbent of stages of the first cost table beats."""
+        known = [each for each in incumbents if isinstance(each, StageCandidate) and not each.table]
+        costs, identical, sources = problem.tables[0], problem.identical[0], problem.splitting
+        tell = problem.reporter("splitting")
+        sets = processor_sets(len(costs.processors), identical)
+        tell(0, len(sets))
+        prices = PartPrices(problem.graph, sources.platform, costs, sources.profiles)
+        ways = SplitWays(prices, problem.partition.order, problem.schedules())
+        finder = _Finder(ways, sources, problem.options.energy, deadline)
+        for done, processors in enumerate(sets, start=1):
+            others = ~sum(1 << p for p in processors)
+            usable = (each for each in known if not any(m & others for m in each.processors))
+            limit_s = min((each.latency_ns for each in usable), default=inf) / NANO
+            for found in finder.found(processors, limit_s, identical):
+                if any(way.is_split for way in found.ways) and not finder.is_beaten(found, known):
+                    try:
+                        yield finder.candidate(found)
+                    except SplitError as error:
+                        problem.left_out(
+                            f"a configuration with split operators is left out: {error}"
+                        )
+                if deadline.over:
+                    return
+            tell(done, len(sets))
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Ways to run all operators.
+
+    Parameters
+    ----------
+    cuts
+        Places in the order of operators at which a stage begins, but for the first one.
+    times_s
+        Seconds of the stages, without the transfers from one to the next.
+    bound_s
+        No ways with these stages cost less for a frame: its latency, and what its energy is worth.
+    s_per_j
+        What a joule of dynamic energy is worth, in seconds.
+    """
+
+    ways: tuple[Way, ...]
+    cuts: tuple[int, ...]
+    times_s: tuple[float, ...]
+    bound_s: float
+    s_per_j: float = 0.0
+
+
+@dataclass
+class _Finder:
+    """Finds the best ways to run a model's operators on sets of processors."""
+
+    made: SplitWays
+    sources: SplitSources
+    energy: bool
+    deadline: Deadline
+
+    def __post_init__(self) -> None:
+        self.problem = self.made.problem()
+
+    def found(
+        self, processors: Sequence[int], limit_s: float, identical: Sequence[Sequence[int]]
+    ) -> Iterator[_Found]:
+        """Yield what a set of processors does best: all of a model, or one of two stages.
+
+        Parameters
+        ----------
+        limit_s
+            A latency that the set reaches without parts.
+        """
+        part = restricted(self.problem, processors)
+        best = self._shortest(part, 0, part.operators, limit_s) if part else None
+        if part is None or best is None:
+            return
+        yield _Found(best.ways, (), (best.makespan_s,), best.bound_s)
+        if self.energy:
+            least = self._of(
+                between(replace(part, s_per_j=LEAST_ENERGY_S_PER_J), 0, part.operators), inf
+            )
+            yield from self._efficient(part, best, least)
+        for other in set(range(part.processors)).difference(processors):
+            alone = restricted(self.problem, [other])
+            if alone and takes_the_first([*processors, other], identical):
+                yield from self._two_stages(part, best.ways, alone)
+
+    def _efficient(
+        self,
+        part: SplitProblem,
+        fast: ChosenWays,
+        slow: ChosenWays | None,
+        rounds: int = ENERGY_ROUNDS,
+    ) -> Iterator[_Found]:
+        """Yield what takes more time than one choice and less energy, or reversed for the other.
+
+        A joule is worth the seconds that it takes to save one between the two. What costs least
+        then is a corner of the convex trade-off, and divides what is left to search.
+        """
+        if slow is None or not rounds or self.deadline.over:
+            return
+        saved_j, longer_s = fast.energy_j - slow.energy_j, slow.makespan_s - fast.makespan_s
+        if min(saved_j, longer_s) <= 0:
+            return
+        s_per_j = longer_s / saved_j
+        known_s = (fast.makespan_s + s_per_j * fast.energy_j) * (1 - NEGLIGIBLE)
+        found = self._shortest(replace(part, s_per_j=s_per_j), 0, part.operators, known_s)
+        if found is not None:
+            yield _Found(found.ways, (), (found.makespan_s,), found.bound_s, s_per_j)
+            yield from self._efficient(part, fast, found, rounds - 1)
+            yield from self._efficient(part, found, slow, rounds - 1)
+
+    def _two_stages(
+        self, part: SplitProblem, best: Sequence[Way], alone: SplitProblem
+    ) -> Iterator[_Found]:
+        """Yield pipelines of a set and of another processor, cut where they balance best.
+
+        Where that is, is estimated by the set's best ways for the whole model.
+        """
+        whole = [min(ways, key=lambda way: way.end) for ways in alone.ways]
+        before_s = [0.0, *accumulate(way.pieces[0].time_s for way in whole)]
+        ended_s = {at: end_s for at, end_s in ends_s(part, best) if at < part.operators}
+        total_s = makespan_s(part, best)
+        for first in (True, False):
+            at_cut_s = {
+                at: max(end_s, before_s[-1] - before_s[at])
+                if first
+                else max(before_s[at], total_s - end_s)
+                for at, end_s in ended_s.items()
+            }
+            cut = min(at_cut_s, key=at_cut_s.__getitem__, default=0)
+            if not cut:
+                continue
+            begin, end = (0, cut) if first else (cut, part.operators)
+            if found := self._shortest(part, begin, end, inf):
+                rest = whole[end:] if first else whole[:begin]
+                rest_s = sum(way.pieces[0].time_s for way in rest)
+                yield _Found(
+                    (*found.ways, *rest) if first else (*rest, *found.ways),
+                    (cut,),
+                    (found.makespan_s, rest_s),
+                    found.bound_s + rest_s,
+                )
+
+    def _shortest(
+        self, problem: SplitProblem, begin: int, end: int, known_s: float
+    ) -> ChosenWays | None:
+        """Return the shortest ways to run a range of operators, their shares then refined.
+
+        The bound holds for all ways of the problem, and for those of finer shares that were tried.
+        """
+        stage = between(problem, begin, end)
+        best, tried = self._of(stage, known_s), problem
+        for grid in FINER:
+            if best is not None:
+                near = list(self.made.near(best.ways, grid))
+                tried = _joined(tried, near)
+                few = _joined(_unsplit(problem), [*best.ways, *near])
+                best = self._of(between(few, begin, end), best.cost_s) or best
+        bound_s, _ = between(tried, begin, end).shared_s(stage.prices)
+        return best and replace(best, bound_s=bound_s[0])
+
+    def _of(self, stage: SplitProblem, known_s: float) -> ChosenWays | None:
+        found = shortest(stage, known_s=known_s, width=WIDTH, stop=lambda: self.deadline.over)
+        ways = (way.mark for way in found.ways) if found else ()
+        return found and replace(found, ways=tuple(way for way in ways if isinstance(way, Way)))
+
+    def candidate(self, found: _Found) -> Configuration:
+        """Return a configuration; SplitError if the model cannot be split so."""
+        made, sources = self.made, self.sources
+
+        def priced(split: OperatorGraph) -> CostTable:
+            precision = made.prices.costs.precision
+            return build_cost_table(
+                split, sources.platform, profiles=sources.profiles, precision=precision
+            )
+
+        model, assignment = placed(found.ways, made, sources.splitter, priced, found.cuts)
+        mapping = mapping_of(model.graph, sources.platform, model.costs, assignment)
+        taken = evaluate(mapping, model.graph, model.costs)
+        # The search proves its own order of operators only; shared work bounds all orders.
+        dynamic_j = sum(stage.dynamic_energy_j for stage in taken.stages)
+        cost_s = taken.latency_s + found.s_per_j * dynamic_j
+        gap = max(0.0, 1 - found.bound_s / cost_s)
+        return Configuration(mapping, taken, proven=False, gap=gap, table=0, split=model)
+
+    def is_beaten(self, found: _Found, known: Sequence[StageCandidate]) -> bool:
+        """Return whether a known configuration is as good in all, whatever transfers take."""
+        costs, period_ns = self.made.prices.costs, max(found.times_s) * NANO
+        used = {piece.processor for way in found.ways for piece in way.pieces}
+        static_nj = period_ns * sum(costs.static_power_w[p] for p in used)
+        energy_nj = static_nj + NANO * sum(way.energy_j for way in found.ways)
+        return any(
+            c.latency_ns <= sum(found.times_s) * NANO
+            and c.period_ns <= period_ns
+            and (not self.energy or c.energy_nj <= energy_nj)
+            for c in known
+        )
+
+
+def processor_sets(count: int, identical: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+    """Return the sets of two or more processors; of identical ones, the first are taken."""
+    sizes = range(2, count + 1)
+    every = (processors for size in sizes for processors in combinations(range(count), size))
+    return [processors for processors in every if takes_the_first(processors, identical)]
+
+
+def takes_the_first(processors: Sequence[int], identical: Sequence[Sequence[int]]) -> bool:
+    """Whether a set holds the first ones of each group of identical processors."""
+    used = [[p in processors for p in group] for group in identical]
+    return all(each == sorted(each, reverse=True) for each in used)
+
+
+def _joined(problem: SplitProblem, more: Sequence[Way]) -> SplitProblem:
+    """Return a problem with more ways."""
+    ways = [list(each) for each in problem.ways]
+    for way in more:
+        ways[way.begin].append(way)
+    return replace(problem, ways=tuple(map(tuple, ways)))
+
+
+def _unsplit(problem: SplitProblem) -> SplitProblem:
+    """Return a problem in which operators run whole, each by itself."""
+    ways = (tuple(way for way in each if len(way.pieces) == 1) for each in problem.ways)
+    return replace(problem, ways=tuple(ways))
+
+
+def restricted(problem: SplitProblem, processors: Sequence[int]) -> SplitProblem | None:
+    """Return a problem in which only some processors work; None if they cannot."""
+    ways = tuple(
+        tuple(way for way in each if all(p.processor in processors for p in way.pieces))
+        for each in problem.ways
+    )
+    if not all(any(way.end == v + 1 for way in each) for v, each in enumerate(ways)):
+        return None
+    return replace(problem, ways=ways)
+
+
+Rules = tuple[str, ...]
+"""Rules of which no two concern one operator, so that one model holds all the parts."""
+
+
+def balanced(
+    graph: OperatorGraph, platform: Platform, costs: CostTable, profiles: Sequence[Profile]
+) -> tuple[Rules, ...]:
+    """Return rules that split each operator by itself, along each axis, for each set of processors.
+
+    The shares are in proportion to the processors' speeds.
+    """
+    ways = _ways(graph, platform, costs, profiles)
+    found: dict[tuple[int, tuple[int, ...]], list[str]] = {}
+    sets = processor_sets(len(costs.processors), identical_processors(graph, costs))
+    for processors, split in ways.in_balance():
+        if processors in sets:
+            key = (split.ranges[0].axis, processors)
+            found.setdefault(key, []).append(rule_of(split, graph))
+    return tuple(map(tuple, found.values()))
+
+
+def searched(
+    graph: OperatorGraph, platform: Platform, costs: CostTable, profiles: Sequence[Profile]
+) -> tuple[Rules, ...]:
+    """Return the rules of the least latency on each set of processors, by the times so far."""
+    ways = _ways(graph, platform, costs, profiles)
+    problem = ways.problem()
+    found = []
+    for processors in processor_sets(len(costs.processors), identical_processors(graph, costs)):
+        part = restricted(problem, processors)
+        best = part and shortest(part, width=WIDTH)
+        if best and (rules := rules_of(best.ways, graph)):
+            found.append(rules)
+    return tuple(found)
+
+
+def _ways(
+    graph: OperatorGraph, platform: Platform, costs: CostTable, profiles: Sequence[Profile]
+) -> SplitWays:
+    return SplitWays(PartPrices(graph, platform, costs, profiles), partition(graph).order)

@@ -1,0 +1,318 @@
+"""A plan and its model become the steps of an exported folder, or a list of what has no form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from math import prod
+
+from parapipe.cost.signature import signature_of
+from parapipe.errors import ExportError
+from parapipe.export.constants import Constants, Network
+from parapipe.files.mistakes import listed, listed_sentences
+from parapipe.graph.work import operator_class
+from parapipe.plan import schema
+from parapipe.plan.mapped import mapped
+from parapipe.plan.memory_record import MemoryLayout, PlacedBuffer
+from parapipe.plan.network import network_of
+from parapipe.plan.plan_lives import PlanLives
+from parapipe.plan.schema import Operator, Plan, Processor, StageProcessor
+from parapipe.targets.armcl import (
+    convolution,
+    elementwise,
+    layout,
+    library_plan,
+    product,
+    reduction,
+    windows,
+)
+from parapipe.targets.armcl.elementwise import own_form
+from parapipe.targets.armcl.library_plan import (
+    ACTIVATIONS,
+    MOST_DIMENSIONS,
+    Arena,
+    Memory,
+    Place,
+    ProfileRow,
+)
+from parapipe.targets.armcl.steps import NotExportable, Rule, Steps, require, stored
+
+ITEM_BYTES = 4
+"""Of float32."""
+ELEMENT_BY_ELEMENT = frozenset(
+    {"Add", "Sub", "Mul", "Div", "Max", "Min", "PRelu", "Exp", "Log", "Neg", *ACTIVATIONS}
+)
+"""Steps that may write over one of their operands."""
+
+
+def arena_of(plan: Plan, into: Steps) -> Arena | None:
+    """Return the places of those tensors that stand in the steps as they do in the plan.
+
+    What steps make among themselves has none, and neither has what the plan copies to another
+    memory: the runner copies at another time.
+    """
+    if plan.memory is None:
+        return None
+    network = network_of(plan, with_work=False)
+    lives = PlanLives(plan, network, plan.memory.system)
+    number = {operator.id: v for v, operator in enumerate(network.operators)}
+    return Arena(
+        points=lives.period,
+        memories=tuple(
+            Memory(name=each.name, size_bytes=each.size_bytes) for each in plan.memory.arenas
+        ),
+        places=tuple(_places(plan, plan.memory, into, number, lives)),
+        spans={step.id: lives.turns[number[step.source or step.id]] for step in into.steps},
+    )
+
+
+def _places(
+    plan: Plan, layout: MemoryLayout, into: Steps, number: Mapping[str, int], lives: PlanLives
+) -> Iterator[Place]:
+    users = _users(into, number, lives)
+    inputs = {name: plan.tensors[name].shape for name in plan.inputs}
+    shapes = inputs | into.shapes
+    steps_of: dict[str, list[str]] = {}
+    for step in into.steps:
+        steps_of.setdefault(step.source or step.id, []).append(step.type)
+    maker = {name: operator.id for operator in plan.operators for name in operator.outputs}
+    for each in plan.buffers:
+        there = [p for p in each.processors if p in users.get(each.tensor, ())]
+        arena = next(a for a in layout.arenas if each.processors[0] in a.processors)
+        taken = (
+            each.content != "copy"
+            and there[:1] == [each.processors[0]]
+            and _fits(each, prod(shapes[each.tensor]) * ITEM_BYTES, arena.alignment_bytes)
+            and (each.over is None or _writes_over(steps_of[maker[each.tensor]]))
+        )
+        if taken:
+            yield Place(
+                tensor=each.tensor,
+                processors=tuple(there),
+                memory=arena.name,
+                offset_bytes=each.offset_bytes,
+            )
+
+
+def _users(into: Steps, number: Mapping[str, int], lives: PlanLives) -> dict[str, set[str]]:
+    """Return the processors whose steps read or make each tensor."""
+    names, at = lives.view.resources, lives.view.mapping.at
+    found: dict[str, set[str]] = {}
+    for step in into.steps:
+        processor = names[at[number[step.source or step.id]].processor]
+        for name in (*step.inputs, *step.outputs):
+            found.setdefault(name, set()).add(processor)
+    return found
+
+
+def _fits(buffer: PlacedBuffer, size_bytes: int, alignment_bytes: int) -> bool:
+    aligned = -(-size_bytes // alignment_bytes) * alignment_bytes
+    return aligned == buffer.size_bytes and not any(at % ITEM_BYTES for at in buffer.offset_bytes)
+
+
+def _writes_over(steps: list[str]) -> bool:
+    return len(steps) == 1 and steps[0] in ELEMENT_BY_ELEMENT
+
+
+RULES: Mapping[str, Rule] = {
+    **convolution.RULES,
+    **windows.RULES,
+    **product.RULES,
+    **elementwise.RULES,
+    **reduction.RULES,
+    **layout.RULES,
+}
+
+
+_BACKENDS = {"cpu": "neon", "gpu": "opencl"}
+_FLOATS_ONLY = "and only float32 is exported"
+
+
+def lowered(plan: Plan, constants: Constants) -> Steps:
+    """Return what the operators of a plan become.
+
+    Raises
+    ------
+    ExportError
+        If operators or processors have no form in the library; it names all of them and says why.
+    """
+    into = Steps(plan, constants)
+    obstacles = [*_plan_obstacles(plan)]
+    offenders = list(unexportable(plan, into))
+    if offenders:
+        count = "1 operator" if len(offenders) == 1 else f"{len(offenders)} operators"
+        named = [
+            f"'{v.name}' ({'.'.join(filter(None, (v.domain, v.type)))}): {why}"
+            for v, why in offenders
+        ]
+        obstacles.append(f"{count} cannot be exported: {listed_sentences(named)}")
+    if obstacles:
+        raise ExportError(
+            f"{plan.model.name}: {'; '.join(obstacles)}; change the model there, or export to "
+            "onnxruntime",
+            [operator.id for operator, _ in offenders],
+        )
+    into.keep_used()
+    return into
+
+
+def unexportable(network: Network, into: Steps) -> Iterator[tuple[Operator, str]]:
+    """Add the steps of all operators; yield those that have no form in the library, and why."""
+    for operator in network.operators:
+        try:
+            into.begin(operator)
+            _lower(operator, into)
+        except NotExportable as reason:
+            yield operator, str(reason)
+
+
+def _plan_obstacles(plan: Plan) -> Iterator[str]:
+    odd = [f"'{p.name}' ({p.kind})" for p in plan.processors if p.kind not in _BACKENDS]
+    if odd:
+        yield f"the library runs on CPUs and GPUs, and the plan uses {listed(odd)}"
+    if any(p.stream for p in plan.processors):
+        yield "the runner lets a processor run one operator at a time, and the plan has streams"
+    if any(p.replicas for stage in plan.stages for p in stage.processors):
+        yield "the runner has one processor for each operator, and the plan has several in turn"
+    placed = (at for stage in plan.stages for p in stage.processors for at in p.operators)
+    if (lag := max(at.lag for at in placed)) > library_plan.MOST_LAG:
+        yield (
+            f"an operator lags {lag} periods behind the frame's entry, and the runner takes "
+            f"{library_plan.MOST_LAG} at most"
+        )
+
+
+def _lower(operator: Operator, into: Steps) -> None:
+    """Add the steps of an operator; activations of a fused one go to the step before."""
+    require(not operator.computes_in, f"it computes in {operator.computes_in}, {_FLOATS_ONLY}")
+    for position, part in enumerate(operator.parts or (operator,)):
+        try:
+            _check(part, into)
+            form = own_form(part, into) if position else None
+            if form and into.activate(part.inputs[0], part.outputs[0], form[0], **form[1]):
+                continue
+            RULES[part.type].lower(part, into)
+        except NotExportable as reason:
+            raise NotExportable(
+                f"{part.type} in it: {reason}" if operator.parts else reason
+            ) from None
+
+
+def _check(operator: Operator, into: Steps) -> None:
+    """Refuse what no rule takes."""
+    require(not operator.domain, "the library knows no operators of this domain")
+    require(operator.opaque is None, "the library has no control flow")
+    require(operator.type in RULES, "the library has no such function")
+    tensors = [
+        name
+        for name in (*operator.inputs, *operator.outputs)
+        if name and not into.is_constant(name)
+    ]
+    odd = sorted({dtype for name in tensors if (dtype := into.dtype(name)) != "float32"})
+    require(not odd, f"it is of type {', '.join(odd)}, {_FLOATS_ONLY}")
+    shapes = [into.shape(name) for name in tensors]
+    require(all(all(shape) for shape in shapes), "it has a tensor without elements")
+    many = max((len(shape) for shape in shapes), default=0)
+    require(
+        RULES[operator.type].dimensions or many <= MOST_DIMENSIONS,
+        f"it has {many} dimensions, and the library has {MOST_DIMENSIONS}",
+    )
+
+
+def folder_of(
+    plan: Plan, into: Steps, file: library_plan.WeightsFile, offsets: dict[str, int]
+) -> library_plan.LibraryPlan:
+    """Return the `plan.json` of an exported folder.
+
+    Parameters
+    ----------
+    offsets
+        Where each constant starts in the weights file, in bytes.
+    """
+    inputs = {name: stored(plan.tensors[name].shape) for name in plan.inputs}
+    weights = {name: weight.shape for name, weight in into.weights.items()}
+    return library_plan.LibraryPlan(
+        schema=library_plan.SCHEMA,
+        model=schema.ModelFile(name=plan.model.name, sha256=plan.model.sha256),
+        platform=plan.platform,
+        weights=file,
+        inputs=plan.inputs,
+        outputs=plan.outputs,
+        tensors={
+            name: library_plan.Tensor(shape=shape, dtype="float32", offset=offsets.get(name))
+            for name, shape in (inputs | into.shapes | weights).items()
+        },
+        operators=tuple(into.steps),
+        processors=tuple(map(_processor, plan.processors)),
+        stages=tuple(_stages(plan, into)),
+        transfers=tuple(_transfers(plan, into)),
+        predicted=schema.PredictedTimes(
+            **plan.predicted.model_dump(include=set(schema.PredictedTimes.model_fields))
+        ),
+        profile=dict(profile_rows(plan)),
+        arena=arena_of(plan, into),
+    )
+
+
+def _processor(processor: Processor) -> library_plan.Processor:
+    gpu = processor.kind == "gpu"
+    return library_plan.Processor(
+        name=processor.name,
+        backend="opencl" if gpu else "neon",
+        cores=processor.cores,
+        threads=1 if gpu else processor.threads,
+        frequency_hz=processor.operating_point.frequency_hz,
+    )
+
+
+def _stages(plan: Plan, into: Steps) -> Iterator[library_plan.Stage]:
+    steps: dict[str, list[str]] = {}
+    for step in into.steps:
+        steps.setdefault(step.source or step.id, []).append(step.id)
+    for stage in plan.stages:
+        yield library_plan.Stage(
+            index=stage.index,
+            processors=tuple(_stage_processor(each, steps) for each in stage.processors),
+        )
+
+
+def _stage_processor(
+    processor: StageProcessor, steps: Mapping[str, Sequence[str]]
+) -> library_plan.StageProcessor:
+    turns = [(step, at.lag) for at in processor.operators for step in steps[at.operator]]
+    lags = tuple(lag for _, lag in turns)
+    return library_plan.StageProcessor(
+        name=processor.name,
+        operators=tuple(step for step, _ in turns),
+        lags=lags if len(set(lags)) > 1 else None,
+    )
+
+
+def _transfers(plan: Plan, into: Steps) -> Iterator[library_plan.Transfer]:
+    """Yield the plan's transfers, but for what no step reads there: a size that is known by now."""
+    view = mapped(plan)
+    place = {operator: view.name(at) for operator, at in view.placements.items()}
+    read = {(name, place[step.source or step.id]) for step in into.steps for name in step.inputs}
+    for transfer in plan.transfers:
+        if (transfer.tensor, transfer.target) in read:
+            said = transfer.model_dump(
+                by_alias=True, include=set(library_plan.Transfer.model_fields)
+            )
+            yield library_plan.Transfer.model_validate(said)
+
+
+def profile_rows(plan: Plan) -> Iterator[tuple[str, ProfileRow]]:
+    """Yield operators' ids and their rows; views, which take no time, have none."""
+    graph = network_of(plan)
+    for operator in graph.operators:
+        first, *others = operator.singles
+        kind = operator_class(first, graph)
+        if kind != "view":
+            row = {
+                **asdict(signature_of(first, graph)),
+                "class": kind,
+                "macs": first.work.macs,
+                "size_bytes": first.work.read_bytes + first.work.written_bytes,
+                "then": " ".join(part.type for part in others),
+            }
+            yield operator.id, ProfileRow.model_validate(row)

@@ -1,0 +1,218 @@
+"""Functions of each element, of one tensor or several: arithmetic and activations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+
+import numpy as np
+
+from parapipe.plan.schema import Operator
+from parapipe.targets.armcl.library_plan import MOST_DIMENSIONS, Attribute
+from parapipe.targets.armcl.steps import Formula, Rule, Steps, integer, number, require, text
+
+_PAIR = 2
+_STEPS = {"Sum": "Add", "Mean": "Add"}
+
+
+def of_operands(operator: Operator, into: Steps) -> None:
+    """Add a step for each operand after the first."""
+    output, count = operator.outputs[0], len(operator.inputs)
+    if count == 1:
+        into.reshape(operator.inputs[0], into.shape(output), output=output)
+        return
+    # Tensors of more than four dimensions are stored in fewer.
+    shapes = [into.shape(name) for name in operator.inputs]
+    require(
+        max(map(len, shapes)) <= MOST_DIMENSIONS or len(set(filter(None, shapes))) == 1,
+        "it broadcasts tensors of more than 4 dimensions, and the library has 4",
+    )
+    require(_fit(shapes), "the shapes of its operands do not fit together")
+    made, *others = [into.weight(v) if into.is_constant(v) else v for v in operator.inputs]
+    kind, mean = _STEPS.get(operator.type, operator.type), operator.type == "Mean"
+    for position, name in enumerate(others, start=_PAIR):
+        last = output if position == count and not mean else None
+        shape = np.broadcast_shapes(*shapes[:position])
+        made = into.add(kind, (made, name), shape, output=last)
+    if mean:
+        shape = np.broadcast_shapes(*shapes)
+        into.add("Mul", (made, into.number(1 / count)), shape, output=output)
+
+
+def _fit(shapes: Sequence[tuple[int, ...]]) -> bool:
+    """Whether shapes broadcast: a plan that was edited may say what no model has."""
+    with suppress(ValueError):
+        np.broadcast_shapes(*shapes)
+        return True
+    return False
+
+
+def pow_(operator: Operator, into: Steps) -> None:
+    """Add a power with a constant exponent that the library has functions for."""
+    base, exponent = operator.inputs[:2]
+    require(into.is_constant(exponent), "its exponent is not constant")
+    require(not into.is_constant(base), "its base is constant")
+    values = set(into.values(exponent).reshape(-1).tolist())
+    output, shape = operator.outputs[0], into.shape(operator.outputs[0])
+    require(
+        shape == into.shape(base) and len(values) == 1 and values <= {0.5, 1, 2, 3},
+        "its exponent is none of 0.5, 1, 2 and 3",
+    )
+    square = ("Mul", base, base)
+    formulas: dict[float, Formula] = {0.5: ("Sqrt", base), 2: square, 3: ("Mul", square, base)}
+    (power,) = values
+    if power == 1:
+        into.reshape(base, shape, output=output)
+    else:
+        into.compute(formulas[power], shape, output=output)
+
+
+def prelu(operator: Operator, into: Steps) -> None:
+    """Add a leaky activation with a slope per channel."""
+    source, slope = operator.inputs[:2]
+    require(into.is_constant(slope), "its slope is not constant")
+    shape = into.shape(operator.outputs[0])
+    into.add("PRelu", (source, into.weight(slope)), shape, output=operator.outputs[0])
+
+
+def batch_normalization(operator: Operator, into: Steps) -> None:
+    """Add a batch-norm that stands by itself."""
+    source, *constants = operator.inputs
+    require(all(map(into.is_constant, constants)), "its parameters are not constant")
+    require(not integer(operator, "training_mode", 0), "it is in training mode")
+    require(bool(integer(operator, "spatial", 1)), "it has parameters per element, not per channel")
+    shape = into.shape(source)
+    require(len(shape) >= _PAIR, "it has no channels")
+    into.add(
+        "BatchNormalization",
+        (source, *map(into.weight, constants)),
+        shape,
+        output=operator.outputs[0],
+        epsilon=number(operator, "epsilon", 1e-5),
+    )
+
+
+_CONSTANTS = "constants may be among the operands"
+
+
+_LARGEST = 3.4028234663852886e38  # of a float32
+
+_ALPHA = {"LeakyRelu": 0.01, "Elu": 1.0}  # ONNX's defaults
+
+
+def own_form(operator: Operator, into: Steps) -> tuple[str, Mapping[str, Attribute]] | None:
+    """Return type and attributes of the one activation that an operator is; None if it is none."""
+    if operator.type == "Clip":
+        return "Clip", _bounds(operator, into)
+    if operator.type in _ALPHA:
+        return operator.type, {"alpha": number(operator, "alpha", _ALPHA[operator.type])}
+    return (operator.type, {}) if operator.type in _PLAIN else None
+
+
+def _bounds(operator: Operator, into: Steps) -> Mapping[str, Attribute]:
+    found: dict[str, Attribute] = {}
+    for position, (name, default) in enumerate((("min", -_LARGEST), ("max", _LARGEST)), start=1):
+        given = operator.inputs[position] if position < len(operator.inputs) else ""
+        require(not given or into.is_constant(given), f"its bound '{name}' is not constant")
+        bound = number(operator, name, default)
+        require(not math.isnan(bound), f"its bound '{name}' is no number")
+        found[name] = min(max(bound, -_LARGEST), _LARGEST)
+    return found
+
+
+def lower_own(operator: Operator, into: Steps) -> None:
+    """Add an operator that the library has a function for."""
+    form = own_form(operator, into)
+    kind, attributes = form if form is not None else (operator.type, {})
+    output = operator.outputs[0]
+    into.add(kind, operator.inputs[:1], into.shape(output), output=output, **attributes)
+
+
+def _times(source: str, factor: float) -> Formula:
+    """Multiply by a number, unless it is 1."""
+    return source if factor == 1 else ("Mul", source, factor)
+
+
+def _hard_sigmoid(operator: Operator, x: str) -> Formula:
+    """Return max(0, min(1, alpha · x + beta))."""
+    above = ("Add", _times(x, number(operator, "alpha", 0.2)), number(operator, "beta", 0.5))
+    return ("Clip", above, {"min": 0.0, "max": 1.0})
+
+
+def _selu(operator: Operator, x: str) -> Formula:
+    """Return gamma times an Elu."""
+    alpha = number(operator, "alpha", 1.67326319217681884765625)
+    gamma = number(operator, "gamma", 1.05070102214813232421875)
+    return ("Mul", ("Elu", x, {"alpha": alpha}), gamma)
+
+
+def _celu(operator: Operator, x: str) -> Formula:
+    """Return alpha times the Elu of x / alpha."""
+    alpha = number(operator, "alpha", 1.0)
+    return ("Mul", ("Elu", _times(x, 1 / alpha), {"alpha": 1.0}), alpha)
+
+
+def _gelu(operator: Operator, x: str) -> Formula:
+    """Return 0.5 · x · (1 + tanh(√(2/π) · (x + 0.044715 · x³)))."""
+    require(
+        text(operator, "approximate", "none") == "tanh",
+        "it needs the error function, which the library lacks; its approximation by tanh is fine",
+    )
+    slope = ("Add", ("Mul", ("Mul", x, x), 0.044715), 1.0)
+    inner = ("Mul", ("Mul", slope, x), math.sqrt(2 / math.pi))
+    return ("Mul", ("Mul", x, 0.5), ("Add", ("Tanh", inner), 1.0))
+
+
+def lower_by_formula(operator: Operator, into: Steps) -> None:
+    """Add an operator that is made of others."""
+    formula, output = _FORMULAS[operator.type][0], operator.outputs[0]
+    into.compute(formula(operator, operator.inputs[0]), into.shape(output), output=output)
+
+
+_PLAIN = frozenset({"Relu", "Sigmoid", "Tanh", "HardSwish", "Softplus", "Abs", "Sqrt"})
+_FORMULAS: Mapping[str, tuple[Callable[[Operator, str], Formula], str, str]] = {
+    "HardSigmoid": (_hard_sigmoid, "Mul, Add, Clip", ""),
+    "Selu": (_selu, "Elu, Mul", ""),
+    "Celu": (_celu, "Mul, Elu, Mul", ""),
+    "Mish": (lambda _, x: ("Mul", x, ("Tanh", ("Softplus", x))), "Softplus, Tanh, Mul", ""),
+    "Softsign": (lambda _, x: ("Div", x, ("Add", ("Abs", x), 1.0)), "Abs, Add, Div", ""),
+    "Gelu": (_gelu, "Mul, Add, Tanh", '`approximate` is "tanh"'),
+    "Reciprocal": (lambda _, x: ("Div", 1.0, x), "Div", ""),
+}
+
+RULES: Mapping[str, Rule] = {
+    **{
+        kind: Rule(of_operands, kind, _CONSTANTS, dimensions=True)
+        for kind in ("Add", "Sub", "Mul", "Div")
+    },
+    **{
+        kind: Rule(
+            of_operands, f"{step}, one for each further operand", _CONSTANTS, dimensions=True
+        )
+        for kind, step in (("Sum", "Add"), ("Max", "Max"), ("Min", "Min"))
+    },
+    "Mean": Rule(
+        of_operands,
+        "Add, one for each further operand, and Mul",
+        _CONSTANTS,
+        dimensions=True,
+    ),
+    "Pow": Rule(pow_, "Sqrt, Reshape, Mul, or two Mul", "constant exponent 0.5, 1, 2 or 3"),
+    "PRelu": Rule(prelu, "PRelu", "constant slope"),
+    "BatchNormalization": Rule(
+        batch_normalization,
+        "BatchNormalization; into constants of a Conv, ConvTranspose or Gemm before it, if nothing "
+        "else reads between",
+        "constant parameters, inference",
+    ),
+    **{
+        kind: Rule(lower_own, kind, dimensions=True)
+        for kind in sorted(_PLAIN | _ALPHA.keys() | {"Exp", "Log", "Neg"})
+    },
+    "Clip": Rule(lower_own, "Clip", "constant bounds", dimensions=True),
+    **{
+        kind: Rule(lower_by_formula, becomes, condition, dimensions=True)
+        for kind, (_, becomes, condition) in _FORMULAS.items()
+    },
+}

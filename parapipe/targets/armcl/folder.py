@@ -1,0 +1,113 @@
+"""The target `armcl`: a folder that the runner on ARM Compute Library executes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from math import prod
+from pathlib import Path
+
+import numpy as np
+
+from parapipe.export.constants import Constants
+from parapipe.export.exported import Exported, export_folder, readme, refuse_converted
+from parapipe.plan.schema import Plan
+from parapipe.targets.armcl import library_plan
+from parapipe.targets.armcl.build import folder_of, lowered
+from parapipe.targets.armcl.steps import Weight
+
+NAME = "weights.bin"
+_ITEM_BYTES = 4
+USE = """
+It needs the runner on ARM Compute Library, which stands in `runtimes/armcl` of parapipe's
+repository with its own README: build it for the board, copy this folder there, and run
+
+    build/parapipe-armcl DIR --frames 100
+"""
+FILES = {
+    "plan.json": "what runs where and when, in docs/armcl-format.md's words",
+    NAME: "the constants, little-endian float32, in ONNX's layout",
+    "input.bin, expected.bin": "if you put them there: frames to run on, and their results",
+}
+_FRAMES = ("input.bin", "expected.bin")  # what a user may have put beside the plan
+
+
+def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
+    """Write the folder; an earlier export that stands there is replaced.
+
+    Raises
+    ------
+    ExportError
+        If no folder is named, or operators have no form in the library; it names all of them.
+    ModelError
+        If a constant cannot be read or computed.
+    OutputError
+        If the folder holds anything else, or cannot be written.
+    """
+
+    def write(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        document = write_library_folder(plan, model, folder)
+        shares = ", ".join(
+            f"{len(each.operators)} on {each.name}"
+            for stage in document.stages
+            for each in stage.processors
+        )
+        return (
+            f"operators   {len(document.operators)}: {shares}",
+            f"transfers   {len(document.transfers)}",
+        ), ()
+
+    return export_folder(
+        "armcl", destination, library_plan.SCHEMA, lambda _: (NAME, *_FRAMES), write,
+        readme=readme(plan, "armcl", USE, FILES),
+    )  # fmt: skip
+
+
+def write_library_folder(plan: Plan, model: Path, folder: Path) -> library_plan.LibraryPlan:
+    """Write `plan.json` and the weights file into a folder that is there and empty.
+
+    Parameters
+    ----------
+    plan
+        A plan that `verify_plan` accepts.
+    model
+        Its model file, whose digests are those of the plan.
+
+    Raises
+    ------
+    ExportError
+        If operators have no form in the library, or the plan is for other data types than the
+        model's; then nothing is written.
+    ModelError
+        If a constant cannot be read or computed.
+    """
+    refuse_converted(plan, "armcl")
+    with Constants(plan, model) as constants:
+        into = lowered(plan, constants)
+        offsets, size_bytes = _layout(into.weights)
+        document = folder_of(
+            plan, into, library_plan.WeightsFile(file=NAME, size_bytes=size_bytes), offsets
+        )
+        _write_weights(folder / NAME, into.weights, offsets)
+    (folder / "plan.json").write_bytes(document.to_bytes())
+    return document
+
+
+def _layout(weights: Mapping[str, Weight]) -> tuple[dict[str, int], int]:
+    """Return where each constant starts, and the size of the file, in bytes."""
+    offsets: dict[str, int] = {}
+    end = 0
+    for name, weight in weights.items():
+        offsets[name] = -(-end // library_plan.ALIGNMENT_BYTES) * library_plan.ALIGNMENT_BYTES
+        end = offsets[name] + prod(weight.shape) * _ITEM_BYTES
+    return offsets, end
+
+
+def _write_weights(path: Path, weights: Mapping[str, Weight], offsets: Mapping[str, int]) -> None:
+    """Write all constants as little-endian float32; only one is in memory at a time."""
+    with path.open("xb") as file:
+        for name, weight in weights.items():
+            file.seek(offsets[name])
+            file.write(np.ascontiguousarray(weight.load(), dtype="<f4").data)
+        file.flush()
+        os.fsync(file.fileno())

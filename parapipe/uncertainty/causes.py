@@ -1,0 +1,214 @@
+"""What the costs of a mapping depend on: independent causes, and draws of them.
+
+A cause is a standard normal number: the state of a processor, the error of a fit, what a single
+operator is off by. Causes have names, and a name always has the same draws: so configurations with
+the same costs err together, whatever their cost tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from parapipe.cost.cost_table import CostTable
+from parapipe.cost.spread import PlatformSpread
+from parapipe.mappings.mapping import Mapping
+
+Array = NDArray[np.float64]
+HAND_OVERS = "hand-overs"
+ALL_STATES = "state of all processors"
+
+
+def state_of(name: str) -> str:
+    """Return the cause that is the state of a processor."""
+    return f"state of {name}"
+
+
+def power_of(name: str) -> str:
+    """Return the cause that is what a processor's power is off by."""
+    return f"power of {name}"
+
+
+def on_processor(cause: str, processor: str) -> str:
+    """Return the cause that is what times with a common source are off by on a processor."""
+    return f"{cause} on {processor}"
+
+
+class Draws:
+    """Draws of all causes: a row for each cause, the stated costs first.
+
+    Each cause takes the same values, the middles of equally probable parts of the normal
+    distribution, in an order of its own (Latin hypercube sampling; McKay, Beckman and Conover,
+    1979).
+
+    Parameters
+    ----------
+    count
+        How many draws, at least one.
+    seed
+        Of the orders.
+    """
+
+    def __init__(self, count: int, seed: int) -> None:
+        self.count = count
+        self.seed = seed
+        normal = NormalDist()
+        self._values = np.array([normal.inv_cdf((i + 0.5) / count) for i in range(count)])
+        self._drawn: dict[str, Array] = {}
+
+    def of(self, causes: Sequence[str]) -> Array:
+        """Return the causes' values, [cause, draw]; the first column is 0, the stated costs."""
+        found = np.zeros((len(causes), 1 + self.count))
+        for row, cause in zip(found, causes, strict=True):
+            if cause not in self._drawn:
+                digest = blake2b(cause.encode(), digest_size=8).digest()
+                order = np.random.default_rng([self.seed, int.from_bytes(digest)])
+                self._drawn[cause] = order.permutation(self._values)
+            row[1:] = self._drawn[cause]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnCosts:
+    """Costs under some draws; the last axis is the draws.
+
+    Parameters
+    ----------
+    time_s
+        By operator.
+    moves
+        What times of transfers are multiplied by.
+    dynamic_j, static_w
+        Joules of all operators for a frame, and watts of the used processors.
+    """
+
+    time_s: Array
+    moves: Array
+    dynamic_j: Array
+    static_w: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Uncertain:
+    """The costs of a mapping as a function of causes.
+
+    Parameters
+    ----------
+    causes
+        Names of all causes: first each operator's own, then those that several share.
+    time_s, power_w, own, shared
+        Of each part of an operator: seconds, dynamic watts, spreads.
+    operator, cause
+        Of each part: rows of its operator, and of what its time shares with others.
+    states, state
+        Rows of the processors' states; of each part, which of them counts.
+    begins
+        First part of each operator.
+    powers
+        Of each used processor: its index, the row of its power, static watts, and its parts.
+    spread
+        Of what belongs to the platform.
+    """
+
+    causes: tuple[str, ...]
+    time_s: Array
+    power_w: Array
+    own: Array
+    shared: Array
+    operator: NDArray[np.intp]
+    cause: NDArray[np.intp]
+    states: NDArray[np.intp]
+    state: NDArray[np.intp]
+    begins: NDArray[np.intp]
+    powers: tuple[tuple[int, int, float, NDArray[np.intp]], ...]
+    spread: PlatformSpread
+
+    def costs(self, values: Array) -> DrawnCosts:
+        """Return the costs for some values of the causes, [cause, draw]."""
+        logarithm = self.own[:, None] * values[self.operator]
+        logarithm += self.shared[:, None] * values[self.cause]
+        time_s = self.time_s[:, None] * np.exp(logarithm)
+        dynamic_j, static_w = np.zeros((2, values.shape[1]))
+        for p, row, watts, parts in self.powers:
+            factor = np.exp(self.spread.power[p] * values[row])
+            dynamic_j += factor * (self.power_w[parts] @ time_s[parts])
+            static_w += factor * watts
+        all_states = self.spread.common * values[self.causes.index(ALL_STATES)]
+        states = np.exp(self.spread.own_state * values[self.states] + all_states)
+        time_s *= states[self.state]  # in a state in which it is slower, it draws less power
+        return DrawnCosts(
+            np.add.reduceat(time_s, self.begins, axis=0),
+            np.exp(self.spread.transfers * values[self.causes.index(HAND_OVERS)]),
+            dynamic_j,
+            static_w,
+        )
+
+
+def uncertain(mapping: Mapping, costs: CostTable, names: Sequence[str]) -> Uncertain:
+    """Return what the costs of a mapping depend on.
+
+    Parameters
+    ----------
+    names
+        Of each operator; operators of the same name err together on the same processor.
+    """
+    known = costs.spread or _certain(costs.processors)
+    placed = [mapping.at[v] for v in range(len(mapping.placements))]
+    rows: dict[str, int] = {}
+
+    def row(cause: str) -> int:
+        return rows.setdefault(cause, len(rows))
+
+    own = [row(on_processor(names[at.operator], costs.processors[at.processor])) for at in placed]
+    numbers: list[tuple[float, ...]] = []
+    indices: list[tuple[int, ...]] = []
+    begins: list[int] = []
+    for at, mine in zip(placed, own, strict=True):
+        cost, p = costs.cost(at.operator, at.processor), at.processor
+        assert cost is not None, "it was mapped there"
+        begins.append(len(numbers))
+        state = row(state_of(known.states[p]))
+        for part in cost.parts:
+            of = part.spread
+            shared = row(on_processor(of.cause, costs.processors[p])) if of.cause else mine
+            numbers.append((part.time_s, part.power.value, of.own, of.shared))
+            indices.append((mine, shared, state, p))
+    time_s, power_w, own_spread, shared_spread = np.array(numbers).T
+    operator, cause, state_rows, processor = np.array(indices, np.intp).T
+    powers = tuple(
+        (
+            p,
+            row(power_of(known.states[p])),
+            costs.static_power_w[p],
+            np.flatnonzero(processor == p),
+        )
+        for p in mapping.processors
+    )
+    row(HAND_OVERS)
+    row(ALL_STATES)
+    states, which = np.unique(state_rows, return_inverse=True)
+    return Uncertain(
+        causes=tuple(rows),
+        time_s=time_s,
+        power_w=power_w,
+        own=own_spread,
+        shared=shared_spread,
+        operator=operator,
+        cause=cause,
+        states=states,
+        state=which,
+        begins=np.array(begins, np.intp),
+        powers=powers,
+        spread=known,
+    )
+
+
+@lru_cache
+def _certain(names: tuple[str, ...]) -> PlatformSpread:
+    return PlatformSpread(0.0, (0.0,) * len(names), 0.0, names)

@@ -1,0 +1,45 @@
+"""Annealed assignments: loads that change step by step, never worse, and equal to brute force."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+
+import pytest
+
+from parapipe.modulo.cyclic_problem import NEVER, Cyclic
+from parapipe.modulo.least_period import Loads, annealed, random_change
+from tests.cases.occupying_cases import any_problem
+
+
+def able(net):
+    """Return an assignment of each operator to the first processor that runs it."""
+    return [next(p for p, time in enumerate(row) if time < NEVER) for row in net.time]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_loads_are_those_of_the_assignment_after_every_change(seed) -> None:
+    net, draw = Cyclic(any_problem(seed)), random.Random(seed)
+    state = Loads(net, able(net))
+    for _ in range(20):
+        loads, place = [*state.loads], [*state.place]
+        before = state.apply(random_change(net, state.place, draw))
+        assert state.loads == net.loads(state.place)
+        if draw.random() < 0.5:
+            state.restore(*before)
+            assert (state.loads, state.place) == (loads, place)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_least_load_of_a_few_operators_is_found(seed) -> None:
+    net = Cyclic(any_problem(seed))
+    places = product(range(net.processors), repeat=net.operators)
+    runs = ([*each] for each in places if all(net.time[v][p] < NEVER for v, p in enumerate(each)))
+    least = min(max(net.loads(each)) for each in runs)
+    assert max(net.loads(annealed(net, able(net), seed=seed))) == least
+
+
+def test_it_ends_where_less_is_not_asked() -> None:
+    net = Cyclic(any_problem(3))
+    begin = able(net)
+    assert annealed(net, begin, enough=max(net.loads(begin))) == begin
