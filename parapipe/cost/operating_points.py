@@ -24,7 +24,8 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.platform.divided import count, variants
 from parapipe.platform.fields import Precision
 from parapipe.platform.platform import Platform
-from parapipe.platform.processor import OperatingPoint, Processor
+from parapipe.platform.processor import Processor
+from parapipe.platform.sections import OperatingPoint
 
 MOST_COMBINATIONS = 256
 _NO_SCALING = "states no clock.scaling"

@@ -51,7 +51,7 @@ from parapipe.mappings.evaluate import evaluate
 from parapipe.mappings.memory import PeakMemory, peaks_of
 from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.divided import divisions_used
-from parapipe.platform.processor import OperatingPoint as PlatformPoint
+from parapipe.platform.sections import OperatingPoint as PlatformPoint
 from parapipe.search.exploration import Exploration, UnfinishedRow
 from parapipe.search.options import MapOptions
 from parapipe.uncertainty.robust import RobustRow

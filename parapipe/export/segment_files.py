@@ -24,8 +24,9 @@ from parapipe.export.onnxruntime.model_file import ModelFile, placed_tensors, pl
 from parapipe.export.onnxruntime.parts import Parts, parts_of
 from parapipe.export.onnxruntime.weights import places, size_of, write_weights
 from parapipe.plan.mapped import mapped
+from parapipe.plan.records import PredictedTimes
 from parapipe.plan.schema import ModelFile as Source
-from parapipe.plan.schema import Plan, PredictedTimes
+from parapipe.plan.schema import Plan
 from parapipe.plan.summary import replicas_of
 from parapipe.runtime.document import Segment
 

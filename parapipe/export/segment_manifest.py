@@ -7,8 +7,8 @@ from typing import Final, Literal
 from pydantic import Field
 
 from parapipe.files.record import Record
-from parapipe.plan.memory_record import Name, OneOrMore, Sha256, Shape
-from parapipe.plan.schema import ModelFile, PredictedTimes, Processor, Transfer
+from parapipe.plan.records import Name, OneOrMore, PredictedTimes, Sha256, Shape
+from parapipe.plan.schema import ModelFile, Processor, Transfer
 
 SCHEMA: Final = "parapipe/segments/1"
 FILE: Final = "manifest.json"

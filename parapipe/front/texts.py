@@ -15,7 +15,7 @@ from parapipe.files.mistakes import listed
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.memory import AliveRow
 from parapipe.plan.mapped import mapped
-from parapipe.plan.memory_record import Arena
+from parapipe.plan.records import Arena
 from parapipe.plan.schema import Plan
 from parapipe.uncertainty.causes import HAND_OVERS, Draws, uncertain
 from parapipe.uncertainty.contributions import Doubt

@@ -22,6 +22,7 @@ from parapipe.plan import schema
 from parapipe.plan.layout import laid_out
 from parapipe.plan.network import COPIED
 from parapipe.plan.plan_lives import PlanLives
+from parapipe.plan.records import Coverage, Predicted
 from parapipe.plan.schema import SCHEMA, Plan
 from parapipe.plan.verify import verify_plan
 from parapipe.platform.platform import Platform
@@ -60,9 +61,9 @@ def build_plan(
         If the plan breaks a rule that runtimes rely on.
     """
     evaluated = found or evaluate(mapping, graph, costs)
-    predicted = schema.Predicted.model_validate(evaluated, from_attributes=True)
+    predicted = Predicted.model_validate(evaluated, from_attributes=True)
     shares = coverage_of(priced_parts(mapping, costs))
-    coverage = schema.Coverage(**{name: getattr(shares, name).time for name in PROVENANCES})
+    coverage = Coverage(**{name: getattr(shares, name).time for name in PROVENANCES})
     plan = Plan(
         schema=SCHEMA,
         parapipe=__version__,

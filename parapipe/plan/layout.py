@@ -9,8 +9,8 @@ from itertools import chain, islice
 from math import inf
 
 from parapipe.plan.blocks import Block, Blocks
-from parapipe.plan.memory_record import Arena, MemoryLayout, PlacedBuffer
 from parapipe.plan.plan_lives import PlanLives
+from parapipe.plan.records import Arena, MemoryLayout, PlacedBuffer
 from parapipe.plan.schema import Plan
 from parapipe.solvers.memory.ejections import Ejections
 from parapipe.solvers.memory.offsets import (

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from parapipe.files.mistakes import listed
 from parapipe.graph.operator_graph import size_in_bytes
 from parapipe.plan.alias_rules import aliases, overwritable
-from parapipe.plan.memory_record import MemoryLayout, PlacedBuffer
 from parapipe.plan.network import network_of
 from parapipe.plan.plan_lives import NumberedLife, PlanLives
+from parapipe.plan.records import MemoryLayout, PlacedBuffer
 from parapipe.plan.schema import Plan
 
 Numbers = npt.NDArray[np.int64]

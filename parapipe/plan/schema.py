@@ -21,13 +21,14 @@ from pydantic import Field, NonNegativeInt, PositiveInt
 
 from parapipe.files.atomic import write_atomically
 from parapipe.files.record import Figure, PositiveFigure, Record
-from parapipe.plan.memory_record import (
+from parapipe.plan.records import (
     Attribute,
     ByName,
     MemoryLayout,
     Name,
     OneOrMore,
     PlacedBuffer,
+    Predicted,
     Sha256,
     Shape,
 )
@@ -309,47 +310,6 @@ class Transfer(Route):
     that stage have several lags; left out if it occupies nothing."""
     end_s: Figure | None = None
     """Predicted end, likewise."""
-
-
-class Coverage(Record):
-    """Where the predicted times come from: shares of the operators' time, free views aside."""
-
-    measured: Figure
-    """Share of time that was measured for this very operator."""
-    fitted: Figure
-    """Share of time from a model fitted to measurements."""
-    nominal: Figure
-    """Share of time from data sheets."""
-
-
-class PredictedTimes(Record):
-    """What the plan is expected to give."""
-
-    latency_s: PositiveFigure
-    """One frame through all stages, for frames admitted once per period; where the operators of a
-    stage have several lags, from its first start to its last end."""
-    period_s: PositiveFigure
-    """Time between frames: the longest stage, one with r processors in turn counting 1 / r."""
-    sustained_period_s: PositiveFigure
-    """Time between frames when processors need not wait for the whole stage, with the queues of
-    the plan."""
-
-
-class Predicted(PredictedTimes):
-    """What the plan is expected to give, energy included."""
-
-    throughput_fps: PositiveFigure
-    """Frames per second: the reciprocal of the period."""
-    energy_j: PositiveFigure
-    """Energy of the used processors per frame."""
-    board_energy_j: PositiveFigure
-    """The same with the idle power of the board."""
-    input_s: Figure
-    """Time to load a frame; in none of the figures above."""
-    output_s: Figure
-    """Time to read the result; in none of the figures above."""
-    coverage: Coverage | None = None
-    """Where the times come from; left out where that is not known."""
 
 
 class Plan(Record):

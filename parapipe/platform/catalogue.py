@@ -32,7 +32,7 @@ from parapipe.platform.fields import (
     WattsPerV2Hz,
 )
 from parapipe.platform.platform import Board, Source
-from parapipe.platform.processor import Launch, Memory, Scaling
+from parapipe.platform.sections import Launch, Memory, Scaling
 from parapipe.platform.support import Support
 
 KIND = FileKind("catalogue file", PlatformError, "install parapipe again")

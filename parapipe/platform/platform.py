@@ -29,7 +29,8 @@ from parapipe.platform.fields import (
     travel_time,
 )
 from parapipe.platform.memories import MemorySystem, SharedMemory
-from parapipe.platform.processor import Memory, Processor
+from parapipe.platform.processor import Processor
+from parapipe.platform.sections import Memory
 
 
 class Source(Strict):

@@ -11,8 +11,8 @@ from parapipe.cost.precision import type_there
 from parapipe.export.onnxruntime.boundary import Handed
 from parapipe.graph.operator_graph import ITEM_BYTES, size_in_bytes
 from parapipe.parts.elementwise import ANY_AXIS
-from parapipe.plan.memory_record import Arena as PlannedArena
-from parapipe.plan.memory_record import PlacedBuffer
+from parapipe.plan.records import Arena as PlannedArena
+from parapipe.plan.records import PlacedBuffer
 from parapipe.plan.schema import Operator, Plan
 from parapipe.runtime.arena import Moments, Used, used_places
 from parapipe.runtime.document import Arena, Outside, Place, Segment, SessionPlan

@@ -13,9 +13,9 @@ from parapipe.files.mistakes import listed, listed_sentences
 from parapipe.graph.work import operator_class
 from parapipe.plan import schema
 from parapipe.plan.mapped import mapped
-from parapipe.plan.memory_record import MemoryLayout, PlacedBuffer
 from parapipe.plan.network import network_of
 from parapipe.plan.plan_lives import PlanLives
+from parapipe.plan.records import MemoryLayout, PlacedBuffer, PredictedTimes
 from parapipe.plan.schema import Operator, Plan, Processor, StageProcessor
 from parapipe.targets.armcl import (
     convolution,
@@ -246,8 +246,8 @@ def folder_of(
         processors=tuple(map(_processor, plan.processors)),
         stages=tuple(_stages(plan, into)),
         transfers=tuple(_transfers(plan, into)),
-        predicted=schema.PredictedTimes(
-            **plan.predicted.model_dump(include=set(schema.PredictedTimes.model_fields))
+        predicted=PredictedTimes(
+            **plan.predicted.model_dump(include=set(PredictedTimes.model_fields))
         ),
         profile=dict(profile_rows(plan)),
         arena=arena_of(plan, into),

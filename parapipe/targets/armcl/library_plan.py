@@ -19,8 +19,8 @@ from pydantic import (
 )
 
 from parapipe.files.record import Record
-from parapipe.plan.memory_record import ByName, Name, OneOrMore
-from parapipe.plan.schema import ModelFile, PredictedTimes, Route
+from parapipe.plan.records import ByName, Name, OneOrMore, PredictedTimes
+from parapipe.plan.schema import ModelFile, Route
 
 Kind = Literal["integer", "number", "integers", "text"]
 

@@ -1,4 +1,4 @@
-"""What the fields of a plan may hold, and the record of memory."""
+"""Records of a plan beside its schedule: fields, the layout of memory, and what is predicted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from parapipe.files.record import Record
+from parapipe.files.record import Figure, PositiveFigure, Record
 from parapipe.platform.memories import MemorySystem
 
 _Value = TypeVar("_Value")
@@ -129,3 +129,44 @@ class PlacedBuffer(Record):
     within: Name | None = None
     """The tensor that it is a range of, in the same bytes: a part of what a Concat joins, or what a
     Slice or a Reshape makes. Then that operator has nothing to copy. Left out if there is none."""
+
+
+class Coverage(Record):
+    """Where the predicted times come from: shares of the operators' time, free views aside."""
+
+    measured: Figure
+    """Share of time that was measured for this very operator."""
+    fitted: Figure
+    """Share of time from a model fitted to measurements."""
+    nominal: Figure
+    """Share of time from data sheets."""
+
+
+class PredictedTimes(Record):
+    """What the plan is expected to give."""
+
+    latency_s: PositiveFigure
+    """One frame through all stages, for frames admitted once per period; where the operators of a
+    stage have several lags, from its first start to its last end."""
+    period_s: PositiveFigure
+    """Time between frames: the longest stage, one with r processors in turn counting 1 / r."""
+    sustained_period_s: PositiveFigure
+    """Time between frames when processors need not wait for the whole stage, with the queues of
+    the plan."""
+
+
+class Predicted(PredictedTimes):
+    """What the plan is expected to give, energy included."""
+
+    throughput_fps: PositiveFigure
+    """Frames per second: the reciprocal of the period."""
+    energy_j: PositiveFigure
+    """Energy of the used processors per frame."""
+    board_energy_j: PositiveFigure
+    """The same with the idle power of the board."""
+    input_s: Figure
+    """Time to load a frame; in none of the figures above."""
+    output_s: Figure
+    """Time to read the result; in none of the figures above."""
+    coverage: Coverage | None = None
+    """Where the times come from; left out where that is not known."""
