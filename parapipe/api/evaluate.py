@@ -9,7 +9,7 @@ from parapipe.api.checked import Granularity, Model, Note, PlatformFile, checked
 from parapipe.api.load import load_model, load_platform
 from parapipe.errors import ArgumentError
 from parapipe.files.checked_arguments import Must, NotEmpty
-from parapipe.platform.fields import Precision
+from parapipe.platform.precision import Precision
 from parapipe.search.options import Dims, Profiles, Rules, Shapes
 
 if TYPE_CHECKING:

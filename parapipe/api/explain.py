@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from parapipe.cost.profile import Profile
     from parapipe.documents.explanation import EffectRow, ExplanationDocument
     from parapipe.documents.front import FrontDocument
+    from parapipe.front.what_if import Chip
     from parapipe.platform.platform import Platform
-    from parapipe.search.what_if import Chip
 
 Name = Annotated[str, Must("the id or a name of a configuration")]
 
@@ -70,11 +70,11 @@ def explain(
     from parapipe.front.explanation import explanation, only
     from parapipe.front.reasons import Reasons
     from parapipe.front.texts import with_doubt
+    from parapipe.front.what_if import Chip
     from parapipe.parts.recompute import read_again
     from parapipe.plan.verify import verify_plan
     from parapipe.platform.divided import holding
     from parapipe.platform.load import load_placed
-    from parapipe.search.what_if import Chip
 
     front, row, plan = load_configuration(*configuration_at(Path(directory), configuration))
     verify_plan(plan)

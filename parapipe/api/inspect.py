@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from parapipe.api.checked import Model, Note, PlatformFile, checked
 from parapipe.api.load import load_platform, loaded_graph
-from parapipe.platform.fields import Precision
+from parapipe.platform.precision import Precision
 from parapipe.search.options import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from parapipe.errors import CostError
 from parapipe.files.mistakes import did_you_mean, listed, listed_sentences
 from parapipe.files.record import Figure, Row
 from parapipe.graph.operator_graph import OperatorGraph, size_in_bytes
-from parapipe.platform.fields import Precision
 from parapipe.platform.memories import MemorySystem
 from parapipe.platform.platform import Platform
+from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Processor
 from parapipe.platform.support import Refusal
 

@@ -22,8 +22,8 @@ from parapipe.cost.profile import Profile
 from parapipe.errors import PlatformError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.platform.divided import count, variants
-from parapipe.platform.fields import Precision
 from parapipe.platform.platform import Platform
+from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Processor
 from parapipe.platform.sections import OperatingPoint
 

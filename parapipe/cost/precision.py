@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 from parapipe.graph.data_types import CONVERTED
 from parapipe.graph.operator_graph import Tensor, size_in_bytes
-from parapipe.platform.fields import Expression, Precision, known, stated
+from parapipe.platform.fields import Expression, known, stated
 from parapipe.platform.platform import Platform
+from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Processor
 
 CHAINS: Mapping[Precision, tuple[str, ...]] = {

@@ -18,8 +18,8 @@ from parapipe.files.mistakes import listed
 from parapipe.graph.data_types import CONVERTED, converted
 from parapipe.graph.operator_graph import Operator, OperatorGraph, Tensor
 from parapipe.graph.quantised import DEQUANTISES, QUANTISES
-from parapipe.platform.fields import Precision
 from parapipe.platform.platform import Platform
+from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Processor
 from parapipe.platform.support import Refusal
 

@@ -23,8 +23,8 @@ from parapipe.mappings.assignment import assignment_of_file, assignment_of_order
 from parapipe.mappings.evaluate import Evaluated, EvaluatedStage, evaluate, priced_parts
 from parapipe.mappings.mapping import Mapping
 from parapipe.platform.divided import holding
-from parapipe.platform.fields import Precision
 from parapipe.platform.platform import Platform
+from parapipe.platform.precision import Precision
 from parapipe.search.options import DRAWS
 from parapipe.uncertainty.causes import Draws
 from parapipe.uncertainty.samples import DrawnFront, drawn, joined

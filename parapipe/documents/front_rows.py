@@ -9,8 +9,8 @@ from pydantic import Field
 from parapipe.files.record import Figure, PositiveFigure, Row
 from parapipe.mappings.memory import AliveRow, MemoryPeak
 from parapipe.plan.schema import OperatingPoint
-from parapipe.platform.fields import Precision
 from parapipe.platform.memories import MemorySystem
+from parapipe.platform.precision import Precision
 from parapipe.search.options import MOST_DRAWS
 
 

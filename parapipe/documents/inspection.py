@@ -18,8 +18,8 @@ from parapipe.graph.partition import Partition, Subgraph, partition
 from parapipe.graph.rewrites import fuse
 from parapipe.graph.work import operator_class
 from parapipe.mappings.memory import order_problem
-from parapipe.platform.fields import Precision
 from parapipe.platform.platform import Platform
+from parapipe.platform.precision import Precision
 from parapipe.solvers.memory.least_memory import least_order
 
 SCHEMA: Literal["parapipe/inspection/2"] = "parapipe/inspection/2"

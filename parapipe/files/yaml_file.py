@@ -19,8 +19,8 @@ from pydantic_core import PydanticCustomError
 from yaml.composer import ComposerError
 
 from parapipe.errors import FileError
-from parapipe.files.checked_arguments import CONTRADICTION, mistakes_of
 from parapipe.files.mistakes import KeyPath, Mistake, with_article
+from parapipe.files.model_mistakes import CONTRADICTION, mistakes_of
 from parapipe.files.record import Frozen
 from parapipe.files.shipped import require_regular
 

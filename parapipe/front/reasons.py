@@ -22,10 +22,10 @@ from parapipe.front.critical_paths import (
     turns_of,
 )
 from parapipe.front.texts import memory_texts
+from parapipe.front.what_if import Change
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.plan.mapped import mapped
 from parapipe.plan.schema import Plan, Stage
-from parapipe.search.what_if import Change
 
 LARGEST = 3  # operators that are named
 SAME = 1e-9

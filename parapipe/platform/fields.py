@@ -97,9 +97,6 @@ class Section(Strict):
     source: Name
 
 
-Precision = Literal["model", "float16", "int8"]
-
-
 _APPLY: Mapping[str, Callable[[float, float], float]] = {
     "+": operator.add,
     "-": operator.sub,

@@ -16,7 +16,6 @@ from parapipe.platform.fields import (
     Expression,
     Many,
     Name,
-    Precision,
     Prose,
     Provenance,
     Seconds,
@@ -29,6 +28,7 @@ from parapipe.platform.fields import (
     travel_time,
 )
 from parapipe.platform.memories import MemorySystem, SharedMemory
+from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Processor
 from parapipe.platform.sections import Memory
 

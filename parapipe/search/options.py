@@ -30,7 +30,7 @@ from parapipe.files.checked_arguments import (
 )
 from parapipe.files.option_traits import Traits, needs, traits
 from parapipe.files.worker_counts import worker_count
-from parapipe.platform.fields import Precision
+from parapipe.platform.precision import Precision
 
 Granularity = Literal["fused", "onnx"]
 Splitting = Literal["none", "auto"]

@@ -24,6 +24,14 @@ def test_no_module_is_longer_than_400_lines(module: Path) -> None:
     assert len(module.read_text().splitlines()) <= 400
 
 
+def test_no_room_is_larger_than_8000_lines_or_45_files() -> None:
+    rooms = [path for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()]
+    for room in rooms:
+        modules = [path for path in room.rglob("*.py") if path.name != "__init__.py"]
+        lines = sum(len(module.read_text().splitlines()) for module in modules)
+        assert (len(modules) <= 45, lines <= 8000) == (True, True), room.name
+
+
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_a_module_is_named_in_snake_case_after_a_noun_or_verb(module: Path) -> None:
     assert re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*|__init__", module.stem)

@@ -4,7 +4,7 @@ The problem is that of the paper's fine-grained ILP, equations (3) to (7). What 
 order, until the proof is complete:
 
 1. A chain of operators and a single usable processor are solved exactly, in doubles; so are small
-   problems, all assignments of which are looked at at once (`mapping/assignments`).
+   problems, all assignments of which are looked at at once (`solvers/assignments`).
 2. HEFT, CPOP and PEFT give a schedule to beat.
 3. In whole microseconds (fractions, if it is short): longest paths bound the makespan from below,
    and choices that lead beyond the schedule to beat are left out (`bounds`).

@@ -1,1 +1,0 @@
-"""Small problems: all assignments of operators to processors at once, in arrays, with a proof."""

@@ -1,1 +1,0 @@
-"""Schedules that take less energy, and how much longer they take."""

@@ -1,1 +1,0 @@
-"""Orders of operators in which few bytes are alive, and offsets of what is alive in an arena."""

@@ -1,1 +1,0 @@
-"""Splits: operators on several processors at once, each with a share of the output."""
