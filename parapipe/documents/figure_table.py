@@ -316,11 +316,11 @@ class Demands:
 class DemandKeywords(TypedDict, total=False):
     """The fields of `Demands`, for editors and type checkers; a test keeps them equal."""
 
-    min_fps: float
-    max_latency_s: float
-    max_energy_j: float
-    max_power_w: float
+    min_fps: Fps
+    max_latency_s: Latency
+    max_energy_j: Energy
+    max_power_w: Power
     max_memory_bytes: MaxMemory | None
     board: bool
     sustained: bool
-    confidence: float | None
+    confidence: Confidence | None

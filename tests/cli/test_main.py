@@ -172,8 +172,8 @@ def test_every_command_explains_itself(capsys, command) -> None:
 
 def test_warnings_of_other_packages_are_not_shown() -> None:
     script = (
-        "import warnings, click; from parapipe.cli import lazy_group, main; "
-        "group = lazy_group.LazyGroup; "
+        "import warnings, click; from parapipe.cli import command_line, main; "
+        "group = command_line.LazyGroup; "
         "group.get_command = lambda *_: click.Command('c', callback=lambda: warnings.warn('odd')); "
         "main.main(['map'])"
     )
