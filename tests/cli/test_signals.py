@@ -165,13 +165,13 @@ def test_ctrl_c_after_a_first_front_ends_with_it(tmp_path) -> None:
 TOLD = """
 import sys
 from parapipe.cli import main
-from parapipe.mapping.memory import recompute
+from parapipe.solvers.memory import least_memory
 
-def told(*given, build=recompute._built):
+def told(*given, build=least_memory._built):
     print("solving", file=sys.stderr, flush=True)
     return build(*given)
 
-recompute._built = told
+least_memory._built = told
 main.main()
 """
 AGAIN = ("--recompute", "--objectives", "latency-throughput-memory", "--interleave", "none")
