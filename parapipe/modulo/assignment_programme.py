@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from parapipe.solvers.cp_sat import Budget, run_cp_sat
-from parapipe.solvers.problem import Flow, MappingProblem, whole
+from parapipe.solvers.problem import Flow, MappingProblem, floor_units
 
 # Which transfers are stated: by flow, p and q.
 Counts = Callable[[Flow, int, int], bool]
@@ -334,12 +334,12 @@ def search(
     per_one = UNITS / most
     per_second = per_one if aim.limit_s is None else UNITS / aim.limit_s
     lost = len(stated.most) + sum(stated.most)  # by rounding, at most
-    goal = model.new_int_var(max(0, whole(least, per_one) - lost), round(UNITS), "")
+    goal = model.new_int_var(max(0, floor_units(least, per_one) - lost), round(UNITS), "")
     limit = goal if aim.limit_s is None else round(UNITS)
     for load in stated.load_s:
-        model.add(total([(j, whole(time_s, per_second)) for j, time_s in load]) <= limit)
+        model.add(total([(j, floor_units(time_s, per_second)) for j, time_s in load]) <= limit)
     if aim.limit_s is not None:
-        costs = [(j, whole(cost, per_one)) for j, cost in enumerate(aim.cost) if cost]
+        costs = [(j, floor_units(cost, per_one)) for j, cost in enumerate(aim.cost) if cost]
         model.add(total(costs) <= goal)
     model.minimize(goal)
     for value, known in zip(values, hint, strict=False):

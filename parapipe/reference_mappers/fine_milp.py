@@ -97,7 +97,7 @@ def map(problem: MappingProblem, *, time_limit_s: float, seed: int) -> Schedule:
     lengths_us = {solver: _makespan_us(rounded, *found) for solver, found in candidates.items()}
     chosen = min(lengths_us, key=lengths_us.__getitem__)
     bound_us = ceil(simple_bound_s(rounded) * MICRO - ROUNDING)
-    claimed_us = answer.whole_bound if answer else None
+    claimed_us = answer.rounded_bound if answer else None
     if claimed_us is not None and claimed_us <= lengths_us[chosen]:
         bound_us = max(bound_us, claimed_us)
     processor, order = candidates[chosen]
@@ -218,7 +218,7 @@ def unordered_pairs(problem: MappingProblem) -> Iterator[tuple[int, int]]:
 def _variables(problem: MappingProblem) -> Variables:
     pulp = import_pulp()
     time_us = tuple(
-        {p: _whole_us(time_s) for p, time_s in enumerate(row) if time_s < inf}
+        {p: _rounded_us(time_s) for p, time_s in enumerate(row) if time_s < inf}
         for row in problem.time_s
     )
     runs_on = tuple(
@@ -254,13 +254,13 @@ def _precedence(problem: MappingProblem, variables: Variables) -> Iterator[pulp.
             for p, on_p in runs_on[u].items():
                 for q, on_q in runs_on[v].items():
                     if delay_s[p][q]:
-                        yield start[v] >= end + _whole_us(delay_s[p][q]) * (on_p + on_q - 1)
+                        yield start[v] >= end + _rounded_us(delay_s[p][q]) * (on_p + on_q - 1)
     for flow in problem.flows:
         if flow.location is not None:
             delays_s = flow.transfer_s[flow.location]
             for v in flow.consumers:
                 yield start[v] >= pulp.lpSum(
-                    _whole_us(delays_s[q]) * x for q, x in runs_on[v].items()
+                    _rounded_us(delays_s[q]) * x for q, x in runs_on[v].items()
                 )
 
 
@@ -288,9 +288,9 @@ def _length(variables: Variables) -> Iterator[pulp.LpConstraint]:
 def _big_m_us(problem: MappingProblem, variables: Variables) -> int:
     """Sum of what each operator and each tensor takes at most."""
     longest_us = [max(row.values()) for row in variables.time_us]
-    moved_us = [_whole_us(max(chain(*flow.transfer_s))) for flow in problem.flows]
+    moved_us = [_rounded_us(max(chain(*flow.transfer_s))) for flow in problem.flows]
     return sum(longest_us) + sum(moved_us)
 
 
-def _whole_us(time_s: float) -> int:
+def _rounded_us(time_s: float) -> int:
     return round(time_s * MICRO)

@@ -48,19 +48,19 @@ def all_used(problem: MappingProblem, schedule: Schedule) -> Schedule | None:
     large = problem.operators > MOST_SEARCHED
     for p in sorted(idle):
         moved = min(
-            _moved(problem, placed, p, MOST_MOVED if large else None),
+            _move_one(problem, placed, p, MOST_MOVED if large else None),
             key=lambda each: each[1].makespan_s,
             default=None,
         )
         if moved is None:
             return None
         placed = moved
-    processor, found = placed
+    processor, times = placed
     claim = schedule.certificate
     return certified(
         problem,
         processor,
-        found,
+        times,
         bound_s=max(claim.bound_s, *(0.0 if large else bound_with_s(problem, p) for p in idle)),
         solver=f"{claim.solver}; an operator moved to each idle processor",
         seed=claim.seed,
@@ -68,7 +68,7 @@ def all_used(problem: MappingProblem, schedule: Schedule) -> Schedule | None:
     )
 
 
-def _moved(
+def _move_one(
     problem: MappingProblem, placed: Placed, idle: int, most: int | None
 ) -> Iterator[Placed]:
     """Yield ways to move one operator to a processor so that no other one becomes idle.
@@ -78,14 +78,14 @@ def _moved(
     most
         So many of them, of the operators that take the least time there; all if None.
     """
-    processor, found = placed
+    processor, times = placed
     rank = [0] * len(processor)
-    for i, v in enumerate(by_start(found.start_s, found.end_s)):
+    for i, v in enumerate(by_start(times.start_s, times.end_s)):
         rank[v] = i
     counts = Counter(processor)
     able = [v for v, p in enumerate(processor) if problem.time_s[v][idle] < inf and counts[p] > 1]
     if most is not None:
         able = sorted(able, key=lambda v: problem.time_s[v][idle])[:most]
     for v in able:
-        moved = [*processor[:v], idle, *processor[v + 1 :]]
-        yield moved, timed(problem, moved, list_order(problem, moved, rank))
+        candidate = [*processor[:v], idle, *processor[v + 1 :]]
+        yield candidate, timed(problem, candidate, list_order(problem, candidate, rank))

@@ -57,15 +57,15 @@ def map(  # the protocol's name
     began_s = perf_counter()
     if problem.operators > MOST_SEARCHED:
         return fine.map(problem, time_limit_s=time_limit_s, seed=seed, deterministic=deterministic)
-    whole = coarse.map(
+    coarse_schedule = coarse.map(
         problem, time_limit_s=time_limit_s / COARSE_SHARE, seed=seed, deterministic=deterministic
     )
-    claim = whole.certificate
+    claim = coarse_schedule.certificate
     if claim.proves == "makespan" and claim.proven:
-        return whole
+        return coarse_schedule
     bound_s = simple_bound_s(problem)
-    if as_short(problem, whole.makespan_s, bound_s):
-        return _certified(whole, bound_s, proven=True, by="longest path", began_s=began_s)
+    if as_short(problem, coarse_schedule.makespan_s, bound_s):
+        return _certified(coarse_schedule, bound_s, proven=True, by="longest path", began_s=began_s)
     spent_s = 0.0 if deterministic else perf_counter() - began_s
     best = fine.map(
         problem,
@@ -75,9 +75,11 @@ def map(  # the protocol's name
         shortest=shortest,
     )
     proof = best.certificate
-    if not as_short(problem, whole.makespan_s, best.makespan_s):
+    if not as_short(problem, coarse_schedule.makespan_s, best.makespan_s):
         return replace(best, certificate=replace(proof, wall_s=perf_counter() - began_s))
-    return _certified(whole, proof.bound_s, proven=proof.proven, by=proof.solver, began_s=began_s)
+    return _certified(
+        coarse_schedule, proof.bound_s, proven=proof.proven, by=proof.solver, began_s=began_s
+    )
 
 
 def _certified(

@@ -174,14 +174,14 @@ def _check_times(transfer_s: tuple[tuple[float, ...], ...], processors: int) -> 
 
 def operators_of(series: Series) -> tuple[int, ...]:
     """Return all operators of a series, in the order in which it lists them."""
-    found: list[int] = []
+    operators: list[int] = []
     for step in series:
         if isinstance(step, int):
-            found.append(step)
+            operators.append(step)
         else:
             for branch in step:
-                found.extend(operators_of(branch))
-    return tuple(found)
+                operators.extend(operators_of(branch))
+    return tuple(operators)
 
 
 MICRO = 1e6
@@ -190,7 +190,7 @@ ROUNDING = 1e-6  # of a unit, so that 0.009 s, as a double a little less, counts
 NEVER = 1 << 50  # more than any sum of times that occurs; small enough to be added up
 
 
-def whole(amount: float, per_one: float = MICRO) -> int:
+def floor_units(amount: float, per_one: float = MICRO) -> int:
     """Round down to whole units, so many of which are one second or joule; `NEVER` if infinite."""
     return NEVER if amount == inf else floor(amount * per_one + ROUNDING)
 
@@ -202,7 +202,7 @@ def rounded_down(problem: MappingProblem, per_second: float = MICRO) -> MappingP
     """
 
     def rounded(row: tuple[float, ...]) -> tuple[float, ...]:
-        return tuple(inf if s == inf else whole(s, per_second) / MICRO for s in row)
+        return tuple(inf if s == inf else floor_units(s, per_second) / MICRO for s in row)
 
     flows = tuple(
         replace(flow, transfer_s=tuple(map(rounded, flow.transfer_s))) for flow in problem.flows

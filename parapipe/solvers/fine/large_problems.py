@@ -26,7 +26,7 @@ from parapipe.solvers.fine.integer_problem import (
 from parapipe.solvers.fine.placement import priced_list_schedules
 from parapipe.solvers.lists import heft, peft
 from parapipe.solvers.paths import list_order
-from parapipe.solvers.problem import MappingProblem, whole
+from parapipe.solvers.problem import MappingProblem, floor_units
 from parapipe.solvers.replay import Timed, by_start, certified, replay
 from parapipe.solvers.schedule import Schedule
 
@@ -49,24 +49,26 @@ def scheduled(problem: MappingProblem, *, seed: int, began_s: float) -> Schedule
     per_second = units_per_second(best.makespan_s)
     bounds = path_bounds(integer_problem(problem, per_second))
     prices = worth(bounds.problem, ROUNDS)
-    inner = _inner(bounds)
-    found = [(best.processor, Timed(best.start_s, best.end_s))]
-    for placed in islice(priced_list_schedules(bounds, prices, seed), LISTS):
-        order = by_start(placed.start_units, placed.end_units)
-        found.append((placed.processor, replay(problem, placed.processor, order)))
+    inner = _inner_operators(bounds)
+    candidates = [(best.processor, Timed(best.start_s, best.end_s))]
+    for placement in islice(priced_list_schedules(bounds, prices, seed), LISTS):
+        order = by_start(placement.start_units, placement.end_units)
+        candidates.append((placement.processor, replay(problem, placement.processor, order)))
     able = {p for v in inner for p in bounds.problem.choices[v]}
     idle_units = {p: idle(bounds, inner, p) for p in able}
     for _ in range(BALANCED):
-        processor = tuple(_balanced(bounds.problem, prices, inner, idle_units))
-        order = list_order(problem, processor, _places(_ways(bounds.problem, processor)))
-        found.append((processor, replay(problem, processor, order)))
-        idle_units |= _idle(bounds, *found[-1], inner, per_second)
+        processor = tuple(_balance_loads(bounds.problem, prices, inner, idle_units))
+        order = list_order(
+            problem, processor, _ranks_by_path(_paths_to_end(bounds.problem, processor))
+        )
+        candidates.append((processor, replay(problem, processor, order)))
+        idle_units |= _idle_units(bounds, *candidates[-1], inner, per_second)
     bound_units = max(
         bounds.makespan_units(),
         load_bound(bounds, prices),
         inner_load_bound(bounds, prices, inner),
     )
-    processor, timed = min(found, key=lambda each: each[1].makespan_s)
+    processor, timed = min(candidates, key=lambda each: each[1].makespan_s)
     return certified(
         problem,
         processor,
@@ -78,7 +80,7 @@ def scheduled(problem: MappingProblem, *, seed: int, began_s: float) -> Schedule
     )
 
 
-def _inner(bounds: Bounds) -> list[int]:
+def _inner_operators(bounds: Bounds) -> list[int]:
     """Return the operators without those that begin or end everything; all if that leaves none."""
     problem = bounds.problem
     heads, tails = (
@@ -92,7 +94,7 @@ def _inner(bounds: Bounds) -> list[int]:
     return most[1] if 2 * len(most[1]) > len(most[0]) else most[0]
 
 
-def _balanced(
+def _balance_loads(
     problem: IntegerProblem,
     prices: Sequence[int],
     operators: Sequence[int],
@@ -124,7 +126,7 @@ def _balanced(
         offer(v)
     for _ in range(MOST_MOVES * len(operators)):
         longest = max(loads_units, key=loads_units.__getitem__)
-        ways = []
+        moves = []
         for q, load_units in loads_units.items():
             heap = losses[longest, q]
             while heap and (
@@ -132,10 +134,10 @@ def _balanced(
                 or load_units + rows[heap[0][1]][q] >= loads_units[longest]
             ):
                 heappop(heap)
-            ways += [(*heap[0], q)] if heap else []
-        if not ways:
+            moves += [(*heap[0], q)] if heap else []
+        if not moves:
             break
-        _, v, q = min(ways)
+        _, v, q = min(moves)
         loads_units[longest] -= rows[v][longest]
         loads_units[q] += rows[v][q]
         processor[v] = q
@@ -143,25 +145,25 @@ def _balanced(
     return processor
 
 
-def _ways(problem: IntegerProblem, processor: Sequence[int]) -> list[int]:
+def _paths_to_end(problem: IntegerProblem, processor: Sequence[int]) -> list[int]:
     """Return the longest way from each operator's start to the end, all on their processors."""
-    ways_units = [0] * problem.operators
+    paths_units = [0] * problem.operators
     for v in reversed(range(problem.operators)):
         p = processor[v]
-        behind = (delay[p][processor[w]] + ways_units[w] for w, delay in problem.readers[v])
-        ways_units[v] = problem.time_units[v][p] + max(behind, default=0)
-    return ways_units
+        behind = (delay[p][processor[w]] + paths_units[w] for w, delay in problem.readers[v])
+        paths_units[v] = problem.time_units[v][p] + max(behind, default=0)
+    return paths_units
 
 
-def _places(ways_units: Sequence[int]) -> list[int]:
+def _ranks_by_path(paths_units: Sequence[int]) -> list[int]:
     """Return the place of each operator in the order of falling ways."""
-    places = [0] * len(ways_units)
-    for place, v in enumerate(sorted(range(len(places)), key=lambda v: (-ways_units[v], v))):
+    places = [0] * len(paths_units)
+    for place, v in enumerate(sorted(range(len(places)), key=lambda v: (-paths_units[v], v))):
         places[v] = place
     return places
 
 
-def _idle(
+def _idle_units(
     bounds: Bounds,
     processor: Sequence[int],
     timed: Timed,
@@ -169,10 +171,10 @@ def _idle(
     per_second: float,
 ) -> dict[int, int]:
     """Return how long each processor runs none of some operators in a schedule."""
-    found: dict[int, int] = {}
+    idle_units: dict[int, int] = {}
     for p in {processor[v] for v in operators}:
         own = [v for v in operators if processor[v] == p]
         busy_s = sum(timed.end_s[v] - timed.start_s[v] for v in own)
         waits_s = max(timed.end_s[v] for v in own) - busy_s
-        found[p] = whole(waits_s, per_second) + min(bounds.tail_units[v][p] for v in own)
-    return found
+        idle_units[p] = floor_units(waits_s, per_second) + min(bounds.tail_units[v][p] for v in own)
+    return idle_units

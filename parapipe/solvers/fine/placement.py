@@ -53,10 +53,10 @@ class Answer:
             min(limit_units, self.placement.makespan_units - 1) if self.placement else limit_units
         )
 
-    def and_then(self, found: Answer, within_units: int) -> Answer:
+    def and_then(self, other: Answer, within_units: int) -> Answer:
         """Put this and what a search within a limit has found together."""
-        bound_units = max(self.bound_units, min(found.bound_units, within_units + 1))
-        candidates = [a.placement for a in (self, found) if a.placement]
+        bound_units = max(self.bound_units, min(other.bound_units, within_units + 1))
+        candidates = [a.placement for a in (self, other) if a.placement]
         best = min(candidates, key=lambda placement: placement.makespan_units, default=None)
         return Answer(bound_units, best)
 
@@ -116,12 +116,12 @@ def list_schedule(
     return placement(problem, processor, start_units)
 
 
-def by_least_way(bounds: Bounds) -> Placement:
+def list_by_paths(bounds: Bounds) -> Placement:
     """Return the list schedule by falling least way to the end, ends compared with tails."""
     problem, tail_units = bounds.problem, bounds.tail_units
     rows = zip(problem.time_units, tail_units, problem.choices, strict=True)
-    ways_units = [min(row[p] + tails[p] for p in choices) for row, tails, choices in rows]
-    return list_schedule(problem, ways_units, tail_units)
+    paths_units = [min(row[p] + tails[p] for p in choices) for row, tails, choices in rows]
+    return list_schedule(problem, paths_units, tail_units)
 
 
 WEIGHTS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
@@ -138,13 +138,13 @@ def priced_list_schedules(bounds: Bounds, prices: Sequence[int], seed: int) -> I
     problem, processors = bounds.problem, range(bounds.problem.processors)
     scale = problem.processors / sum(prices)
     extra: list[list[float]] = []
-    ways_units: list[int] = []
+    paths_units: list[int] = []
     for row, tails, choices in zip(
         problem.time_units, bounds.tail_units, problem.choices, strict=True
     ):
         least = min(prices[p] * row[p] for p in choices)
         extra.append([scale * (prices[p] * row[p] - least) for p in processors])
-        ways_units.append(min(row[p] + tails[p] for p in choices))
+        paths_units.append(min(row[p] + tails[p] for p in choices))
 
     def schedule(priority: Sequence[float], weight: float, tail_share: float) -> Placement:
         behind = [
@@ -154,8 +154,8 @@ def priced_list_schedules(bounds: Bounds, prices: Sequence[int], seed: int) -> I
         return list_schedule(problem, priority, behind)
 
     for weight, tail_share in product(WEIGHTS, (0.0, 1.0)):
-        yield schedule(ways_units, weight, tail_share)
+        yield schedule(paths_units, weight, tail_share)
     random = Random(seed)
     while True:
-        priority = [way_units * random.uniform(1 - NOISE, 1 + NOISE) for way_units in ways_units]
+        priority = [path_units * random.uniform(1 - NOISE, 1 + NOISE) for path_units in paths_units]
         yield schedule(priority, random.choice(WEIGHTS), random.choice((0.0, 0.5, 1.0)))

@@ -103,8 +103,8 @@ class Ejections:
         low, weights = self._offset[met], self._weight[met]
         high = low + sizes
         # Below the end of a buffer that is put there lies `begun`, of which `ended` ends below it.
-        lows, begun = _sorted(low - size, weights)
-        highs, ended = _sorted(high, weights)
+        lows, begun = _sort_with_sums(low - size, weights)
+        highs, ended = _sort_with_sums(high, weights)
         places = self._places(b, lows, highs)
         weight = (
             begun[lows.searchsorted(places, "left")] - ended[highs.searchsorted(places, "right")]
@@ -133,11 +133,11 @@ class Ejections:
         if step > 1:
             places[:up] = -(-places[:up] // step) * step
             places[up:] = places[up:] // step * step
-        found: Offsets = places[(places >= floor) & (places <= last)]
-        return found
+        inside: Offsets = places[(places >= floor) & (places <= last)]
+        return inside
 
 
-def _sorted(keys: Offsets, weights: Weights) -> tuple[Offsets, Weights]:
+def _sort_with_sums(keys: Offsets, weights: Weights) -> tuple[Offsets, Weights]:
     """Return keys in ascending order, and the sums of the weights of the first ones of them."""
     order, sums = keys.argsort(), np.zeros(len(keys) + 1)
     np.add.accumulate(weights[order], out=sums[1:])
