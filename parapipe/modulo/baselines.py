@@ -130,7 +130,7 @@ def _later(schedule: ModuloSchedule, by: int) -> ModuloSchedule:
 
 
 LIMIT_S = 0.3  # of counted work for the least period of a model on a set of processors
-MOST_PROCESSORS = 6  # of which all ways to share them out are tried
+MOST_PROCESSORS = 6  # of which all divisions among models are tried
 MOST_WAYS = 20_000
 ROUNDING = 1e-9  # share by which a least period may be above its bound: rounding
 
@@ -139,7 +139,7 @@ _Share = tuple[int, tuple[int, ...]]  # a model and its processors
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """A way to run several models.
+    """Where several models run without sharing, and the period.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ class Rivals:
         return range(self.problems[0].processors)
 
     def shares(self) -> Iterator[tuple[tuple[int, ...], ...]]:
-        """Yield all ways to give each model processors of its own; some may stay unused."""
+        """Yield all divisions that give each model processors of its own; some may stay unused."""
         models = range(len(self.problems))
         for owner in product((*models, -1), repeat=len(self.processors)):
             sets = tuple(tuple(p for p in self.processors if owner[p] == each) for each in models)
@@ -255,7 +255,7 @@ class Rivals:
         """Return the best with processors of its own for each model.
 
         None if there are fewer processors than models, some model cannot run so, or there are too
-        many ways to try.
+        many divisions to try.
         """
         count = len(self.processors)
         if count > MOST_PROCESSORS or (len(self.problems) + 1) ** count > MOST_WAYS:
@@ -265,29 +265,29 @@ class Rivals:
         for floor_s, number, sets in sorted(floors):
             if floor_s == inf or (best and floor_s > best[0]) or self.over():
                 break
-            found = [self.alone(model, each) for model, each in enumerate(sets)]
-            way = max(each.period_s if each else inf for each in found), number, sets
-            best = min(best, way) if best else way
-        return best and Rival(best[0], self._placed(best[2]), best[2])
+            periods = [self.alone(model, each) for model, each in enumerate(sets)]
+            candidate = max(each.period_s if each else inf for each in periods), number, sets
+            best = min(best, candidate) if best else candidate
+        return best and Rival(best[0], self._assignment(best[2]), best[2])
 
     def _floor_s(self, sets: Sequence[tuple[int, ...]]) -> float:
         return max(self.bound_s(model, each) for model, each in enumerate(sets))
 
-    def _placed(self, sets: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-        placed: list[int] = []
+    def _assignment(self, sets: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+        processor: list[int] = []
         for model, each in enumerate(sets):
-            found = self.alone(model, each)
-            assert found is not None
-            placed += found.processor
-        return tuple(placed)
+            least = self.alone(model, each)
+            assert least is not None
+            processor += least.processor
+        return tuple(processor)
 
     def in_turn(self) -> Rival:
         """Return one model after the other on all processors, each at its best throughput."""
         everyone = tuple(self.processors)
-        found = [self.alone(model, everyone) for model in range(len(self.problems))]
-        period_s = sum(each.period_s for each in found if each)
+        periods = [self.alone(model, everyone) for model in range(len(self.problems))]
+        period_s = sum(each.period_s for each in periods if each)
         sets = (everyone,) * len(self.problems)
-        return Rival(period_s, self._placed(sets), sets)
+        return Rival(period_s, self._assignment(sets), sets)
 
     def one_each(self) -> Rival | None:
         """Return the best with each model on a single processor, which several may share.
@@ -311,9 +311,9 @@ class Rivals:
                 best = max(busy), chosen
         if best is None:
             return None
-        placed = [
+        processor = [
             p
             for problem, count, p in zip(self.problems, self.counts, best[1], strict=True)
             for _ in range(count * problem.operators)
         ]
-        return Rival(best[0], tuple(placed), tuple((p,) for p in best[1]))
+        return Rival(best[0], tuple(processor), tuple((p,) for p in best[1]))

@@ -24,7 +24,7 @@ The numbers follow the paper as we read it: one processor each (3); precedence w
 pure delays (4); of two operators on one processor either u before v (5) or v before u (6); the
 makespan (7). Beside them stand, as ours, tensors that are located on a processor h at the start.
 For the product of x_up and x_vq in (4) stands the tightest single row, which needs no M; s_v and C
-are continuous. Other ways (a variable for each product, rows relaxed by M, whole start times) took
+are continuous. Other models (a variable for each product, rows relaxed by M, whole start times) took
 CBC longer on random instances of 8 to 12 operators.
 """
 

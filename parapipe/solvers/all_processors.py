@@ -71,7 +71,7 @@ def all_used(problem: MappingProblem, schedule: Schedule) -> Schedule | None:
 def _move_one(
     problem: MappingProblem, placed: Placed, idle: int, most: int | None
 ) -> Iterator[Placed]:
-    """Yield ways to move one operator to a processor so that no other one becomes idle.
+    """Yield placements with one operator moved to a processor so that no other one becomes idle.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """`auto`: of the coarse and the fine schedule the better one; of equally good ones the coarse.
 
-A coarse schedule keeps branches whole, so that fewer tensors are handed over from one processor to
+A coarse schedule keeps branches whole, so that fewer tensors go from one processor to
 another while frames follow each other. What a hand-over costs, its synchronisation included, is in
 the problem's transfer times, and both schedules are replayed with them: the fine one wins only if
 it is shorter all the same.

@@ -127,8 +127,8 @@ def assign(
 
     solved in PuLP by its bundled CBC, on one thread and to a gap of 0. Where few assignments are
     possible, all are tried, which takes less time than to start CBC: of those of least L, the
-    first of least load counts. A proven answer is kept, and given again to whom has more time than
-    it took.
+    first of least load counts. A proven answer is cached, for calls with more time than it
+    took.
 
     Parameters
     ----------

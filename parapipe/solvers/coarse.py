@@ -15,7 +15,7 @@ What it decides, in this order:
    shortest replay.
 4. Of assignments with the same L, moves of single branches look for the shortest replay.
 5. *Nested* branches go through the ILP again, on their branch's processor and those that have no
-   branch (the heaviest branch is served first). That is kept where it shortens the replay: (2)
+   branch (the heaviest branch is served first). That stays where it shortens the replay: (2)
    does not count what it costs to bring inputs to a processor.
 
 The last two are left out of problems of more than `MOST_SEARCHED` operators.
@@ -196,7 +196,7 @@ def map(  # the protocol's name
 
 @dataclass(slots=True)
 class _CoarseSearch:
-    """A problem on its way to a schedule."""
+    """The placement of a problem, step by step."""
 
     problem: MappingProblem
     budget: Budget

@@ -75,7 +75,7 @@ class Outcome:
     found
         Whether there is a solution.
     optimal
-        Whether it is proven to be the best, to within the gap that was asked for.
+        Whether it is proven to be the best, to within the requested gap.
     infeasible
         Whether it is proven that there is none.
     bound
@@ -160,7 +160,7 @@ class StoppedError(Exception):
 
 
 class Stop:
-    """Ends what CP-SAT solves in threads, and what it is asked to solve there later."""
+    """Ends what CP-SAT solves in threads, and what is started there later."""
 
     def __init__(self) -> None:
         self._ended = False

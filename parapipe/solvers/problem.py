@@ -105,7 +105,7 @@ class MappingProblem:
             self._check_transfer_resource()
 
     def __hash__(self) -> int:
-        if self._hash is None:  # it is asked for again and again
+        if self._hash is None:  # it is looked up very often
             content = (self.time_s, self.flows, self.structure, self.transfer_resource)
             object.__setattr__(self, "_hash", hash(content))
         return self._hash or 0

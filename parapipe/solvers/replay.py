@@ -218,7 +218,7 @@ def by_start(start: Sequence[float], end: Sequence[float]) -> tuple[int, ...]:
 def timed(problem: MappingProblem, processor: Sequence[int], order: Sequence[int]) -> Timed:
     """Find good times for operators that were placed and ordered by pure delays.
 
-    The better of two: the order kept, transfers put into it by the rule of `replay`; and
+    The better of two: the same order, transfers put into it by the rule of `replay`; and
     list scheduling of operators and transfers together, which keeps the order only among those
     that could start at the same time. Where no transfer occupies anything, the order is replayed.
     """

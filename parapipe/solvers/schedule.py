@@ -141,8 +141,8 @@ class Answer:
         Whatever schedule there is, one of these takes at most this share more time, and at most
         this share more energy. Infinite if nothing of the kind is known.
     timed_out
-        Whether the time limit ended the search. Else rounding alone keeps the resolution from what
-        was asked for, or transfers that occupy something.
+        Whether the time limit ended the search. Else only rounding, or transfers that occupy
+        something, make the resolution coarser than requested.
     """
 
     schedules: tuple[Schedule, ...]

@@ -116,7 +116,7 @@ class _Ready:
 
 
 def depths_of(readers: Readers) -> tuple[int, ...]:
-    """Return how many edges the longest way to each operator has."""
+    """Return how many edges the longest path to each operator has."""
     producers: dict[int, list[int]] = {v: [] for v in range(len(readers))}
     for v, each in enumerate(readers):
         for reader in each:
@@ -141,8 +141,8 @@ def cluster_readers(
 def streams_of(readers: Readers, streams: int) -> tuple[int, ...]:
     """Give each cluster a stream: Algorithm 2.
 
-    Breadth-first from the clusters that read from no other one; each gets the next stream in turn
-    when it is met for the first time.
+    Breadth-first from the clusters that read from no other one; each gets the next stream,
+    round-robin, when it is met for the first time.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ Placed = tuple[tuple[int, ...], tuple[int, ...]]
 def map(  # the protocol's name
     problem: MappingProblem, *, time_limit_s: float, seed: int
 ) -> Schedule:
-    """Place clusters on streams in turn; the schedule is verified."""
+    """Place clusters on streams, round-robin; the schedule is verified."""
     began_s = perf_counter()
     results = [
         (replay(problem, processor, order), processor)

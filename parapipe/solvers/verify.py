@@ -125,7 +125,7 @@ class _Check:
             if moved in finite:
                 yield from self._transfer_times(moved)
             else:
-                yield f"{_transfer_name(moved)} goes from {moved.start_s} s to {moved.end_s} s, not finite"
+                yield f"{_name(moved)} goes from {moved.start_s} s to {moved.end_s} s, not finite"
         yield from self._overlaps(finite)
         yield from self._certificate()
         yield from self._energy_claim(energy_j)
@@ -205,10 +205,10 @@ class _Check:
         origin, ready_s, _ = self._origin(flow)
         lasts_s, needed_s = moved.end_s - moved.start_s, flow.transfer_s[origin][moved.target]
         if abs(lasts_s - needed_s) > self.tolerance_s:
-            yield f"{_transfer_name(moved)} takes {lasts_s:.9g} s where it needs {needed_s:.9g} s"
+            yield f"{_name(moved)} takes {lasts_s:.9g} s where it needs {needed_s:.9g} s"
         if moved.start_s < ready_s - self.tolerance_s:
             yield (
-                f"{_transfer_name(moved)} starts at {moved.start_s:.9g} s, and the tensor is made at "
+                f"{_name(moved)} starts at {moved.start_s:.9g} s, and the tensor is made at "
                 f"{ready_s:.9g} s"
             )
         for v in sorted(self.well_formed.intersection(flow.consumers)):
@@ -217,7 +217,7 @@ class _Check:
                 start_s < moved.end_s - self.tolerance_s
             ):
                 yield (
-                    f"operator {v} starts at {start_s:.9g} s, and {_transfer_name(moved)} ends at "
+                    f"operator {v} starts at {start_s:.9g} s, and {_name(moved)} ends at "
                     f"{moved.end_s:.9g} s"
                 )
 
@@ -231,7 +231,7 @@ class _Check:
             origin = self._origin(self.problem.flows[moved.flow])[0]
             resource = self.problem.resource_of(origin, moved.target)
             assert resource is not None
-            busy.append((moved.start_s, moved.end_s, _transfer_name(moved), resource))
+            busy.append((moved.start_s, moved.end_s, _name(moved), resource))
         last: dict[int, tuple[float, int | str]] = {}
         for start_s, end_s, name, resource in sorted(busy, key=lambda each: each[:2]):
             until_s, other = last.get(resource, (start_s, name))
@@ -286,5 +286,5 @@ def energy_of(energy_j: Energies, processor: tuple[int, ...]) -> float:
     return fsum(row[p] for row, p in zip(energy_j, processor, strict=True))
 
 
-def _transfer_name(moved: Transfer) -> str:
+def _name(moved: Transfer) -> str:
     return f"the transfer of flow {moved.flow} to processor {moved.target}"

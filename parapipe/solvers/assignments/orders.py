@@ -229,7 +229,7 @@ def _load_s(time_s: Floats, same: NDArray[np.bool_], head_s: Floats, tail_s: Flo
 
 
 def _offer(nodes: _Nodes, best: Best) -> None:
-    """Offer the schedules in the order of earliest starts, and of falling ways to the end.
+    """Offer the schedules in the order of earliest starts, and of falling paths to the end.
 
     Where the least energy is taken, nothing but the shortest will do. Most of it runs on one
     processor then; for that the order of falling tails is the best (Lawler 1973, *Optimal

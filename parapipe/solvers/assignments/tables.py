@@ -101,7 +101,7 @@ def tables(problem: MappingProblem, energy_j: Energies | None) -> Tables:
 def _needed_edges(
     time_s: Floats, edges: list[list[tuple[int, Floats]]]
 ) -> Iterator[tuple[tuple[int, Floats], ...]]:
-    """Leave out edges that longer ways round always outlast, as of tensors that skip far."""
+    """Leave out edges that detours always outlast, as of tensors that skip far."""
     able = time_s < inf
     for v, inputs in enumerate(edges):
         needed = []
@@ -120,9 +120,9 @@ def _needed_edges(
 def _detour_s(
     time_s: Floats, edges: list[list[tuple[int, Floats]]], u: int, v: int
 ) -> Floats | None:
-    """Return `least_s[p][q]`, seconds from the end of u on p to the start of v on q on other ways.
+    """Return `least_s[p][q]`, seconds from the end of u on p to the start of v on q by detours.
 
-    None if there is no other way.
+    None if there is no detour.
     """
     start_s: dict[int, Floats] = {}
     for w in range(u + 1, v + 1):

@@ -222,7 +222,7 @@ def _as_good(
 def _descending(
     problem: MappingProblem, energy_j: Energies, optima: Sequence[EnumeratedSchedule]
 ) -> list[tuple[EnumeratedSchedule, float]]:
-    """Return schedules with their energies; of those equal to rounding the more frugal one."""
+    """Return schedules with their energies; of those equal to rounding the one of less energy."""
     front: list[tuple[EnumeratedSchedule, float]] = []
     for each in optima:
         taken_j = energy_of(energy_j, each.processor)

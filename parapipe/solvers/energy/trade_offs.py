@@ -68,7 +68,7 @@ def trade_offs(
     -------
     The set, with the resolution that it really has. Of a problem of more than `MOST_SEARCHED`
     operators it holds the two ends only. That is stated for exact times, so it can
-    exceed what was asked for by what rounding to microseconds takes away. Where transfers occupy
+    exceed the requested one by what rounding to microseconds takes away. Where transfers occupy
     something, the searches between the two ends take them for pure delays, whose bounds hold; the
     resolution says what that leaves open.
 

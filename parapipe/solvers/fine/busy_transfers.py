@@ -117,7 +117,7 @@ class _Moves:
                 self._move(f, p, q, readers)
 
     def _pairs(self, flow: Flow) -> Iterator[tuple[int, int, list[int]]]:
-        """Yield the ways of a flow that occupy something, with who may read it there."""
+        """Yield the transfers of a flow that occupy something, with who may read it there."""
         choices = self.model.problem.choices
         if flow.producer is not None:
             sources = choices[flow.producer]

@@ -146,7 +146,7 @@ def _balance_loads(
 
 
 def _paths_to_end(problem: IntegerProblem, processor: Sequence[int]) -> list[int]:
-    """Return the longest way from each operator's start to the end, all on their processors."""
+    """Return the longest path from each operator's start to the end, all on their processors."""
     paths_units = [0] * problem.operators
     for v in reversed(range(problem.operators)):
         p = processor[v]
@@ -156,7 +156,7 @@ def _paths_to_end(problem: IntegerProblem, processor: Sequence[int]) -> list[int
 
 
 def _ranks_by_path(paths_units: Sequence[int]) -> list[int]:
-    """Return the place of each operator in the order of falling ways."""
+    """Return the rank of each operator in the order of falling paths."""
     places = [0] * len(paths_units)
     for place, v in enumerate(sorted(range(len(places)), key=lambda v: (-paths_units[v], v))):
         places[v] = place

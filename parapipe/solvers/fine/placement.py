@@ -117,7 +117,7 @@ def list_schedule(
 
 
 def list_by_paths(bounds: Bounds) -> Placement:
-    """Return the list schedule by falling least way to the end, ends compared with tails."""
+    """Return the list schedule by falling shortest path to the end, ends compared with tails."""
     problem, tail_units = bounds.problem, bounds.tail_units
     rows = zip(problem.time_units, tail_units, problem.choices, strict=True)
     paths_units = [min(row[p] + tails[p] for p in choices) for row, tails, choices in rows]

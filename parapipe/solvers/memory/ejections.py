@@ -1,7 +1,7 @@
 """Offsets in an arena of a given size: a buffer that fits nowhere pushes others out of its way.
 
 Buffers that end too high are taken out. Then one of them after the other is put where it fits, else
-where the least stands in its way; what stands there is taken out in turn. Each buffer has a weight,
+where the least stands in its way; what stands there is taken out as well. Each buffer has a weight,
 which grows whenever it fits nowhere: what is hard to place is not pushed out again at once. This is
 the ejection pool of Nagata and Braysy (A powerful route minimization heuristic for the vehicle
 routing problem with time windows, Operations Research Letters 37, 2009) with offsets in place of

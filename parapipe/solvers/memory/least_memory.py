@@ -155,7 +155,7 @@ class _Search:
         return None
 
     def path(self) -> tuple[int, ...]:
-        """Return the operators of the way to the set of all."""
+        """Return the operators of the path to the set of all."""
         rows: list[tuple[int, ...]] = []
         done = self.all
         while done:

@@ -140,7 +140,7 @@ class OrderProblem:
 
 @dataclass(slots=True)
 class State:
-    """A list scheduler on its way."""
+    """What a list scheduler has done so far."""
 
     problem: OrderProblem
     done: int
