@@ -203,8 +203,8 @@ class Relaxed:
     Parameters
     ----------
     bound
-        No integer solution takes less, in seconds or what the costs are in; infinite if there is not
-        even one in fractions.
+        No integer solution takes less, in seconds or what the costs are in; infinite if not even
+        fractions solve it.
     values
         Of the variables; empty if there is none.
     """

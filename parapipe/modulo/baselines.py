@@ -9,14 +9,14 @@ All by loads, as `least_period`: with transfers as pure delays there is a schedu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from itertools import product
 from math import inf
 
 from parapipe.modulo.cyclic_problem import ModuloSchedule, whole
 from parapipe.modulo.least_period import LeastPeriod, bound_s, least_period, restricted
 from parapipe.modulo.least_period import period_s as period_of
+from parapipe.solvers.paths import complete_processors
 from parapipe.solvers.problem import Flow, MappingProblem
 
 
@@ -28,10 +28,7 @@ def part(problem: MappingProblem, begin: int, end: int) -> MappingProblem:
         if begin <= (flow.consumers[0] if flow.producer is None else flow.producer) < end
     )
     return replace(
-        problem,
-        time_s=problem.time_s[begin:end],
-        flows=flows,
-        structure=tuple(range(end - begin)),
+        problem, time_s=problem.time_s[begin:end], flows=flows, structure=tuple(range(end - begin))
     )
 
 
@@ -78,10 +75,7 @@ def joined_schedule(
 
 
 def repeated(
-    problems: Sequence[MappingProblem],
-    counts: Sequence[int],
-    schedule: ModuloSchedule,
-    times: int,
+    problems: Sequence[MappingProblem], counts: Sequence[int], schedule: ModuloSchedule, times: int
 ) -> ModuloSchedule:
     """Return the schedule of a pattern, several times one after the other, as of a longer one.
 
@@ -165,17 +159,9 @@ class Rivals:
     seed: int
     over: Callable[[], bool] = lambda: False
 
-    @cached_property
-    def _one(self) -> dict[_Share, LeastPeriod | None]:
-        return {}
-
-    @cached_property
-    def _alone(self) -> dict[_Share, LeastPeriod | None]:
-        return {}
-
-    @cached_property
-    def _bound_s(self) -> dict[_Share, float]:
-        return {}
+    _one: dict[_Share, LeastPeriod | None] = field(default_factory=dict, init=False)
+    _alone: dict[_Share, LeastPeriod | None] = field(default_factory=dict, init=False)
+    _bound_s: dict[_Share, float] = field(default_factory=dict, init=False)
 
     def frames_of(self, model: int) -> MappingProblem:
         """Return all frames of a model as one problem."""
@@ -260,7 +246,10 @@ class Rivals:
         count = len(self.processors)
         if count > MOST_PROCESSORS or (len(self.problems) + 1) ** count > MOST_WAYS:
             return None
-        floors = ((self._floor_s(sets), number, sets) for number, sets in enumerate(self.shares()))
+        floors = (
+            (max(self.bound_s(*each) for each in enumerate(sets)), number, sets)
+            for number, sets in enumerate(self.shares())
+        )
         best: tuple[float, int, tuple[tuple[int, ...], ...]] | None = None
         for floor_s, number, sets in sorted(floors):
             if floor_s == inf or (best and floor_s > best[0]) or self.over():
@@ -269,9 +258,6 @@ class Rivals:
             candidate = max(each.period_s if each else inf for each in periods), number, sets
             best = min(best, candidate) if best else candidate
         return best and Rival(best[0], self._assignment(best[2]), best[2])
-
-    def _floor_s(self, sets: Sequence[tuple[int, ...]]) -> float:
-        return max(self.bound_s(model, each) for model, each in enumerate(sets))
 
     def _assignment(self, sets: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
         processor: list[int] = []
@@ -294,10 +280,7 @@ class Rivals:
 
         None if no processor runs some model whole.
         """
-        able = [
-            [p for p in self.processors if all(row[p] < inf for row in problem.time_s)]
-            for problem in self.problems
-        ]
+        able = [complete_processors(problem) for problem in self.problems]
         load_s = [
             {p: count * sum(row[p] for row in problem.time_s) for p in each}
             for problem, count, each in zip(self.problems, self.counts, able, strict=True)

@@ -184,7 +184,6 @@ class _Step:
 
     of: _Partial
     processor: int
-    start: int
     end: int
     latency: float
     extra: float
@@ -304,7 +303,7 @@ def _extensions(
             free = [*partial.free[:p], left, *partial.free[p + 1 :]]
             end = start + time
             latency = max(partial.latency, (end - arrival) * cyclic.weight[v])
-            yield _Step(partial, p, start, end, latency, extra, circle, free)
+            yield _Step(partial, p, end, latency, extra, circle, free)
 
 
 def _possible_starts(circle: Circle, period: int, ready: int, time: int) -> list[int]:

@@ -1,9 +1,9 @@
 """A network whose operators repeat every period, and its schedules, in whole nanoseconds.
 
-A pattern repeats every period T and holds n frames of a model, which come at intervals of T / n. When the
-first one comes is free; so is which frame of the pattern is which, and a frame may be a period
-older. What of a frame starts first may do so when it has come, and the latency of a model is that
-of the frame that takes longest, from when it comes to its last end.
+A pattern repeats every period T and holds n frames of a model, which come at intervals of T / n.
+When the first one comes is free; so is which frame of the pattern is which, and a frame may be a
+period older. What of a frame starts first may do so when it has come, and the latency of a model is
+that of the frame that takes longest, from when it comes to its last end.
 """
 
 from __future__ import annotations

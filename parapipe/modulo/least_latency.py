@@ -58,11 +58,7 @@ def _excess(loads: Sequence[int], period: int, prices: Sequence[float]) -> float
 
 
 def _best_change(
-    cyclic: Cyclic,
-    place: Sequence[int],
-    loads: Sequence[int],
-    period: int,
-    prices: Sequence[float],
+    cyclic: Cyclic, place: Sequence[int], loads: Sequence[int], period: int, prices: Sequence[float]
 ) -> Change | None:
     """Return the change that lessens most of what is above the period, and adds few hand-overs."""
     before = _excess(loads, period, prices)

@@ -23,7 +23,9 @@ from math import exp, inf
 from parapipe.modulo.assignment_programme import Aim, Programme, Relaxed, programme, relaxed, search
 from parapipe.modulo.cyclic_problem import NEVER, Cyclic
 from parapipe.solvers.cp_sat import Budget, name
-from parapipe.solvers.problem import NANO, Flow, MappingProblem
+from parapipe.solvers.paths import complete_processors
+from parapipe.solvers.problem import NANO, MappingProblem
+from parapipe.solvers.replay import source_of
 
 CHANGES, MOST_CHANGES = 1_500, 200_000  # for each operator, and in all
 HOT, COLD = 0.03, 0.0003  # shares of the load by which a change may be worse, first and last
@@ -178,7 +180,8 @@ def least_period(
     budget = Budget(time_limit_s, deterministic)
     stated = _load_programme(problem)
     fractions = relaxed(stated, Aim())
-    candidates = [rounded(stated, fractions), *_single_processor_assignments(problem), *known]
+    alone = [(p,) * problem.operators for p in complete_processors(problem)]
+    candidates = [rounded(stated, fractions), *alone, *known]
     best = min(candidates, key=lambda processor: period_s(problem, processor))
     bound_s, resources = fractions.bound, chain.from_iterable(problem.transfer_resource)
     if any(each is not None for each in resources) and period_s(problem, best) > bound_s:
@@ -233,7 +236,7 @@ def loads_s(problem: MappingProblem, processor: Sequence[int]) -> list[float]:
     for v, p in enumerate(processor):
         busy_s[p] += problem.time_s[v][p]
     for flow in problem.flows:
-        p = _made_on(flow, processor)
+        p = source_of(flow, processor)
         for q in {processor[v] for v in flow.consumers} - {p}:
             resource = problem.resource_of(p, q)
             if resource is not None:
@@ -244,13 +247,6 @@ def loads_s(problem: MappingProblem, processor: Sequence[int]) -> list[float]:
 def period_s(problem: MappingProblem, processor: Sequence[int]) -> float:
     """Return the greatest load of an assignment."""
     return max(loads_s(problem, processor))
-
-
-def _made_on(flow: Flow, processor: Sequence[int]) -> int:
-    if flow.location is not None:
-        return flow.location
-    assert flow.producer is not None  # a flow has one of both
-    return processor[flow.producer]
 
 
 def rounded(stated: Programme, fractions: Relaxed) -> tuple[int, ...]:
@@ -265,12 +261,3 @@ def rounded(stated: Programme, fractions: Relaxed) -> tuple[int, ...]:
         for i in range(rest):
             values[by_remainder[i % len(by_remainder)]] += 1
     return stated.processors(values)
-
-
-def _single_processor_assignments(problem: MappingProblem) -> list[tuple[int, ...]]:
-    """Return the assignments to one processor that runs everything."""
-    return [
-        (p,) * problem.operators
-        for p in range(problem.processors)
-        if all(row[p] < inf for row in problem.time_s)
-    ]

@@ -5,9 +5,9 @@ most of a period between many operators. Here the work of each resource is a cir
 that begins anywhere, and what comes too early for its inputs goes one period later. Simulated
 annealing moves work within its circle. For less memory, the cost is what is buffered.
 
-A tensor is buffered from the start of the operator that makes it to the end of the last one that reads
-it. If a reader on another processor works at another frame lag, there is a queue, all of whose
-slots take memory at any time. The mean over a period is quick to find and falls with the peak.
+A tensor is buffered from the start of the operator that makes it to the end of the last one that
+reads it. If a reader on another processor works at another frame lag, there is a queue, whose slots
+all take memory at any time. The mean over a period is quick to find and falls with the peak.
 """
 
 from __future__ import annotations

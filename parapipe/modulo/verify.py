@@ -28,10 +28,8 @@ def check(problem: MappingProblem, schedule: ModuloSchedule) -> None:
     VerificationError
         If a rule is broken; lists every violation.
     """
-    if mistakes := [*_violations(problem, schedule)]:
-        raise VerificationError(
-            f"the modulo schedule is wrong: {listed_sentences(mistakes)}", mistakes
-        )
+    if wrong := [*_violations(problem, schedule)]:
+        raise VerificationError(f"the modulo schedule is wrong: {listed_sentences(wrong)}", wrong)
 
 
 def _violations(problem: MappingProblem, schedule: ModuloSchedule) -> Iterator[str]:
@@ -72,14 +70,12 @@ def _flow_violations(
                 yield f"flow {i} has no transfer to {q}"
             else:
                 busy.setdefault(resource, []).append((f"flow {i} to {q}", at, delay))
-                yield from _transfer_violations(
-                    schedule.period, i, (end[maker], at, at + delay, first)
-                )
+                yield from _transfer_faults(schedule.period, i, (end[maker], at, at + delay, first))
     for route in transfers:
         yield f"the transfer {route} is not needed"
 
 
-def _transfer_violations(period: int, flow: int, times: tuple[int, int, int, int]) -> Iterator[str]:
+def _transfer_faults(period: int, flow: int, times: tuple[int, int, int, int]) -> Iterator[str]:
     ready, begin, end, first = times
     if not (ready <= begin and end <= first < begin + period):
         yield f"flow {flow}, made at {ready}, moves from {begin} to {end}, and is read at {first}"

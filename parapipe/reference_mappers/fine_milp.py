@@ -24,8 +24,8 @@ The numbers follow the paper as we read it: one processor each (3); precedence w
 pure delays (4); of two operators on one processor either u before v (5) or v before u (6); the
 makespan (7). Beside them stand, as ours, tensors that are located on a processor h at the start.
 For the product of x_up and x_vq in (4) stands the tightest single row, which needs no M; s_v and C
-are continuous. Other models (a variable for each product, rows relaxed by M, whole start times) took
-CBC longer on random instances of 8 to 12 operators.
+are continuous. Other models (a variable for each product, rows relaxed by M, integer start times)
+took CBC longer on random instances of 8 to 12 operators.
 """
 
 from __future__ import annotations
@@ -91,10 +91,13 @@ def map(problem: MappingProblem, *, time_limit_s: float, seed: int) -> Schedule:
     rounded = rounded_down(problem)
     quick = heft(rounded, time_limit_s=time_limit_s, seed=seed)
     candidates = {"HEFT": (quick.processor, _order(rounded, quick.start_s, quick.end_s))}
-    answer, placed = _solve(rounded, began_s + time_limit_s, seed)
-    if answer and placed:
-        candidates = {answer.solver: placed} | candidates
-    lengths_us = {solver: _makespan_us(rounded, *found) for solver, found in candidates.items()}
+    answer, best = _solve(rounded, began_s + time_limit_s, seed)
+    if answer and best:
+        candidates = {answer.solver: best} | candidates
+    lengths_us = {
+        solver: round(replay(rounded, *placed).makespan_s * MICRO)
+        for solver, placed in candidates.items()
+    }
     chosen = min(lengths_us, key=lengths_us.__getitem__)
     bound_us = ceil(simple_bound_s(rounded) * MICRO - ROUNDING)
     claimed_us = answer.rounded_bound if answer else None
@@ -147,10 +150,6 @@ def _order(
     Producers precede their readers even where rounding has set these earlier.
     """
     return tuple(by_priority(readers_of(problem), [*zip(start, end, strict=True)]))
-
-
-def _makespan_us(rounded: MappingProblem, processor: Sequence[int], order: Sequence[int]) -> int:
-    return round(replay(rounded, processor, order).makespan_s * MICRO)
 
 
 @dataclass(frozen=True, slots=True)

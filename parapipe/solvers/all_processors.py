@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from math import inf
 from time import perf_counter
 
-from parapipe.solvers.fine.large_problems import MOST_SEARCHED
+from parapipe.solvers.fine.list_schedules import MOST_SEARCHED
 from parapipe.solvers.paths import bound_with_s, list_order
 from parapipe.solvers.problem import MappingProblem
 from parapipe.solvers.replay import Timed, by_start, certified, timed
@@ -41,14 +41,11 @@ def all_used(problem: MappingProblem, schedule: Schedule) -> Schedule | None:
     idle = usable.difference(schedule.processor)
     if not idle:
         return None
-    placed = (
-        list(schedule.processor),
-        Timed(schedule.start_s, schedule.end_s, schedule.transfers),
-    )
+    placed = (list(schedule.processor), Timed(schedule.start_s, schedule.end_s, schedule.transfers))
     large = problem.operators > MOST_SEARCHED
     for p in sorted(idle):
         moved = min(
-            _move_one(problem, placed, p, MOST_MOVED if large else None),
+            _moves(problem, placed, p, MOST_MOVED if large else None),
             key=lambda each: each[1].makespan_s,
             default=None,
         )
@@ -68,7 +65,7 @@ def all_used(problem: MappingProblem, schedule: Schedule) -> Schedule | None:
     )
 
 
-def _move_one(
+def _moves(
     problem: MappingProblem, placed: Placed, idle: int, most: int | None
 ) -> Iterator[Placed]:
     """Yield placements with one operator moved to a processor so that no other one becomes idle.
@@ -79,9 +76,8 @@ def _move_one(
         So many of them, of the operators that take the least time there; all if None.
     """
     processor, times = placed
-    rank = [0] * len(processor)
-    for i, v in enumerate(by_start(times.start_s, times.end_s)):
-        rank[v] = i
+    order = by_start(times.start_s, times.end_s)
+    rank = sorted(range(len(order)), key=order.__getitem__)
     counts = Counter(processor)
     able = [v for v, p in enumerate(processor) if problem.time_s[v][idle] < inf and counts[p] > 1]
     if most is not None:

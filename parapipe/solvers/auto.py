@@ -13,7 +13,7 @@ from time import perf_counter
 
 from parapipe.solvers import coarse
 from parapipe.solvers.fine import mapper as fine
-from parapipe.solvers.fine.large_problems import MOST_SEARCHED
+from parapipe.solvers.fine.list_schedules import MOST_SEARCHED
 from parapipe.solvers.paths import simple_bound_s
 from parapipe.solvers.problem import MappingProblem
 from parapipe.solvers.replay import as_short
@@ -83,12 +83,7 @@ def map(  # the protocol's name
 
 
 def _certified(
-    schedule: Schedule,
-    bound_s: float,
-    *,
-    proven: bool,
-    by: str,
-    began_s: float,
+    schedule: Schedule, bound_s: float, *, proven: bool, by: str, began_s: float
 ) -> Schedule:
     """Return the coarse schedule with what is proven of its makespan."""
     makespan_s, claim = schedule.makespan_s, schedule.certificate

@@ -80,11 +80,7 @@ def _only_on(problem: MappingProblem, processor: int) -> bool:
 
 
 def place_run(
-    problem: MappingProblem,
-    run: Sequence[int],
-    placed: Mapping[int, int],
-    *,
-    begin_s: float = 0.0,
+    problem: MappingProblem, run: Sequence[int], placed: Mapping[int, int], *, begin_s: float = 0.0
 ) -> tuple[Run, ...]:
     """Choose processors for operators that run one after the other, so that they end first.
 
@@ -121,16 +117,12 @@ def place_run(
                 continue
             arrived_s = _last_arrival_s(fetched, p, placed, begin_s)
             if origins:
-                reached = {
-                    q: end_s + _longest_transfer_s(local, q, p) for q, end_s in previous.items()
-                }
+                reached = {q: end_s + _transfer_s(local, q, p) for q, end_s in previous.items()}
                 origin[p] = min(reached, key=lambda q: (reached[q], q != p, q))
                 arrived_s = max(arrived_s, reached[origin[p]])
             ends[p] = arrived_s + problem.time_s[v][p]
         origins.append(origin)
-    order = sorted(
-        ends, key=lambda p: (ends[p] + _longest_delivery_s(problem, inside, p, placed), p)
-    )
+    order = sorted(ends, key=lambda p: (ends[p] + _delivery_s(problem, inside, p, placed), p))
     return tuple(Run(tuple(run), _walk_back(origins, last), ends[last]) for last in order)
 
 
@@ -142,7 +134,7 @@ def _walk_back(origins: Sequence[Mapping[int, int]], last: int) -> tuple[int, ..
     return tuple(reversed(processor))
 
 
-def _longest_transfer_s(flows: Iterable[Flow], source: int, target: int) -> float:
+def _transfer_s(flows: Iterable[Flow], source: int, target: int) -> float:
     return max((flow.transfer_s[source][target] for flow in flows), default=0.0)
 
 
@@ -159,7 +151,7 @@ def _last_arrival_s(
     return latest_s
 
 
-def _longest_delivery_s(
+def _delivery_s(
     problem: MappingProblem, inside: frozenset[int], source: int, placed: Mapping[int, int]
 ) -> float:
     """Seconds of the longest transfer to placed operators outside the run."""

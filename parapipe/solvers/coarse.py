@@ -36,7 +36,7 @@ from time import perf_counter
 from parapipe.solvers.branch_ilp import NO_SOLVER, Claim, Part, assign_part
 from parapipe.solvers.chain import Run, is_chain, place_run
 from parapipe.solvers.cp_sat import Budget
-from parapipe.solvers.fine.large_problems import MOST_SEARCHED
+from parapipe.solvers.fine.list_schedules import MOST_SEARCHED
 from parapipe.solvers.paths import list_order
 from parapipe.solvers.problem import MappingProblem, Parallel, Series, operators_of
 from parapipe.solvers.replay import Timed, certified, replay, with_transfers
@@ -102,9 +102,8 @@ def branch_times(problem: MappingProblem, placed: Mapping[int, int]) -> Timed:
     they have run. Yet no processor waits for a branch while it could run another.
     """
     processor = tuple(placed[v] for v in range(problem.operators))
-    priority = [0] * problem.operators
-    for rank, v in enumerate(_in_branch_order(problem, problem.structure, placed)):
-        priority[v] = rank
+    order = [*_by_branch(problem, problem.structure, placed)]
+    priority = sorted(range(problem.operators), key=order.__getitem__)
     return replay(problem, processor, list_order(problem, processor, priority))
 
 
@@ -113,16 +112,14 @@ def makespan_s(problem: MappingProblem, placed: Mapping[int, int]) -> float:
     return branch_times(problem, placed).makespan_s
 
 
-def _in_branch_order(
-    problem: MappingProblem, series: Series, placed: Mapping[int, int]
-) -> Iterator[int]:
+def _by_branch(problem: MappingProblem, series: Series, placed: Mapping[int, int]) -> Iterator[int]:
     for step in series:
         if isinstance(step, int):
             yield step
             continue
         ranks = {i: _branch_key(problem, branch, placed) for i, branch in enumerate(step)}
         for i in sorted(ranks, key=ranks.__getitem__):
-            yield from _in_branch_order(problem, step[i], placed)
+            yield from _by_branch(problem, step[i], placed)
 
 
 def _branch_key(
@@ -281,10 +278,7 @@ class _CoarseSearch:
         return branch_load_s(self.problem, operators_of(branch), self.placed)
 
     def _assign(
-        self,
-        branches: Parallel,
-        load_s: tuple[tuple[float, ...], ...],
-        base_s: tuple[float, ...],
+        self, branches: Parallel, load_s: tuple[tuple[float, ...], ...], base_s: tuple[float, ...]
     ) -> Part:
         """Assign branches by the ILP and place their operators."""
         part = assign_part(

@@ -170,11 +170,11 @@ class Stop:
         """Return a function that heeds this in whatever thread it is called."""
 
         def heeding(*arguments: object) -> T:
-            token = _STOP_OF_THREAD.set(self)
+            token = _STOP.set(self)
             try:
                 return call(*arguments)
             finally:
-                _STOP_OF_THREAD.reset(token)
+                _STOP.reset(token)
 
         return heeding
 
@@ -198,13 +198,11 @@ class Stop:
             raise StoppedError
 
 
-_STOP_OF_THREAD: ContextVar[Stop | None] = ContextVar(
-    "what stops the solvers of a thread", default=None
-)
+_STOP: ContextVar[Stop | None] = ContextVar("what stops the solvers of a thread", default=None)
 
 
 def _solve(solver: cp_model.CpSolver, model: cp_model.CpModel) -> None:
-    if stop := _STOP_OF_THREAD.get():
+    if stop := _STOP.get():
         stop.solve(solver, model)
     elif current_thread() is main_thread():
         _solve_beside(solver, model)

@@ -169,6 +169,11 @@ def supporting(problem: MappingProblem) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(p for p, time_s in enumerate(row) if time_s < inf) for row in problem.time_s)
 
 
+def complete_processors(problem: MappingProblem) -> list[int]:
+    """Return the processors that support every operator."""
+    return [p for p, column in enumerate(zip(*problem.time_s, strict=True)) if max(column) < inf]
+
+
 def means_of(problem: MappingProblem) -> Means:
     """Average times and delays as the ranks need them."""
     support = supporting(problem)

@@ -63,7 +63,7 @@ def replay(problem: MappingProblem, processor: Sequence[int], order: Iterable[Jo
     sequence = tuple(order)
     operators = [job for job in sequence if isinstance(job, int)]
     if not problem.transfer_resource and len(operators) == len(sequence):
-        return _replay_delays(problem, processor, operators)
+        return _replay_pure(problem, processor, operators)
     expansion = expanded(problem, processor)
     if len(expansion.jobs) > problem.operators and len(operators) == len(sequence):
         sequence = tuple(_merge_transfers(problem, processor, operators))
@@ -97,7 +97,7 @@ class Expanded:
 
     def replayed(self, order: Iterable[int]) -> Timed:
         """Start every job as early as it can in an order of them, given by their numbers here."""
-        times = _replay_delays(self.problem, self.processor, tuple(order))
+        times = _replay_pure(self.problem, self.processor, tuple(order))
         spans = dict(zip(self.jobs, zip(times.start_s, times.end_s, strict=True), strict=True))
         operators = [span for job, span in spans.items() if isinstance(job, int)]
         transfers = [Transfer(*job, *span) for job, span in spans.items() if isinstance(job, tuple)]
@@ -177,11 +177,11 @@ def _job_flows(
             yield Flow(transfer, tuple(readers), at_once)
 
 
-def _replay_delays(
+def _replay_pure(
     problem: MappingProblem, processor: Sequence[int], sequence: Sequence[int]
 ) -> Timed:
     """Start every operator as early as it can, all transfers being pure delays."""
-    _check_order(problem, processor, sequence)
+    _check(problem, processor, sequence)
     inputs = inputs_of(problem)
     before: dict[int, int] = {}
     last: dict[int, int] = {}
@@ -223,15 +223,13 @@ def timed(problem: MappingProblem, processor: Sequence[int], order: Sequence[int
     that could start at the same time. Where no transfer occupies anything, the order is replayed.
     """
     if not problem.transfer_resource:
-        return _replay_delays(problem, processor, order)
+        return _replay_pure(problem, processor, order)
     expansion = expanded(problem, processor)
     if len(expansion.jobs) == problem.operators:
         return expansion.replayed(order)
     number = {job: i for i, job in enumerate(expansion.jobs)}
     sequence = [number[job] for job in _merge_transfers(problem, processor, order)]
-    priority = [0] * len(sequence)
-    for rank, job in enumerate(sequence):
-        priority[job] = rank
+    priority = sorted(range(len(sequence)), key=sequence.__getitem__)
     listed = expansion.replayed(list_order(expansion.problem, expansion.processor, priority))
     return min(expansion.replayed(sequence), listed, key=lambda times: times.makespan_s)
 
@@ -254,7 +252,7 @@ def _merge_transfers(
     problem: MappingProblem, processor: Sequence[int], order: Sequence[int]
 ) -> Iterator[Job]:
     """Put the transfers into the processors' orders, merged by the times that pure delays give."""
-    delayed = _replay_delays(problem, processor, order)
+    delayed = _replay_pure(problem, processor, order)
     return _place_transfers(problem, processor, by_start(delayed.start_s, delayed.end_s))
 
 
@@ -282,9 +280,7 @@ def _place_transfers(
         yield from ((f, q) for _, f, q in sorted(behind.get(v, ())))
 
 
-def _check_order(
-    problem: MappingProblem, processor: Sequence[int], sequence: Sequence[int]
-) -> None:
+def _check(problem: MappingProblem, processor: Sequence[int], sequence: Sequence[int]) -> None:
     if len(processor) != problem.operators:
         raise MappingError(
             f"{problem.operators} operators were given {len(processor)} processors; name one each"

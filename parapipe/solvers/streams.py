@@ -127,14 +127,12 @@ def depths_of(readers: Readers) -> tuple[int, ...]:
     return tuple(depths[v] for v in range(len(readers)))
 
 
-def cluster_readers(
-    groups: Sequence[Sequence[int]], readers: Readers
-) -> tuple[frozenset[int], ...]:
+def cluster_readers(parts: Sequence[Sequence[int]], readers: Readers) -> tuple[frozenset[int], ...]:
     """Return the clusters that read from each cluster."""
-    of = {v: c for c, cluster in enumerate(groups) for v in cluster}
+    of = {v: c for c, cluster in enumerate(parts) for v in cluster}
     return tuple(
         frozenset(of[reader] for v in cluster for reader in readers[v]) - {c}
-        for c, cluster in enumerate(groups)
+        for c, cluster in enumerate(parts)
     )
 
 

@@ -115,13 +115,9 @@ class _Check:
         yield from self._arrivals()
         needed = set(self._needed_transfers())
         yield from self._count_transfers(needed)
-        needed_moves = [
-            moved for moved in schedule.transfers if (moved.flow, moved.target) in needed
-        ]
-        finite = [
-            moved for moved in needed_moves if isfinite(moved.start_s) and isfinite(moved.end_s)
-        ]
-        for moved in needed_moves:
+        expected = [moved for moved in schedule.transfers if (moved.flow, moved.target) in needed]
+        finite = [moved for moved in expected if isfinite(moved.start_s) and isfinite(moved.end_s)]
+        for moved in expected:
             if moved in finite:
                 yield from self._transfer_times(moved)
             else:

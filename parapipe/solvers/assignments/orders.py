@@ -9,7 +9,7 @@ paths and loads what it cannot.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,15 +48,7 @@ class _Nodes:
 
     def pick(self, chosen: Numbers) -> _Nodes:
         """Return some of the nodes."""
-        return _Nodes(
-            self.processor.take(chosen, -1),
-            self.time_s.take(chosen, -1),
-            self.delay_s.take(chosen, -1),
-            self.start_s.take(chosen, -1),
-            self.tail_s.take(chosen, -1),
-            self.bound_s[chosen],
-            self.energy_j[chosen],
-        )
+        return _Nodes(*(getattr(self, each.name).take(chosen, -1) for each in fields(self)))
 
     def timed(self) -> _Nodes:
         """Return the nodes with starts and tails by longest paths, and the bounds of these."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from functools import cached_property
 from math import inf
 
@@ -141,7 +141,6 @@ def _detour_s(
 ROUNDING = 1e-12  # share by which sums of the same figures in different orders may differ
 
 
-@dataclass(slots=True)
 class Best:
     """Schedules by ascending time and descending energy, and what may still be better.
 
@@ -154,20 +153,13 @@ class Best:
         but for the shortest, and those of least energy.
     """
 
-    least_j: float
-    gap: float
-    operators: int
-    time_s: Floats = field(init=False)
-    energy_j: Floats = field(init=False)
-    processor: Numbers = field(init=False)
-    start_s: Floats = field(init=False)
-    _front_j: Floats = field(init=False)  # the energies behind that of no schedule
-
-    def __post_init__(self) -> None:
-        self.time_s, self.energy_j = np.empty(0), np.empty(0)
-        self.processor = np.empty((0, self.operators), np.int64)
-        self.start_s = np.empty((0, self.operators))
-        self._front_j = np.full(1, inf)
+    def __init__(self, least_j: float, gap: float, operators: int) -> None:
+        self.least_j, self.gap = least_j, gap
+        self.time_s: Floats = np.empty(0)
+        self.energy_j: Floats = np.empty(0)
+        self.processor: Numbers = np.empty((0, operators), np.int64)
+        self.start_s: Floats = np.empty((0, operators))
+        self._front_j: Floats = np.full(1, inf)  # the energies behind that of no schedule
 
     def offer(self, time_s: Floats, energy_j: Floats, processor: Numbers, start_s: Floats) -> None:
         """Take what is not beaten of some schedules."""
@@ -242,13 +234,7 @@ class Rows:
 
     def pick(self, chosen: Numbers) -> Rows:
         """Return some of the rows."""
-        return Rows(
-            self.processor.take(chosen, -1),
-            self.end_s.take(chosen, -1),
-            self.load_s.take(chosen, -1),
-            self.time_s[chosen],
-            self.energy_j[chosen],
-        )
+        return Rows(*(getattr(self, each.name).take(chosen, -1) for each in fields(self)))
 
 
 def assignments(arrays: Tables, best: Best, most: int | None = None) -> Rows | None:

@@ -9,7 +9,7 @@ from math import ceil
 from parapipe.solvers.cp_sat import Budget, run_cp_sat
 from parapipe.solvers.fine.constraint_model import Model
 from parapipe.solvers.fine.integer_problem import IntegerProblem, path_bounds
-from parapipe.solvers.fine.placement import Placement, placement
+from parapipe.solvers.fine.list_schedules import Placement, placement
 from parapipe.solvers.problem import NANO, ROUNDING, floor_units
 from parapipe.solvers.schedule import Energies
 
@@ -57,16 +57,14 @@ class EnergyModel:
         bounds = path_bounds(problem)
         self.shortest_us = bounds.makespan_units()
         self.energy_nj = tuple(
-            tuple(
-                floor_units(row[p], NANO) if p in choices else 0 for p in range(problem.processors)
-            )
-            for row, choices in zip(energy_j, problem.choices, strict=True)
+            tuple(floor_units(row[p], NANO) if p in able else 0 for p in range(problem.processors))
+            for row, able in zip(energy_j, problem.choices, strict=True)
         )
         self._problem = problem
         self._gap = gap
         self._least_nj = sum(
-            min(row[p] for p in choices)
-            for row, choices in zip(self.energy_nj, problem.choices, strict=True)
+            min(row[p] for p in able)
+            for row, able in zip(self.energy_nj, problem.choices, strict=True)
         )
         self._programme = Model(bounds, max(longest_us, self.shortest_us), cp_model.CpModel())
         self._programme.state()

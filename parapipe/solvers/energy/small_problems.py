@@ -204,19 +204,19 @@ def enumerated_set(
             solver=NAME,
         )
         schedule = Schedule(each.processor, each.timed.start_s, each.timed.end_s, certificate)
-        if not i and _as_good(problem, energy_j, quickest := fastest(schedule), schedule):
-            schedule = quickest
+        if not i:
+            schedule = _better(problem, energy_j, fastest(schedule), schedule)
         schedules.append(replace(schedule, certificate=replace(schedule.certificate, energy=claim)))
     return Answer(tuple(schedules), resolution, timed_out=False)
 
 
-def _as_good(
-    problem: MappingProblem, energy_j: Energies, fastest: Schedule, schedule: Schedule
-) -> bool:
-    taken_j, least_j = (energy_of(energy_j, each.processor) for each in (fastest, schedule))
-    return as_short(problem, fastest.makespan_s, schedule.makespan_s) and as_short(
-        problem, taken_j, least_j
-    )
+def _better(
+    problem: MappingProblem, energy_j: Energies, one: Schedule, other: Schedule
+) -> Schedule:
+    """Return the first schedule if it is as good in time and energy, else the other one."""
+    one_j, other_j = (energy_of(energy_j, each.processor) for each in (one, other))
+    as_fast = as_short(problem, one.makespan_s, other.makespan_s)
+    return one if as_fast and as_short(problem, one_j, other_j) else other
 
 
 def _descending(

@@ -23,8 +23,7 @@ from parapipe.solvers.energy.energy_model import EnergyModel, dynamic_nj
 from parapipe.solvers.energy.small_problems import enumerated_set, path_front
 from parapipe.solvers.fine import mapper as fine
 from parapipe.solvers.fine.integer_problem import IntegerProblem, integer_problem
-from parapipe.solvers.fine.large_problems import MOST_SEARCHED
-from parapipe.solvers.fine.placement import Placement, in_order
+from parapipe.solvers.fine.list_schedules import MOST_SEARCHED, Placement, in_order
 from parapipe.solvers.paths import list_order
 from parapipe.solvers.problem import MICRO, NANO, MappingProblem, floor_units
 from parapipe.solvers.replay import by_start, replay, with_transfers
@@ -210,7 +209,7 @@ class _Search:
             order = list_order(pure, processor, range(self.problem.operators))
             placement = in_order(self.rounded, processor, order)
             self.points.append(
-                self._point_at(placement, least_nj, placement.makespan_units / MICRO, began_s)
+                self._point(placement, least_nj, placement.makespan_units / MICRO, began_s)
             )
             end_us = last_us
             if following < len(front.time_s):
@@ -253,7 +252,7 @@ class _Search:
         if answer.placement is None:
             self.done.append(_Slab(slab.first_us, deadline_us, least_nj))
             return
-        point = self._point_at(answer.placement, least_nj, deadline_us / MICRO, began_s)
+        point = self._point(answer.placement, least_nj, deadline_us / MICRO, began_s)
         self.points.append(point)
         self._add_slab(_Slab(slab.first_us, min(point.time_us - 1, deadline_us), least_nj))
         # nothing more is to be had here than the search has found
@@ -292,21 +291,22 @@ class _Search:
     def _end_point(self, schedule: Schedule, deadline_s: float | None, least_nj: int) -> _Point:
         """Return an end of the set; the energy of the shortest is not claimed to be least."""
         taken_j = energy_of(self.energy_j, schedule.processor)
+        taken_nj = dynamic_nj(self.energy_j, schedule.processor)
         claim = EnergyClaim(
             objective_j=taken_j,
             bound_j=min(least_nj / NANO, taken_j),
             deadline_s=deadline_s,
-            proven=self._dynamic_nj(schedule) <= least_nj,
+            proven=taken_nj <= least_nj,
         )
         with_energy = replace(schedule.certificate, energy=claim)
         order = by_start(schedule.start_s, schedule.end_s)
         return _Point(
             replace(schedule, certificate=with_energy),
             in_order(self.rounded, schedule.processor, order),
-            self._dynamic_nj(schedule),
+            taken_nj,
         )
 
-    def _point_at(
+    def _point(
         self, placement: Placement, least_nj: int, deadline_s: float, began_s: float
     ) -> _Point:
         """Return a placement in exact times, with what is proven about its energy."""
@@ -328,9 +328,6 @@ class _Search:
             placement.processor, times.start_s, times.end_s, certificate, times.transfers
         )
         return self._end_point(schedule, deadline_s, least_nj)
-
-    def _dynamic_nj(self, schedule: Schedule) -> int:
-        return dynamic_nj(self.energy_j, schedule.processor)
 
     def _front(self) -> list[_Point]:
         front: list[_Point] = []

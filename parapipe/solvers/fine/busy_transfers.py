@@ -8,11 +8,11 @@ shortcuts for pure delays (chains, one processor) proves anything by itself here
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from time import perf_counter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from parapipe.solvers.cp_sat import Budget, name
 from parapipe.solvers.fine import constraint_model
@@ -24,7 +24,7 @@ from parapipe.solvers.fine.integer_problem import (
     path_bounds,
     units_per_second,
 )
-from parapipe.solvers.fine.large_problems import MOST_SEARCHED
+from parapipe.solvers.fine.list_schedules import MOST_SEARCHED
 from parapipe.solvers.problem import MICRO, Flow, MappingProblem, floor_units, rounded_down
 from parapipe.solvers.replay import Job, Timed, certified, expanded, replay, with_transfers
 from parapipe.solvers.schedule import Certificate, Schedule
@@ -33,12 +33,8 @@ if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
 
-@dataclass(frozen=True, slots=True)
-class Ordered:
-    """A placement and an order of operators and transfers."""
-
-    processor: tuple[int, ...]
-    order: tuple[Job, ...]
+Ordered = tuple[tuple[int, ...], tuple[Job, ...]]
+"""The processor of each operator, and an order of operators and transfers."""
 
 
 def search(
@@ -95,7 +91,7 @@ def search(
         time_units = floor_units(jobs.problem.time_s[i][resource])
         ranked.append((start_units[job], start_units[job] + time_units, i, job))
     order = tuple(job for *_, job in sorted(ranked, key=lambda entry: entry[:3]))
-    return bound_units, Ordered(processor, order)
+    return bound_units, (processor, order)
 
 
 class _Moves:
@@ -187,19 +183,9 @@ RELAXED_SHARE = 0.5  # of the time, for the problem with pure delays
 _NEVER = Timed((1e12,), (1e12,), ())
 
 
-class Relaxed(Protocol):
-    """The exact mapper of problems with pure delays."""
-
-    def __call__(
-        self, problem: MappingProblem, *, time_limit_s: float, seed: int, deterministic: bool
-    ) -> Schedule:
-        """Place and order the operators."""
-        ...
-
-
 def occupied(
     problem: MappingProblem,
-    relaxed: Relaxed,
+    relaxed: Callable[..., Schedule],
     *,
     time_limit_s: float,
     seed: int,
@@ -213,7 +199,7 @@ def occupied(
     Parameters
     ----------
     relaxed
-        Solves the same problem with pure delays, within half of the time.
+        The exact mapper of problems with pure delays; it gets half of the time.
     """
     began_s = perf_counter()
     free = relaxed(
@@ -326,7 +312,7 @@ class _BusySearch:
         )
         self.bound_units = max(self.bound_units, bound_units)
         if ordered:
-            self.take(ordered.processor, ordered.order)
+            self.take(*ordered)
 
     def take(self, processor: tuple[int, ...], order: tuple[Job, ...]) -> None:
         """Replay an order, in units and in exact times."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from parapipe.solvers.cp_sat import Budget, run_cp_sat
 from parapipe.solvers.fine.integer_problem import Bounds, Delay, IntegerProblem
-from parapipe.solvers.fine.placement import Answer, Placement, placement
+from parapipe.solvers.fine.list_schedules import Answer, Placement, placement
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model

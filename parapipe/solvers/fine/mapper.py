@@ -4,22 +4,22 @@ The problem is that of the paper's fine-grained ILP, equations (3) to (7). What 
 order, until the proof is complete:
 
 1. A chain of operators and a single usable processor are solved exactly, in doubles; so are small
-   problems, all assignments of which are looked at at once (`mapping/assignments`).
+   problems, all assignments of which are looked at at once (`solvers/assignments`).
 2. HEFT, CPOP and PEFT give a schedule to beat.
 3. In whole microseconds (fractions, if it is short): longest paths bound the makespan from below,
-   and choices that lead beyond the schedule to beat are left out (`bounds`).
+   and choices that lead beyond the schedule to beat are left out (`integer_problem`).
 4. Large problems: loads, and small exact problems around joins and forks, raise the bounds
-   (`load_bound`, `join_bounds`).
+   (`load_bound`, `raise_bounds`).
 5. Problems of more than `MOST_SEARCHED` operators end here, with list schedules and balanced loads
-   (`large`).
-6. CP-SAT searches the rest (`cp_sat`). If that takes long, list schedules that count what the
-   processors' time is worth (`priced_lists`) and searches around the best schedule take turns; with
-   few choices CP-SAT is left alone.
+   (`list_schedules`).
+6. CP-SAT searches the rest (`constraint_model`). If that takes long, list schedules that count what
+   the processors' time is worth (`list_schedules`) and searches around the best schedule alternate;
+   with few choices CP-SAT is left alone.
 
 `benchmarks/results/ablation.md` says what each of these brings, and which others were tried.
 
 Where transfers keep a resource busy, all this gives a bound and a placement to begin with, and
-`occupied` does the rest.
+`busy_transfers` does the rest.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from time import perf_counter
 from parapipe.solvers.assignments.enumerate import LEAST_S, NAME, enumerated
 from parapipe.solvers.chain import is_chain, place_run
 from parapipe.solvers.cp_sat import Budget, name
-from parapipe.solvers.fine import constraint_model, large_problems
+from parapipe.solvers.fine import constraint_model, list_schedules
 from parapipe.solvers.fine.busy_transfers import occupied
 from parapipe.solvers.fine.constraint_model import Strategy
 from parapipe.solvers.fine.integer_problem import (
@@ -46,8 +46,13 @@ from parapipe.solvers.fine.integer_problem import (
     units_per_second,
     worth,
 )
-from parapipe.solvers.fine.large_problems import MOST_SEARCHED
-from parapipe.solvers.fine.placement import Answer, in_order, list_by_paths, priced_list_schedules
+from parapipe.solvers.fine.list_schedules import (
+    MOST_SEARCHED,
+    Answer,
+    in_order,
+    list_by_paths,
+    priced_list_schedules,
+)
 from parapipe.solvers.lists import cpop_table, heft_table, peft_table
 from parapipe.solvers.paths import list_order, simple_bound_s, supporting
 from parapipe.solvers.problem import NEVER, MappingProblem
@@ -169,7 +174,7 @@ class Search:
         if bounds.problem.operators > SMALL:
             load_units = load_bound(bounds, worth(bounds.problem, ROUNDS))
             answer = answer.and_then(Answer(load_units, None), NEVER)
-            answer = self._raise_bounds(bounds, answer, limit_units, budget)
+            answer = self._tighten(bounds, answer, limit_units, budget)
         answer = self._cp_sat(bounds, answer, limit_units, Strategy(FIRST_S), budget)
         if answer.closed(limit_units):
             return answer
@@ -192,9 +197,7 @@ class Search:
             effort_s *= 2
         return answer
 
-    def _raise_bounds(
-        self, bounds: Bounds, answer: Answer, limit_units: int, budget: Budget
-    ) -> Answer:
+    def _tighten(self, bounds: Bounds, answer: Answer, limit_units: int, budget: Budget) -> Answer:
         """Raise the bounds of a large problem."""
         within_units = answer.within(limit_units)
         tight = narrowed(bounds, within_units)
@@ -308,7 +311,7 @@ def map(  # the protocol's name
             began_s=began_s,
         )
     if problem.operators > MOST_SEARCHED:
-        return large_problems.scheduled(problem, seed=seed, began_s=began_s)
+        return list_schedules.scheduled(problem, seed=seed, began_s=began_s)
     budget = Budget(time_limit_s, deterministic, began_s)
     quick = min((table(problem) for table in QUICK), key=lambda table: table.timed.makespan_s)
     best = quick.timed

@@ -47,9 +47,7 @@ class LeastOrder:
 
 
 def least_order(
-    problem: OrderProblem,
-    most_states: int = MOST_STATES,
-    deterministic_s: float = DETERMINISTIC_S,
+    problem: OrderProblem, most_states: int = MOST_STATES, deterministic_s: float = DETERMINISTIC_S
 ) -> LeastOrder:
     """Return an order in which the fewest bytes are alive at the peak.
 
@@ -74,7 +72,7 @@ def least_order(
     result = _Search(problem, best).run(most_states)
     if result.proven or deterministic_s <= 0:
         return result
-    return _improve_by_cp_sat(problem, result, deterministic_s)
+    return _improve(problem, result, deterministic_s)
 
 
 _Step = tuple[int, tuple[int, ...]]  # the set before, and the operators that follow it
@@ -164,9 +162,7 @@ class _Search:
         return tuple(v for row in reversed(rows) for v in row)
 
 
-def _improve_by_cp_sat(
-    problem: OrderProblem, result: LeastOrder, deterministic_s: float
-) -> LeastOrder:
+def _improve(problem: OrderProblem, result: LeastOrder, deterministic_s: float) -> LeastOrder:
     """Improve an order, or its bound: lives that share a capacity, operators one at a time."""
     from ortools.sat.python import cp_model  # heavy
 
