@@ -45,7 +45,7 @@ def solved(
     *,
     shortest: int | None = None,
     latency: int | None = None,
-    known: ModuloSchedule | None = None,
+    incumbent: ModuloSchedule | None = None,
     most: float = 10.0,
     seed: int = 0,
 ) -> Solution:
@@ -64,7 +64,7 @@ def solved(
         Of the periods; the same as the longest if not given.
     latency
         The most that counts; any if not given.
-    known
+    incumbent
         A schedule to begin with.
     most
         Deterministic time of the solver.
@@ -79,8 +79,8 @@ def solved(
     if not all(able) or shortest > period or latency < cyclic.critical_path:
         return Solution(None, max(cyclic.critical_path, latency + 1), True, 0.0)
     programme = _LatencyProgramme(cyclic, (shortest, period), latency, able)
-    if known is not None:
-        programme.hint(known)
+    if incumbent is not None:
+        programme.hint(incumbent)
     outcome = run_cp_sat(
         programme.model,
         most_s=most,

@@ -263,7 +263,7 @@ class _Exact:
             period,
             shortest=self.least,
             latency=best.latency if best else PERIODS * period,
-            known=best,
+            incumbent=best,
             most=self.left_s,
             seed=self.seed,
         )

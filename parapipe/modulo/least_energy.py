@@ -24,6 +24,7 @@ from parapipe.modulo.assignment_programme import (
     search,
 )
 from parapipe.modulo.least_period import LeastPeriod, least_period, period_s, restricted, rounded
+from parapipe.pareto import nondominated
 from parapipe.solvers.cp_sat import Budget
 from parapipe.solvers.problem import MappingProblem
 from parapipe.solvers.schedule import Energies
@@ -372,9 +373,6 @@ def _sets(problem: MappingProblem) -> Iterator[tuple[int, ...]]:
 
 def _undominated(points: Sequence[Trade], floors: Sequence[tuple[float, float]]) -> Iterator[Trade]:
     """Yield the points that no other one beats, each with its bound."""
-    least_j = inf
-    for point in sorted(points, key=lambda point: (point.period_s, point.energy_j)):
-        if point.energy_j < least_j:
-            least_j = point.energy_j
-            bound_j = min(floor_j for from_s, floor_j in floors if from_s <= point.period_s)
-            yield replace(point, bound_j=min(bound_j, point.energy_j))
+    for point in nondominated(points, lambda point: (point.period_s, point.energy_j)):
+        bound_j = min(floor_j for from_s, floor_j in floors if from_s <= point.period_s)
+        yield replace(point, bound_j=min(bound_j, point.energy_j))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 from math import floor, inf, isfinite
 
 from parapipe.errors import MappingError
@@ -146,10 +147,8 @@ class MappingProblem:
     @property
     def resources(self) -> int:
         """Number of what can be busy: the processors, and the numbers of links behind them."""
-        links = [
-            resource for row in self.transfer_resource for resource in row if resource is not None
-        ]
-        return max([self.processors, *(link + 1 for link in links)])
+        named = chain.from_iterable(self.transfer_resource)
+        return max([self.processors, *(each + 1 for each in named if each is not None)])
 
     @property
     def operators(self) -> int:

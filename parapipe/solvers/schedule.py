@@ -210,10 +210,7 @@ def renamed_answer(answer: Answer, names: Names) -> Answer:
 
 def back(names: Sequence[int]) -> Names:
     """Return the names that undo others."""
-    old = [0] * len(names)
-    for p, new in enumerate(names):
-        old[new] = p
-    return tuple(old)
+    return tuple(sorted(range(len(names)), key=names.__getitem__))
 
 
 @lru_cache(maxsize=4096)  # problems of one unit share their tensors

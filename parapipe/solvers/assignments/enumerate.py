@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, prod
+from math import prod
 
 import numpy as np
 
+from parapipe.pareto import nondominated
 from parapipe.solvers.assignments.orders import list_all, order_all
 from parapipe.solvers.assignments.tables import Best, Tables, assignments, sparse, tables
 from parapipe.solvers.chain import is_chain
@@ -61,7 +62,7 @@ def labels_of_chain(problem: MappingProblem, energy_j: Energies) -> list[Label]:
                     for moved_s in [max(_transfer_s(f, q, p) for f in inputs if f.location is None)]
                     for label in labels
                 ]
-            last[p] = _undominated(
+            labels = (
                 Label(
                     start_s + lasts_s,
                     label.energy_j + more_j,
@@ -70,20 +71,12 @@ def labels_of_chain(problem: MappingProblem, energy_j: Energies) -> list[Label]:
                 )
                 for label, start_s in starts
             )
+            last[p] = nondominated(labels, lambda label: (label.end_s, label.energy_j))
     return [label for labels in last.values() for label in labels]
 
 
 def _transfer_s(flow: Flow, source: int | None, target: int) -> float:
     return 0.0 if source is None else flow.transfer_s[source][target]
-
-
-def _undominated(labels: Iterable[Label]) -> list[Label]:
-    front, least_j = [], inf
-    for label in sorted(labels, key=lambda label: (label.end_s, label.energy_j)):
-        if label.energy_j < least_j:
-            front.append(label)
-            least_j = label.energy_j
-    return front
 
 
 NAME = "all assignments"

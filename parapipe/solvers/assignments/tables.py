@@ -295,12 +295,12 @@ def _undominated(rows: Rows) -> Numbers:
     """Return, of operators one after the other, what ends first on each processor, or saves."""
     order = np.lexsort((rows.energy_j, rows.end_s[-1], rows.processor[-1]))
     last = rows.processor[-1, order]
-    kept = []
+    fronts = []
     for own in np.split(order, np.flatnonzero(np.diff(last)) + 1):
         energy_j = rows.energy_j[own]
         least_j = np.minimum.accumulate(energy_j)
-        kept.append(own[np.append(True, energy_j[1:] < least_j[:-1])])
-    return np.concatenate(kept)
+        fronts.append(own[np.append(True, energy_j[1:] < least_j[:-1])])
+    return np.concatenate(fronts)
 
 
 def _promising(rows: Rows, most: int) -> Numbers:
