@@ -16,8 +16,8 @@ from parapipe.solvers.fine import (
     busy_transfers,
     constraint_model,
     integer_problem,
+    list_schedules,
     mapper,
-    placement,
 )
 from parapipe.solvers.fine import integer_problem as units
 from parapipe.solvers.fine.integer_problem import IntegerProblem
@@ -95,7 +95,7 @@ def _of_makespan() -> Iterator[Device]:
         ("chains without search", (mapper, "_without_search", lambda *_: None)),
         (
             "priced_lists.WEIGHTS: every second",
-            (placement, "WEIGHTS", placement.WEIGHTS[::2]),
+            (list_schedules, "WEIGHTS", list_schedules.WEIGHTS[::2]),
         ),
     ):
         yield Device(name, (*MAKESPAN, "loads"), patches)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from parapipe.solvers.cp_sat import Budget, run_cp_sat
-from parapipe.solvers.problem import Flow, MappingProblem, whole
+from parapipe.solvers.problem import Flow, MappingProblem, floor_units
 
 # Which transfers are stated: by flow, p and q.
 Counts = Callable[[Flow, int, int], bool]
@@ -47,7 +47,7 @@ class Programme:
     Parameters
     ----------
     most
-        Variable j takes whole values from 0 to `most[j]`.
+        Variable j takes integers from 0 to `most[j]`.
     rows
         What holds of them.
     groups
@@ -67,13 +67,13 @@ class Programme:
 
     def processors(self, values: Sequence[int]) -> tuple[int, ...]:
         """Return the processor of each operator; neighbours in a group stay together."""
-        found: dict[int, int] = {}
+        processor: dict[int, int] = {}
         for group in self.groups:
-            rest = iter(group.operators)
+            operators = iter(group.operators)
             for p, j in group.runs.items():
                 for _ in range(values[j]):
-                    found[next(rest)] = p
-        return tuple(found[v] for v in range(len(found)))
+                    processor[next(operators)] = p
+        return tuple(processor[v] for v in range(len(processor)))
 
     def values(self, processor: Sequence[int]) -> list[int]:
         """Return the values of the variables for an assignment."""
@@ -83,8 +83,8 @@ class Programme:
                 values[group.runs[processor[v]]] += 1
         for (f, p, q), j in self.moved.items():
             flow = self.problem.flows[f]
-            made = flow.location if flow.producer is None else processor[flow.producer]
-            values[j] = int(made == p and any(processor[v] == q for v in flow.consumers))
+            source = flow.location if flow.producer is None else processor[flow.producer]
+            values[j] = int(source == p and any(processor[v] == q for v in flow.consumers))
         return values
 
 
@@ -141,23 +141,23 @@ def _state_groups(
 def _state_flow(stated: Programme, f: int, runs: Mapping[int, Mapping[int, int]]) -> None:
     """State where a tensor goes; one from outside is on its location, whatever is chosen."""
     flow = stated.problem.flows[f]
-    made = {} if flow.producer is None else runs[flow.producer]
-    sources = [flow.location] if flow.location is not None else list(made)
+    makes = {} if flow.producer is None else runs[flow.producer]
+    sources = [flow.location] if flow.location is not None else list(makes)
     targets = sorted({q for v in flow.consumers for q in runs[v]})
     moved = {(p, q): _variable(stated, 1) for p in sources for q in targets if p != q}
     stated.moved |= {(f, p, q): j for (p, q), j in moved.items()}
     add = stated.rows.append
     for v in flow.consumers:
-        read = runs[v]
+        reads = runs[v]
         for (p, q), j in moved.items():
-            if q in read and p in made:
-                add(Row(((j, 1), (made[p], -1), (read[q], -1)), -1))
-        for q in set(read) - {flow.location}:
+            if q in reads and p in makes:
+                add(Row(((j, 1), (makes[p], -1), (reads[q], -1)), -1))
+        for q in set(reads) - {flow.location}:
             into = [(j, 1) for (_, target), j in moved.items() if target == q]
-            add(Row((*into, *_term(made, q, 1), (read[q], -1)), 0))
-        for p, j in made.items():
+            add(Row((*into, *_term(makes, q, 1), (reads[q], -1)), 0))
+        for p, j in makes.items():
             out = [(k, 1) for (source, _), k in moved.items() if source == p]
-            add(Row((*out, *_term(read, p, 1), (j, -1)), 0))
+            add(Row((*out, *_term(reads, p, 1), (j, -1)), 0))
 
 
 def _term(variables: Mapping[int, int], p: int, factor: int) -> tuple[tuple[int, int], ...]:
@@ -203,8 +203,8 @@ class Relaxed:
     Parameters
     ----------
     bound
-        No whole solution takes less, in seconds or what the costs are in; infinite if there is not
-        even one in fractions.
+        No integer solution takes less, in seconds or what the costs are in; infinite if not even
+        fractions solve it.
     values
         Of the variables; empty if there is none.
     """
@@ -224,13 +224,13 @@ def relaxed(stated: Programme, aim: Aim) -> Relaxed:
     from ortools.linear_solver.python import model_builder  # heavy
 
     def total(terms: Iterable[tuple[int, float]]) -> model_builder.LinearExpr:
-        known = list(terms)
-        chosen = [values[j] for j, _ in known]
-        return model_builder.LinearExpr.weighted_sum(chosen, [factor for _, factor in known])
+        pairs = list(terms)
+        chosen = [values[j] for j, _ in pairs]
+        return model_builder.LinearExpr.weighted_sum(chosen, [factor for _, factor in pairs])
 
     scale = aim.limit_s or max(sum(s for _, s in load) for load in stated.load_s) or 1.0
-    worth = max(aim.cost, default=0.0) or 1.0
-    costs = [cost / worth for cost in aim.cost] or [0.0] * len(stated.most)
+    greatest_cost = max(aim.cost, default=0.0) or 1.0
+    costs = [cost / greatest_cost for cost in aim.cost] or [0.0] * len(stated.most)
     loads = [[(j, time_s / scale) for j, time_s in load] for load in stated.load_s]
     # OR-Tools gives this constructor no types
     model = model_builder.Model()  # type: ignore[no-untyped-call]
@@ -248,24 +248,24 @@ def relaxed(stated: Programme, aim: Aim) -> Relaxed:
         return Relaxed(inf, ())
     if status != model_builder.SolveStatus.OPTIMAL:
         return Relaxed(0.0, ())
-    worths = [max(0.0, float(solver.dual_value(each))) for each in within]
+    prices = [max(0.0, float(solver.dual_value(each))) for each in within]
     if aim.limit_s is None:  # where no load has a price, all loads are 0
-        worths = [each / (sum(worths) or 1.0) for each in worths]
-    bound = 0.0 if aim.limit_s is None else -sum(worths)
-    left = costs
-    for load, each in zip(loads, worths, strict=True):
+        prices = [each / (sum(prices) or 1.0) for each in prices]
+    bound = 0.0 if aim.limit_s is None else -sum(prices)
+    reduced = costs
+    for load, each in zip(loads, prices, strict=True):
         for j, time_s in load:
-            left[j] += each * time_s
+            reduced[j] += each * time_s
     for row, constraint in zip(stated.rows, rows, strict=True):
         dual = float(solver.dual_value(constraint))
         price = dual if row.equal else max(0.0, dual)
         bound += price * row.least
         for j, factor in row.terms:
-            left[j] -= price * factor
-    bound += sum(min(0.0, each) * most for each, most in zip(left, stated.most, strict=True))
+            reduced[j] -= price * factor
+    bound += sum(min(0.0, each) * most for each, most in zip(reduced, stated.most, strict=True))
     proven = max(0.0, bound - ROUNDING * (1 + abs(bound)))
     fractions = tuple(float(solver.value(value)) for value in values)
-    return Relaxed(proven * (scale if aim.limit_s is None else worth), fractions)
+    return Relaxed(proven * (scale if aim.limit_s is None else greatest_cost), fractions)
 
 
 UNITS = 1e8  # in the greatest load that counts, and in the cost to beat
@@ -273,7 +273,7 @@ CLOSE = 1e-6  # share of the optimum within which a proof will do
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """What the search found.
 
     Parameters
@@ -283,8 +283,7 @@ class Found:
     bound
         No solution takes less.
     proven
-        Whether nothing better is left: with values, to `CLOSE` of theirs; without, than what was
-        asked for.
+        Whether nothing better is left: with values, to `CLOSE` of theirs; without, than `most`.
     """
 
     values: tuple[int, ...]
@@ -301,7 +300,7 @@ def search(
     hint: Sequence[int],
     budget: Budget,
     seed: int,
-) -> Found:
+) -> SearchResult:
     """Search for a solution that takes least.
 
     Times and costs count in hundred-millionths of `aim.limit_s` and `most`, rounded down. So bounds
@@ -334,16 +333,16 @@ def search(
     per_one = UNITS / most
     per_second = per_one if aim.limit_s is None else UNITS / aim.limit_s
     lost = len(stated.most) + sum(stated.most)  # by rounding, at most
-    goal = model.new_int_var(max(0, whole(least, per_one) - lost), round(UNITS), "")
+    goal = model.new_int_var(max(0, floor_units(least, per_one) - lost), round(UNITS), "")
     limit = goal if aim.limit_s is None else round(UNITS)
     for load in stated.load_s:
-        model.add(total([(j, whole(time_s, per_second)) for j, time_s in load]) <= limit)
+        model.add(total([(j, floor_units(time_s, per_second)) for j, time_s in load]) <= limit)
     if aim.limit_s is not None:
-        costs = [(j, whole(cost, per_one)) for j, cost in enumerate(aim.cost) if cost]
+        costs = [(j, floor_units(cost, per_one)) for j, cost in enumerate(aim.cost) if cost]
         model.add(total(costs) <= goal)
     model.minimize(goal)
-    for value, known in zip(values, hint, strict=False):
-        model.add_hint(value, known)
+    for value, hinted in zip(values, hint, strict=False):
+        model.add_hint(value, hinted)
     outcome = run_cp_sat(
         model,
         budget=budget,
@@ -353,9 +352,9 @@ def search(
         relative_gap_limit=CLOSE,
     )
     if outcome.infeasible:
-        return Found((), most, True)
+        return SearchResult((), most, True)
     bound = max(least, (outcome.bound - CLOSE) / per_one)
     if not outcome.found:
-        return Found((), bound, False)
-    found = tuple(outcome.solver.value(value) for value in values)
-    return Found(found, bound, outcome.optimal)
+        return SearchResult((), bound, False)
+    best = tuple(outcome.solver.value(value) for value in values)
+    return SearchResult(best, bound, outcome.optimal)

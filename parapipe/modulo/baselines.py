@@ -9,14 +9,14 @@ All by loads, as `least_period`: with transfers as pure delays there is a schedu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from itertools import product
 from math import inf
 
 from parapipe.modulo.cyclic_problem import ModuloSchedule, whole
 from parapipe.modulo.least_period import LeastPeriod, bound_s, least_period, restricted
 from parapipe.modulo.least_period import period_s as period_of
+from parapipe.solvers.paths import complete_processors
 from parapipe.solvers.problem import Flow, MappingProblem
 
 
@@ -28,10 +28,7 @@ def part(problem: MappingProblem, begin: int, end: int) -> MappingProblem:
         if begin <= (flow.consumers[0] if flow.producer is None else flow.producer) < end
     )
     return replace(
-        problem,
-        time_s=problem.time_s[begin:end],
-        flows=flows,
-        structure=tuple(range(end - begin)),
+        problem, time_s=problem.time_s[begin:end], flows=flows, structure=tuple(range(end - begin))
     )
 
 
@@ -78,10 +75,7 @@ def joined_schedule(
 
 
 def repeated(
-    problems: Sequence[MappingProblem],
-    counts: Sequence[int],
-    schedule: ModuloSchedule,
-    times: int,
+    problems: Sequence[MappingProblem], counts: Sequence[int], schedule: ModuloSchedule, times: int
 ) -> ModuloSchedule:
     """Return the schedule of a pattern, several times one after the other, as of a longer one.
 
@@ -130,7 +124,7 @@ def _later(schedule: ModuloSchedule, by: int) -> ModuloSchedule:
 
 
 LIMIT_S = 0.3  # of counted work for the least period of a model on a set of processors
-MOST_PROCESSORS = 6  # of which all ways to share them out are tried
+MOST_PROCESSORS = 6  # of which all divisions among models are tried
 MOST_WAYS = 20_000
 ROUNDING = 1e-9  # share by which a least period may be above its bound: rounding
 
@@ -139,7 +133,7 @@ _Share = tuple[int, tuple[int, ...]]  # a model and its processors
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """A way to run several models.
+    """Where several models run without sharing, and the period.
 
     Parameters
     ----------
@@ -165,17 +159,9 @@ class Rivals:
     seed: int
     over: Callable[[], bool] = lambda: False
 
-    @cached_property
-    def _one(self) -> dict[_Share, LeastPeriod | None]:
-        return {}
-
-    @cached_property
-    def _alone(self) -> dict[_Share, LeastPeriod | None]:
-        return {}
-
-    @cached_property
-    def _bound_s(self) -> dict[_Share, float]:
-        return {}
+    _one: dict[_Share, LeastPeriod | None] = field(default_factory=dict, init=False)
+    _alone: dict[_Share, LeastPeriod | None] = field(default_factory=dict, init=False)
+    _bound_s: dict[_Share, float] = field(default_factory=dict, init=False)
 
     def frames_of(self, model: int) -> MappingProblem:
         """Return all frames of a model as one problem."""
@@ -244,7 +230,7 @@ class Rivals:
         return range(self.problems[0].processors)
 
     def shares(self) -> Iterator[tuple[tuple[int, ...], ...]]:
-        """Yield all ways to give each model processors of its own; some may stay unused."""
+        """Yield all divisions that give each model processors of its own; some may stay unused."""
         models = range(len(self.problems))
         for owner in product((*models, -1), repeat=len(self.processors)):
             sets = tuple(tuple(p for p in self.processors if owner[p] == each) for each in models)
@@ -255,49 +241,46 @@ class Rivals:
         """Return the best with processors of its own for each model.
 
         None if there are fewer processors than models, some model cannot run so, or there are too
-        many ways to try.
+        many divisions to try.
         """
         count = len(self.processors)
         if count > MOST_PROCESSORS or (len(self.problems) + 1) ** count > MOST_WAYS:
             return None
-        floors = ((self._floor_s(sets), number, sets) for number, sets in enumerate(self.shares()))
+        floors = (
+            (max(self.bound_s(*each) for each in enumerate(sets)), number, sets)
+            for number, sets in enumerate(self.shares())
+        )
         best: tuple[float, int, tuple[tuple[int, ...], ...]] | None = None
         for floor_s, number, sets in sorted(floors):
             if floor_s == inf or (best and floor_s > best[0]) or self.over():
                 break
-            found = [self.alone(model, each) for model, each in enumerate(sets)]
-            way = max(each.period_s if each else inf for each in found), number, sets
-            best = min(best, way) if best else way
-        return best and Rival(best[0], self._placed(best[2]), best[2])
+            periods = [self.alone(model, each) for model, each in enumerate(sets)]
+            candidate = max(each.period_s if each else inf for each in periods), number, sets
+            best = min(best, candidate) if best else candidate
+        return best and Rival(best[0], self._assignment(best[2]), best[2])
 
-    def _floor_s(self, sets: Sequence[tuple[int, ...]]) -> float:
-        return max(self.bound_s(model, each) for model, each in enumerate(sets))
-
-    def _placed(self, sets: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-        placed: list[int] = []
+    def _assignment(self, sets: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+        processor: list[int] = []
         for model, each in enumerate(sets):
-            found = self.alone(model, each)
-            assert found is not None
-            placed += found.processor
-        return tuple(placed)
+            least = self.alone(model, each)
+            assert least is not None
+            processor += least.processor
+        return tuple(processor)
 
     def in_turn(self) -> Rival:
         """Return one model after the other on all processors, each at its best throughput."""
         everyone = tuple(self.processors)
-        found = [self.alone(model, everyone) for model in range(len(self.problems))]
-        period_s = sum(each.period_s for each in found if each)
+        periods = [self.alone(model, everyone) for model in range(len(self.problems))]
+        period_s = sum(each.period_s for each in periods if each)
         sets = (everyone,) * len(self.problems)
-        return Rival(period_s, self._placed(sets), sets)
+        return Rival(period_s, self._assignment(sets), sets)
 
     def one_each(self) -> Rival | None:
         """Return the best with each model on a single processor, which several may share.
 
         None if no processor runs some model whole.
         """
-        able = [
-            [p for p in self.processors if all(row[p] < inf for row in problem.time_s)]
-            for problem in self.problems
-        ]
+        able = [complete_processors(problem) for problem in self.problems]
         load_s = [
             {p: count * sum(row[p] for row in problem.time_s) for p in each}
             for problem, count, each in zip(self.problems, self.counts, able, strict=True)
@@ -311,9 +294,9 @@ class Rivals:
                 best = max(busy), chosen
         if best is None:
             return None
-        placed = [
+        processor = [
             p
             for problem, count, p in zip(self.problems, self.counts, best[1], strict=True)
             for _ in range(count * problem.operators)
         ]
-        return Rival(best[0], tuple(placed), tuple((p,) for p in best[1]))
+        return Rival(best[0], tuple(processor), tuple((p,) for p in best[1]))

@@ -16,11 +16,11 @@ from parapipe.modulo.modulo_schedules import FREE, Circle, first_fit, with_work
 Array = NDArray[np.float64]
 Times = tuple[tuple[int, ...], ...]
 
-STATES = 80  # what may be left of a network and of a period, drawn at random
+STATES = 80  # what may be left of a network and of a period, sampled
 STEPS = 60  # of the subgradient method for each
 MOST = 20.0  # seconds that a second of a processor may be worth
-PENALTIES = (3.0, 10.0, 30.0)  # what a second above the period costs, where it cannot be kept
-DRAWN = 10  # directions for each of them
+PENALTIES = (3.0, 10.0, 30.0)  # what a second above the period costs, where it cannot be met
+SAMPLES = 10  # directions for each of them
 PRICE_STEPS = 300
 
 
@@ -60,10 +60,10 @@ class Values:
         return result
 
 
-def values_of(net: Cyclic, period: int, seed: int = 0) -> Values:
+def values_of(cyclic: Cyclic, period: int, seed: int = 0) -> Values:
     """Return values of a network at a period."""
     draw = np.random.default_rng(seed)
-    time = times(net)
+    time = times(cyclic)
     count, processors = time.shape
     share = draw.uniform(0, 1, STATES)
     share[: STATES // 4] = 1
@@ -72,11 +72,11 @@ def values_of(net: Cyclic, period: int, seed: int = 0) -> Values:
     free = period * np.clip(share[:, None] + noise, 0.02, 1.0)
     free[0] = period
     counted = np.arange(count)[None, :] >= begin[:, None]
-    worth = _worth(time, free, counted)
-    prices = prices_of(net)
-    planes = [np.zeros((1, processors)), worth, MOST / 2 * np.eye(processors)]
+    multipliers = _prices_of_states(time, free, counted)
+    prices = prices_of(cyclic)
+    planes = [np.zeros((1, processors)), multipliers, MOST / 2 * np.eye(processors)]
     for penalty in PENALTIES:
-        turned = np.exp(draw.normal(0, 0.3, (DRAWN, processors)))
+        turned = np.exp(draw.normal(0, 0.3, (SAMPLES, processors)))
         planes.append(penalty * processors * prices[None] * turned)
     every = np.concatenate(planes)
     least = (time[None] * (1 + every[:, None, :])).min(axis=2)
@@ -84,21 +84,21 @@ def values_of(net: Cyclic, period: int, seed: int = 0) -> Values:
     return Values(every, left)
 
 
-def times(net: Cyclic) -> Array:
+def times(cyclic: Cyclic) -> Array:
     """Return the time of each operator on each processor, infinite where it is not supported."""
-    return _array(net.time)
+    return _array(cyclic.time)
 
 
 def _array(times_ns: Times) -> Array:
     return np.array([[np.inf if t >= NEVER else t for t in row] for row in times_ns], dtype=float)
 
 
-def prices_of(net: Cyclic) -> Array:
+def prices_of(cyclic: Cyclic) -> Array:
     """Return what a second of each processor is worth, in sum 1, where the period is least.
 
     They make the bound sum_v min_p price_p w_vp on every period large (subgradients).
     """
-    return _prices(net.time)
+    return _prices(cyclic.time)
 
 
 @lru_cache(maxsize=8)
@@ -121,7 +121,7 @@ def _prices(times_ns: Times) -> Array:
     return best
 
 
-def _worth(time: Array, free: Array, counted: NDArray[np.bool_]) -> Array:
+def _prices_of_states(time: Array, free: Array, counted: NDArray[np.bool_]) -> Array:
     """Return for each state the m of a large bound (subgradients)."""
     processors = time.shape[1]
     worth = np.zeros_like(free)
@@ -143,7 +143,7 @@ def _worth(time: Array, free: Array, counted: NDArray[np.bool_]) -> Array:
 
 USEFUL = 0.5  # of the median time of what is left: shorter gaps count as lost
 NEAR = 0.3  # of a period: how long an operator may wait for the next work, to leave no gap
-SHOWN_AGAIN = 8  # operators after which the length of useful gaps is asked again
+GAP_INTERVAL = 8  # operators after which the length of useful gaps is computed anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class Manner:
     hand_over
         Share of a period that a hand-over counts for, beside its time.
     reserve
-        Share of what a period is above the least that is kept for gaps.
+        Share of what a period is above the least that is reserved for gaps.
     """
 
     exclusive: bool
@@ -184,7 +184,6 @@ class _Step:
 
     of: _Partial
     processor: int
-    start: int
     end: int
     latency: float
     extra: float
@@ -193,15 +192,15 @@ class _Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class BeamResult:
     """Where all operators run, and when if processors were exclusive."""
 
     place: tuple[int, ...]
     start: tuple[int, ...]
 
 
-def built(
-    net: Cyclic,
+def beam_search(
+    cyclic: Cyclic,
     period: int,
     values: Values,
     manner: Manner,
@@ -209,97 +208,105 @@ def built(
     above: float,
     width: int,
     over: Callable[[], bool] = lambda: False,
-) -> list[Built]:
-    """Return what can be kept up at a period, the best first; nothing if all ways ended.
+) -> list[BeamResult]:
+    """Return assignments that a period allows, the best first; nothing if none is left.
 
     Parameters
     ----------
     above
         Share by which the period is above the least one.
     width
-        Partial mappings that are kept.
+        Partial mappings after each operator.
     over
         Whether to give up.
     """
-    count = net.operators
+    count = cyclic.operators
     none = [0] * count
-    kept = [_Partial(0, 0.0, [FREE] * net.processors, none, none, [period] * net.processors)]
-    useful = [0.0] * net.processors
-    arrivals = net.arrivals(period)
+    beam = [_Partial(0, 0.0, [FREE] * cyclic.processors, none, none, [period] * cyclic.processors)]
+    useful = [0.0] * cyclic.processors
+    arrivals = cyclic.arrivals(period)
     for v in range(count):
         if over():
             return []
-        if v % SHOWN_AGAIN == 0:
-            useful = _useful(net, v)
+        if v % GAP_INTERVAL == 0:
+            useful = _shortest_useful_gaps(cyclic, v)
         steps = [
             step
-            for each in kept
-            for step in _steps(net, period, each, (v, arrivals[v]), manner=manner, useful=useful)
+            for each in beam
+            for step in _extensions(
+                cyclic, period, each, (v, arrivals[v]), manner=manner, useful=useful
+            )
         ]
         if not steps:
             return []
         free = np.array([step.free for step in steps], dtype=float)
         rest = values.of(v + 1, free, manner.reserve * above)
         scores = rest + [step.latency + step.extra for step in steps]
-        kept = []
+        beam = []
         seen = set()
         for i in np.argsort(scores, kind="stable").tolist():
             step = steps[i]
             if (key := (round(scores[i]), step.end, step.processor)) not in seen:
                 seen.add(key)
-                kept.append(_taken(step, v))
-            if len(kept) == width:
+                beam.append(_extended(step, v))
+            if len(beam) == width:
                 break
     return [
-        Built(
+        BeamResult(
             tuple(each.place),
             tuple(
-                end - net.time[v][p]
+                end - cyclic.time[v][p]
                 for v, (end, p) in enumerate(zip(each.end, each.place, strict=True))
             ),
         )
-        for each in kept
+        for each in beam
     ]
 
 
-def _useful(net: Cyclic, begin: int) -> list[float]:
+def _shortest_useful_gaps(cyclic: Cyclic, begin: int) -> list[float]:
     """Return the shortest useful gap on each processor, for operators from one on."""
-    rest = [[row[p] for row in net.time[begin:] if row[p] < NEVER] for p in range(net.processors)]
+    rest = [
+        [row[p] for row in cyclic.time[begin:] if row[p] < NEVER] for p in range(cyclic.processors)
+    ]
     return [USEFUL * median(each) if each else 0.0 for each in rest]
 
 
-def _steps(
-    net: Cyclic,
+def _extensions(
+    cyclic: Cyclic,
     period: int,
-    of: _Partial,
+    partial: _Partial,
     next_one: tuple[int, int],
     *,
     manner: Manner,
     useful: Sequence[float],
 ) -> Iterator[_Step]:
     """Yield where an operator can go, given it and when its frame comes."""
-    v, came = next_one
-    for p, time in enumerate(net.time[v]):
-        if time > of.free[p]:
+    v, arrival = next_one
+    for p, time in enumerate(cyclic.time[v]):
+        if time > partial.free[p]:
             continue
-        ready, extra = came, of.extra
-        for flow in net.reads[v]:
-            u = net.maker[flow]
-            ready = max(ready, of.end[u] + net.delay[flow][of.place[u]][p])
-            extra += (of.place[u] != p) * manner.hand_over * period
-        found = _starts(of.circles[p], period, ready, time) if manner.exclusive else [ready]
-        for start in found:
-            circle, left = of.circles[p], of.free[p] - time
+        ready, extra = arrival, partial.extra
+        for flow in cyclic.reads[v]:
+            u = cyclic.maker[flow]
+            ready = max(ready, partial.end[u] + cyclic.delay[flow][partial.place[u]][p])
+            extra += (partial.place[u] != p) * manner.hand_over * period
+        starts = (
+            _possible_starts(partial.circles[p], period, ready, time)
+            if manner.exclusive
+            else [ready]
+        )
+        for start in starts:
+            circle, left = partial.circles[p], partial.free[p] - time
             if manner.exclusive:
                 circle = with_work(circle, period, start, time)
-                left = _room(circle, period, useful[p])
-            free = [*of.free[:p], left, *of.free[p + 1 :]]
+                left = _gap_time(circle, period, useful[p])
+            free = [*partial.free[:p], left, *partial.free[p + 1 :]]
             end = start + time
-            latency = max(of.latency, (end - came) * net.weight[v])
-            yield _Step(of, p, start, end, latency, extra, circle, free)
+            latency = max(partial.latency, (end - arrival) * cyclic.weight[v])
+            yield _Step(partial, p, end, latency, extra, circle, free)
 
 
-def _starts(circle: Circle, period: int, ready: int, time: int) -> list[int]:
+def _possible_starts(circle: Circle, period: int, ready: int, time: int) -> list[int]:
     """Return the first start that fits, and the one that leaves no gap to what follows."""
     start = first_fit(circle, period, ready, time)
     if start is None:
@@ -313,17 +320,17 @@ def _starts(circle: Circle, period: int, ready: int, time: int) -> list[int]:
     return [start, start + gap] if 0 < gap < NEAR * period else [start]
 
 
-def _room(circle: Circle, period: int, useful: float) -> int:
+def _gap_time(circle: Circle, period: int, useful: float) -> int:
     """Return what useful gaps a circle has, in sum."""
     begins, ends = circle
     gaps = [after - end for end, after in zip(ends, (*begins[1:], begins[0] + period), strict=True)]
     return sum(gap for gap in gaps if gap >= useful)
 
 
-def _taken(step: _Step, v: int) -> _Partial:
-    of, p = step.of, step.processor
-    place, end = [*of.place], [*of.end]
+def _extended(step: _Step, v: int) -> _Partial:
+    partial, p = step.of, step.processor
+    place, end = [*partial.place], [*partial.end]
     place[v], end[v] = p, step.end
-    circles = [*of.circles]
+    circles = [*partial.circles]
     circles[p] = step.circle
     return _Partial(step.latency, step.extra, circles, place, end, step.free)

@@ -1,9 +1,9 @@
 """A network whose operators repeat every period, and its schedules, in whole nanoseconds.
 
-A pattern repeats every period T and holds n frames of a model, which come T / n apart. When the
-first one comes is free; so is which frame of the pattern is which, and a frame may be a period
-older. What of a frame starts first may do so when it has come, and the latency of a model is that
-of the frame that takes longest, from when it comes to its last end.
+A pattern repeats every period T and holds n frames of a model, which come at intervals of T / n.
+When the first one comes is free; so is which frame of the pattern is which, and a frame may be a
+period older. What of a frame starts first may do so when it has come, and the latency of a model is
+that of the frame that takes longest, from when it comes to its last end.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class Frames:
 
     @cached_property
     def _ranges(self) -> tuple[tuple[int, int, int], ...]:
-        found, begin = [], 0
+        ranges, begin = [], 0
         for frame, model in enumerate(self.model):
-            found.append((frame, begin, begin + self.operators[model]))
+            ranges.append((frame, begin, begin + self.operators[model]))
             begin += self.operators[model]
-        return tuple(found)
+        return tuple(ranges)
 
     @cached_property
     def weight(self) -> tuple[float, ...]:
@@ -80,13 +80,13 @@ class Frames:
 
     def cost(self, period: int, start: Sequence[int], end: Sequence[int]) -> float:
         """Return what latencies count: the most urgent one, and a little of all others."""
-        found = self.latencies(period, self.spans(start, end))
-        counted = [each * urgent for each, urgent in zip(found, self.urgency, strict=True)]
+        latencies = self.latencies(period, self.spans(start, end))
+        counted = [each * urgent for each, urgent in zip(latencies, self.urgency, strict=True)]
         return max(counted) + sum(counted) / 100
 
     def latencies(self, period: int, spans: Sequence[Span]) -> list[int]:
         """Return the latency of each model."""
-        if len(spans) == len(self.counts):  # a frame of each: asked again and again
+        if len(spans) == len(self.counts):  # a frame of each: the most frequent case
             return [end - begin for begin, end in spans]
         return [latency for _, latency in self.served(period, spans)]
 
@@ -95,19 +95,19 @@ class Frames:
 
         A frame comes at most a period before its first start; none comes later than that.
         """
-        found, begin = [], 0
+        by_model, begin = [], 0
         for count in self.counts:
             own = spans[begin : begin + count]
-            turns = sorted(range(count), key=lambda frame: (own[frame][0] % period, frame))
-            due = {frame: turn * period // count for turn, frame in enumerate(turns)}
+            order = sorted(range(count), key=lambda frame: (own[frame][0] % period, frame))
+            due = {frame: rank * period // count for rank, frame in enumerate(order)}
             first = min(at % period - due[frame] for frame, (at, _) in enumerate(own))
-            come = tuple(
+            arrivals = tuple(
                 at // period * period + first + due[frame] for frame, (at, _) in enumerate(own)
             )
-            latency = max(end - came for (_, end), came in zip(own, come, strict=True))
-            found.append((come, latency))
+            latency = max(end - arrival for (_, end), arrival in zip(own, arrivals, strict=True))
+            by_model.append((arrivals, latency))
             begin += count
-        return found
+        return by_model
 
 
 NEVER = 1 << 61  # ns
@@ -147,14 +147,14 @@ class Cyclic:
     @cached_property
     def delay(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
         """Time of each flow's transfer from one processor to another."""
-        known: dict[object, tuple[tuple[int, ...], ...]] = {}
-        found = []
+        matrices: dict[object, tuple[tuple[int, ...], ...]] = {}
+        delays = []
         for flow in self.problem.flows:
             matrix = flow.transfer_s
-            if matrix not in known:
-                known[matrix] = tuple(tuple(map(whole, row)) for row in matrix)
-            found.append(known[matrix])
-        return tuple(found)
+            if matrix not in matrices:
+                matrices[matrix] = tuple(tuple(map(whole, row)) for row in matrix)
+            delays.append(matrices[matrix])
+        return tuple(delays)
 
     @cached_property
     def rounding_s(self) -> float:
@@ -164,7 +164,7 @@ class Cyclic:
             row = chain.from_iterable
             pairs.append((tuple(row(delay)), tuple(row(flow.transfer_s))))
         added = (
-            max(whole_ns - s * NANO for whole_ns, s in zip(*each, strict=True) if s < inf)
+            max(rounded_ns - s * NANO for rounded_ns, s in zip(*each, strict=True) if s < inf)
             for each in pairs
         )
         return sum(added) / NANO
@@ -177,12 +177,12 @@ class Cyclic:
     @cached_property
     def reads(self) -> tuple[tuple[int, ...], ...]:
         """Flows that each operator reads from others."""
-        found: list[list[int]] = [[] for _ in range(self.operators)]
+        flows: list[list[int]] = [[] for _ in range(self.operators)]
         for i, flow in enumerate(self.problem.flows):
             if flow.producer is not None:
                 for v in flow.consumers:
-                    found[v].append(i)
-        return tuple(map(tuple, found))
+                    flows[v].append(i)
+        return tuple(map(tuple, flows))
 
     @cached_property
     def before(self) -> tuple[frozenset[int], ...]:
@@ -192,11 +192,11 @@ class Cyclic:
     @cached_property
     def after(self) -> tuple[frozenset[int], ...]:
         """Operators that read from each operator."""
-        found: list[set[int]] = [set() for _ in range(self.operators)]
+        readers: list[set[int]] = [set() for _ in range(self.operators)]
         for v, makers in enumerate(self.before):
             for u in makers:
-                found[u].add(v)
-        return tuple(map(frozenset, found))
+                readers[u].add(v)
+        return tuple(map(frozenset, readers))
 
     @cached_property
     def resource(self) -> tuple[tuple[int | None, ...], ...]:
@@ -233,7 +233,7 @@ class Cyclic:
 
     def moves(self, place: Sequence[int]) -> dict[tuple[int, int], int]:
         """Return the transfers that keep something busy: the resource by flow and target."""
-        found = {}
+        resources = {}
         for i, flow in enumerate(self.problem.flows):
             if flow.producer is None:
                 continue
@@ -241,8 +241,8 @@ class Cyclic:
             for v in flow.consumers:
                 resource = self.resource[p][place[v]]
                 if resource is not None and self.delay[i][p][place[v]]:
-                    found[i, place[v]] = resource
-        return found
+                    resources[i, place[v]] = resource
+        return resources
 
     def loads(self, place: Sequence[int]) -> list[int]:
         """Return how long each resource is busy for a frame; the largest is the least period."""

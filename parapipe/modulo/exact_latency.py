@@ -1,6 +1,6 @@
 """Least latency at periods of a range by CP-SAT, for few operators: assignment given or free.
 
-An operator v starts s_v after its frame entered. Two pieces of work on one resource keep apart in
+An operator v starts s_v after its frame entered. Two jobs on one resource do not overlap in
 all periods if s_v - s_u lies between t_u + k T and (k + 1) T - t_v for some whole k: a disjunction
 of few k, each linear in the period T, so that T may be searched, too.
 
@@ -39,20 +39,20 @@ class Solution:
 
 
 def solved(
-    net: Cyclic,
+    cyclic: Cyclic,
     period: int,
     place: Sequence[int] | None = None,
     *,
     shortest: int | None = None,
     latency: int | None = None,
-    known: ModuloSchedule | None = None,
+    incumbent: ModuloSchedule | None = None,
     most: float = 10.0,
     seed: int = 0,
 ) -> Solution:
     """Return the schedule of least latency at a period, or at any of a range.
 
-    Times are those of the net, rounded up, so a bound holds to within a nanosecond for each piece
-    of work.
+    Times are those of the cyclic problem, rounded up, so a bound holds to within a nanosecond for
+    each job.
 
     Parameters
     ----------
@@ -64,52 +64,52 @@ def solved(
         Of the periods; the same as the longest if not given.
     latency
         The most that counts; any if not given.
-    known
+    incumbent
         A schedule to begin with.
     most
         Deterministic time of the solver.
     """
     if latency is None:
-        latency = _longest(net, period)
+        latency = _longest_latency(cyclic, period)
     shortest = period if shortest is None else max(1, shortest)
     able = [
         [p for p, t in enumerate(row) if t <= period and (place is None or p == place[v])]
-        for v, row in enumerate(net.time)
+        for v, row in enumerate(cyclic.time)
     ]
-    if not all(able) or shortest > period or latency < net.critical_path:
-        return Solution(None, max(net.critical_path, latency + 1), True, 0.0)
-    stated = _Stated(net, (shortest, period), latency, able)
-    if known is not None:
-        stated.begin_with(known)
+    if not all(able) or shortest > period or latency < cyclic.critical_path:
+        return Solution(None, max(cyclic.critical_path, latency + 1), True, 0.0)
+    programme = _LatencyProgramme(cyclic, (shortest, period), latency, able)
+    if incumbent is not None:
+        programme.hint(incumbent)
     outcome = run_cp_sat(
-        stated.model,
+        programme.model,
         most_s=most,
         seed=seed,
         linearization_level=2,
         # of frames, presolving gave a worse schedule as the best one, with OR-Tools 9.15
-        cp_model_presolve=not net.frames,
+        cp_model_presolve=not cyclic.frames,
     )
     effort = outcome.work_s
     if outcome.infeasible:
         return Solution(None, latency + 1, True, effort)
-    bound = 0 if net.frames else net.critical_path
+    bound = 0 if cyclic.frames else cyclic.critical_path
     if not outcome.found:
         return Solution(None, bound, False, effort)
-    if not net.frames:
+    if not cyclic.frames:
         bound = max(bound, round(outcome.bound))
-    return Solution(stated.schedule(outcome.solver), bound, outcome.optimal, effort)
+    return Solution(programme.schedule(outcome.solver), bound, outcome.optimal, effort)
 
 
-def _longest(net: Cyclic, period: int) -> int:
+def _longest_latency(cyclic: Cyclic, period: int) -> int:
     """Return a latency that suffices: nothing need wait a whole period, all one by one."""
-    slowest = sum(max(t for t in row if t < NEVER) for row in net.time)
-    moved = sum(max(map(max, delay)) for delay in net.delay)
-    works = net.operators + len(net.delay) * net.processors
-    waits = works + (2 if net.frames else 0)  # frames of a period come one after the other
-    return slowest + moved + waits * period
+    slowest = sum(max(t for t in row if t < NEVER) for row in cyclic.time)
+    transfers = sum(max(map(max, delay)) for delay in cyclic.delay)
+    jobs = cyclic.operators + len(cyclic.delay) * cyclic.processors
+    waits = jobs + (2 if cyclic.frames else 0)  # frames of a period come one after the other
+    return slowest + transfers + waits * period
 
 
-class _Work(NamedTuple):
+class _Job(NamedTuple):
     """What may keep a resource busy: an operator, or a transfer of a flow between processors."""
 
     start: cp_model.IntVar
@@ -118,21 +118,21 @@ class _Work(NamedTuple):
     route: tuple[int, int, int] | None
 
 
-def _may_meet(one: _Work, other: _Work) -> bool:
-    """Tell whether two works of a resource, at least one a transfer, can be in one schedule."""
+def _may_meet(one: _Job, other: _Job) -> bool:
+    """Tell whether two jobs of a resource, at least one a transfer, can be in one schedule."""
     if one.route is None or other.route is None:
         return one.route is not other.route
     (flow, source, _), (other_flow, other_source, _) = one.route, other.route
     return flow != other_flow or source == other_source  # a tensor is made in one place
 
 
-class _Stated:
+class _LatencyProgramme:
     """The model: starts from a frame's entry, where everything runs, the period, the latency."""
 
     def __init__(
-        self, net: Cyclic, periods: tuple[int, int], latency: int, able: Sequence[Sequence[int]]
+        self, cyclic: Cyclic, periods: tuple[int, int], latency: int, able: Sequence[Sequence[int]]
     ) -> None:
-        self.net, self.periods, self.most = net, periods, latency
+        self.cyclic, self.periods, self.most = cyclic, periods, latency
         self.model = cp_model.CpModel()
         self._bound_starts(able)
         new = self.model.new_int_var
@@ -142,20 +142,20 @@ class _Stated:
             new(head, max(head, latency - tail), "")
             for head, tail in zip(self.head, self.tail, strict=True)
         ]
-        self.time = [self._runs_once(v) for v in range(net.operators)]
-        self.moved: dict[tuple[int, int, int], _Work] = {}
-        for flow in range(len(net.delay)):
-            self._flow(flow)
-        self._keep_apart()
-        if net.frames:
-            self._frames(net.frames)
+        self.time = [self._runs_once(v) for v in range(cyclic.operators)]
+        self.moved: dict[tuple[int, int, int], _Job] = {}
+        for flow in range(len(cyclic.delay)):
+            self._state_flow(flow)
+        self._state_disjoint()
+        if cyclic.frames:
+            self._state_frames(cyclic.frames)
             return
         self.last = new(max(map(sum, zip(self.head, self.tail, strict=True))), latency, "")
         for start, time in zip(self.start, self.time, strict=True):
             self.model.add(self.last >= start + time)
         self.model.minimize(self.last)
 
-    def _frames(self, frames: Frames) -> None:
+    def _state_frames(self, frames: Frames) -> None:
         """State what latencies count, see `Frames.cost`.
 
         Frames of a model are equal, so that they may as well come in the order of their numbers.
@@ -179,89 +179,89 @@ class _Stated:
 
     def _bound_starts(self, able: Sequence[Sequence[int]]) -> None:
         """Find how long a frame takes at least before each operator, and from its start on."""
-        net = self.net
-        count = range(net.operators)
-        least = [min(net.time[v][p] for p in able[v]) for v in count]
-        self.head, self.tail = [0] * net.operators, [0] * net.operators
+        cyclic = self.cyclic
+        count = range(cyclic.operators)
+        least = [min(cyclic.time[v][p] for p in able[v]) for v in count]
+        self.head, self.tail = [0] * cyclic.operators, [0] * cyclic.operators
         self.behind: list[set[int]] = [set() for _ in count]
         for v in count:
-            for u in net.before[v]:
+            for u in cyclic.before[v]:
                 self.head[v] = max(self.head[v], self.head[u] + least[u])
                 self.behind[v] |= {u} | self.behind[u]
         for v in reversed(count):
-            self.tail[v] = least[v] + max((self.tail[w] for w in net.after[v]), default=0)
+            self.tail[v] = least[v] + max((self.tail[w] for w in cyclic.after[v]), default=0)
 
     def _runs_once(self, v: int) -> cp_model.IntVar:
-        runs, times = self.runs[v], self.net.time[v]
+        runs, times = self.runs[v], self.cyclic.time[v]
         domain = cp_model.Domain.from_values([times[p] for p in runs])
         time = self.model.new_int_var_from_domain(domain, "")
         self.model.add_exactly_one(runs.values())
         self.model.add(time == sum(times[p] * x for p, x in runs.items()))
         return time
 
-    def _flow(self, flow: int) -> None:
-        net, model, u = self.net, self.model, self.net.maker[flow]
-        for v in net.problem.flows[flow].consumers if u >= 0 else ():
+    def _state_flow(self, flow: int) -> None:
+        cyclic, model, u = self.cyclic, self.model, self.cyclic.maker[flow]
+        for v in cyclic.problem.flows[flow].consumers if u >= 0 else ():
             model.add(self.start[v] >= self.start[u] + self.time[u])
-            for p, made in self.runs[u].items():
-                for q, read in self.runs[v].items():
-                    delay = net.delay[flow][p][q]
+            for p, makes in self.runs[u].items():
+                for q, reads in self.runs[v].items():
+                    delay = cyclic.delay[flow][p][q]
                     if not delay:
                         continue
-                    arrived = self.start[u] + net.time[u][p] + delay
-                    if net.resource[p][q] is not None:
-                        moved = self._moves((flow, p, q))
-                        model.add_bool_or(moved.present, ~made, ~read)
-                        arrived = moved.start + delay
-                    model.add(self.start[v] >= arrived).only_enforce_if(made, read)
+                    arrived = self.start[u] + cyclic.time[u][p] + delay
+                    if cyclic.resource[p][q] is not None:
+                        transfer = self._state_transfer((flow, p, q))
+                        model.add_bool_or(transfer.present, ~makes, ~reads)
+                        arrived = transfer.start + delay
+                    model.add(self.start[v] >= arrived).only_enforce_if(makes, reads)
 
-    def _moves(self, route: tuple[int, int, int]) -> _Work:
+    def _state_transfer(self, route: tuple[int, int, int]) -> _Job:
         """State a transfer that keeps something busy; it waits less than a period to be read."""
         if route in self.moved:
             return self.moved[route]
-        (flow, p, q), net, model = route, self.net, self.model
-        u = net.maker[flow]
+        (flow, p, q), cyclic, model = route, self.cyclic, self.model
+        u = cyclic.maker[flow]
         start = model.new_int_var(self.head[u], self.most, "")
         present = model.new_bool_var("")
         model.add_implication(present, self.runs[u][p])
-        model.add(start >= self.start[u] + net.time[u][p]).only_enforce_if(present)
+        model.add(start >= self.start[u] + cyclic.time[u][p]).only_enforce_if(present)
         soon = []
-        for v in net.problem.flows[flow].consumers:
+        for v in cyclic.problem.flows[flow].consumers:
             if q in self.runs[v]:
                 near = model.new_bool_var("")
                 model.add_implication(near, self.runs[v][q])
                 model.add(self.start[v] < start + self.period).only_enforce_if(near)
                 soon.append(near)
         model.add_bool_or(*soon, ~present)
-        self.moved[route] = _Work(start, net.delay[flow][p][q], present, route)
+        self.moved[route] = _Job(start, cyclic.delay[flow][p][q], present, route)
         return self.moved[route]
 
-    def _keep_apart(self) -> None:
+    def _state_disjoint(self) -> None:
         """State that what is on one resource takes turns, and fits into the period."""
         anyhow = (-self.most, self.most)
-        on: dict[int, list[_Work]] = {}
+        on: dict[int, list[_Job]] = {}
         for v, runs in enumerate(self.runs):
             for p, x in runs.items():
-                work = _Work(self.start[v], self.net.time[v][p], x, None)
-                on.setdefault(p, []).append(work)
-        for (_, p, q), work in self.moved.items():
-            resource = self.net.resource[p][q]
+                job = _Job(self.start[v], self.cyclic.time[v][p], x, None)
+                on.setdefault(p, []).append(job)
+        for (_, p, q), job in self.moved.items():
+            resource = self.cyclic.resource[p][q]
             assert resource is not None
-            on.setdefault(resource, []).append(work)
-        for works in on.values():
-            self.model.add(sum(each.time * each.present for each in works) <= self.period)
-            for one, other in combinations(works, 2):
+            on.setdefault(resource, []).append(job)
+        for jobs in on.values():
+            self.model.add(sum(each.time * each.present for each in jobs) <= self.period)
+            for one, other in combinations(jobs, 2):
                 if _may_meet(one, other):
-                    each = [*self._turns(one[:2], other[:2], (one.time, other.time), anyhow)]
+                    each = [*self._orders(one[:2], other[:2], (one.time, other.time), anyhow)]
                     self.model.add_bool_or(*each, ~one.present, ~other.present)
-        for u, v in combinations(range(self.net.operators), 2):
-            self._operators_apart(u, v)
+        for u, v in combinations(range(self.cyclic.operators), 2):
+            self._state_disjoint_operators(u, v)
 
-    def _operators_apart(self, u: int, v: int) -> None:
+    def _state_disjoint_operators(self, u: int, v: int) -> None:
         common = self.runs[u].keys() & self.runs[v].keys()
         if not common:
             return
-        times = [min(self.net.time[w][p] for p in common) for w in (u, v)]
+        times = [min(self.cyclic.time[w][p] for p in common) for w in (u, v)]
         first = self.head[v] - self.most + self.tail[u]
         last = self.most - self.tail[v] - self.head[u]
         if u in self.behind[v]:
@@ -269,16 +269,16 @@ class _Stated:
         if v in self.behind[u]:
             last = min(last, -times[1])
         one, other = ((self.start[w], self.time[w]) for w in (u, v))
-        turns = [*self._turns(one, other, (times[0], times[1]), (first, last))]
+        orders = [*self._orders(one, other, (times[0], times[1]), (first, last))]
         for p in sorted(common):
-            self.model.add_bool_or(*turns, ~self.runs[u][p], ~self.runs[v][p])
+            self.model.add_bool_or(*orders, ~self.runs[u][p], ~self.runs[v][p])
 
-    def _turns(
+    def _orders(
         self,
         one: tuple[cp_model.IntVar, cp_model.IntVar | int],
         other: tuple[cp_model.IntVar, cp_model.IntVar | int],
         least: tuple[int, int],
-        apart: tuple[int, int],
+        distance: tuple[int, int],
     ) -> Iterator[cp_model.IntVar]:
         """Yield for each k that is possible what states that so many periods lie between starts.
 
@@ -288,26 +288,26 @@ class _Stated:
             Start and time of both.
         least
             Their times at least.
-        apart
+        distance
             From which to which number the second start minus the first can be.
         """
         (shortest, longest), most = self.periods, self.most // self.periods[0] + 2
         for k in range(-most, most + 1):
             early = least[0] + min(k * shortest, k * longest)
             late = max((k + 1) * shortest, (k + 1) * longest) - least[1]
-            if early > apart[1] or late < apart[0]:
+            if early > distance[1] or late < distance[0]:
                 continue
-            turn = self.model.new_bool_var("")
+            holds = self.model.new_bool_var("")
             after = other[0] - one[0]
-            self.model.add(after >= one[1] + k * self.period).only_enforce_if(turn)
-            self.model.add(after + other[1] <= (k + 1) * self.period).only_enforce_if(turn)
-            yield turn
+            self.model.add(after >= one[1] + k * self.period).only_enforce_if(holds)
+            self.model.add(after + other[1] <= (k + 1) * self.period).only_enforce_if(holds)
+            yield holds
 
-    def begin_with(self, known: ModuloSchedule) -> None:
+    def hint(self, incumbent: ModuloSchedule) -> None:
         """Give the solver a schedule that it may keep or change."""
-        self.model.add_hint(self.period, known.period)
-        for v, p in enumerate(known.processor):
-            self.model.add_hint(self.start[v], known.start[v])
+        self.model.add_hint(self.period, incumbent.period)
+        for v, p in enumerate(incumbent.processor):
+            self.model.add_hint(self.start[v], incumbent.start[v])
             for q, runs in self.runs[v].items():
                 self.model.add_hint(runs, p == q)
 
@@ -318,13 +318,13 @@ class _Stated:
         )
         start = [solver.value(each) for each in self.start]
         low = min(start)
-        moved = tuple(
-            ((flow, q), solver.value(work.start) - low)
-            for (flow, _, q), work in self.moved.items()
-            if solver.boolean_value(work.present)
+        transfers = tuple(
+            ((flow, q), solver.value(job.start) - low)
+            for (flow, _, q), job in self.moved.items()
+            if solver.boolean_value(job.present)
         )
-        ends = (at + self.net.time[v][place[v]] for v, at in enumerate(start))
+        ends = (at + self.cyclic.time[v][place[v]] for v, at in enumerate(start))
         return ModuloSchedule(
-            solver.value(self.period), place, tuple(at - low for at in start), moved,
+            solver.value(self.period), place, tuple(at - low for at in start), transfers,
             max(ends) - low,
         )  # fmt: skip

@@ -109,10 +109,10 @@ class _Path:
         path: list[int] = []
         self.delay: list[Array] = []
         at = int(best.argmax())
-        while (came := before[at]) is not None:
+        while (step := before[at]) is not None:
             path.append(at)
-            self.delay.append(came[1])
-            at = came[0]
+            self.delay.append(step[1])
+            at = step[0]
         self.path = [at, *path[::-1]]
         self.delay.reverse()
         self.others = np.setdiff1d(np.arange(problem.operators), self.path)
@@ -121,12 +121,12 @@ class _Path:
         """Return lines that bound the latency: its value at a period of 0, and its fall."""
         period = np.array(periods_s)[:, None]
         price = np.zeros((len(periods_s), self.resources))
-        found = []
+        values_and_slopes = []
         for step in range(STEPS):
             value, loads = self._least(price)
-            found += list(zip(value.tolist(), price.sum(axis=1).tolist(), strict=True))
+            values_and_slopes += list(zip(value.tolist(), price.sum(axis=1).tolist(), strict=True))
             price = np.maximum(0, price + (loads - period) / period * 2 / (1 + step / 8))
-        steepest = {round(slope, 3): (value, slope) for value, slope in sorted(found)}
+        steepest = {round(slope, 3): (value, slope) for value, slope in sorted(values_and_slopes)}
         return [line for line in steepest.values() if line[0] < inf]
 
     def _least(self, price: Array) -> tuple[Array, Array]:
@@ -139,17 +139,17 @@ class _Path:
         for i, v in enumerate(self.others):
             np.add.at(loads, (rows, chosen[:, i]), self.time[v][chosen[:, i]])
         moving = 1 + np.einsum("br,rpq->bpq", price, self.busy)
-        worth = 1 + price[:, :processors]
-        sums = worth * self.time[self.path[0]]
-        came: list[NDArray[np.intp]] = []
+        prices = 1 + price[:, :processors]
+        sums = prices * self.time[self.path[0]]
+        origins: list[NDArray[np.intp]] = []
         for v, delay in zip(self.path[1:], self.delay, strict=True):
-            ways = sums[:, :, None] + delay * moving
-            came.append(ways.argmin(axis=1))
-            sums = ways.min(axis=1) + worth * self.time[v]
+            sums_from = sums[:, :, None] + delay * moving
+            origins.append(sums_from.argmin(axis=1))
+            sums = sums_from.min(axis=1) + prices * self.time[v]
         q = sums.argmin(axis=1)
         for i in range(len(self.path) - 1, 0, -1):
             np.add.at(loads, (rows, q), self.time[self.path[i]][q])
-            p = came[i - 1][rows, q]
+            p = origins[i - 1][rows, q]
             loads += self.busy[:, p, q].T * self.delay[i - 1][p, q][:, None]
             q = p
         np.add.at(loads, (rows, q), self.time[self.path[0]][q])
@@ -189,7 +189,7 @@ def curve(
     longest_s
         Seconds of the period that is known.
     floors
-        Are told what is proven of the latency.
+        Take what is proven of the latency.
     seed
         Of all random choices.
     over
@@ -197,32 +197,32 @@ def curve(
     tell
         Called with the numbers of periods that are done and of all.
     """
-    net = Cyclic(problem)
+    cyclic = Cyclic(problem)
     if longest_s <= least.period_s * (1 + WORTH):
         return
-    prices = prices_of(net)
-    shares = shares_tried(longest_s / least.period_s, net.operators)
-    cheapest = [int(p) for p in (times(net) * prices).argmin(axis=1)]
-    known: list[Sequence[int]] = [least.processor, cheapest]
+    prices = prices_of(cyclic)
+    shares = shares_tried(longest_s / least.period_s, cyclic.operators)
+    cheapest = [int(p) for p in (times(cyclic) * prices).argmin(axis=1)]
+    places: list[Sequence[int]] = [least.processor, cheapest]
     price = [float(each) for each in prices]
-    exact = _Exact(net, ceil(least.bound_s * NANO), floors, seed)
+    exact = _Exact(cyclic, ceil(least.bound_s * NANO), floors, seed)
     for done, share in enumerate(shares):
         tell(done, len(shares))
         period = int(least.period_s * NANO * (1 + share))
         if over():
             return
-        if period < max(map(min, net.time)):
+        if period < max(map(min, cyclic.time)):
             continue
-        begin = [at for each in known if (at := fitted(net, each, period, price, over=over))]
-        values = values_of(net, period, seed)
-        found = least_latency(net, period, values, begin, above=share, seed=seed, over=over)
-        if found is not None:
-            known = [found.processor, *known[-2:]]
-            for each in filter(None, (found, _sooner(net, found))):
-                made = reordered(net, each, seed) if share <= ABOVE[0] else each
-                check(problem, made)
-                exact.known.append(made)
-                yield made
+        begin = [at for each in places if (at := fitted(cyclic, each, period, price, over=over))]
+        values = values_of(cyclic, period, seed)
+        best = least_latency(cyclic, period, values, begin, above=share, seed=seed, over=over)
+        if best is not None:
+            places = [best.processor, *places[-2:]]
+            for each in filter(None, (best, _at_least_period(cyclic, best))):
+                schedule = reordered(cyclic, each, seed) if share <= ABOVE[0] else each
+                check(problem, schedule)
+                exact.schedules.append(schedule)
+                yield schedule
         if shortest := exact.at(period):
             check(problem, shortest)
             yield shortest
@@ -239,41 +239,41 @@ class _Exact:
         Bound on the period.
     left_s
         What it may still take.
-    known
+    schedules
         What has been found.
     """
 
-    net: Cyclic
+    cyclic: Cyclic
     least: int
     floors: LatencyFloors | None
     seed: int
     left_s: float = EXACT_S
-    known: list[ModuloSchedule] = field(default_factory=list)
+    schedules: list[ModuloSchedule] = field(default_factory=list)
 
     def at(self, period: int) -> ModuloSchedule | None:
         """Return a schedule of less latency than is known at periods up to this one, if found."""
-        if self.net.operators > FEW or self.left_s <= 0:
+        if self.cyclic.operators > FEW or self.left_s <= 0:
             return None
         from parapipe.modulo.exact_latency import solved  # loads CP-SAT
 
-        short = (each for each in self.known if each.period <= period)
+        short = (each for each in self.schedules if each.period <= period)
         best = min(short, key=lambda each: each.latency, default=None)
-        found = solved(
-            self.net,
+        solution = solved(
+            self.cyclic,
             period,
             shortest=self.least,
             latency=best.latency if best else PERIODS * period,
-            known=best,
+            incumbent=best,
             most=self.left_s,
             seed=self.seed,
         )
-        self.left_s -= found.effort
+        self.left_s -= solution.effort
         if self.floors:
-            self.floors.prove(period / NANO, found.bound / NANO - self.net.rounding_s)
-        if found.schedule is None or (best and found.schedule.latency >= best.latency):
+            self.floors.prove(period / NANO, solution.bound / NANO - self.cyclic.rounding_s)
+        if solution.schedule is None or (best and solution.schedule.latency >= best.latency):
             return None
-        self.known.append(found.schedule)
-        return found.schedule
+        self.schedules.append(solution.schedule)
+        return solution.schedule
 
 
 def shares_tried(ratio: float, operators: int) -> list[float]:
@@ -298,8 +298,8 @@ def least_period_of(problem: MappingProblem, seed: int) -> LeastPeriod:
     return least_period(problem, time_limit_s=LIMIT_S, seed=seed, deterministic=True)
 
 
-def _sooner(net: Cyclic, schedule: ModuloSchedule) -> ModuloSchedule | None:
+def _at_least_period(cyclic: Cyclic, schedule: ModuloSchedule) -> ModuloSchedule | None:
     """Return a schedule of the same assignment at its own least period."""
-    period = max(net.loads(schedule.processor))
-    works = Works.of(net, schedule.processor)
-    return scheduled(works, period) if period < schedule.period else None
+    period = max(cyclic.loads(schedule.processor))
+    jobs = Works.of(cyclic, schedule.processor)
+    return scheduled(jobs, period) if period < schedule.period else None

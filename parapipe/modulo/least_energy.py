@@ -24,6 +24,7 @@ from parapipe.modulo.assignment_programme import (
     search,
 )
 from parapipe.modulo.least_period import LeastPeriod, least_period, period_s, restricted, rounded
+from parapipe.pareto import nondominated
 from parapipe.solvers.cp_sat import Budget
 from parapipe.solvers.problem import MappingProblem
 from parapipe.solvers.schedule import Energies
@@ -76,15 +77,15 @@ def least_cost(
     least = least if least < inf else 0.0  # the solver is right to its tolerances only
     if least >= enough or not budget.left_s:
         return LeastCost(least, False, tuple(start))
-    known = [each for each in (start, _rounded(stated, aim, fractions)) if each]
-    start = min(known, key=lambda each: _cost(aim, stated.values(each)), default=())
+    incumbents = [each for each in (start, _rounded(stated, aim, fractions)) if each]
+    start = min(incumbents, key=lambda each: _cost(aim, stated.values(each)), default=())
     hint = stated.values(start) if start else []
     most = _cost(aim, hint or stated.most) or 1.0
-    found = search(stated, aim, most=most, least=least, hint=hint, budget=budget, seed=seed)
-    if found.values:
-        return LeastCost(found.bound, found.proven, stated.processors(found.values))
-    none = found.proven and not start
-    return LeastCost(inf if none else found.bound, none, tuple(start))
+    result = search(stated, aim, most=most, least=least, hint=hint, budget=budget, seed=seed)
+    if result.values:
+        return LeastCost(result.bound, result.proven, stated.processors(result.values))
+    none = result.proven and not start
+    return LeastCost(inf if none else result.bound, none, tuple(start))
 
 
 def _cost(aim: Aim, values: Sequence[int]) -> float:
@@ -96,39 +97,39 @@ def _rounded(stated: Programme, aim: Aim, fractions: Relaxed) -> tuple[int, ...]
 
     By how much rounding exceeds it, the limit of the next try is lower.
     """
-    asked_s = (aim.limit_s or inf) * (1 + ROUNDING)
-    limit_s = asked_s
+    allowed_s = (aim.limit_s or inf) * (1 + ROUNDING)
+    limit_s = allowed_s
     for _ in range(TRIES):
         if not fractions.values or limit_s <= 0:
             break
-        found = [*_near(stated, fractions)]
-        values = [stated.values(each) for each in found]
-        loads_s = [_most_s(stated, each) for each in values]
-        fits = [i for i, load_s in enumerate(loads_s) if load_s <= asked_s]
+        roundings = [*_roundings(stated, fractions)]
+        values = [stated.values(each) for each in roundings]
+        loads_s = [_greatest_load_s(stated, each) for each in values]
+        fits = [i for i, load_s in enumerate(loads_s) if load_s <= allowed_s]
         if fits:
-            return found[min(fits, key=lambda i: _cost(aim, values[i]))]
-        limit_s -= min(loads_s) - asked_s
+            return roundings[min(fits, key=lambda i: _cost(aim, values[i]))]
+        limit_s -= min(loads_s) - allowed_s
         fractions = relaxed(stated, replace(aim, limit_s=limit_s))
     return ()
 
 
-def _most_s(stated: Programme, values: Sequence[int]) -> float:
+def _greatest_load_s(stated: Programme, values: Sequence[int]) -> float:
     return max(sum(time_s * values[j] for j, time_s in load) for load in stated.load_s)
 
 
-def _near(stated: Programme, fractions: Relaxed) -> Iterator[tuple[int, ...]]:
-    """Yield the ways to round a solution, all if they are few, or one."""
+def _roundings(stated: Programme, fractions: Relaxed) -> Iterator[tuple[int, ...]]:
+    """Yield roundings of a solution, all if they are few, or one."""
     low = [floor(value + CLOSE) for value in fractions.values]
-    ways = []
+    choices = []
     for group in stated.groups:
         rest = len(group.operators) - sum(low[j] for j in group.runs.values())
-        ways.append([*combinations_with_replacement(group.runs.values(), rest)])
-    if prod(map(len, ways)) > MOST:
+        choices.append([*combinations_with_replacement(group.runs.values(), rest)])
+    if prod(map(len, choices)) > MOST:
         yield rounded(stated, fractions)
         return
-    for way in product(*ways):
+    for choice in product(*choices):
         values = [*low]
-        for j in chain.from_iterable(way):
+        for j in chain.from_iterable(choice):
             values[j] += 1
         yield stated.processors(values)
 
@@ -207,8 +208,8 @@ def least_energy(
     LeastEnergy or None
         None if no assignment allows the period, or none was found.
     """
-    stated, cost = _stated(problem, energy_j)
-    found = least_cost(
+    stated, cost = _cost_programme(problem, energy_j)
+    result = least_cost(
         stated,
         Aim(cost, limit_s),
         start=start,
@@ -216,11 +217,11 @@ def least_energy(
         budget=Budget(time_limit_s, deterministic),
         seed=seed,
     )
-    if not found.processor:
+    if not result.processor:
         return None
-    taken_j = dynamic_j(energy_j, found.processor)
+    taken_j = dynamic_j(energy_j, result.processor)
     return LeastEnergy(
-        taken_j, min(found.bound, taken_j), period_s(problem, found.processor), found.processor
+        taken_j, min(result.bound, taken_j), period_s(problem, result.processor), result.processor
     )
 
 
@@ -229,11 +230,11 @@ def shared_energy_j(problem: MappingProblem, energy_j: Energies, limit_s: float)
 
     Infinite if even then some load is above the limit.
     """
-    stated, cost = _stated(problem, energy_j)
+    stated, cost = _cost_programme(problem, energy_j)
     return relaxed(stated, Aim(cost, limit_s)).bound
 
 
-def _stated(problem: MappingProblem, energy_j: Energies) -> tuple[Programme, list[float]]:
+def _cost_programme(problem: MappingProblem, energy_j: Energies) -> tuple[Programme, list[float]]:
     """Return the programme of the loads, and what its variables cost."""
     stated = programme(
         problem, lambda _flow, p, q: problem.resource_of(p, q) is not None, marks=energy_j
@@ -297,20 +298,20 @@ def energy_front(
     while sweeps and not over():
         _, number, sweep = heappop(sweeps)
         floor_j = sweep.least_s * sweep.static_w
-        known_j = min((p.energy_j for p in points if p.period_s <= sweep.least_s), default=inf)
-        if known_j <= sweep.least_j + floor_j:
+        front_j = min((p.energy_j for p in points if p.period_s <= sweep.least_s), default=inf)
+        if front_j <= sweep.least_j + floor_j:
             floors.append((sweep.least_s, sweep.least_j + floor_j))
             continue
-        enough_j = known_j - floor_j
-        found = solve(sweep.problem, energy_j, sweep.limit_s, start=sweep.start, enough_j=enough_j)
-        if found is None:
+        enough_j = front_j - floor_j
+        answer = solve(sweep.problem, energy_j, sweep.limit_s, start=sweep.start, enough_j=enough_j)
+        if answer is None:
             continue
-        used_w = sum(static_power_w[p] for p in set(found.processor))
-        taken_j = found.energy_j + found.period_s * used_w
-        floors.append((sweep.least_s, found.bound_j + floor_j))
-        points.append(Trade(found.period_s, taken_j, 0.0, found.processor))
-        if found.energy_j > sweep.least_j * (1 + CLOSE) and sweep.limit_s <= sweep.longest_s:
-            longer = sweep.after(found.processor, resolution)
+        used_w = sum(static_power_w[p] for p in set(answer.processor))
+        taken_j = answer.energy_j + answer.period_s * used_w
+        floors.append((sweep.least_s, answer.bound_j + floor_j))
+        points.append(Trade(answer.period_s, taken_j, 0.0, answer.processor))
+        if answer.energy_j > sweep.least_j * (1 + CLOSE) and sweep.limit_s <= sweep.longest_s:
+            longer = sweep.after(answer.processor, resolution)
             heappush(sweeps, (longer.limit_s, number, longer))
     floors += [(sweep.least_s, 0.0) for _, _, sweep in sweeps]
     return tuple(_undominated(points, floors))
@@ -327,7 +328,7 @@ def bound_j(front: Sequence[Trade], period_s: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Sweep:
-    """A set of processors, and from which period to which one its least energy is asked next.
+    """A set of processors, and the range of periods of which its least energy is solved next.
 
     Parameters
     ----------
@@ -372,9 +373,6 @@ def _sets(problem: MappingProblem) -> Iterator[tuple[int, ...]]:
 
 def _undominated(points: Sequence[Trade], floors: Sequence[tuple[float, float]]) -> Iterator[Trade]:
     """Yield the points that no other one beats, each with its bound."""
-    least_j = inf
-    for point in sorted(points, key=lambda point: (point.period_s, point.energy_j)):
-        if point.energy_j < least_j:
-            least_j = point.energy_j
-            bound_j = min(floor_j for from_s, floor_j in floors if from_s <= point.period_s)
-            yield replace(point, bound_j=min(bound_j, point.energy_j))
+    for point in nondominated(points, lambda point: (point.period_s, point.energy_j)):
+        bound_j = min(floor_j for from_s, floor_j in floors if from_s <= point.period_s)
+        yield replace(point, bound_j=min(bound_j, point.energy_j))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from parapipe.modulo.beam_search import Manner, Values, built
+from parapipe.modulo.beam_search import Manner, Values, beam_search
 from parapipe.modulo.cyclic_problem import NEVER, Cyclic, ModuloSchedule
-from parapipe.modulo.modulo_schedules import Works, scheduled, tightened
+from parapipe.modulo.modulo_schedules import Works, scheduled, tighten
 
 MOVERS = 60  # operators of which swaps are tried, those that take longest
 PARTNERS = 20  # operators that may go back for one that moves
@@ -17,7 +17,7 @@ Change = tuple[tuple[int, int], ...]  # operators and where they go
 
 
 def fitted(
-    net: Cyclic,
+    cyclic: Cyclic,
     place: Sequence[int],
     period: int,
     prices: Sequence[float],
@@ -35,48 +35,44 @@ def fitted(
     over
         Whether to give up.
     """
-    found, loads = [*place], [0] * net.processors
-    for v, p in enumerate(found):
-        loads[p] += net.time[v][p]
-    for _ in range(net.operators):
-        if not _over(loads, period, prices):
-            return found
+    assignment, loads = [*place], [0] * cyclic.processors
+    for v, p in enumerate(assignment):
+        loads[p] += cyclic.time[v][p]
+    for _ in range(cyclic.operators):
+        if not _excess(loads, period, prices):
+            return assignment
         if over():
             return None
-        change = _best(net, found, loads, period, prices)
+        change = _best_change(cyclic, assignment, loads, period, prices)
         if change is None:
             return None
         for v, q in change:
-            loads[found[v]] -= net.time[v][found[v]]
-            loads[q] += net.time[v][q]
-            found[v] = q
+            loads[assignment[v]] -= cyclic.time[v][assignment[v]]
+            loads[q] += cyclic.time[v][q]
+            assignment[v] = q
     return None
 
 
-def _over(loads: Sequence[int], period: int, prices: Sequence[float]) -> float:
+def _excess(loads: Sequence[int], period: int, prices: Sequence[float]) -> float:
     return sum(max(0, load - period) * price for load, price in zip(loads, prices, strict=True))
 
 
-def _best(
-    net: Cyclic,
-    place: Sequence[int],
-    loads: Sequence[int],
-    period: int,
-    prices: Sequence[float],
+def _best_change(
+    cyclic: Cyclic, place: Sequence[int], loads: Sequence[int], period: int, prices: Sequence[float]
 ) -> Change | None:
     """Return the change that lessens most of what is above the period, and adds few hand-overs."""
-    before = _over(loads, period, prices)
+    before = _excess(loads, period, prices)
     best, change = 0.0, None
-    for changes in (_moves(net, place, loads, period), _swaps(net, place, loads, period)):
+    for changes in (_moves(cyclic, place, loads, period), _swaps(cyclic, place, loads, period)):
         for each in changes:
             after = [*loads]
             for v, q in each:
-                after[place[v]] -= net.time[v][place[v]]
-                after[q] += net.time[v][q]
-            less = before - _over(after, period, prices)
+                after[place[v]] -= cyclic.time[v][place[v]]
+                after[q] += cyclic.time[v][q]
+            less = before - _excess(after, period, prices)
             if less <= 0:
                 continue
-            added = sum(_added(net, place, v, q) for v, q in each)
+            added = sum(_added_hand_overs(cyclic, place, v, q) for v, q in each)
             worth = less / (before + HAND_OVER * period * max(prices) * max(0, added + 1))
             if worth > best:
                 best, change = worth, each
@@ -86,55 +82,55 @@ def _best(
 
 
 def _moves(
-    net: Cyclic, place: Sequence[int], loads: Sequence[int], period: int
+    cyclic: Cyclic, place: Sequence[int], loads: Sequence[int], period: int
 ) -> Iterator[Change]:
     for v, p in enumerate(place):
         if loads[p] > period:
-            for q, time in enumerate(net.time[v]):
+            for q, time in enumerate(cyclic.time[v]):
                 if q != p and time < NEVER:
                     yield ((v, q),)
 
 
 def _swaps(
-    net: Cyclic, place: Sequence[int], loads: Sequence[int], period: int
+    cyclic: Cyclic, place: Sequence[int], loads: Sequence[int], period: int
 ) -> Iterator[Change]:
     """Yield moves together with another operator's, away from where the first one goes."""
-    on: dict[int, list[int]] = {p: [] for p in range(net.processors)}
+    on: dict[int, list[int]] = {p: [] for p in range(cyclic.processors)}
     for v, p in enumerate(place):
         on[p].append(v)
     moves = sorted(
-        _moves(net, place, loads, period), key=lambda each: -net.time[each[0][0]][each[0][1]]
+        _moves(cyclic, place, loads, period), key=lambda each: -cyclic.time[each[0][0]][each[0][1]]
     )
     for ((v, q),) in moves[:MOVERS]:
-        for u in sorted(on[q], key=lambda u: abs(net.time[u][q] - net.time[v][q]))[:PARTNERS]:
-            for r, time in enumerate(net.time[u]):
+        for u in sorted(on[q], key=lambda u: abs(cyclic.time[u][q] - cyclic.time[v][q]))[:PARTNERS]:
+            for r, time in enumerate(cyclic.time[u]):
                 if r != q and time < NEVER:
                     yield ((v, q), (u, r))
 
 
-def _added(net: Cyclic, place: Sequence[int], v: int, q: int) -> int:
+def _added_hand_overs(cyclic: Cyclic, place: Sequence[int], v: int, q: int) -> int:
     """Return by how much hand-overs become more if an operator moves."""
-    near = [*net.before[v], *net.after[v]]
+    near = [*cyclic.before[v], *cyclic.after[v]]
     return sum((place[u] != q) - (place[u] != place[v]) for u in near)
 
 
-WIDTH = 16  # partial mappings kept, of networks of so many operators or fewer:
+WIDTH = 16  # partial mappings, of networks of so many operators or fewer:
 OPERATORS = 100
 SCHEDULED = 3  # mappings of each manner that are scheduled
 ROOM = 0.12  # share above the least period from which on operators find gaps as they come
 MANNERS = (Manner(True, 0.03, 0.6), Manner(True, 0.1, 0.6))
 CLOSE = (Manner(False, 0.03, 0.9), Manner(False, 0.1, 0.6), Manner(False, 0.3, 0.9))
-PLACED = 3_000  # pieces of work, in changes to one schedule
-DRAWN = 800  # changes, most of which do not keep the loads within the period
+MOST_PLACEMENTS = 3_000  # pieces of work, in changes to one schedule
+MOST_CHANGES = 800  # changes, most of which do not keep the loads within the period
 RUNS = (1, 1, 2, 3, 4, 6, 10)  # neighbours that move together
 SWAPS = 6  # operators that may make room
 
 
 def least_latency(
-    net: Cyclic,
+    cyclic: Cyclic,
     period: int,
     values: Values,
-    known: Iterable[Sequence[int]] = (),
+    places: Iterable[Sequence[int]] = (),
     *,
     above: float,
     seed: int = 0,
@@ -144,7 +140,7 @@ def least_latency(
 
     Parameters
     ----------
-    known
+    places
         Assignments to begin with.
     above
         Share by which the period is above the least one.
@@ -153,34 +149,37 @@ def least_latency(
     over
         Whether to end with what is found.
     """
-    found = [*_built(net, period, values, above, over)]
-    left = (place for place in known if not (found and over()))
-    found += filter(None, (scheduled(Works.of(net, place), period) for place in left))
-    if not found:
+    schedules = [*_beam_schedules(cyclic, period, values, above, over)]
+    others = (place for place in places if not (schedules and over()))
+    schedules += filter(None, (scheduled(Works.of(cyclic, place), period) for place in others))
+    if not schedules:
         return None
-    best = min(found, key=net.cost)
-    return improved(net, best, seed, over)
+    best = min(schedules, key=cyclic.cost)
+    return improve(cyclic, best, seed, over)
 
 
-def _built(
-    net: Cyclic, period: int, values: Values, above: float, over: Callable[[], bool]
+def _beam_schedules(
+    cyclic: Cyclic, period: int, values: Values, above: float, over: Callable[[], bool]
 ) -> Iterator[ModuloSchedule]:
-    width = max(WIDTH // 4, WIDTH * OPERATORS // max(OPERATORS, net.operators))
+    width = max(WIDTH // 4, WIDTH * OPERATORS // max(OPERATORS, cyclic.operators))
     for manner in (*MANNERS, CLOSE[0]) if above > ROOM else CLOSE:
-        for each in built(net, period, values, manner, above=above, width=width, over=over)[
-            :SCHEDULED
-        ]:
+        for each in beam_search(
+            cyclic, period, values, manner, above=above, width=width, over=over
+        )[:SCHEDULED]:
             if over():
                 return
-            works = Works.of(net, each.place)
-            if manner.exclusive and not works.routes:
-                yield works.schedule(period, tightened(works, period, [*each.start]))
-            elif schedule := scheduled(works, period):
+            jobs = Works.of(cyclic, each.place)
+            if manner.exclusive and not jobs.routes:
+                yield jobs.schedule(period, tighten(jobs, period, [*each.start]))
+            elif schedule := scheduled(jobs, period):
                 yield schedule
 
 
-def improved(
-    net: Cyclic, schedule: ModuloSchedule, seed: int = 0, over: Callable[[], bool] = lambda: False
+def improve(
+    cyclic: Cyclic,
+    schedule: ModuloSchedule,
+    seed: int = 0,
+    over: Callable[[], bool] = lambda: False,
 ) -> ModuloSchedule:
     """Return a schedule with operators moved to other processors while that shortens it.
 
@@ -190,52 +189,52 @@ def improved(
         Whether to end with what is found.
     """
     draw = random.Random(seed)
-    best, loads = schedule, net.loads(schedule.processor)
-    left = PLACED
-    for _ in range(DRAWN):
+    best, loads = schedule, cyclic.loads(schedule.processor)
+    left = MOST_PLACEMENTS
+    for _ in range(MOST_CHANGES):
         if left <= 0 or over():
             break
-        place = _changed(net, best.processor, best.period, loads, draw)
+        place = _random_change(cyclic, best.processor, best.period, loads, draw)
         if place is None:
             continue
-        works = Works.of(net, place)
-        found = scheduled(works, best.period)
-        left -= works.placed
-        if found and net.cost(found) < net.cost(best):
-            best, loads = found, net.loads(found.processor)
+        jobs = Works.of(cyclic, place)
+        other = scheduled(jobs, best.period)
+        left -= jobs.placements
+        if other and cyclic.cost(other) < cyclic.cost(best):
+            best, loads = other, cyclic.loads(other.processor)
     return best
 
 
-def _changed(
-    net: Cyclic, place: Sequence[int], period: int, loads: Sequence[int], draw: random.Random
+def _random_change(
+    cyclic: Cyclic, place: Sequence[int], period: int, loads: Sequence[int], draw: random.Random
 ) -> list[int] | None:
     """Move neighbours to another processor, and what gives them room; None if nothing does."""
-    moving = _neighbours(net, place, draw)
-    source, target = place[moving[0]], draw.randrange(net.processors)
-    if target == source or any(net.time[v][target] >= NEVER for v in moving):
+    moving = _neighbours(cyclic, place, draw)
+    source, target = place[moving[0]], draw.randrange(cyclic.processors)
+    if target == source or any(cyclic.time[v][target] >= NEVER for v in moving):
         return None
     after = [*place]
     for v in moving:
         after[v] = target
-    over = loads[target] + sum(net.time[v][target] for v in moving) - period
-    left = {p: period - load for p, load in enumerate(loads[: net.processors])}
-    left[source] += sum(net.time[v][source] for v in moving)
+    over = loads[target] + sum(cyclic.time[v][target] for v in moving) - period
+    left = {p: period - load for p, load in enumerate(loads[: cyclic.processors])}
+    left[source] += sum(cyclic.time[v][source] for v in moving)
     others = [v for v, p in enumerate(place) if p == target]
     for v in draw.sample(others, min(SWAPS, len(others))) if over > 0 else ():
-        p = draw.randrange(net.processors)
-        if over > 0 and p != target and net.time[v][p] <= left[p]:
+        p = draw.randrange(cyclic.processors)
+        if over > 0 and p != target and cyclic.time[v][p] <= left[p]:
             after[v] = p
-            left[p] -= net.time[v][p]
-            over -= net.time[v][target]
+            left[p] -= cyclic.time[v][p]
+            over -= cyclic.time[v][target]
     return after if over <= 0 else None
 
 
-def _neighbours(net: Cyclic, place: Sequence[int], draw: random.Random) -> list[int]:
+def _neighbours(cyclic: Cyclic, place: Sequence[int], draw: random.Random) -> list[int]:
     """Return operators on one processor that read from each other."""
-    first, most = draw.randrange(net.operators), draw.choice(RUNS)
-    found = [first]
-    for v in found:
-        for u in sorted(net.before[v] | net.after[v]):
-            if len(found) < most and place[u] == place[first] and u not in found:
-                found.append(u)
-    return found
+    first, most = draw.randrange(cyclic.operators), draw.choice(RUNS)
+    neighbours = [first]
+    for v in neighbours:
+        for u in sorted(cyclic.before[v] | cyclic.after[v]):
+            if len(neighbours) < most and place[u] == place[first] and u not in neighbours:
+                neighbours.append(u)
+    return neighbours

@@ -23,7 +23,9 @@ from math import exp, inf
 from parapipe.modulo.assignment_programme import Aim, Programme, Relaxed, programme, relaxed, search
 from parapipe.modulo.cyclic_problem import NEVER, Cyclic
 from parapipe.solvers.cp_sat import Budget, name
-from parapipe.solvers.problem import NANO, Flow, MappingProblem
+from parapipe.solvers.paths import complete_processors
+from parapipe.solvers.problem import NANO, MappingProblem
+from parapipe.solvers.replay import source_of
 
 CHANGES, MOST_CHANGES = 1_500, 200_000  # for each operator, and in all
 HOT, COLD = 0.03, 0.0003  # shares of the load by which a change may be worse, first and last
@@ -32,7 +34,7 @@ LONGEST_RUN = 40  # operators that move together
 BESIDE = 0.7  # share of changes that go to the processor of the operator before or behind
 
 
-def annealed(net: Cyclic, place: Sequence[int], *, enough: int = 0, seed: int = 0) -> list[int]:
+def anneal(cyclic: Cyclic, place: Sequence[int], *, enough: int = 0, seed: int = 0) -> list[int]:
     """Return an assignment whose greatest load is at most that of a given one.
 
     Parameters
@@ -42,14 +44,14 @@ def annealed(net: Cyclic, place: Sequence[int], *, enough: int = 0, seed: int = 
     seed
         Of all random choices.
     """
-    draw, state = random.Random(seed), Loads(net, place)
+    draw, state = random.Random(seed), Loads(cyclic, place)
     best, least, norm = [*place], max(state.loads), state.norm()
-    changes, heat = min(CHANGES * net.operators, MOST_CHANGES), HOT * norm
+    changes, heat = min(CHANGES * cyclic.operators, MOST_CHANGES), HOT * norm
     for _ in range(changes):
         if least <= enough:
             break
         heat *= (COLD / HOT) ** (1 / changes)
-        before = state.apply(random_change(net, state.place, draw))
+        before = state.apply(random_change(cyclic, state.place, draw))
         now = state.norm()
         if now > norm and draw.random() >= exp((norm - now) / heat):
             state.restore(*before)
@@ -63,10 +65,10 @@ def annealed(net: Cyclic, place: Sequence[int], *, enough: int = 0, seed: int = 
 class Loads:
     """An assignment, and for how long one frame keeps each resource busy."""
 
-    def __init__(self, net: Cyclic, place: Sequence[int]) -> None:
-        self.net, self.place, self.loads = net, [*place], net.loads(place)
-        self.flows: list[list[int]] = [[*reads] for reads in net.reads]
-        for flow, maker in enumerate(net.maker):
+    def __init__(self, cyclic: Cyclic, place: Sequence[int]) -> None:
+        self.cyclic, self.place, self.loads = cyclic, [*place], cyclic.loads(place)
+        self.flows: list[list[int]] = [[*reads] for reads in cyclic.reads]
+        for flow, maker in enumerate(cyclic.maker):
             if maker >= 0:
                 self.flows[maker].append(flow)
 
@@ -82,8 +84,8 @@ class Loads:
         for resource, time in self._moves(flows):
             self.loads[resource] -= time
         for v, p in change.items():
-            self.loads[self.place[v]] -= self.net.time[v][self.place[v]]
-            self.loads[p] += self.net.time[v][p]
+            self.loads[self.place[v]] -= self.cyclic.time[v][self.place[v]]
+            self.loads[p] += self.cyclic.time[v][p]
             self.place[v] = p
         for resource, time in self._moves(flows):
             self.loads[resource] += time
@@ -97,23 +99,25 @@ class Loads:
 
     def _moves(self, flows: Collection[int]) -> Iterator[tuple[int, int]]:
         """Yield the resource and the time of each transfer that keeps something busy."""
-        net, place = self.net, self.place
+        cyclic, place = self.cyclic, self.place
         for flow in flows:
-            p = place[net.maker[flow]]
-            for q in {place[v] for v in net.problem.flows[flow].consumers}:
-                if q != p and (resource := net.resource[p][q]) is not None:
-                    yield resource, net.delay[flow][p][q]
+            p = place[cyclic.maker[flow]]
+            for q in {place[v] for v in cyclic.problem.flows[flow].consumers}:
+                if q != p and (resource := cyclic.resource[p][q]) is not None:
+                    yield resource, cyclic.delay[flow][p][q]
 
 
-def random_change(net: Cyclic, place: Sequence[int], draw: random.Random) -> dict[int, int]:
+def random_change(cyclic: Cyclic, place: Sequence[int], draw: random.Random) -> dict[int, int]:
     """Return operators in a row, those that can, with one processor for all of them."""
-    begin = draw.randrange(net.operators)
-    end = min(net.operators, begin + int(LONGEST_RUN ** draw.random()))
-    target = draw.randrange(net.processors)
+    begin = draw.randrange(cyclic.operators)
+    end = min(cyclic.operators, begin + int(LONGEST_RUN ** draw.random()))
+    target = draw.randrange(cyclic.processors)
     if draw.random() < BESIDE:
-        target = place[draw.choice((max(0, begin - 1), min(end, net.operators - 1)))]
+        target = place[draw.choice((max(0, begin - 1), min(end, cyclic.operators - 1)))]
     return {
-        v: target for v in range(begin, end) if place[v] != target and net.time[v][target] < NEVER
+        v: target
+        for v in range(begin, end)
+        if place[v] != target and cyclic.time[v][target] < NEVER
     }
 
 
@@ -174,14 +178,15 @@ def least_period(
         Assignments, none of which has less than what is returned.
     """
     budget = Budget(time_limit_s, deterministic)
-    stated = _stated(problem)
+    stated = _load_programme(problem)
     fractions = relaxed(stated, Aim())
-    candidates = [rounded(stated, fractions), *_alone(problem), *known]
+    alone = [(p,) * problem.operators for p in complete_processors(problem)]
+    candidates = [rounded(stated, fractions), *alone, *known]
     best = min(candidates, key=lambda processor: period_s(problem, processor))
     bound_s, resources = fractions.bound, chain.from_iterable(problem.transfer_resource)
     if any(each is not None for each in resources) and period_s(problem, best) > bound_s:
-        found = annealed(Cyclic(problem), best, enough=int(bound_s * NANO), seed=seed)
-        best = min((best, tuple(found)), key=lambda processor: period_s(problem, processor))
+        assignment = anneal(Cyclic(problem), best, enough=int(bound_s * NANO), seed=seed)
+        best = min((best, tuple(assignment)), key=lambda processor: period_s(problem, processor))
         candidates.append(best)
     most_s = period_s(problem, best)
     if most_s <= bound_s or not budget.left_s:
@@ -209,10 +214,10 @@ def bound_s(problem: MappingProblem) -> float:
     as fractions of one frame of each: the means over the frames, which keep all rows. So no pattern
     of these models in this ratio has less per frame, however long it is.
     """
-    return relaxed(_stated(problem), Aim()).bound
+    return relaxed(_load_programme(problem), Aim()).bound
 
 
-def _stated(problem: MappingProblem) -> Programme:
+def _load_programme(problem: MappingProblem) -> Programme:
     return programme(problem, lambda flow, p, q: problem.resource_of(p, q) is not None)
 
 
@@ -227,28 +232,21 @@ def restricted(problem: MappingProblem, processors: Sequence[int]) -> MappingPro
 
 def loads_s(problem: MappingProblem, processor: Sequence[int]) -> list[float]:
     """Return for how long one frame keeps each resource busy."""
-    found = [0.0] * problem.resources
+    busy_s = [0.0] * problem.resources
     for v, p in enumerate(processor):
-        found[p] += problem.time_s[v][p]
+        busy_s[p] += problem.time_s[v][p]
     for flow in problem.flows:
-        p = _made_on(flow, processor)
+        p = source_of(flow, processor)
         for q in {processor[v] for v in flow.consumers} - {p}:
             resource = problem.resource_of(p, q)
             if resource is not None:
-                found[resource] += flow.transfer_s[p][q]
-    return found
+                busy_s[resource] += flow.transfer_s[p][q]
+    return busy_s
 
 
 def period_s(problem: MappingProblem, processor: Sequence[int]) -> float:
     """Return the greatest load of an assignment."""
     return max(loads_s(problem, processor))
-
-
-def _made_on(flow: Flow, processor: Sequence[int]) -> int:
-    if flow.location is not None:
-        return flow.location
-    assert flow.producer is not None  # a flow has one of both
-    return processor[flow.producer]
 
 
 def rounded(stated: Programme, fractions: Relaxed) -> tuple[int, ...]:
@@ -263,12 +261,3 @@ def rounded(stated: Programme, fractions: Relaxed) -> tuple[int, ...]:
         for i in range(rest):
             values[by_remainder[i % len(by_remainder)]] += 1
     return stated.processors(values)
-
-
-def _alone(problem: MappingProblem) -> list[tuple[int, ...]]:
-    """Return the assignments to one processor that runs everything."""
-    return [
-        (p,) * problem.operators
-        for p in range(problem.processors)
-        if all(row[p] < inf for row in problem.time_s)
-    ]

@@ -18,7 +18,7 @@ from itertools import pairwise
 from parapipe.modulo.cyclic_problem import Cyclic, ModuloSchedule
 
 Circle = tuple[tuple[int, ...], tuple[int, ...]]
-"""Begins and ends of busy times within [0, period], ascending and apart from each other."""
+"""Begins and ends of busy times within [0, period], ascending and disjoint."""
 
 FREE: Circle = ((), ())
 
@@ -61,8 +61,8 @@ def with_work(circle: Circle, period: int, start: int, time: int) -> Circle:
     begin = start % period
     end = begin + time
     if end > period:
-        return _joined(_joined(circle, begin, period), 0, end - period)
-    return _joined(circle, begin, end)
+        return _add_busy(_add_busy(circle, begin, period), 0, end - period)
+    return _add_busy(circle, begin, end)
 
 
 def without_work(circle: Circle, period: int, start: int, time: int) -> Circle:
@@ -75,11 +75,11 @@ def without_work(circle: Circle, period: int, start: int, time: int) -> Circle:
     begin = start % period
     end = begin + time
     if end > period:
-        return _cut(_cut(circle, begin, period), 0, end - period)
-    return _cut(circle, begin, end)
+        return _remove_busy(_remove_busy(circle, begin, period), 0, end - period)
+    return _remove_busy(circle, begin, end)
 
 
-def _cut(circle: Circle, begin: int, end: int) -> Circle:
+def _remove_busy(circle: Circle, begin: int, end: int) -> Circle:
     """Return a circle without a part of one busy time."""
     begins, ends = circle
     at = bisect_right(begins, begin) - 1
@@ -92,7 +92,7 @@ def _cut(circle: Circle, begin: int, end: int) -> Circle:
     )
 
 
-def _joined(circle: Circle, begin: int, end: int) -> Circle:
+def _add_busy(circle: Circle, begin: int, end: int) -> Circle:
     begins, ends = circle
     low = bisect_left(ends, begin)  # the first that ends at `begin` or later
     high = bisect_right(begins, end)  # behind the last that begins at `end` or before
@@ -121,11 +121,11 @@ class Works:
         The same from the other side.
     height
         From its start to the end of the frame, if nothing waits.
-    placed
+    placements
         How often work was placed so far: what searching has taken.
     """
 
-    net: Cyclic
+    cyclic: Cyclic
     place: Sequence[int]
     routes: list[tuple[int, int]]
     resource: list[int]
@@ -133,22 +133,22 @@ class Works:
     before: Gaps
     after: Gaps
     height: list[int]
-    placed: int = 0
+    placements: int = 0
 
     @classmethod
-    def of(cls, net: Cyclic, place: Sequence[int]) -> Works:
+    def of(cls, cyclic: Cyclic, place: Sequence[int]) -> Works:
         """Return the work of operators on their processors."""
-        moves = net.moves(place)
+        moves = cyclic.moves(place)
         routes = list(moves)
-        number = {route: net.operators + i for i, route in enumerate(routes)}
-        time = [net.time[v][p] for v, p in enumerate(place)]
-        time += [net.delay[f][place[net.maker[f]]][q] for f, q in routes]
+        number = {route: cyclic.operators + i for i, route in enumerate(routes)}
+        time = [cyclic.time[v][p] for v, p in enumerate(place)]
+        time += [cyclic.delay[f][place[cyclic.maker[f]]][q] for f, q in routes]
         before: Gaps = [[] for _ in time]
         for v, p in enumerate(place):
-            for flow in net.reads[v]:
-                u = net.maker[flow]
+            for flow in cyclic.reads[v]:
+                u = cyclic.maker[flow]
                 if (moving := number.get((flow, p))) is None:
-                    before[v].append((u, net.delay[flow][place[u]][p]))
+                    before[v].append((u, cyclic.delay[flow][place[u]][p]))
                 else:
                     before[v].append((moving, 0))
                     before[moving] = [(u, 0)]
@@ -157,10 +157,10 @@ class Works:
             for u, gap in makers:
                 after[u].append((w, gap))
         height = [0] * len(time)
-        for route in reversed(topological(net, routes)):
+        for route in reversed(topological(cyclic, routes)):
             behind = max((gap + height[x] for x, gap in after[route]), default=0)
             height[route] = time[route] + behind
-        return cls(net, place, routes, [*place, *moves.values()], time, before, after, height)
+        return cls(cyclic, place, routes, [*place, *moves.values()], time, before, after, height)
 
     def starts(self, schedule: ModuloSchedule) -> list[int]:
         """Return the starts of all work in a schedule on these processors."""
@@ -169,7 +169,7 @@ class Works:
 
     def schedule(self, period: int, start: Sequence[int]) -> ModuloSchedule:
         """Return a schedule; the first operator starts at 0, transfers as late as they can."""
-        count = self.net.operators
+        count = self.cyclic.operators
         low = min(start[:count])
         moved = []
         for i, route in enumerate(self.routes, start=count):
@@ -185,130 +185,130 @@ class Works:
         )
 
 
-def topological(net: Cyclic, routes: Sequence[tuple[int, int]]) -> list[int]:
+def topological(cyclic: Cyclic, routes: Sequence[tuple[int, int]]) -> list[int]:
     """Return all work, makers before readers."""
     behind: dict[int, list[int]] = {}
-    for i, (flow, _) in enumerate(routes, start=net.operators):
-        behind.setdefault(net.maker[flow], []).append(i)
-    return [w for v in range(net.operators) for w in (v, *behind.get(v, ()))]
+    for i, (flow, _) in enumerate(routes, start=cyclic.operators):
+        behind.setdefault(cyclic.maker[flow], []).append(i)
+    return [w for v in range(cyclic.operators) for w in (v, *behind.get(v, ()))]
 
 
-def scheduled(works: Works, period: int) -> ModuloSchedule | None:
+def scheduled(jobs: Works, period: int) -> ModuloSchedule | None:
     """Return a schedule of low latency.
 
     None if a load is above the period, or a transfer that is work would have to wait for its first
     reader until the next frame's begins, which no plan can say.
     """
-    if max(works.net.loads(works.place)) > period:
+    if max(jobs.cyclic.loads(jobs.place)) > period:
         return None
-    start = _Placing(works, period).starts()
-    found = works.schedule(period, tightened(works, period, start or packed(works, period)))
-    return found if soon_read(works, found) else None
+    start = _Placement(jobs, period).starts()
+    schedule = jobs.schedule(period, tighten(jobs, period, start or pack(jobs, period)))
+    return schedule if soon_read(jobs, schedule) else None
 
 
-def soon_read(works: Works, schedule: ModuloSchedule) -> bool:
+def soon_read(jobs: Works, schedule: ModuloSchedule) -> bool:
     """Return whether each transfer's first reader starts within a period of it."""
     for (flow, target), at in schedule.moved:
-        readers = works.net.problem.flows[flow].consumers
-        first = min(schedule.start[v] for v in readers if works.place[v] == target)
+        readers = jobs.cyclic.problem.flows[flow].consumers
+        first = min(schedule.start[v] for v in readers if jobs.place[v] == target)
         if first >= at + schedule.period:
             return False
     return True
 
 
-class _Placing:
-    """Places work, longest way to the end first."""
+class _Placement:
+    """Places jobs, those with the longest path to the end first."""
 
-    def __init__(self, works: Works, period: int) -> None:
-        self.works, self.period = works, period
-        count = len(works.time)
+    def __init__(self, jobs: Works, period: int) -> None:
+        self.jobs, self.period = jobs, period
+        count = len(jobs.time)
         self.start = [-1] * count
         self.last = [-1] * count
-        self.on: dict[int, set[int]] = {resource: set() for resource in works.resource}
+        self.on: dict[int, set[int]] = {resource: set() for resource in jobs.resource}
         self.circle: dict[int, Circle] = dict.fromkeys(self.on, FREE)
-        self.arrivals = works.net.arrivals(period)
-        self.queue = [(-height, w) for w, height in enumerate(works.height)]
+        self.arrivals = jobs.cyclic.arrivals(period)
+        self.queue = [(-height, w) for w, height in enumerate(jobs.height)]
         heapify(self.queue)
 
     def starts(self) -> list[int] | None:
         """Return starts; None if there were too many attempts."""
-        works = self.works
+        jobs = self.jobs
         for _ in range(ATTEMPTS * len(self.start)):
             if not self.queue:
                 return self.start
             _, w = heappop(self.queue)
-            works.placed += 1
-            ready = self.arrivals[w] if w < works.net.operators else 0
-            for u, gap in works.before[w]:
+            jobs.placements += 1
+            ready = self.arrivals[w] if w < jobs.cyclic.operators else 0
+            for u, gap in jobs.before[w]:
                 if self.start[u] >= 0:
-                    ready = max(ready, self.start[u] + works.time[u] + gap)
+                    ready = max(ready, self.start[u] + jobs.time[u] + gap)
             self._place(w, ready)
         return None
 
     def _place(self, w: int, ready: int) -> None:
-        resource, time = self.works.resource[w], self.works.time[w]
+        resource, time = self.jobs.resource[w], self.jobs.time[w]
         at = first_fit(self.circle[resource], self.period, ready, time)
         if at is None:
-            at = self._forced(w, ready)
+            at = self._displacing_start(w, ready)
             for other in [*self.on[resource]]:
-                if self._meet(at, time, other):
-                    self._take_away(other)
+                if self._overlap(at, time, other):
+                    self._remove(other)
         self.start[w] = self.last[w] = at
         self.on[resource].add(w)
         self.circle[resource] = with_work(self.circle[resource], self.period, at, time)
-        for x, gap in self.works.after[w]:
+        for x, gap in self.jobs.after[w]:
             if 0 <= self.start[x] < at + time + gap:
-                self._take_away(x)
+                self._remove(x)
 
-    def _forced(self, w: int, ready: int) -> int:
+    def _displacing_start(self, w: int, ready: int) -> int:
         """Return a start that displaces others: a later one than the last time."""
-        last, resource = self.last[w], self.works.resource[w]
+        last, resource = self.last[w], self.jobs.resource[w]
         if last < ready:
             return ready
-        ends = (self.start[x] + self.works.time[x] - last for x in self.on[resource])
+        ends = (self.start[x] + self.jobs.time[x] - last for x in self.on[resource])
         return last + min(end % self.period or self.period for end in ends)
 
-    def _meet(self, at: int, time: int, other: int) -> bool:
-        apart = (self.start[other] - at) % self.period
-        return apart < time or self.period - apart < self.works.time[other]
+    def _overlap(self, at: int, time: int, other: int) -> bool:
+        distance = (self.start[other] - at) % self.period
+        return distance < time or self.period - distance < self.jobs.time[other]
 
-    def _take_away(self, w: int) -> None:
-        works, resource = self.works, self.works.resource[w]
-        heappush(self.queue, (-works.height[w], w))
+    def _remove(self, w: int) -> None:
+        jobs, resource = self.jobs, self.jobs.resource[w]
+        heappush(self.queue, (-jobs.height[w], w))
         self.on[resource].remove(w)
         self.circle[resource] = without_work(
-            self.circle[resource], self.period, self.start[w], works.time[w]
+            self.circle[resource], self.period, self.start[w], jobs.time[w]
         )
         self.start[w] = -1
 
 
-def packed(works: Works, period: int) -> list[int]:
+def pack(jobs: Works, period: int) -> list[int]:
     """Return starts for which each resource works in a window of the period, in topological order.
 
     There are such starts whenever no load is above the period: what comes too early for its inputs
     goes some periods later.
     """
-    used = [0] * works.net.problem.resources
-    start = [0] * len(works.time)
-    arrivals = works.net.arrivals(period)
-    for w in topological(works.net, works.routes):
+    used = [0] * jobs.cyclic.problem.resources
+    start = [0] * len(jobs.time)
+    arrivals = jobs.cyclic.arrivals(period)
+    for w in topological(jobs.cyclic, jobs.routes):
         came = arrivals[w] if w < len(arrivals) else 0
-        ready = max([came, *(start[u] + works.time[u] + gap for u, gap in works.before[w])])
-        begin = used[works.resource[w]]
-        used[works.resource[w]] += works.time[w]
+        ready = max([came, *(start[u] + jobs.time[u] + gap for u, gap in jobs.before[w])])
+        begin = used[jobs.resource[w]]
+        used[jobs.resource[w]] += jobs.time[w]
         start[w] = ready + (begin - ready) % period
     return start
 
 
-def tightened(works: Works, period: int, start: list[int]) -> list[int]:
+def tighten(jobs: Works, period: int, start: list[int]) -> list[int]:
     """Start all as early as the orders allow, then as late as the latency allows, and again.
 
     No frame then starts earlier or ends later: with several of them, each one's latency falls.
     """
-    count, time = works.net.operators, works.time
-    arcs = _arcs(works, period, start)
+    count, time = jobs.cyclic.operators, jobs.time
+    arcs = _order_arcs(jobs, period, start)
     back = [(v, u, gap) for u, v, gap in arcs]
-    frames = _frames(works)
+    frames = _frames_of_jobs(jobs)
     operators: list[list[int]] = [[] for _ in range(max(frames) + 1)]  # of each frame
     for v, frame in enumerate(frames[:count]):
         operators[frame].append(v)
@@ -322,12 +322,12 @@ def tightened(works: Works, period: int, start: list[int]) -> list[int]:
     best, latency = start, sum(lasts()) - sum(firsts())
     for _ in range(ROUNDS):
         begin = firsts()
-        start = _pushed(start, arcs, [begin[frame] for frame in frames])
+        start = _least_starts(start, arcs, [begin[frame] for frame in frames])
         ends = lasts()
         last = max(ends)
         least = [last - ends[frame] for frame in frames]
         least[:count] = [at + time[v] for v, at in enumerate(least[:count])]
-        start = [last - at for at in _pushed([last - at for at in start], back, least)]
+        start = [last - at for at in _least_starts([last - at for at in start], back, least)]
         low = min(start)
         start = [at - low for at in start]
         now = sum(lasts()) - sum(firsts())
@@ -337,19 +337,19 @@ def tightened(works: Works, period: int, start: list[int]) -> list[int]:
     return best
 
 
-def _frames(works: Works) -> list[int]:
+def _frames_of_jobs(jobs: Works) -> list[int]:
     """Return the frame of all work; a transfer's is that of its maker."""
-    net = works.net
-    of = net.frames.of if net.frames else (0,) * net.operators
-    return [*of, *(of[net.maker[flow]] for flow, _ in works.routes)]
+    cyclic = jobs.cyclic
+    of = cyclic.frames.of if cyclic.frames else (0,) * cyclic.operators
+    return [*of, *(of[cyclic.maker[flow]] for flow, _ in jobs.routes)]
 
 
-def _arcs(works: Works, period: int, start: Sequence[int]) -> list[tuple[int, int, int]]:
+def _order_arcs(jobs: Works, period: int, start: Sequence[int]) -> list[tuple[int, int, int]]:
     """Return (u, v, gap): v starts so much later than u; so all circles keep their order."""
-    time = works.time
-    arcs = [(u, w, time[u] + gap) for w, makers in enumerate(works.before) for u, gap in makers]
+    time = jobs.time
+    arcs = [(u, w, time[u] + gap) for w, makers in enumerate(jobs.before) for u, gap in makers]
     on: dict[int, list[int]] = {}
-    for w, resource in enumerate(works.resource):
+    for w, resource in enumerate(jobs.resource):
         on.setdefault(resource, []).append(w)
     for each in on.values():
         each.sort(key=lambda w: start[w] % period)
@@ -361,17 +361,17 @@ def _arcs(works: Works, period: int, start: Sequence[int]) -> list[tuple[int, in
     return arcs
 
 
-def _pushed(
+def _least_starts(
     start: Sequence[int], arcs: Sequence[tuple[int, int, int]], least: Sequence[int]
 ) -> list[int]:
     """Return the least starts that keep all arcs, which some starts do."""
     ordered = sorted(arcs, key=lambda arc: start[arc[0]])
-    found = list(least)
+    start_at = list(least)
     changed = True
     while changed:
         changed = False
         for u, v, gap in ordered:
-            if found[u] + gap > found[v]:
-                found[v] = found[u] + gap
+            if start_at[u] + gap > start_at[v]:
+                start_at[v] = start_at[u] + gap
                 changed = True
-    return found
+    return start_at

@@ -3,11 +3,11 @@
 Near the least period processors have no gaps, and placing work by work leaves a frame waiting for
 most of a period between many operators. Here the work of each resource is a circle without gaps
 that begins anywhere, and what comes too early for its inputs goes one period later. Simulated
-annealing moves work within its circle. For less memory, `held.py` counts what is held instead.
+annealing moves work within its circle. For less memory, the cost is what is buffered.
 
-A tensor is held from the start of the operator that makes it to the end of the last one that reads
-it. If a reader on another processor works at another frame lag, there is a queue, all of whose
-slots are held at any time. The mean over a period is quick to find and falls with the peak.
+A tensor is buffered from the start of the operator that makes it to the end of the last one that
+reads it. If a reader on another processor works at another frame lag, there is a queue, whose slots
+all take memory at any time. The mean over a period is quick to find and falls with the peak.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from math import exp
 from typing import NamedTuple
 
 from parapipe.modulo.cyclic_problem import Cyclic, ModuloSchedule
-from parapipe.modulo.modulo_schedules import Works, soon_read, tightened, topological
+from parapipe.modulo.modulo_schedules import Works, soon_read, tighten, topological
 
 PIECES = 250_000
 CHANGES = 100  # for each operator, at most: few operators have few orders
@@ -34,7 +34,7 @@ Cost = Callable[[Sequence[int]], float]
 
 
 def reordered(
-    net: Cyclic, schedule: ModuloSchedule, seed: int, pieces: int = PIECES
+    cyclic: Cyclic, schedule: ModuloSchedule, seed: int, pieces: int = PIECES
 ) -> ModuloSchedule:
     """Return a schedule of the same assignment and period with less latency, or the same one.
 
@@ -45,24 +45,26 @@ def reordered(
     pieces
         Of work, or operators, whose starts are worked out, at most.
     """
-    works = Works.of(net, schedule.processor)
+    jobs = Works.of(cyclic, schedule.processor)
 
-    count, time = net.operators, works.time
-    first = [v for v in range(count) if not works.before[v]]
-    last = [v for v in range(count) if not works.after[v]]
+    count, time = cyclic.operators, jobs.time
+    first = [v for v in range(count) if not jobs.before[v]]
+    last = [v for v in range(count) if not jobs.after[v]]
 
     def cost(start: Sequence[int]) -> float:
-        if net.frames:
+        if cyclic.frames:
             end = [start[v] + time[v] for v in range(count)]
-            return net.frames.cost(schedule.period, start, end)
+            return cyclic.frames.cost(schedule.period, start, end)
         return max([start[v] + time[v] for v in last]) - min([start[v] for v in first])
 
-    start = works.starts(schedule)
-    orders = Orders(works, schedule.period, start, cost)
+    start = jobs.starts(schedule)
+    orders = Orders(jobs, schedule.period, start, cost)
     changes = min(pieces // len(start), CHANGES * count)
     best = orders.annealed(random.Random(seed), changes, WARMTH)
-    found = works.schedule(schedule.period, tightened(works, schedule.period, best))
-    return found if net.cost(found) < net.cost(schedule) and soon_read(works, found) else schedule
+    other = jobs.schedule(schedule.period, tighten(jobs, schedule.period, best))
+    return (
+        other if cyclic.cost(other) < cyclic.cost(schedule) and soon_read(jobs, other) else schedule
+    )
 
 
 class Orders:
@@ -80,16 +82,14 @@ class Orders:
     """
 
     def __init__(
-        self, works: Works, period: int, start: Sequence[int], cost: Cost, *, idle: bool = False
+        self, jobs: Works, period: int, start: Sequence[int], cost: Cost, *, idle: bool = False
     ) -> None:
-        self.works, self.period, self.cost = works, period, cost
-        self.time = [*works.time]
-        sequence = topological(works.net, works.routes)
-        self.reads = [
-            (w, [(u, self.time[u] + gap) for u, gap in works.before[w]]) for w in sequence
-        ]
+        self.jobs, self.period, self.cost = jobs, period, cost
+        self.time = [*jobs.time]
+        sequence = topological(jobs.cyclic, jobs.routes)
+        self.reads = [(w, [(u, self.time[u] + gap) for u, gap in jobs.before[w]]) for w in sequence]
         self.on: dict[int, list[int]] = {}
-        for w, resource in enumerate(works.resource):
+        for w, resource in enumerate(jobs.resource):
             self.on.setdefault(resource, []).append(w)
         for order in self.on.values():
             order.sort(key=lambda w: start[w] % period)
@@ -107,9 +107,9 @@ class Orders:
         """Yield work and, as work of their own, the times without any between."""
         for w, following in pairwise([*order, order[0]]):
             yield w
-            apart = (start[following] - start[w]) % self.period or self.period
-            if apart > self.time[w]:
-                self.time.append(apart - self.time[w])
+            distance = (start[following] - start[w]) % self.period or self.period
+            if distance > self.time[w]:
+                self.time.append(distance - self.time[w])
                 yield len(self.time) - 1
 
     def place(self, resource: int) -> None:
@@ -119,15 +119,15 @@ class Orders:
             self.at[w] = at
             at += self.time[w]
 
-    def starts(self, known: Sequence[int], first: int) -> list[int]:
+    def starts(self, previous: Sequence[int], first: int) -> list[int]:
         """Let all work start at its turn once its inputs are there.
 
         Parameters
         ----------
-        known
+        previous
             Starts of the work that comes before the one of number `first`, makers before readers.
         """
-        start, period, at = [*known], self.period, self.at
+        start, period, at = [*previous], self.period, self.at
         for w, reads in islice(self.reads, first, None):
             ready = 0
             for u, time in reads:
@@ -181,8 +181,8 @@ class Orders:
         return order[min(source, target) : max(source, target) + 1]
 
 
-BUFFER_WARMTH = 0.005  # share of what is held that a change may add at the beginning
-BUFFER_CHANGES = 100  # at most, for each work: few works have few orders
+BUFFER_WARMTH = 0.005  # share of what is buffered that a change may add at the beginning
+BUFFER_CHANGES = 100  # at most, for each job: few jobs have few orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,52 +223,52 @@ class _Life(NamedTuple):  # looked at most often
 
 
 class Held:
-    """What is held on given processors, whatever the starts.
+    """What an assignment buffers, by the starts of its jobs.
 
     Parameters
     ----------
-    works
+    jobs
         On these processors, at this period.
     """
 
-    def __init__(self, works: Works, period: int, sizes: Sizes) -> None:
-        self.works, self.period = works, period
+    def __init__(self, jobs: Works, period: int, sizes: Sizes) -> None:
+        self.jobs, self.period = jobs, period
         self.lives: list[_Life] = []
-        for flow, made in enumerate(works.net.problem.flows):
-            if made.producer is not None:
-                self._add(flow, made.producer, made.consumers, sizes)
+        for flow, tensor in enumerate(jobs.cyclic.problem.flows):
+            if tensor.producer is not None:
+                self._add(flow, tensor.producer, tensor.consumers, sizes)
 
     def _add(self, flow: int, maker: int, readers: Sequence[int], sizes: Sizes) -> None:
-        net, place, time = self.works.net, self.works.place, self.works.time
+        cyclic, place, time = self.jobs.cyclic, self.jobs.place, self.jobs.time
         p = place[maker]
         copies: dict[int, list[int]] = {}
         here: list[int] = []
         for v in readers:
             q = place[v]
             (copies.setdefault(q, []) if q != p and sizes.copied(flow, p, q) else here).append(v)
-        arrives = time[maker] + max((net.delay[flow][p][q] for q in copies), default=0)
+        arrives = time[maker] + max((cyclic.delay[flow][p][q] for q in copies), default=0)
         across = tuple(v for v in here if place[v] != p)
         self.lives.append(_Life(sizes.size(flow, p), maker, 0, arrives, tuple(here), across))
         for q, there in copies.items():
-            delay, to = net.delay[flow][p][q], tuple(there)
+            delay, to = cyclic.delay[flow][p][q], tuple(there)
             self.lives.append(_Life(sizes.size(flow, q), maker, time[maker], delay, to, to))
 
     def mean(self, start: Sequence[int]) -> float:
-        """Return the mean over a period of what is held."""
-        time, period = self.works.time, self.period
-        first = min(start[: self.works.net.operators])
+        """Return the mean over a period of what is buffered."""
+        time, period = self.jobs.time, self.period
+        first = min(start[: self.jobs.cyclic.operators])
         total = 0.0
         for size, maker, begin, least, readers, across in self.lives:
-            made = start[maker]
+            begin_of_life = start[maker]
             life = least
             for v in readers:
-                until = start[v] + time[v] - made - begin
+                until = start[v] + time[v] - begin_of_life - begin
                 if until > life:  # noqa: PLR1730 - faster than max(), and run most often
                     life = until
-            lag, slots = (made - first) // period, 0
+            lag, slots = (begin_of_life - first) // period, 0
             for v in across:
                 if (start[v] - first) // period != lag:
-                    slots = max(slots, 2, -(-(start[v] + time[v] - made) // period))
+                    slots = max(slots, 2, -(-(start[v] + time[v] - begin_of_life) // period))
             if slots:
                 life = max(slots, -(-life // period)) * period
             total += size * life
@@ -276,9 +276,9 @@ class Held:
 
 
 def thriftier(
-    net: Cyclic, schedule: ModuloSchedule, sizes: Sizes, seed: int, pieces: int
+    cyclic: Cyclic, schedule: ModuloSchedule, sizes: Sizes, seed: int, pieces: int
 ) -> list[ModuloSchedule]:
-    """Return schedules of the same assignment and period that hold less, as far as found.
+    """Return schedules of the same assignment and period that buffer less, as far as found.
 
     Parameters
     ----------
@@ -287,11 +287,11 @@ def thriftier(
     pieces
         Of work, or operators, whose starts are worked out.
     """
-    works, period = Works.of(net, schedule.processor), schedule.period
-    start = works.starts(schedule)
-    held = Held(works, period, sizes)
-    orders = Orders(works, period, start, held.mean, idle=True)
+    jobs, period = Works.of(cyclic, schedule.processor), schedule.period
+    start = jobs.starts(schedule)
+    buffered = Held(jobs, period, sizes)
+    orders = Orders(jobs, period, start, buffered.mean, idle=True)
     changes = min(pieces // len(start), BUFFER_CHANGES * len(start))
     best = orders.annealed(random.Random(seed), changes, BUFFER_WARMTH)
-    found = (works.schedule(period, each) for each in (best, tightened(works, period, best)))
-    return [each for each in found if soon_read(works, each)]
+    schedules = (jobs.schedule(period, each) for each in (best, tighten(jobs, period, best)))
+    return [each for each in schedules if soon_read(jobs, each)]

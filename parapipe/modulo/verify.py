@@ -28,8 +28,8 @@ def check(problem: MappingProblem, schedule: ModuloSchedule) -> None:
     VerificationError
         If a rule is broken; lists every violation.
     """
-    if found := [*_violations(problem, schedule)]:
-        raise VerificationError(f"the modulo schedule is wrong: {listed_sentences(found)}", found)
+    if wrong := [*_violations(problem, schedule)]:
+        raise VerificationError(f"the modulo schedule is wrong: {listed_sentences(wrong)}", wrong)
 
 
 def _violations(problem: MappingProblem, schedule: ModuloSchedule) -> Iterator[str]:
@@ -41,50 +41,50 @@ def _violations(problem: MappingProblem, schedule: ModuloSchedule) -> Iterator[s
         if problem.time_s[v][p] == inf:
             yield f"operator {v} runs on processor {p}, which does not support it"
         busy.setdefault(p, []).append((f"operator {v}", start[v], time[v]))
-    yield from _flows(problem, schedule, end, busy)
-    for resource, works in busy.items():
-        yield from _meetings(resource, works, schedule.period)
+    yield from _flow_violations(problem, schedule, end, busy)
+    for resource, jobs in busy.items():
+        yield from _overlaps(resource, jobs, schedule.period)
     if schedule.latency != max(end) - min(start):
         yield f"the latency is {schedule.latency}, and a frame takes {max(end) - min(start)}"
 
 
-def _flows(
+def _flow_violations(
     problem: MappingProblem,
     schedule: ModuloSchedule,
     end: Sequence[int],
     busy: dict[int, list[Busy]],
 ) -> Iterator[str]:
     """Yield what is wrong with the flows; add what keeps something busy."""
-    place, moved = schedule.processor, dict(schedule.moved)
+    place, transfers = schedule.processor, dict(schedule.moved)
     for i, flow in enumerate(problem.flows):
-        made = -1 if flow.producer is None else flow.producer
-        for q in sorted({place[v] for v in flow.consumers}) if made >= 0 else ():
+        maker = -1 if flow.producer is None else flow.producer
+        for q in sorted({place[v] for v in flow.consumers}) if maker >= 0 else ():
             first = min(schedule.start[v] for v in flow.consumers if place[v] == q)
-            delay = whole(flow.transfer_s[place[made]][q])
-            resource = problem.resource_of(place[made], q)
-            at = moved.pop((i, q), None) if resource is not None and delay else None
+            delay = whole(flow.transfer_s[place[maker]][q])
+            resource = problem.resource_of(place[maker], q)
+            at = transfers.pop((i, q), None) if resource is not None and delay else None
             if resource is None or not delay:
-                if first < end[made] + delay:
-                    yield f"flow {i} arrives on {q} at {end[made] + delay}, and is read at {first}"
+                if first < end[maker] + delay:
+                    yield f"flow {i} arrives on {q} at {end[maker] + delay}, and is read at {first}"
             elif at is None:
                 yield f"flow {i} has no transfer to {q}"
             else:
                 busy.setdefault(resource, []).append((f"flow {i} to {q}", at, delay))
-                yield from _moving(schedule.period, i, (end[made], at, at + delay, first))
-    for route in moved:
+                yield from _transfer_faults(schedule.period, i, (end[maker], at, at + delay, first))
+    for route in transfers:
         yield f"the transfer {route} is not needed"
 
 
-def _moving(period: int, flow: int, times: tuple[int, int, int, int]) -> Iterator[str]:
-    made, begin, end, first = times
-    if not (made <= begin and end <= first < begin + period):
-        yield f"flow {flow}, made at {made}, moves from {begin} to {end}, and is read at {first}"
+def _transfer_faults(period: int, flow: int, times: tuple[int, int, int, int]) -> Iterator[str]:
+    ready, begin, end, first = times
+    if not (ready <= begin and end <= first < begin + period):
+        yield f"flow {flow}, made at {ready}, moves from {begin} to {end}, and is read at {first}"
 
 
-def _meetings(resource: int, works: list[Busy], period: int) -> Iterator[str]:
-    for name, _, time in works:
+def _overlaps(resource: int, jobs: list[Busy], period: int) -> Iterator[str]:
+    for name, _, time in jobs:
         if time > period:
             yield f"{name} takes longer than the period"
-    for (one, at, time), (other, begin, length) in combinations(works, 2):
+    for (one, at, time), (other, begin, length) in combinations(jobs, 2):
         if (begin - at) % period < time or (at - begin) % period < length:
             yield f"{one} and {other} keep resource {resource} busy at the same time"

@@ -1,1 +1,1 @@
-"""Mappers to compare with, for tests and benchmarks, which `map` takes when asked by name."""
+"""Mappers to compare with, for tests and benchmarks, which `map` takes by their names."""

@@ -24,8 +24,8 @@ The numbers follow the paper as we read it: one processor each (3); precedence w
 pure delays (4); of two operators on one processor either u before v (5) or v before u (6); the
 makespan (7). Beside them stand, as ours, tensors that are located on a processor h at the start.
 For the product of x_up and x_vq in (4) stands the tightest single row, which needs no M; s_v and C
-are continuous. Other ways (a variable for each product, rows relaxed by M, whole start times) took
-CBC longer on random instances of 8 to 12 operators.
+are continuous. Other models (a variable for each product, rows relaxed by M, integer start times)
+took CBC longer on random instances of 8 to 12 operators.
 """
 
 from __future__ import annotations
@@ -91,13 +91,16 @@ def map(problem: MappingProblem, *, time_limit_s: float, seed: int) -> Schedule:
     rounded = rounded_down(problem)
     quick = heft(rounded, time_limit_s=time_limit_s, seed=seed)
     candidates = {"HEFT": (quick.processor, _order(rounded, quick.start_s, quick.end_s))}
-    answer, placed = _solve(rounded, began_s + time_limit_s, seed)
-    if answer and placed:
-        candidates = {answer.solver: placed} | candidates
-    lengths_us = {solver: _makespan_us(rounded, *found) for solver, found in candidates.items()}
+    answer, best = _solve(rounded, began_s + time_limit_s, seed)
+    if answer and best:
+        candidates = {answer.solver: best} | candidates
+    lengths_us = {
+        solver: round(replay(rounded, *placed).makespan_s * MICRO)
+        for solver, placed in candidates.items()
+    }
     chosen = min(lengths_us, key=lengths_us.__getitem__)
     bound_us = ceil(simple_bound_s(rounded) * MICRO - ROUNDING)
-    claimed_us = answer.whole_bound if answer else None
+    claimed_us = answer.rounded_bound if answer else None
     if claimed_us is not None and claimed_us <= lengths_us[chosen]:
         bound_us = max(bound_us, claimed_us)
     processor, order = candidates[chosen]
@@ -147,10 +150,6 @@ def _order(
     Producers precede their readers even where rounding has set these earlier.
     """
     return tuple(by_priority(readers_of(problem), [*zip(start, end, strict=True)]))
-
-
-def _makespan_us(rounded: MappingProblem, processor: Sequence[int], order: Sequence[int]) -> int:
-    return round(replay(rounded, processor, order).makespan_s * MICRO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +217,7 @@ def unordered_pairs(problem: MappingProblem) -> Iterator[tuple[int, int]]:
 def _variables(problem: MappingProblem) -> Variables:
     pulp = import_pulp()
     time_us = tuple(
-        {p: _whole_us(time_s) for p, time_s in enumerate(row) if time_s < inf}
+        {p: _rounded_us(time_s) for p, time_s in enumerate(row) if time_s < inf}
         for row in problem.time_s
     )
     runs_on = tuple(
@@ -254,13 +253,13 @@ def _precedence(problem: MappingProblem, variables: Variables) -> Iterator[pulp.
             for p, on_p in runs_on[u].items():
                 for q, on_q in runs_on[v].items():
                     if delay_s[p][q]:
-                        yield start[v] >= end + _whole_us(delay_s[p][q]) * (on_p + on_q - 1)
+                        yield start[v] >= end + _rounded_us(delay_s[p][q]) * (on_p + on_q - 1)
     for flow in problem.flows:
         if flow.location is not None:
             delays_s = flow.transfer_s[flow.location]
             for v in flow.consumers:
                 yield start[v] >= pulp.lpSum(
-                    _whole_us(delays_s[q]) * x for q, x in runs_on[v].items()
+                    _rounded_us(delays_s[q]) * x for q, x in runs_on[v].items()
                 )
 
 
@@ -288,9 +287,9 @@ def _length(variables: Variables) -> Iterator[pulp.LpConstraint]:
 def _big_m_us(problem: MappingProblem, variables: Variables) -> int:
     """Sum of what each operator and each tensor takes at most."""
     longest_us = [max(row.values()) for row in variables.time_us]
-    moved_us = [_whole_us(max(chain(*flow.transfer_s))) for flow in problem.flows]
+    moved_us = [_rounded_us(max(chain(*flow.transfer_s))) for flow in problem.flows]
     return sum(longest_us) + sum(moved_us)
 
 
-def _whole_us(time_s: float) -> int:
+def _rounded_us(time_s: float) -> int:
     return round(time_s * MICRO)

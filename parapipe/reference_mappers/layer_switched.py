@@ -10,10 +10,10 @@ operator. Running everything on one processor is one of the choices; the order i
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf
 from time import perf_counter
 
 from parapipe.solvers.fine import mapper as fine
+from parapipe.solvers.paths import complete_processors
 from parapipe.solvers.problem import Flow, MappingProblem
 from parapipe.solvers.replay import certified, one_at_a_time
 from parapipe.solvers.schedule import Schedule
@@ -33,27 +33,23 @@ def map(  # the protocol's name
     began_s = perf_counter()
     at_once = ((0.0,) * problem.processors,) * problem.processors
     order = [Flow(v, (v + 1,), at_once) for v in range(problem.operators - 1)]
-    found = fine.map(
+    fine_schedule = fine.map(
         replace(problem, flows=(*problem.flows, *order), transfer_resource=()),
         time_limit_s=time_limit_s,
         seed=seed,
         deterministic=deterministic,
     )
-    alone = [
-        (p,) * problem.operators
-        for p in range(problem.processors)
-        if all(row[p] < inf for row in problem.time_s)
-    ]
-    trials = {trial: one_at_a_time(problem, trial) for trial in (found.processor, *alone)}
+    alone = [(p,) * problem.operators for p in complete_processors(problem)]
+    trials = {trial: one_at_a_time(problem, trial) for trial in (fine_schedule.processor, *alone)}
     best = min(trials, key=lambda trial: trials[trial].makespan_s)
-    claim = found.certificate
+    claim = fine_schedule.certificate
     return certified(
         problem,
         best,
         trials[best],
         bound_s=claim.bound_s,
         proves="makespan of operators run one at a time",
-        proven=claim.proven and trials[best].makespan_s <= found.makespan_s,
+        proven=claim.proven and trials[best].makespan_s <= fine_schedule.makespan_s,
         solver=claim.solver,
         seed=seed,
         began_s=began_s,

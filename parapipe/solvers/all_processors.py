@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from math import inf
 from time import perf_counter
 
-from parapipe.solvers.fine.large_problems import MOST_SEARCHED
+from parapipe.solvers.fine.list_schedules import MOST_SEARCHED
 from parapipe.solvers.paths import bound_with_s, list_order
 from parapipe.solvers.problem import MappingProblem
 from parapipe.solvers.replay import Timed, by_start, certified, timed
@@ -41,26 +41,23 @@ def all_used(problem: MappingProblem, schedule: Schedule) -> Schedule | None:
     idle = usable.difference(schedule.processor)
     if not idle:
         return None
-    placed = (
-        list(schedule.processor),
-        Timed(schedule.start_s, schedule.end_s, schedule.transfers),
-    )
+    placed = (list(schedule.processor), Timed(schedule.start_s, schedule.end_s, schedule.transfers))
     large = problem.operators > MOST_SEARCHED
     for p in sorted(idle):
         moved = min(
-            _moved(problem, placed, p, MOST_MOVED if large else None),
+            _moves(problem, placed, p, MOST_MOVED if large else None),
             key=lambda each: each[1].makespan_s,
             default=None,
         )
         if moved is None:
             return None
         placed = moved
-    processor, found = placed
+    processor, times = placed
     claim = schedule.certificate
     return certified(
         problem,
         processor,
-        found,
+        times,
         bound_s=max(claim.bound_s, *(0.0 if large else bound_with_s(problem, p) for p in idle)),
         solver=f"{claim.solver}; an operator moved to each idle processor",
         seed=claim.seed,
@@ -68,24 +65,23 @@ def all_used(problem: MappingProblem, schedule: Schedule) -> Schedule | None:
     )
 
 
-def _moved(
+def _moves(
     problem: MappingProblem, placed: Placed, idle: int, most: int | None
 ) -> Iterator[Placed]:
-    """Yield ways to move one operator to a processor so that no other one becomes idle.
+    """Yield placements with one operator moved to a processor so that no other one becomes idle.
 
     Parameters
     ----------
     most
         So many of them, of the operators that take the least time there; all if None.
     """
-    processor, found = placed
-    rank = [0] * len(processor)
-    for i, v in enumerate(by_start(found.start_s, found.end_s)):
-        rank[v] = i
+    processor, times = placed
+    order = by_start(times.start_s, times.end_s)
+    rank = sorted(range(len(order)), key=order.__getitem__)
     counts = Counter(processor)
     able = [v for v, p in enumerate(processor) if problem.time_s[v][idle] < inf and counts[p] > 1]
     if most is not None:
         able = sorted(able, key=lambda v: problem.time_s[v][idle])[:most]
     for v in able:
-        moved = [*processor[:v], idle, *processor[v + 1 :]]
-        yield moved, timed(problem, moved, list_order(problem, moved, rank))
+        candidate = [*processor[:v], idle, *processor[v + 1 :]]
+        yield candidate, timed(problem, candidate, list_order(problem, candidate, rank))

@@ -1,6 +1,6 @@
 """`auto`: of the coarse and the fine schedule the better one; of equally good ones the coarse.
 
-A coarse schedule keeps branches whole, so that fewer tensors are handed over from one processor to
+A coarse schedule keeps branches whole, so that fewer tensors go from one processor to
 another while frames follow each other. What a hand-over costs, its synchronisation included, is in
 the problem's transfer times, and both schedules are replayed with them: the fine one wins only if
 it is shorter all the same.
@@ -13,7 +13,7 @@ from time import perf_counter
 
 from parapipe.solvers import coarse
 from parapipe.solvers.fine import mapper as fine
-from parapipe.solvers.fine.large_problems import MOST_SEARCHED
+from parapipe.solvers.fine.list_schedules import MOST_SEARCHED
 from parapipe.solvers.paths import simple_bound_s
 from parapipe.solvers.problem import MappingProblem
 from parapipe.solvers.replay import as_short
@@ -57,15 +57,15 @@ def map(  # the protocol's name
     began_s = perf_counter()
     if problem.operators > MOST_SEARCHED:
         return fine.map(problem, time_limit_s=time_limit_s, seed=seed, deterministic=deterministic)
-    whole = coarse.map(
+    coarse_schedule = coarse.map(
         problem, time_limit_s=time_limit_s / COARSE_SHARE, seed=seed, deterministic=deterministic
     )
-    claim = whole.certificate
+    claim = coarse_schedule.certificate
     if claim.proves == "makespan" and claim.proven:
-        return whole
+        return coarse_schedule
     bound_s = simple_bound_s(problem)
-    if as_short(problem, whole.makespan_s, bound_s):
-        return _certified(whole, bound_s, proven=True, by="longest path", began_s=began_s)
+    if as_short(problem, coarse_schedule.makespan_s, bound_s):
+        return _certified(coarse_schedule, bound_s, proven=True, by="longest path", began_s=began_s)
     spent_s = 0.0 if deterministic else perf_counter() - began_s
     best = fine.map(
         problem,
@@ -75,18 +75,15 @@ def map(  # the protocol's name
         shortest=shortest,
     )
     proof = best.certificate
-    if not as_short(problem, whole.makespan_s, best.makespan_s):
+    if not as_short(problem, coarse_schedule.makespan_s, best.makespan_s):
         return replace(best, certificate=replace(proof, wall_s=perf_counter() - began_s))
-    return _certified(whole, proof.bound_s, proven=proof.proven, by=proof.solver, began_s=began_s)
+    return _certified(
+        coarse_schedule, proof.bound_s, proven=proof.proven, by=proof.solver, began_s=began_s
+    )
 
 
 def _certified(
-    schedule: Schedule,
-    bound_s: float,
-    *,
-    proven: bool,
-    by: str,
-    began_s: float,
+    schedule: Schedule, bound_s: float, *, proven: bool, by: str, began_s: float
 ) -> Schedule:
     """Return the coarse schedule with what is proven of its makespan."""
     makespan_s, claim = schedule.makespan_s, schedule.certificate

@@ -9,7 +9,7 @@ from math import ceil, fsum, inf, prod
 from time import perf_counter
 
 from parapipe.solvers.cbc import import_pulp, run_cbc
-from parapipe.solvers.problem import MICRO, Parallel, whole
+from parapipe.solvers.problem import MICRO, Parallel, floor_units
 
 # A row per branch, a column per processor: whole microseconds, None where it cannot run.
 Loads = tuple[tuple[int | None, ...], ...]
@@ -17,7 +17,7 @@ Loads = tuple[tuple[int | None, ...], ...]
 NO_SOLVER = "nothing to decide"
 EVERY = "all placements of branches"
 FEW = 2000  # placements of branches that are tried one by one
-KEPT_LIMIT = 10_000
+CACHE_LIMIT = 10_000
 # CBC's nodes that count as a second of work: it has about as many in one with 200 branches, more
 # with fewer.
 NODES_PER_S = 1000
@@ -108,7 +108,7 @@ class Part:
 
 # Proven answers: the same branches come back with every location of the inputs, of which (2)
 # does not speak.
-_kept: dict[tuple[Loads, tuple[int, ...], int, bool], Assignment] = {}
+_cache: dict[tuple[Loads, tuple[int, ...], int, bool], Assignment] = {}
 
 
 def assign(
@@ -127,8 +127,8 @@ def assign(
 
     solved in PuLP by its bundled CBC, on one thread and to a gap of 0. Where few assignments are
     possible, all are tried, which takes less time than to start CBC: of those of least L, the
-    first of least load counts. A proven answer is kept, and given again to whom has more time than
-    it took.
+    first of least load counts. A proven answer is cached, for calls with more time than it
+    took.
 
     Parameters
     ----------
@@ -149,22 +149,22 @@ def assign(
     """
     choices = [_choices(row) for row in loads_us]
     if sum(len(some) > 1 for some in choices) <= 1:
-        return _best_of_all(loads_us, base_us, choices, NO_SOLVER)
+        return _try_all(loads_us, base_us, choices, NO_SOLVER)
     if not time_limit_s > 0:
-        return _assignment(loads_us, base_us, greedy(loads_us, base_us), 0, "greedy")
+        return _evaluate(loads_us, base_us, greedy(loads_us, base_us), 0, "greedy")
     if prod(map(len, choices)) <= FEW:
-        return _best_of_all(loads_us, base_us, choices, EVERY)
+        return _try_all(loads_us, base_us, choices, EVERY)
     key = (loads_us, base_us, seed, deterministic)
-    kept = _kept.get(key)
-    if kept is not None and kept.spent_s < time_limit_s:
-        return kept
-    found = _solve(loads_us, base_us, time_limit_s, seed, deterministic)
-    if found.proven:
-        _keep(key, found)
-    return found
+    cached = _cache.get(key)
+    if cached is not None and cached.spent_s < time_limit_s:
+        return cached
+    answer = _solve_ilp(loads_us, base_us, time_limit_s, seed, deterministic)
+    if answer.proven:
+        _cache_answer(key, answer)
+    return answer
 
 
-def assigned(
+def assign_part(
     branches: Parallel,
     load_s: tuple[tuple[float, ...], ...],
     base_s: tuple[float, ...],
@@ -175,8 +175,8 @@ def assigned(
 ) -> Part:
     """Assign branches by equations (1) and (2), in whole microseconds rounded down."""
     assignment = assign(
-        tuple(tuple(None if s == inf else whole(s) for s in row) for row in load_s),
-        tuple(whole(s) for s in base_s),
+        tuple(tuple(None if s == inf else floor_units(s) for s in row) for row in load_s),
+        tuple(floor_units(s) for s in base_s),
         time_limit_s=time_limit_s,
         seed=seed,
         deterministic=deterministic,
@@ -184,13 +184,13 @@ def assigned(
     return Part(branches, load_s, base_s, assignment)
 
 
-def _keep(key: tuple[Loads, tuple[int, ...], int, bool], found: Assignment) -> None:
+def _cache_answer(key: tuple[Loads, tuple[int, ...], int, bool], answer: Assignment) -> None:
     """Keep an answer, and of several to one question the one that took least."""
-    kept = _kept.get(key)
-    if kept is None or found.spent_s < kept.spent_s:
-        for oldest in list(_kept)[: max(0, len(_kept) + 1 - KEPT_LIMIT)]:
-            _kept.pop(oldest, None)
-        _kept[key] = found
+    cached = _cache.get(key)
+    if cached is None or answer.spent_s < cached.spent_s:
+        for oldest in list(_cache)[: max(0, len(_cache) + 1 - CACHE_LIMIT)]:
+            _cache.pop(oldest, None)
+        _cache[key] = answer
 
 
 def heaviest_us(loads_us: Loads, base_us: Sequence[int], processor: Sequence[int]) -> int:
@@ -206,7 +206,7 @@ def greedy(loads_us: Loads, base_us: Sequence[int]) -> tuple[int, ...]:
 
     Graham's list rule for unrelated processors, improved until moving no single branch helps.
     """
-    order = sorted(range(len(loads_us)), key=lambda b: (-_least(loads_us[b]), b))
+    order = sorted(range(len(loads_us)), key=lambda b: (-_least_load(loads_us[b]), b))
     load_us = list(base_us)
     chosen: dict[int, int] = {}
     for b in order:
@@ -215,12 +215,12 @@ def greedy(loads_us: Loads, base_us: Sequence[int]) -> tuple[int, ...]:
         load_us[chosen[b]] += row[chosen[b]] or 0
     processor = tuple(chosen[b] for b in range(len(loads_us)))
     while True:
-        moved = [
+        neighbours = [
             (*processor[:b], p, *processor[b + 1 :])
             for b, row in enumerate(loads_us)
             for p in _choices(row)
         ]
-        best = min(moved, key=lambda trial: heaviest_us(loads_us, base_us, trial))
+        best = min(neighbours, key=lambda trial: heaviest_us(loads_us, base_us, trial))
         if heaviest_us(loads_us, base_us, best) >= heaviest_us(loads_us, base_us, processor):
             return processor
         processor = best
@@ -230,11 +230,11 @@ def _choices(row: Sequence[int | None]) -> list[int]:
     return [p for p, load in enumerate(row) if load is not None]
 
 
-def _least(row: Sequence[int | None]) -> int:
+def _least_load(row: Sequence[int | None]) -> int:
     return min(load for load in row if load is not None)
 
 
-def _best_of_all(
+def _try_all(
     loads_us: Loads, base_us: Sequence[int], choices: Sequence[Sequence[int]], solver: str
 ) -> Assignment:
     """Try all assignments."""
@@ -250,7 +250,7 @@ def _best_of_all(
     return Assignment(best, objective_us, objective_us, solver)
 
 
-def _assignment(
+def _evaluate(
     loads_us: Loads,
     base_us: Sequence[int],
     processor: tuple[int, ...],
@@ -264,13 +264,13 @@ def _assignment(
     alone = (
         min(base_us[p] + (row[p] or 0) for p in _choices(row)) for row in loads_us
     )  # some processor has each branch
-    mean = ceil((sum(base_us) + sum(map(_least, loads_us))) / len(base_us))
+    mean = ceil((sum(base_us) + sum(map(_least_load, loads_us))) / len(base_us))
     glance_us = max(mean, *base_us, *alone)
     bound_us = min(objective_us, max(bound_us, glance_us))
     return Assignment(processor, objective_us, bound_us, solver, spent_s)
 
 
-def _solve(
+def _solve_ilp(
     loads_us: Loads, base_us: Sequence[int], time_limit_s: float, seed: int, deterministic: bool
 ) -> Assignment:
     began_s = perf_counter()
@@ -302,5 +302,5 @@ def _solve(
         ]
         trials.insert(0, tuple(max(row, key=row.__getitem__) for row in values))
     best = min(trials, key=lambda trial: heaviest_us(loads_us, base_us, trial))
-    bound_us = answer.whole_bound or 0
-    return _assignment(loads_us, base_us, best, bound_us, answer.solver, spent_s=spent_s)
+    bound_us = answer.rounded_bound or 0
+    return _evaluate(loads_us, base_us, best, bound_us, answer.solver, spent_s=spent_s)

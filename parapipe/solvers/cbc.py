@@ -45,7 +45,7 @@ class Answer:
     nodes: int = 0
 
     @property
-    def whole_bound(self) -> int | None:
+    def rounded_bound(self) -> int | None:
         """The bound of an objective that takes whole values only: rounded up.
 
         A bound that is whole but for CBC's tolerances stays there.

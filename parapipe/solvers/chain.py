@@ -60,16 +60,16 @@ def without_choice(problem: MappingProblem, seed: int) -> Schedule | None:
     count, processor = problem.operators, able[0]
     if count == 1 and not problem.transfer_resource:
         start_s = arrival_s(inputs_of(problem)[0], processor, (), ())
-        found = Timed((start_s,), (start_s + first[processor],))
+        times = Timed((start_s,), (start_s + first[processor],))
     elif count == 1:
-        found = timed(problem, (processor,), (0,))
+        times = timed(problem, (processor,), (0,))
     elif problem.transfer_resource or not _only_on(problem, processor):
         return None
     else:
-        found = replay(problem, (processor,) * count, range(count))
-    makespan_s = found.makespan_s
+        times = replay(problem, (processor,) * count, range(count))
+    makespan_s = times.makespan_s
     certificate = Certificate("makespan", makespan_s, makespan_s, True, 0.0, seed, "shortest path")
-    return Schedule((processor,) * count, found.start_s, found.end_s, certificate, found.transfers)
+    return Schedule((processor,) * count, times.start_s, times.end_s, certificate, times.transfers)
 
 
 def _only_on(problem: MappingProblem, processor: int) -> bool:
@@ -80,11 +80,7 @@ def _only_on(problem: MappingProblem, processor: int) -> bool:
 
 
 def place_run(
-    problem: MappingProblem,
-    run: Sequence[int],
-    placed: Mapping[int, int],
-    *,
-    begin_s: float = 0.0,
+    problem: MappingProblem, run: Sequence[int], placed: Mapping[int, int], *, begin_s: float = 0.0
 ) -> tuple[Run, ...]:
     """Choose processors for operators that run one after the other, so that they end first.
 
@@ -119,18 +115,18 @@ def place_run(
         for p in [placed[v]] if v in placed else range(problem.processors):
             if not isfinite(problem.time_s[v][p]):
                 continue
-            arrived_s = _fetched_s(fetched, p, placed, begin_s)
+            arrived_s = _last_arrival_s(fetched, p, placed, begin_s)
             if origins:
-                reached = {q: end_s + _hop_s(local, q, p) for q, end_s in previous.items()}
+                reached = {q: end_s + _transfer_s(local, q, p) for q, end_s in previous.items()}
                 origin[p] = min(reached, key=lambda q: (reached[q], q != p, q))
                 arrived_s = max(arrived_s, reached[origin[p]])
             ends[p] = arrived_s + problem.time_s[v][p]
         origins.append(origin)
-    order = sorted(ends, key=lambda p: (ends[p] + _sent_s(problem, inside, p, placed), p))
-    return tuple(Run(tuple(run), _path(origins, last), ends[last]) for last in order)
+    order = sorted(ends, key=lambda p: (ends[p] + _delivery_s(problem, inside, p, placed), p))
+    return tuple(Run(tuple(run), _walk_back(origins, last), ends[last]) for last in order)
 
 
-def _path(origins: Sequence[Mapping[int, int]], last: int) -> tuple[int, ...]:
+def _walk_back(origins: Sequence[Mapping[int, int]], last: int) -> tuple[int, ...]:
     """Walk back from the last operator's processor to the first's."""
     processor = [last]
     for origin in reversed(origins[1:]):
@@ -138,11 +134,11 @@ def _path(origins: Sequence[Mapping[int, int]], last: int) -> tuple[int, ...]:
     return tuple(reversed(processor))
 
 
-def _hop_s(flows: Iterable[Flow], source: int, target: int) -> float:
+def _transfer_s(flows: Iterable[Flow], source: int, target: int) -> float:
     return max((flow.transfer_s[source][target] for flow in flows), default=0.0)
 
 
-def _fetched_s(
+def _last_arrival_s(
     flows: Iterable[Flow], target: int, placed: Mapping[int, int], begin_s: float
 ) -> float:
     """Second at which the last tensor from outside the run has arrived, at least `begin_s`."""
@@ -155,7 +151,7 @@ def _fetched_s(
     return latest_s
 
 
-def _sent_s(
+def _delivery_s(
     problem: MappingProblem, inside: frozenset[int], source: int, placed: Mapping[int, int]
 ) -> float:
     """Seconds of the longest transfer to placed operators outside the run."""

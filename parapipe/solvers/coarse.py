@@ -15,7 +15,7 @@ What it decides, in this order:
    shortest replay.
 4. Of assignments with the same L, moves of single branches look for the shortest replay.
 5. *Nested* branches go through the ILP again, on their branch's processor and those that have no
-   branch (the heaviest branch is served first). That is kept where it shortens the replay: (2)
+   branch (the heaviest branch is served first). That stays where it shortens the replay: (2)
    does not count what it costs to bring inputs to a processor.
 
 The last two are left out of problems of more than `MOST_SEARCHED` operators.
@@ -33,10 +33,10 @@ from itertools import groupby, pairwise
 from math import fsum, inf
 from time import perf_counter
 
-from parapipe.solvers.branch_ilp import NO_SOLVER, Claim, Part, assigned
+from parapipe.solvers.branch_ilp import NO_SOLVER, Claim, Part, assign_part
 from parapipe.solvers.chain import Run, is_chain, place_run
 from parapipe.solvers.cp_sat import Budget
-from parapipe.solvers.fine.large_problems import MOST_SEARCHED
+from parapipe.solvers.fine.list_schedules import MOST_SEARCHED
 from parapipe.solvers.paths import list_order
 from parapipe.solvers.problem import MappingProblem, Parallel, Series, operators_of
 from parapipe.solvers.replay import Timed, certified, replay, with_transfers
@@ -102,9 +102,8 @@ def branch_times(problem: MappingProblem, placed: Mapping[int, int]) -> Timed:
     they have run. Yet no processor waits for a branch while it could run another.
     """
     processor = tuple(placed[v] for v in range(problem.operators))
-    priority = [0] * problem.operators
-    for rank, v in enumerate(_ranked(problem, problem.structure, placed)):
-        priority[v] = rank
+    order = [*_by_branch(problem, problem.structure, placed)]
+    priority = sorted(range(problem.operators), key=order.__getitem__)
     return replay(problem, processor, list_order(problem, processor, priority))
 
 
@@ -113,17 +112,17 @@ def makespan_s(problem: MappingProblem, placed: Mapping[int, int]) -> float:
     return branch_times(problem, placed).makespan_s
 
 
-def _ranked(problem: MappingProblem, series: Series, placed: Mapping[int, int]) -> Iterator[int]:
+def _by_branch(problem: MappingProblem, series: Series, placed: Mapping[int, int]) -> Iterator[int]:
     for step in series:
         if isinstance(step, int):
             yield step
             continue
-        ranks = {i: _rank(problem, branch, placed) for i, branch in enumerate(step)}
+        ranks = {i: _branch_key(problem, branch, placed) for i, branch in enumerate(step)}
         for i in sorted(ranks, key=ranks.__getitem__):
-            yield from _ranked(problem, step[i], placed)
+            yield from _by_branch(problem, step[i], placed)
 
 
-def _rank(
+def _branch_key(
     problem: MappingProblem, branch: Series, placed: Mapping[int, int]
 ) -> tuple[float, float]:
     """Longest transfer first, then longest time."""
@@ -159,29 +158,29 @@ def map(  # the protocol's name
         If CBC cannot be run.
     """
     begin_s = perf_counter()
-    work = _Work(
+    search = _CoarseSearch(
         replace(problem, transfer_resource=()), Budget(time_limit_s, deterministic, begin_s), seed
     )
-    work.place_series(problem.structure, outermost=True)
-    for runs in work.runs:
-        work.choose_run(runs)
+    search.place_series(problem.structure, outermost=True)
+    for runs in search.runs:
+        search.choose_run(runs)
     if problem.operators <= MOST_SEARCHED:
-        for part in work.parts:
-            work.break_ties(part)
-        for part in work.parts:
-            work.spread(part)
-    delayed = branch_times(work.problem, work.placed)
-    processor = tuple(work.placed[v] for v in range(problem.operators))
-    found = with_transfers(problem, processor, delayed)
-    claims = [*work.claims, *(part.claim() for part in work.parts)]
+        for part in search.parts:
+            search.break_ties(part)
+        for part in search.parts:
+            search.spread(part)
+    delayed = branch_times(search.problem, search.placed)
+    processor = tuple(search.placed[v] for v in range(problem.operators))
+    times = with_transfers(problem, processor, delayed)
+    claims = [*search.claims, *(part.claim() for part in search.parts)]
     # of a chain pure delays allow the least
-    least_s, reached_s = delayed.makespan_s, found.makespan_s
+    least_s, reached_s = delayed.makespan_s, times.makespan_s
     proves = "L of equation (2)" if claims else "makespan"
     claims = claims or [Claim(reached_s, least_s, least_s >= reached_s, "shortest path")]
     return certified(
         problem,
         processor,
-        found,
+        times,
         bound_s=fsum(claim.bound_s for claim in claims),
         proves=proves,
         objective_s=fsum(claim.objective_s for claim in claims),
@@ -193,8 +192,8 @@ def map(  # the protocol's name
 
 
 @dataclass(slots=True)
-class _Work:
-    """A problem on its way to a schedule."""
+class _CoarseSearch:
+    """The placement of a problem, step by step."""
 
     problem: MappingProblem
     budget: Budget
@@ -237,7 +236,7 @@ class _Work:
         split = [b for b, row in zip(branches, loads_s, strict=True) if min(row) == inf]
         for branch in split:
             self.place_series(branch, outermost=False)
-        part = self._assigned(
+        part = self._assign(
             tuple(b for b in branches if b not in split),
             tuple(row for row in loads_s if min(row) < inf),
             load_of_placed_s(self.problem, [operators_of(b) for b in split], self.placed),
@@ -278,14 +277,11 @@ class _Work:
     def _load_s(self, branch: Series) -> tuple[float, ...]:
         return branch_load_s(self.problem, operators_of(branch), self.placed)
 
-    def _assigned(
-        self,
-        branches: Parallel,
-        load_s: tuple[tuple[float, ...], ...],
-        base_s: tuple[float, ...],
+    def _assign(
+        self, branches: Parallel, load_s: tuple[tuple[float, ...], ...], base_s: tuple[float, ...]
     ) -> Part:
         """Assign branches by the ILP and place their operators."""
-        part = assigned(
+        part = assign_part(
             branches,
             load_s,
             base_s,
@@ -317,19 +313,19 @@ class _Work:
         limit_s = part.heaviest_s()
         best_s = makespan_s(self.problem, self.placed)
         for _ in part.branches:  # a round each, lest a long search outlast the time limit
-            found: tuple[float, int, int] = (best_s, 0, 0)
+            best: tuple[float, int, int] = (best_s, 0, 0)
             for i, row in enumerate(part.load_s):
                 own = part.processor[i]
                 for p in set(range(len(row))) - {own}:
                     part.processor[i] = p
                     if part.heaviest_s() <= limit_s:
                         self._move(part.branches[i], p)
-                        found = min(found, (makespan_s(self.problem, self.placed), i, p))
+                        best = min(best, (makespan_s(self.problem, self.placed), i, p))
                 part.processor[i] = own
                 self._move(part.branches[i], own)
-            if found[0] >= best_s:
+            if best[0] >= best_s:
                 return
-            best_s, i, p = found
+            best_s, i, p = best
             part.processor[i] = p
             self._move(part.branches[i], p)
 
@@ -357,7 +353,7 @@ class _Work:
                 tuple(s if p in allowed else inf for p, s in enumerate(self._load_s(inner)))
                 for inner in nested
             )
-            processor = self._assigned(nested, load_s, (0.0,) * self.problem.processors).processor
+            processor = self._assign(nested, load_s, (0.0,) * self.problem.processors).processor
             if makespan_s(self.problem, self.placed) >= before_s:
                 self.placed = before
                 processor = [own] * len(nested)

@@ -75,7 +75,7 @@ class Outcome:
     found
         Whether there is a solution.
     optimal
-        Whether it is proven to be the best, to within the gap that was asked for.
+        Whether it is proven to be the best, to within the requested gap.
     infeasible
         Whether it is proven that there is none.
     bound
@@ -122,17 +122,17 @@ def run_cp_sat(
     from ortools.sat.python import cp_model  # heavy
 
     solver = cp_model.CpSolver()
-    chosen = solver.parameters
-    chosen.num_workers = SOLVER_THREADS
-    chosen.random_seed = seed % SEED_LIMIT
-    chosen.catch_sigint_signal = False  # Ctrl-C is Python's to handle
-    chosen.max_deterministic_time = most_s
+    settings = solver.parameters
+    settings.num_workers = SOLVER_THREADS
+    settings.random_seed = seed % SEED_LIMIT
+    settings.catch_sigint_signal = False  # Ctrl-C is Python's to handle
+    settings.max_deterministic_time = most_s
     if budget and budget.deterministic:
-        chosen.max_deterministic_time = min(most_s, budget.left_s / WORK)
+        settings.max_deterministic_time = min(most_s, budget.left_s / WORK)
     elif budget:
-        chosen.max_time_in_seconds = budget.left_s
+        settings.max_time_in_seconds = budget.left_s
     for name, value in parameters.items():
-        setattr(chosen, name, value)
+        setattr(settings, name, value)
     _solve(solver, model)
     status = solver.response_proto.status
     assert status != cp_model.MODEL_INVALID, model.validate()
@@ -160,27 +160,27 @@ class StoppedError(Exception):
 
 
 class Stop:
-    """Ends what CP-SAT solves in threads, and what it is asked to solve there later."""
+    """Ends what CP-SAT solves in threads, and what is started there later."""
 
     def __init__(self) -> None:
-        self._asked = False
+        self._ended = False
         self._solvers: set[cp_model.CpSolver] = set()
 
     def heeded(self, call: Callable[..., T]) -> Callable[..., T]:
         """Return a function that heeds this in whatever thread it is called."""
 
-        def heeding(*given: object) -> T:
-            token = _HEEDED.set(self)
+        def heeding(*arguments: object) -> T:
+            token = _STOP.set(self)
             try:
-                return call(*given)
+                return call(*arguments)
             finally:
-                _HEEDED.reset(token)
+                _STOP.reset(token)
 
         return heeding
 
     def end(self, calls: Collection[Future[T]]) -> None:
         """Stop what runs until all calls have ended; those that have are left as they are."""
-        self._asked = True
+        self._ended = True
         while wait(calls, 0).not_done:
             for solver in tuple(self._solvers):
                 solver.stop_search()  # of no effect on one that is just about to begin
@@ -190,19 +190,19 @@ class Stop:
         """Solve a model; StoppedError if this is stopped before that is done."""
         self._solvers.add(solver)
         try:
-            if not self._asked:
+            if not self._ended:
                 solver.solve(model)
         finally:
             self._solvers.discard(solver)
-        if self._asked:
+        if self._ended:
             raise StoppedError
 
 
-_HEEDED: ContextVar[Stop | None] = ContextVar("what stops the solvers of a thread", default=None)
+_STOP: ContextVar[Stop | None] = ContextVar("what stops the solvers of a thread", default=None)
 
 
 def _solve(solver: cp_model.CpSolver, model: cp_model.CpModel) -> None:
-    if stop := _HEEDED.get():
+    if stop := _STOP.get():
         stop.solve(solver, model)
     elif current_thread() is main_thread():
         _solve_beside(solver, model)

@@ -34,7 +34,7 @@ from parapipe.solvers.paths import (
     supporting,
     upward_ranks_s,
 )
-from parapipe.solvers.problem import Flow, MappingProblem
+from parapipe.solvers.problem import MappingProblem
 from parapipe.solvers.replay import Timed, certified, with_transfers
 from parapipe.solvers.schedule import Schedule
 
@@ -179,24 +179,15 @@ def _path_processor(problem: MappingProblem, path: tuple[int, ...]) -> int:
     return min(range(problem.processors), key=unfit)
 
 
-@dataclass(slots=True)
 class Timetable:
     """Operators placed so far, with start and end in seconds."""
 
-    problem: MappingProblem
-    processor: list[int] = field(init=False)
-    start_s: list[float] = field(init=False)
-    end_s: list[float] = field(init=False)
-    _inputs: tuple[tuple[Flow, ...], ...] = field(init=False)
-    _gaps: list[Gaps[float]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        operators, processors = self.problem.operators, self.problem.processors
-        self.processor = [0] * operators
-        self.start_s = [inf] * operators
-        self.end_s = [inf] * operators
-        self._inputs = inputs_of(self.problem)
-        self._gaps = [Gaps() for _ in range(processors)]
+    def __init__(self, problem: MappingProblem) -> None:
+        self.problem = problem
+        self.processor = [0] * problem.operators
+        self.start_s, self.end_s = [inf] * problem.operators, [inf] * problem.operators
+        self._inputs = inputs_of(problem)
+        self._gaps: list[Gaps[float]] = [Gaps() for _ in range(problem.processors)]
 
     @property
     def timed(self) -> Timed:

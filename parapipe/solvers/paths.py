@@ -169,6 +169,11 @@ def supporting(problem: MappingProblem) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(p for p, time_s in enumerate(row) if time_s < inf) for row in problem.time_s)
 
 
+def complete_processors(problem: MappingProblem) -> list[int]:
+    """Return the processors that support every operator."""
+    return [p for p, column in enumerate(zip(*problem.time_s, strict=True)) if max(column) < inf]
+
+
 def means_of(problem: MappingProblem) -> Means:
     """Average times and delays as the ranks need them."""
     support = supporting(problem)
@@ -284,7 +289,8 @@ def simple_bound_s(problem: MappingProblem) -> float:
     """
     start_s = earliest_starts_s(problem)
     return max(
-        _path_s(problem.time_s, start_s), _load_s(problem.time_s, readers_of(problem), start_s)
+        _path_bound_s(problem.time_s, start_s),
+        _load_bound_s(problem.time_s, readers_of(problem), start_s),
     )
 
 
@@ -295,18 +301,18 @@ def bound_with_s(problem: MappingProblem, processor: int) -> float:
     that is; infinite if none can run there.
     """
     inputs, readers, times_s = inputs_of(problem), readers_of(problem), problem.time_s
-    ways: list[tuple[float, Times, Times]] = []
+    bounds: list[tuple[float, Times, Times]] = []
     for v, row in enumerate(times_s):
         if row[processor] < inf:
             pinned = tuple(time_s if p == processor else inf for p, time_s in enumerate(row))
             rows = (*times_s[:v], pinned, *times_s[v + 1 :])
             start_s = _starts_s(rows, inputs)
-            ways.append((_path_s(rows, start_s), rows, start_s))
+            bounds.append((_path_bound_s(rows, start_s), rows, start_s))
     least_s = inf
-    for path_s, rows, start_s in sorted(ways, key=itemgetter(0)):
+    for path_s, rows, start_s in sorted(bounds, key=itemgetter(0)):
         if path_s >= least_s:
             break  # loads raise bounds only
-        least_s = min(least_s, max(path_s, _load_s(rows, readers, start_s)))
+        least_s = min(least_s, max(path_s, _load_bound_s(rows, readers, start_s)))
     return least_s
 
 
@@ -335,7 +341,7 @@ def _starts_s(rows: Times, inputs: Sequence[Sequence[Flow]]) -> Times:
     return tuple(start_s)
 
 
-def _path_s(rows: Times, start_s: Times) -> float:
+def _path_bound_s(rows: Times, start_s: Times) -> float:
     return max(
         [
             min([start + time for start, time in zip(starts, row, strict=True)])
@@ -344,7 +350,7 @@ def _path_s(rows: Times, start_s: Times) -> float:
     )
 
 
-def _load_s(rows: Times, readers: Sequence[Mapping[int, Delay]], start_s: Times) -> float:
+def _load_bound_s(rows: Times, readers: Sequence[Mapping[int, Delay]], start_s: Times) -> float:
     supports = [frozenset(p for p, time_s in enumerate(row) if time_s < inf) for row in rows]
     rest_s = _tails_s(rows, readers)
     bounds_s = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 from math import floor, inf, isfinite
 
 from parapipe.errors import MappingError
@@ -105,7 +106,7 @@ class MappingProblem:
             self._check_transfer_resource()
 
     def __hash__(self) -> int:
-        if self._hash is None:  # it is asked for again and again
+        if self._hash is None:  # it is looked up very often
             content = (self.time_s, self.flows, self.structure, self.transfer_resource)
             object.__setattr__(self, "_hash", hash(content))
         return self._hash or 0
@@ -146,10 +147,8 @@ class MappingProblem:
     @property
     def resources(self) -> int:
         """Number of what can be busy: the processors, and the numbers of links behind them."""
-        links = [
-            resource for row in self.transfer_resource for resource in row if resource is not None
-        ]
-        return max([self.processors, *(link + 1 for link in links)])
+        named = chain.from_iterable(self.transfer_resource)
+        return max([self.processors, *(each + 1 for each in named if each is not None)])
 
     @property
     def operators(self) -> int:
@@ -174,14 +173,14 @@ def _check_times(transfer_s: tuple[tuple[float, ...], ...], processors: int) -> 
 
 def operators_of(series: Series) -> tuple[int, ...]:
     """Return all operators of a series, in the order in which it lists them."""
-    found: list[int] = []
+    operators: list[int] = []
     for step in series:
         if isinstance(step, int):
-            found.append(step)
+            operators.append(step)
         else:
             for branch in step:
-                found.extend(operators_of(branch))
-    return tuple(found)
+                operators.extend(operators_of(branch))
+    return tuple(operators)
 
 
 MICRO = 1e6
@@ -190,7 +189,7 @@ ROUNDING = 1e-6  # of a unit, so that 0.009 s, as a double a little less, counts
 NEVER = 1 << 50  # more than any sum of times that occurs; small enough to be added up
 
 
-def whole(amount: float, per_one: float = MICRO) -> int:
+def floor_units(amount: float, per_one: float = MICRO) -> int:
     """Round down to whole units, so many of which are one second or joule; `NEVER` if infinite."""
     return NEVER if amount == inf else floor(amount * per_one + ROUNDING)
 
@@ -202,7 +201,7 @@ def rounded_down(problem: MappingProblem, per_second: float = MICRO) -> MappingP
     """
 
     def rounded(row: tuple[float, ...]) -> tuple[float, ...]:
-        return tuple(inf if s == inf else whole(s, per_second) / MICRO for s in row)
+        return tuple(inf if s == inf else floor_units(s, per_second) / MICRO for s in row)
 
     flows = tuple(
         replace(flow, transfer_s=tuple(map(rounded, flow.transfer_s))) for flow in problem.flows

@@ -60,13 +60,13 @@ def mapper(name: str) -> Mapper:
         If there is none; lists the names there are.
     """
     check_name(name)
-    return _imported(name) if is_own(name) else cast("Mapper", MAPPERS.load(name))
+    return _import_mapper(name) if is_own(name) else cast("Mapper", MAPPERS.load(name))
 
 
 def check_name(name: str) -> None:
     """Raise the error of `mapper` if there is no mapper of that name; import none of parapipe's."""
     if is_own(name):
-        _imported(name)
+        _import_mapper(name)
     elif not MAPPERS.has(name):
         names = MAPPERS.names()
         close = get_close_matches(name, names, 1)
@@ -85,17 +85,17 @@ def is_own(name: str) -> bool:
     return function.isidentifier() and all(map(str.isidentifier, module.split(".")))
 
 
-def _imported(name: str) -> Mapper:
+def _import_mapper(name: str) -> Mapper:
     module, _, function = name.partition(":")
     try:
-        found = getattr(import_module(module), function, None)
+        loaded = getattr(import_module(module), function, None)
     except ImportError as error:
         raise MappingError(
             f"the mapper '{name}' cannot be imported ({error}); put its folder on PYTHONPATH"
         ) from error
-    if not callable(found):
+    if not callable(loaded):
         raise MappingError(f"the mapper '{name}': module {module} has no function '{function}'")
-    return cast("Mapper", found)
+    return cast("Mapper", loaded)
 
 
 def proves_shortest(name: str) -> bool:

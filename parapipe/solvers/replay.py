@@ -63,18 +63,18 @@ def replay(problem: MappingProblem, processor: Sequence[int], order: Iterable[Jo
     sequence = tuple(order)
     operators = [job for job in sequence if isinstance(job, int)]
     if not problem.transfer_resource and len(operators) == len(sequence):
-        return _with_delays(problem, processor, operators)
-    whole = expanded(problem, processor)
-    if len(whole.jobs) > problem.operators and len(operators) == len(sequence):
-        sequence = tuple(_inserted(problem, processor, operators))
-    number = {job: i for i, job in enumerate(whole.jobs)}
+        return _replay_pure(problem, processor, operators)
+    expansion = expanded(problem, processor)
+    if len(expansion.jobs) > problem.operators and len(operators) == len(sequence):
+        sequence = tuple(_merge_transfers(problem, processor, operators))
+    number = {job: i for i, job in enumerate(expansion.jobs)}
     if len(sequence) != len(number) or set(sequence) != number.keys():
         wrong = sorted(map(str, number.keys() ^ set(sequence)))
         raise MappingError(
             f"an order must list each of the {problem.operators} operators once, and each "
             f"transfer that occupies something or none; this one misses, repeats or invents {wrong}"
         )
-    return whole.replayed(number[job] for job in sequence)
+    return expansion.replayed(number[job] for job in sequence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,8 @@ class Expanded:
 
     def replayed(self, order: Iterable[int]) -> Timed:
         """Start every job as early as it can in an order of them, given by their numbers here."""
-        timed = _with_delays(self.problem, self.processor, tuple(order))
-        spans = dict(zip(self.jobs, zip(timed.start_s, timed.end_s, strict=True), strict=True))
+        times = _replay_pure(self.problem, self.processor, tuple(order))
+        spans = dict(zip(self.jobs, zip(times.start_s, times.end_s, strict=True), strict=True))
         operators = [span for job, span in spans.items() if isinstance(job, int)]
         transfers = [Transfer(*job, *span) for job, span in spans.items() if isinstance(job, tuple)]
         transfers.sort(key=lambda t: (t.start_s, t.end_s, t.flow, t.target))
@@ -136,24 +136,24 @@ def expanded(problem: MappingProblem, processor: Sequence[int]) -> Expanded:
     jobs = list(behind.get(None, ()))
     for v in range(problem.operators):
         jobs += [v, *behind.get(v, ())]
-    work: list[tuple[int, float]] = []  # resource and seconds of each job
+    spans: list[tuple[int, float]] = []  # resource and seconds of each job
     for job in jobs:
         if isinstance(job, int):
-            work.append((processor[job], problem.time_s[job][processor[job]]))
+            spans.append((processor[job], problem.time_s[job][processor[job]]))
         else:
             flow, q = problem.flows[job[0]], job[1]
             source = source_of(flow, processor)
             resource = problem.resource_of(source, q)
             assert resource is not None
-            work.append((resource, flow.transfer_s[source][q]))
+            spans.append((resource, flow.transfer_s[source][q]))
     count = problem.resources
-    rows = tuple(tuple(s if r == own else inf for r in range(count)) for own, s in work)
-    flows = tuple(_flows(problem, processor, {job: i for i, job in enumerate(jobs)}))
-    whole = MappingProblem(rows, flows, tuple(range(len(jobs))))
-    return Expanded(whole, tuple(own for own, _ in work), tuple(jobs))
+    rows = tuple(tuple(s if r == own else inf for r in range(count)) for own, s in spans)
+    flows = tuple(_job_flows(problem, processor, {job: i for i, job in enumerate(jobs)}))
+    job_problem = MappingProblem(rows, flows, tuple(range(len(jobs))))
+    return Expanded(job_problem, tuple(own for own, _ in spans), tuple(jobs))
 
 
-def _flows(
+def _job_flows(
     problem: MappingProblem, processor: Sequence[int], number: dict[Job, int]
 ) -> Iterator[Flow]:
     """Yield what operators and transfers read from each other."""
@@ -177,7 +177,7 @@ def _flows(
             yield Flow(transfer, tuple(readers), at_once)
 
 
-def _with_delays(
+def _replay_pure(
     problem: MappingProblem, processor: Sequence[int], sequence: Sequence[int]
 ) -> Timed:
     """Start every operator as early as it can, all transfers being pure delays."""
@@ -218,22 +218,20 @@ def by_start(start: Sequence[float], end: Sequence[float]) -> tuple[int, ...]:
 def timed(problem: MappingProblem, processor: Sequence[int], order: Sequence[int]) -> Timed:
     """Find good times for operators that were placed and ordered by pure delays.
 
-    The better of two: the order kept, transfers put into it by the rule of `replay`; and
+    The better of two: the same order, transfers put into it by the rule of `replay`; and
     list scheduling of operators and transfers together, which keeps the order only among those
     that could start at the same time. Where no transfer occupies anything, the order is replayed.
     """
     if not problem.transfer_resource:
-        return _with_delays(problem, processor, order)
-    whole = expanded(problem, processor)
-    if len(whole.jobs) == problem.operators:
-        return whole.replayed(order)
-    number = {job: i for i, job in enumerate(whole.jobs)}
-    sequence = [number[job] for job in _inserted(problem, processor, order)]
-    priority = [0] * len(sequence)
-    for rank, job in enumerate(sequence):
-        priority[job] = rank
-    listed = whole.replayed(list_order(whole.problem, whole.processor, priority))
-    return min(whole.replayed(sequence), listed, key=lambda found: found.makespan_s)
+        return _replay_pure(problem, processor, order)
+    expansion = expanded(problem, processor)
+    if len(expansion.jobs) == problem.operators:
+        return expansion.replayed(order)
+    number = {job: i for i, job in enumerate(expansion.jobs)}
+    sequence = [number[job] for job in _merge_transfers(problem, processor, order)]
+    priority = sorted(range(len(sequence)), key=sequence.__getitem__)
+    listed = expansion.replayed(list_order(expansion.problem, expansion.processor, priority))
+    return min(expansion.replayed(sequence), listed, key=lambda times: times.makespan_s)
 
 
 def one_at_a_time(problem: MappingProblem, processor: Sequence[int]) -> Timed:
@@ -241,24 +239,24 @@ def one_at_a_time(problem: MappingProblem, processor: Sequence[int]) -> Timed:
 
     Transfers go where the rule of `replay` puts them.
     """
-    whole = expanded(problem, processor)
-    number = {job: i for i, job in enumerate(whole.jobs)}
-    at_once = ((0.0,) * whole.problem.processors,) * whole.problem.processors
+    expansion = expanded(problem, processor)
+    number = {job: i for i, job in enumerate(expansion.jobs)}
+    at_once = ((0.0,) * expansion.problem.processors,) * expansion.problem.processors
     chain = [Flow(number[v], (number[v + 1],), at_once) for v in range(problem.operators - 1)]
-    chained = replace(whole.problem, flows=(*whole.problem.flows, *chain))
-    order = _around(problem, processor, range(problem.operators))
-    return replace(whole, problem=chained).replayed(number[job] for job in order)
+    chained = replace(expansion.problem, flows=(*expansion.problem.flows, *chain))
+    order = _place_transfers(problem, processor, range(problem.operators))
+    return replace(expansion, problem=chained).replayed(number[job] for job in order)
 
 
-def _inserted(
+def _merge_transfers(
     problem: MappingProblem, processor: Sequence[int], order: Sequence[int]
 ) -> Iterator[Job]:
     """Put the transfers into the processors' orders, merged by the times that pure delays give."""
-    delayed = _with_delays(problem, processor, order)
-    return _around(problem, processor, by_start(delayed.start_s, delayed.end_s))
+    delayed = _replay_pure(problem, processor, order)
+    return _place_transfers(problem, processor, by_start(delayed.start_s, delayed.end_s))
 
 
-def _around(
+def _place_transfers(
     problem: MappingProblem, processor: Sequence[int], sequence: Sequence[int]
 ) -> Iterator[Job]:
     """Put the transfers into a topological order of operators; nothing waits in a circle then."""
@@ -289,8 +287,8 @@ def _check(problem: MappingProblem, processor: Sequence[int], sequence: Sequence
         )
     if sorted(sequence) != list(range(problem.operators)):
         counts = Counter(sequence)
-        known = range(problem.operators)
-        wrong = sorted(v for v in {*counts, *known} if counts[v] != 1 or v not in known)
+        expected = range(problem.operators)
+        wrong = sorted(v for v in {*counts, *expected} if counts[v] != 1 or v not in expected)
         raise MappingError(
             f"an order must list each of the {problem.operators} operators once, and this one "
             f"misses, repeats or invents {wrong}"
@@ -309,7 +307,7 @@ def _check(problem: MappingProblem, processor: Sequence[int], sequence: Sequence
 def certified(
     problem: MappingProblem,
     processor: Sequence[int],
-    found: Timed,
+    times: Timed,
     *,
     bound_s: float,
     proves: str = "makespan",
@@ -336,7 +334,7 @@ def certified(
     VerificationError
         If the schedule breaks a rule.
     """
-    objective_s = found.makespan_s if objective_s is None else objective_s
+    objective_s = times.makespan_s if objective_s is None else objective_s
     certificate = Certificate(
         proves=proves,
         objective_s=objective_s,
@@ -346,16 +344,16 @@ def certified(
         seed=seed,
         solver=solver,
     )
-    schedule = Schedule(tuple(processor), found.start_s, found.end_s, certificate, found.transfers)
+    schedule = Schedule(tuple(processor), times.start_s, times.end_s, certificate, times.transfers)
     verify(problem, schedule)
     return schedule
 
 
-def with_transfers(problem: MappingProblem, processor: Sequence[int], found: Timed) -> Timed:
+def with_transfers(problem: MappingProblem, processor: Sequence[int], times: Timed) -> Timed:
     """Return new times, from those of pure delays, where transfers occupy something."""
     if not problem.transfer_resource:
-        return found
-    return timed(problem, processor, by_start(found.start_s, found.end_s))
+        return times
+    return timed(problem, processor, by_start(times.start_s, times.end_s))
 
 
 def as_short(problem: MappingProblem, makespan_s: float, other_s: float) -> bool:

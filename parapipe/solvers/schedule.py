@@ -141,8 +141,8 @@ class Answer:
         Whatever schedule there is, one of these takes at most this share more time, and at most
         this share more energy. Infinite if nothing of the kind is known.
     timed_out
-        Whether the time limit ended the search. Else rounding alone keeps the resolution from what
-        was asked for, or transfers that occupy something.
+        Whether the time limit ended the search. Else only rounding, or transfers that occupy
+        something, make the resolution coarser than requested.
     """
 
     schedules: tuple[Schedule, ...]
@@ -210,10 +210,7 @@ def renamed_answer(answer: Answer, names: Names) -> Answer:
 
 def back(names: Sequence[int]) -> Names:
     """Return the names that undo others."""
-    old = [0] * len(names)
-    for p, new in enumerate(names):
-        old[new] = p
-    return tuple(old)
+    return tuple(sorted(range(len(names)), key=names.__getitem__))
 
 
 @lru_cache(maxsize=4096)  # problems of one unit share their tensors

@@ -63,18 +63,18 @@ def clusters(
     """
     threshold_s = most * fsum(time_s) / max(1, len(time_s))
     ready = _Ready(readers)
-    found: list[tuple[int, ...]] = []
+    result: list[tuple[int, ...]] = []
     while ready:
         master = ready.first()
-        cluster, taken_s = [master], time_s[master]
+        cluster, cluster_s = [master], time_s[master]
         edges = Counter(ready.take(master))
-        while taken_s < threshold_s and ready:
+        while cluster_s < threshold_s and ready:
             v = ready.nearest(edges)
             cluster.append(v)
-            taken_s += time_s[v]
+            cluster_s += time_s[v]
             edges.update(ready.take(v))
-        found.append(tuple(cluster))
-    return tuple(found)
+        result.append(tuple(cluster))
+    return tuple(result)
 
 
 class _Ready:
@@ -86,37 +86,37 @@ class _Ready:
         depths = depths_of(self._readers)
         self._place = [(depths[v], producers[v], v) for v in range(len(readers))]
         self._waits = [producers[v] for v in range(len(readers))]
-        self._there = {v for v, count in enumerate(self._waits) if not count}
-        self._queue = [self._place[v] for v in self._there]
+        self._members = {v for v, count in enumerate(self._waits) if not count}
+        self._queue = [self._place[v] for v in self._members]
         heapify(self._queue)
 
     def __bool__(self) -> bool:
-        return bool(self._there)
+        return bool(self._members)
 
     def first(self) -> int:
         """Return the one that is least deep, of equals the one with the fewest producers."""
-        while self._queue[0][2] not in self._there:
+        while self._queue[0][2] not in self._members:
             heappop(self._queue)
         return self._queue[0][2]
 
     def nearest(self, edges: Counter[int]) -> int:
         """Return the one with the most edges from a cluster."""
-        boundary = self._there.intersection(edges)
+        boundary = self._members.intersection(edges)
         return min(boundary, key=lambda v: (-edges[v], self._place[v]), default=self.first())
 
     def take(self, v: int) -> Collection[int]:
         """Put one into a cluster; return what reads from it."""
-        self._there.remove(v)
+        self._members.remove(v)
         for reader in self._readers[v]:
             self._waits[reader] -= 1
             if not self._waits[reader]:
-                self._there.add(reader)
+                self._members.add(reader)
                 heappush(self._queue, self._place[reader])
         return self._readers[v]
 
 
 def depths_of(readers: Readers) -> tuple[int, ...]:
-    """Return how many edges the longest way to each operator has."""
+    """Return how many edges the longest path to each operator has."""
     producers: dict[int, list[int]] = {v: [] for v in range(len(readers))}
     for v, each in enumerate(readers):
         for reader in each:
@@ -127,20 +127,20 @@ def depths_of(readers: Readers) -> tuple[int, ...]:
     return tuple(depths[v] for v in range(len(readers)))
 
 
-def cluster_readers(found: Sequence[Sequence[int]], readers: Readers) -> tuple[frozenset[int], ...]:
+def cluster_readers(parts: Sequence[Sequence[int]], readers: Readers) -> tuple[frozenset[int], ...]:
     """Return the clusters that read from each cluster."""
-    of = {v: c for c, cluster in enumerate(found) for v in cluster}
+    of = {v: c for c, cluster in enumerate(parts) for v in cluster}
     return tuple(
         frozenset(of[reader] for v in cluster for reader in readers[v]) - {c}
-        for c, cluster in enumerate(found)
+        for c, cluster in enumerate(parts)
     )
 
 
 def streams_of(readers: Readers, streams: int) -> tuple[int, ...]:
     """Give each cluster a stream: Algorithm 2.
 
-    Breadth-first from the clusters that read from no other one; each gets the next stream in turn
-    when it is met for the first time.
+    Breadth-first from the clusters that read from no other one; each gets the next stream,
+    round-robin, when it is met for the first time.
 
     Parameters
     ----------
@@ -157,8 +157,8 @@ def streams_of(readers: Readers, streams: int) -> tuple[int, ...]:
             if reader not in met:
                 met[reader] = None
                 queue.append(reader)
-    turn = {c: number % streams for number, c in enumerate(met)}
-    return tuple(turn[c] for c in range(len(readers)))
+    stream = {c: number % streams for number, c in enumerate(met)}
+    return tuple(stream[c] for c in range(len(readers)))
 
 
 SIZES = (1, 2, 3, 5, 10)
@@ -170,14 +170,16 @@ Placed = tuple[tuple[int, ...], tuple[int, ...]]
 def map(  # the protocol's name
     problem: MappingProblem, *, time_limit_s: float, seed: int
 ) -> Schedule:
-    """Place clusters on streams in turn; the schedule is verified."""
+    """Place clusters on streams, round-robin; the schedule is verified."""
     began_s = perf_counter()
-    tried = [
+    results = [
         (replay(problem, processor, order), processor)
         for kind in _kinds(problem)
-        for processor, order in dict.fromkeys(_placed(problem, kind, most) for most in SIZES)
+        for processor, order in dict.fromkeys(
+            _place_clusters(problem, kind, most) for most in SIZES
+        )
     ]
-    best, processor = min(tried, key=lambda each: each[0].makespan_s)
+    best, processor = min(results, key=lambda each: each[0].makespan_s)
     return certified(
         problem,
         processor,
@@ -191,22 +193,22 @@ def map(  # the protocol's name
 
 def _kinds(problem: MappingProblem) -> list[list[int]]:
     """Return the processors by kind; those that support nothing are none."""
-    found: dict[tuple[float, ...], list[int]] = {}
+    kinds: dict[tuple[float, ...], list[int]] = {}
     for p in range(problem.processors):
-        found.setdefault(tuple(row[p] for row in problem.time_s), []).append(p)
-    return [kind for column, kind in found.items() if min(column) < inf]
+        kinds.setdefault(tuple(row[p] for row in problem.time_s), []).append(p)
+    return [kind for column, kind in kinds.items() if min(column) < inf]
 
 
-def _placed(problem: MappingProblem, kind: list[int], most: int) -> Placed:
+def _place_clusters(problem: MappingProblem, kind: list[int], most: int) -> Placed:
     """Return each operator's processor, and the order of the clusters' operators."""
-    own_s = [row[kind[0]] for row in problem.time_s]
+    kind_s = [row[kind[0]] for row in problem.time_s]
     readers = [tuple(each) for each in readers_of(problem)]
-    time_s = [t if t < inf else min(row) for t, row in zip(own_s, problem.time_s, strict=True)]
-    found = clusters(time_s, readers, most)
-    streams = streams_of(cluster_readers(found, readers), len(kind))
-    stream = {v: s for cluster, s in zip(found, streams, strict=True) for v in cluster}
+    time_s = [t if t < inf else min(row) for t, row in zip(kind_s, problem.time_s, strict=True)]
+    groups = clusters(time_s, readers, most)
+    streams = streams_of(cluster_readers(groups, readers), len(kind))
+    stream = {v: s for cluster, s in zip(groups, streams, strict=True) for v in cluster}
     processor = tuple(
-        kind[stream[v]] if own_s[v] < inf else row.index(time_s[v])
+        kind[stream[v]] if kind_s[v] < inf else row.index(time_s[v])
         for v, row in enumerate(problem.time_s)
     )
-    return processor, tuple(v for cluster in found for v in cluster)
+    return processor, tuple(v for cluster in groups for v in cluster)

@@ -43,16 +43,16 @@ def verify(problem: MappingProblem, schedule: Schedule, energy_j: Energies | Non
     """
     counts = {len(schedule.processor), len(schedule.start_s), len(schedule.end_s)}
     if counts != {problem.operators}:
-        found = [
+        mistakes = [
             (
                 f"it gives {len(schedule.processor)} processors, {len(schedule.start_s)} starts "
                 f"and {len(schedule.end_s)} ends for {problem.operators} operators"
             )
         ]
     else:
-        found = [*_Check(problem, schedule).violations(energy_j)]
-    if found:
-        raise VerificationError(f"the schedule is wrong: {listed_sentences(found)}", found)
+        mistakes = [*_Check(problem, schedule).violations(energy_j)]
+    if mistakes:
+        raise VerificationError(f"the schedule is wrong: {listed_sentences(mistakes)}", mistakes)
 
 
 def verify_answer(
@@ -89,13 +89,13 @@ class _Check:
 
     Parameters
     ----------
-    sound
+    well_formed
         Operators on a processor that supports them, with finite times; of others nothing is said.
     """
 
     problem: MappingProblem
     schedule: Schedule
-    sound: frozenset[int] = field(init=False)
+    well_formed: frozenset[int] = field(init=False)
     tolerance_s: float = field(init=False)
 
     def violations(self, energy_j: Energies | None) -> Iterator[str]:
@@ -109,22 +109,22 @@ class _Check:
         largest = max((abs(t) for t in times if isfinite(t)), default=0.0)
         self.tolerance_s = (self.problem.operators + len(schedule.transfers) + 2) * ulp(largest)
         reasons = {v: self._malformed(v) for v in range(self.problem.operators)}
-        self.sound = frozenset(v for v, reason in reasons.items() if not reason)
+        self.well_formed = frozenset(v for v, reason in reasons.items() if not reason)
         yield from filter(None, reasons.values())
         yield from self._durations()
         yield from self._arrivals()
-        needed = set(self._needed())
-        yield from self._transfers_are(needed)
-        known = [moved for moved in schedule.transfers if (moved.flow, moved.target) in needed]
-        finite = [moved for moved in known if isfinite(moved.start_s) and isfinite(moved.end_s)]
-        for moved in known:
+        needed = set(self._needed_transfers())
+        yield from self._count_transfers(needed)
+        expected = [moved for moved in schedule.transfers if (moved.flow, moved.target) in needed]
+        finite = [moved for moved in expected if isfinite(moved.start_s) and isfinite(moved.end_s)]
+        for moved in expected:
             if moved in finite:
-                yield from self._timing(moved)
+                yield from self._transfer_times(moved)
             else:
-                yield f"{_called(moved)} goes from {moved.start_s} s to {moved.end_s} s, not finite"
+                yield f"{_name(moved)} goes from {moved.start_s} s to {moved.end_s} s, not finite"
         yield from self._overlaps(finite)
         yield from self._certificate()
-        yield from self._energy(energy_j)
+        yield from self._energy_claim(energy_j)
 
     def _malformed(self, v: int) -> str | None:
         """Return why nothing else can be said of operator v, if so."""
@@ -139,7 +139,7 @@ class _Check:
         return None
 
     def _durations(self) -> Iterator[str]:
-        for v in sorted(self.sound):
+        for v in sorted(self.well_formed):
             start_s, end_s = self.schedule.start_s[v], self.schedule.end_s[v]
             p = self.schedule.processor[v]
             needed_s = self.problem.time_s[v][p]
@@ -155,65 +155,65 @@ class _Check:
         """Return where and when a flow is made, and what it is called."""
         u = flow.producer
         if u is not None:
-            made_s = self.schedule.end_s[u]
-            return self.schedule.processor[u], made_s, f"the output of operator {u}"
+            ready_s = self.schedule.end_s[u]
+            return self.schedule.processor[u], ready_s, f"the output of operator {u}"
         assert flow.location is not None
         return flow.location, 0.0, f"a tensor located on processor {flow.location}"
 
-    def _read(self) -> Iterator[tuple[int, Flow, int]]:
+    def _reads(self) -> Iterator[tuple[int, Flow, int]]:
         """Yield each flow whose origin is sound, with each of its sound readers."""
         for f, flow in enumerate(self.problem.flows):
-            if flow.producer is None or flow.producer in self.sound:
-                for v in sorted(self.sound.intersection(flow.consumers)):
+            if flow.producer is None or flow.producer in self.well_formed:
+                for v in sorted(self.well_formed.intersection(flow.consumers)):
                     yield f, flow, v
 
     def _arrivals(self) -> Iterator[str]:
-        for _, flow, v in self._read():
-            origin, made_s, source = self._origin(flow)
+        for _, flow, v in self._reads():
+            origin, ready_s, source = self._origin(flow)
             p, start_s = self.schedule.processor[v], self.schedule.start_s[v]
-            arrival_s = made_s + flow.transfer_s[origin][p]
+            arrival_s = ready_s + flow.transfer_s[origin][p]
             if start_s < arrival_s - self.tolerance_s:
                 yield (
                     f"operator {v} starts at {start_s:.9g} s, and {source} arrives on processor "
                     f"{p} at {arrival_s:.9g} s"
                 )
 
-    def _needed(self) -> Iterator[tuple[int, int]]:
+    def _needed_transfers(self) -> Iterator[tuple[int, int]]:
         """Yield flow and target of each transfer that has to occupy a resource."""
         if not self.problem.transfer_resource:
             return
-        for f, flow, v in self._read():
+        for f, flow, v in self._reads():
             q = self.schedule.processor[v]
             if self.problem.resource_of(self._origin(flow)[0], q) is not None:
                 yield f, q
 
-    def _transfers_are(self, needed: set[tuple[int, int]]) -> Iterator[str]:
-        given = Counter((moved.flow, moved.target) for moved in self.schedule.transfers)
-        if len(self.sound) == self.problem.operators:
-            for f, q in sorted(given.keys() - needed):
+    def _count_transfers(self, needed: set[tuple[int, int]]) -> Iterator[str]:
+        counts = Counter((moved.flow, moved.target) for moved in self.schedule.transfers)
+        if len(self.well_formed) == self.problem.operators:
+            for f, q in sorted(counts.keys() - needed):
                 yield f"it moves flow {f} to processor {q}, which is not needed or occupies nothing"
         for f, q in sorted(needed):
-            if given[f, q] != 1:
-                yield f"flow {f} must be moved to processor {q} once, and is {given[f, q]} times"
+            if counts[f, q] != 1:
+                yield f"flow {f} must be moved to processor {q} once, and is {counts[f, q]} times"
 
-    def _timing(self, moved: Transfer) -> Iterator[str]:
+    def _transfer_times(self, moved: Transfer) -> Iterator[str]:
         flow = self.problem.flows[moved.flow]
-        origin, made_s, _ = self._origin(flow)
+        origin, ready_s, _ = self._origin(flow)
         lasts_s, needed_s = moved.end_s - moved.start_s, flow.transfer_s[origin][moved.target]
         if abs(lasts_s - needed_s) > self.tolerance_s:
-            yield f"{_called(moved)} takes {lasts_s:.9g} s where it needs {needed_s:.9g} s"
-        if moved.start_s < made_s - self.tolerance_s:
+            yield f"{_name(moved)} takes {lasts_s:.9g} s where it needs {needed_s:.9g} s"
+        if moved.start_s < ready_s - self.tolerance_s:
             yield (
-                f"{_called(moved)} starts at {moved.start_s:.9g} s, and the tensor is made at "
-                f"{made_s:.9g} s"
+                f"{_name(moved)} starts at {moved.start_s:.9g} s, and the tensor is made at "
+                f"{ready_s:.9g} s"
             )
-        for v in sorted(self.sound.intersection(flow.consumers)):
+        for v in sorted(self.well_formed.intersection(flow.consumers)):
             start_s = self.schedule.start_s[v]
             if self.schedule.processor[v] == moved.target and (
                 start_s < moved.end_s - self.tolerance_s
             ):
                 yield (
-                    f"operator {v} starts at {start_s:.9g} s, and {_called(moved)} ends at "
+                    f"operator {v} starts at {start_s:.9g} s, and {_name(moved)} ends at "
                     f"{moved.end_s:.9g} s"
                 )
 
@@ -221,13 +221,13 @@ class _Check:
         """Compare what is on a resource with what ended last before it, in the order of starts."""
         busy: list[tuple[float, float, int | str, int]] = [
             (self.schedule.start_s[v], self.schedule.end_s[v], v, self.schedule.processor[v])
-            for v in sorted(self.sound)
+            for v in sorted(self.well_formed)
         ]
         for moved in transfers:
             origin = self._origin(self.problem.flows[moved.flow])[0]
             resource = self.problem.resource_of(origin, moved.target)
             assert resource is not None
-            busy.append((moved.start_s, moved.end_s, _called(moved), resource))
+            busy.append((moved.start_s, moved.end_s, _name(moved), resource))
         last: dict[int, tuple[float, int | str]] = {}
         for start_s, end_s, name, resource in sorted(busy, key=lambda each: each[:2]):
             until_s, other = last.get(resource, (start_s, name))
@@ -254,15 +254,15 @@ class _Check:
         bound_s = claim.bound_s
         if bound_s > claim.objective_s + self.tolerance_s:
             yield f"its bound {bound_s:.9g} s lies above its objective {claim.objective_s:.9g} s"
-        timed = len(self.sound) == self.problem.operators and claim.proves == "makespan"
+        timed = len(self.well_formed) == self.problem.operators and claim.proves == "makespan"
         if timed and bound_s > makespan_s + self.tolerance_s:
             yield f"its makespan {makespan_s:.9g} s lies below its bound {bound_s:.9g} s"
 
-    def _energy(self, energy_j: Energies | None) -> Iterator[str]:
+    def _energy_claim(self, energy_j: Energies | None) -> Iterator[str]:
         claim = self.schedule.certificate.energy
         if claim is None:
             return
-        if energy_j is None or len(self.sound) < self.problem.operators:
+        if energy_j is None or len(self.well_formed) < self.problem.operators:
             yield "nothing is known of the energy that it claims"
             return
         taken_j = energy_of(energy_j, self.schedule.processor)
@@ -282,5 +282,5 @@ def energy_of(energy_j: Energies, processor: tuple[int, ...]) -> float:
     return fsum(row[p] for row, p in zip(energy_j, processor, strict=True))
 
 
-def _called(moved: Transfer) -> str:
+def _name(moved: Transfer) -> str:
     return f"the transfer of flow {moved.flow} to processor {moved.target}"

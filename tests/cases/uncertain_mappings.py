@@ -75,6 +75,6 @@ def random_in_turn(seed):
     rng, (graph, costs) = random.Random(seed), priced(seed, occupying=bool(seed % 2))
     place = tuple(rng.randrange(3) for _ in graph.operators)
     works = Works.of(Cyclic(whole_problem(graph, costs)), place)
-    period = int(max(works.net.loads(works.place)) * rng.choice([1.0, 1.02, 1.3])) + 1
+    period = int(max(works.cyclic.loads(works.place)) * rng.choice([1.0, 1.02, 1.3])) + 1
     schedule = scheduled(works, period)
     return graph, costs, schedule and mapping_of_schedule(schedule, graph, costs)

@@ -55,7 +55,7 @@ class Case:
         self.net = Cyclic(whole_problem(self.graph, self.costs))
         place = [rng.randrange(3) for _ in self.graph.operators]
         self.works = Works.of(self.net, place)
-        period = round(max(self.works.net.loads(self.works.place)) * rng.choice([1, 1.1, 1.5]))
+        period = round(max(self.works.cyclic.loads(self.works.place)) * rng.choice([1, 1.1, 1.5]))
         self.schedule = scheduled(self.works, period)
 
     @property

@@ -153,33 +153,33 @@ def test_latency_at_each_period_up_to_that_of_one_processor(
     seed, operators, processors, longest, kind
 ):
     case = (seed, operators, processors, longest, kind)
-    net = Cyclic(problem(*case))
+    cyclic = Cyclic(problem(*case))
     for period, latency in enumerate(known(*case)[1:10], start=1):
-        assert latency_of(solved(net, period)) == latency, period
+        assert latency_of(solved(cyclic, period)) == latency, period
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(2))
 def test_latency_of_six_operators_up_to_the_least_period_of_two_processors(seed, kind):
     times, readers, moved = instance(seed, 6, 2, 1)
-    net = Cyclic(problem_of(times, readers, moved, kind))
+    cyclic = Cyclic(problem_of(times, readers, moved, kind))
     for period in range(1, 4):
         latency = exhaustive(times, readers, moved, kind, period)
-        assert latency_of(solved(net, period)) == latency, period
+        assert latency_of(solved(cyclic, period)) == latency, period
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(2))
 def test_latency_at_any_period_up_to_a_longest_one(seed, kind):
     case = (seed, 4, 2, 2, kind)
-    net = Cyclic(problem(*case))
+    cyclic = Cyclic(problem(*case))
     for period, least in enumerate(accumulate(known(*case)[1:10], min), start=1):
-        found = solved(net, period, shortest=1)
+        found = solved(cyclic, period, shortest=1)
         assert latency_of(found) == least, period
         if found.schedule:
-            check(net.problem, found.schedule)
+            check(cyclic.problem, found.schedule)
             assert found.schedule.period <= period
-            none = solved(net, period, shortest=1, latency=least - 1)
+            none = solved(cyclic, period, shortest=1, latency=least - 1)
             assert (none.schedule, none.bound, none.proven) == (None, least, True)
 
 

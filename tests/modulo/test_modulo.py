@@ -12,12 +12,12 @@ from parapipe.errors import VerificationError
 from parapipe.modulo.beam_search import prices_of, times, values_of
 from parapipe.modulo.cyclic_problem import NEVER, Cyclic, ModuloSchedule
 from parapipe.modulo.exact_latency import solved
-from parapipe.modulo.least_latency import improved, least_latency
+from parapipe.modulo.least_latency import improve, least_latency
 from parapipe.modulo.modulo_schedules import (
     FREE,
     Works,
     first_fit,
-    packed,
+    pack,
     scheduled,
     with_work,
     without_work,
@@ -58,24 +58,24 @@ def random_problem(seed, *, operators, occupies, processors=2, longest=3):
     return problem_of(times, edges, rng.randint(0, 2), occupies)
 
 
-def exhaustive(net, period):
+def exhaustive(cyclic, period):
     """The least latency at a period: over assignments, orders on the circles, and lags."""
-    able = [[p for p, t in enumerate(row) if t <= period] for row in net.time]
-    return min((exhaustive_for(net, place, period) for place in product(*able)), default=inf)
+    able = [[p for p, t in enumerate(row) if t <= period] for row in cyclic.time]
+    return min((exhaustive_for(cyclic, place, period) for place in product(*able)), default=inf)
 
 
-def exhaustive_for(net, place, period):
-    works = Works.of(net, place)
-    if max(net.loads(place)) > period:
+def exhaustive_for(cyclic, place, period):
+    jobs = Works.of(cyclic, place)
+    if max(cyclic.loads(place)) > period:
         return inf
-    count = len(works.time)
+    count = len(jobs.time)
     best = inf
 
     def meets(w, begin, begins):
         return any(
-            works.resource[w] == works.resource[x]
-            and ((begins[x] - begin) % period < works.time[w]
-                 or (begin - begins[x]) % period < works.time[x])
+            jobs.resource[w] == jobs.resource[x]
+            and ((begins[x] - begin) % period < jobs.time[w]
+                 or (begin - begins[x]) % period < jobs.time[x])
             for x in range(len(begins))
         )  # fmt: skip
 
@@ -83,7 +83,7 @@ def exhaustive_for(net, place, period):
         nonlocal best
         w = len(begins)
         if w == count:
-            best = min(best, latency_of(works, period, begins))
+            best = min(best, latency_of(jobs, period, begins))
             return
         for begin in range(period) if w else (0,):
             if not meets(w, begin, begins):
@@ -93,40 +93,40 @@ def exhaustive_for(net, place, period):
     return best
 
 
-def latency_of(works, period, begins):
+def latency_of(jobs, period, begins):
     """The least latency for given starts within the period: whichever operator starts first."""
-    operators = works.net.operators
+    operators = jobs.cyclic.operators
     order = [*range(operators)]
     for w in range(operators, len(begins)):
-        maker = works.before[w][0][0]
+        maker = jobs.before[w][0][0]
         order.insert(order.index(maker) + 1, w)
     found = inf
     for first in range(operators):
         start = {}
         for w in order:
             ready = begins[first]
-            for u, gap in works.before[w]:
-                ready = max(ready, start[u] + works.time[u] + gap)
+            for u, gap in jobs.before[w]:
+                ready = max(ready, start[u] + jobs.time[u] + gap)
             start[w] = ready + (begins[w] - ready) % period
         # A transfer goes as late as its first reader lets it; and it must be within a period.
         sayable = all(
-            (min(start[x] for x, _ in works.after[w]) - start[w] - works.time[w]) % period
-            + works.time[w] < period
+            (min(start[x] for x, _ in jobs.after[w]) - start[w] - jobs.time[w]) % period
+            + jobs.time[w] < period
             for w in range(operators, len(begins))
         )  # fmt: skip
         if sayable:
-            last = max(start[v] + works.time[v] for v in range(operators))
+            last = max(start[v] + jobs.time[v] for v in range(operators))
             found = min(found, last - begins[first])
     return found
 
 
-def sequential(net):
-    return max(sum(net.time[v][p] for v in range(net.operators)) for p in range(net.processors)
-               if all(net.time[v][p] < NEVER for v in range(net.operators)))  # fmt: skip
+def sequential(cyclic):
+    columns = zip(*cyclic.time, strict=True)
+    return max(sum(column) for column in columns if max(column) < NEVER)
 
 
-def periods(net):
-    slowest = [max(t for t in row if t < NEVER) for row in net.time]
+def periods(cyclic):
+    slowest = [max(t for t in row if t < NEVER) for row in cyclic.time]
     return range(1, sum(slowest) + 1)
 
 
@@ -143,26 +143,26 @@ def test_the_exact_search_equals_exhaustive_search_at_every_period(
 ):
     problem = random_problem(seed, operators=operators, occupies=occupies, processors=processors,
                              longest=2)  # fmt: skip
-    net = Cyclic(problem)
-    for period in periods(net):
-        found = solved(net, period)
+    cyclic = Cyclic(problem)
+    for period in periods(cyclic):
+        found = solved(cyclic, period)
         assert found.proven
-        expected = exhaustive(net, period)
+        expected = exhaustive(cyclic, period)
         assert (found.schedule.latency if found.schedule else inf) == expected, period
         if found.schedule:
             check(problem, found.schedule)
             assert found.bound == expected
-            assert net.critical_path <= expected
+            assert cyclic.critical_path <= expected
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_exact_search_equals_exhaustive_search_of_six_operators_at_the_least_period(seed):
     problem = random_problem(seed, operators=6, occupies=NONE, longest=1)
-    net = Cyclic(problem)
+    cyclic = Cyclic(problem)
     for period in (3, 4):
-        found = solved(net, period)
+        found = solved(cyclic, period)
         assert found.proven
-        assert (found.schedule.latency if found.schedule else inf) == exhaustive(net, period)
+        assert (found.schedule.latency if found.schedule else inf) == exhaustive(cyclic, period)
 
 
 @given(seed=st.integers(0, 10**6), kind=st.sampled_from([NONE, SENDER, RECEIVER, LINK]))
@@ -171,41 +171,41 @@ def test_every_schedule_of_a_given_assignment_passes_the_check(seed, kind):
     problem = random_problem(
         seed, operators=rng.randint(1, 14), occupies=kind, processors=3, longest=9
     )
-    net = Cyclic(problem)
-    place = [rng.choice([p for p, t in enumerate(row) if t < NEVER]) for row in net.time]
-    works = Works.of(net, place)
-    loads = net.loads(place)
+    cyclic = Cyclic(problem)
+    place = [rng.choice([p for p, t in enumerate(row) if t < NEVER]) for row in cyclic.time]
+    jobs = Works.of(cyclic, place)
+    loads = cyclic.loads(place)
     assert loads == [
-        sum(t for at, t in zip(works.resource, works.time, strict=True) if at == resource)
+        sum(t for at, t in zip(jobs.resource, jobs.time, strict=True) if at == resource)
         for resource in range(problem.resources)
     ]
     least = max(loads)
-    assert scheduled(works, least - 1) is None
+    assert scheduled(jobs, least - 1) is None
     for period in (least, least + 1, 2 * least):
-        found = scheduled(works, period)
+        found = scheduled(jobs, period)
         if kind == NONE:
             assert found is not None
         if found is None:
             continue
         check(problem, found)
-        other = reordered(net, found, seed, pieces=2_000)
+        other = reordered(cyclic, found, seed, pieces=2_000)
         check(problem, other)
         assert (other.period, other.processor) == (found.period, found.processor)
-        assert net.critical_path <= other.latency <= found.latency
-        together = works.schedule(period, packed(works, period))
-        assert found.latency >= net.critical_path
+        assert cyclic.critical_path <= other.latency <= found.latency
+        together = jobs.schedule(period, pack(jobs, period))
+        assert found.latency >= cyclic.critical_path
         if kind == NONE:
             check(problem, together)
-            check(problem, improved(net, found))
+            check(problem, improve(cyclic, found))
 
 
 def test_orders_of_less_latency_are_found_where_no_processor_has_a_gap():
     gains = []
     for seed in range(10):
-        net = Cyclic(random_problem(seed, operators=40, occupies=NONE, processors=3, longest=9))
-        place = [min(range(3), key=row.__getitem__) for row in net.time]
-        found = scheduled(Works.of(net, place), max(net.loads(place)))
-        gains.append(reordered(net, found, seed).latency / found.latency)
+        cyclic = Cyclic(random_problem(seed, operators=40, occupies=NONE, processors=3, longest=9))
+        place = [min(range(3), key=row.__getitem__) for row in cyclic.time]
+        found = scheduled(Works.of(cyclic, place), max(cyclic.loads(place)))
+        gains.append(reordered(cyclic, found, seed).latency / found.latency)
     assert min(gains) < 0.8
     assert max(gains) <= 1
 
@@ -213,22 +213,22 @@ def test_orders_of_less_latency_are_found_where_no_processor_has_a_gap():
 @given(seed=st.integers(0, 10**6))
 def test_what_is_built_passes_the_check_and_keeps_the_bound(seed):
     problem = random_problem(seed, operators=12, occupies=NONE, processors=3, longest=9)
-    net = Cyclic(problem)
-    least = float((times(net) * prices_of(net)).min(axis=1).sum())
+    cyclic = Cyclic(problem)
+    least = float((times(cyclic) * prices_of(cyclic)).min(axis=1).sum())
     for above in (0.02, 0.3):
         period = int(least * (1 + above)) + 1
-        found = least_latency(net, period, values_of(net, period), above=above)
+        found = least_latency(cyclic, period, values_of(cyclic, period), above=above)
         if found is not None:
             check(problem, found)
-            assert found.period >= max(net.loads(found.processor)) >= least * (1 - 1e-9)
+            assert found.period >= max(cyclic.loads(found.processor)) >= least * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_no_search_beats_the_exact_one(seed):
-    net = Cyclic(random_problem(seed, operators=5, occupies=NONE, longest=4))
-    for period in periods(net):
-        exact = solved(net, period)
-        found = least_latency(net, period, values_of(net, period), above=0.3)
+    cyclic = Cyclic(random_problem(seed, operators=5, occupies=NONE, longest=4))
+    for period in periods(cyclic):
+        exact = solved(cyclic, period)
+        found = least_latency(cyclic, period, values_of(cyclic, period), above=0.3)
         if found is not None:
             assert exact.schedule is not None
             assert found.latency >= exact.schedule.latency
@@ -236,13 +236,15 @@ def test_no_search_beats_the_exact_one(seed):
 
 def test_a_chain_of_two_processors_takes_turns():
     # a, c on 0 and b, d on 1, 1 each: a period of 2, and nothing waits
-    net = Cyclic(problem_of([[1, inf], [inf, 1], [1, inf], [inf, 1]], {0: [1], 1: [2], 2: [3]}, 0))
-    found = scheduled(Works.of(net, (0, 1, 0, 1)), 2)
+    cyclic = Cyclic(
+        problem_of([[1, inf], [inf, 1], [1, inf], [inf, 1]], {0: [1], 1: [2], 2: [3]}, 0)
+    )
+    found = scheduled(Works.of(cyclic, (0, 1, 0, 1)), 2)
     assert found is not None
     # c comes two later than a, when the next a starts: it waits for one
     assert (found.period, found.latency) == (2, 5)
-    assert solved(net, 2).bound == 5
-    assert solved(net, 3).bound == 4
+    assert solved(cyclic, 2).bound == 5
+    assert solved(cyclic, 3).bound == 4
 
 
 def test_work_goes_over_the_end_of_a_period():

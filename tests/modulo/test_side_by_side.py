@@ -44,9 +44,9 @@ def test_each_part_of_a_joined_problem_is_the_problem_that_it_was(seed):
 def test_a_schedule_in_a_row_keeps_all_rules_and_its_loads(seed, times):
     problems, counts = models(seed)
     whole = joined_problem(problems, counts)
-    net = Cyclic(whole)
-    works = Works.of(net, [row.index(min(row)) for row in net.time])
-    schedule = scheduled(works, 2 * sum(works.time))
+    cyclic = Cyclic(whole)
+    jobs = Works.of(cyclic, [row.index(min(row)) for row in cyclic.time])
+    schedule = scheduled(jobs, 2 * sum(jobs.time))
     longer = repeated(problems, counts, schedule, times)
     check(joined_problem(problems, [count * times for count in counts]), longer)
     assert longer.period == times * schedule.period

@@ -27,7 +27,7 @@ def test_the_optimum_comes_with_an_equal_bound() -> None:
     # {7, 5} and {6, 4, 3} would be 12 and 13; 25 is odd
     model = split([7, 6, 5, 4, 3])
     answer = run_cbc(model, time_limit_s=60, seed=0)
-    assert (answer.found, answer.optimal, answer.whole_bound) == (True, True, 13)
+    assert (answer.found, answer.optimal, answer.rounded_bound) == (True, True, 13)
     assert model.objective.value() == 13
     assert answer.solver.startswith("CBC 2.")
     assert answer.solver.endswith(f"via PuLP {pulp.__version__}")
@@ -44,7 +44,7 @@ def test_no_solution_is_found_where_there_is_none() -> None:
 def test_stopped_at_once_cbc_claims_no_optimum_and_no_bound_above_it() -> None:
     answer = run_cbc(split([3**k for k in range(20)]), time_limit_s=1e-9, seed=0)
     assert not answer.optimal
-    assert answer.whole_bound is None or answer.whole_bound <= 3**19
+    assert answer.rounded_bound is None or answer.rounded_bound <= 3**19
 
 
 def test_a_node_limit_given_as_an_option_stops_cbc_without_an_optimum() -> None:
@@ -55,9 +55,9 @@ def test_a_node_limit_given_as_an_option_stops_cbc_without_an_optimum() -> None:
         options=["maxNodes 0", "cuts off", "preprocess off"],
     )
     assert not answer.optimal
-    assert answer.whole_bound is not None
+    assert answer.rounded_bound is not None
     # half of 33469, rounded up, to which a tolerance may add nothing
-    assert answer.whole_bound <= 16735
+    assert answer.rounded_bound <= 16735
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,12 @@ def test_a_node_limit_given_as_an_option_stops_cbc_without_an_optimum() -> None:
     [(None, None), (12.0, 12), (12.0000001, 12), (11.9999999, 12), (12.01, 13), (-1e50, -(10**50))],
 )
 def test_a_bound_of_a_whole_objective_is_rounded_up_but_for_tolerances(bound, whole) -> None:
-    assert Answer(True, False, bound, "CBC").whole_bound == (whole and pytest.approx(whole))
+    assert Answer(True, False, bound, "CBC").rounded_bound == (whole and pytest.approx(whole))
 
 
 @pytest.mark.parametrize("seed", [0, -1, 2**31, 2**40])
 def test_every_whole_number_is_a_seed(seed) -> None:
-    assert run_cbc(split([4, 3, 2]), time_limit_s=60, seed=seed).whole_bound == 5
+    assert run_cbc(split([4, 3, 2]), time_limit_s=60, seed=seed).rounded_bound == 5
 
 
 def test_no_time_limit_may_be_given_as_infinity() -> None:
@@ -80,7 +80,7 @@ def test_no_time_limit_may_be_given_as_infinity() -> None:
 SPLIT = (
     "from parapipe.solvers.cbc import run_cbc\n"
     "from tests.solvers.test_cbc import split\n"
-    "print(run_cbc(split([4, 3, 2]), time_limit_s=60, seed=0).whole_bound)\n"
+    "print(run_cbc(split([4, 3, 2]), time_limit_s=60, seed=0).rounded_bound)\n"
 )
 
 

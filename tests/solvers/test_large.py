@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from parapipe.solvers.energy.trade_offs import trade_offs
-from parapipe.solvers.fine import large_problems
+from parapipe.solvers.fine import list_schedules
 from parapipe.solvers.problem import Flow, MappingProblem
 from parapipe.solvers.registry import mapper
 from parapipe.solvers.verify import verify, verify_answer
@@ -34,7 +34,7 @@ def fan(branches: int, seed: int = 0) -> MappingProblem:
 @settings(max_examples=60, deadline=None)
 @given(dags(most_operators=5))
 def test_bound_and_schedule_are_on_either_side_of_the_optimum(problem) -> None:
-    found = large_problems.scheduled(problem, seed=0, began_s=perf_counter())
+    found = list_schedules.scheduled(problem, seed=0, began_s=perf_counter())
     verify(problem, found)
     optimum_s = least_makespan_s(problem)
     assert found.certificate.bound_s <= optimum_s + 1e-12
@@ -54,7 +54,7 @@ def test_a_thousand_branches_come_within_five_percent_of_the_bound(name) -> None
 @pytest.mark.parametrize(("operators", "searched"), [(401, False), (400, True)])
 def test_the_limit_of_the_search_is_said_in_operators(operators, searched) -> None:
     problem = fan(200) if operators == 401 else without_the_last(fan(200))
-    assert problem.operators == operators == large_problems.MOST_SEARCHED + (not searched)
+    assert problem.operators == operators == list_schedules.MOST_SEARCHED + (not searched)
     found = mapper("fine")(problem, time_limit_s=0.1, seed=0, deterministic=True)
     assert found.certificate.solver.startswith("CP-SAT ") == searched
     assert (found.certificate.solver == NO_SEARCH) != searched

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, prod
+from math import prod
 
 import numpy as np
 
+from parapipe.pareto import nondominated
 from parapipe.solvers.assignments.orders import list_all, order_all
 from parapipe.solvers.assignments.tables import Best, Tables, assignments, sparse, tables
 from parapipe.solvers.chain import is_chain
@@ -52,38 +53,30 @@ def labels_of_chain(problem: MappingProblem, energy_j: Energies) -> list[Label]:
         before, last = last, {}
         for p in support[v]:
             lasts_s, more_j = problem.time_s[v][p], energy_j[v][p] - least_j[v]
-            arrived_s = max((_moved_s(flow, flow.location, p) for flow in inputs), default=0.0)
-            ways = [(begun, arrived_s)]
+            arrived_s = max((_transfer_s(flow, flow.location, p) for flow in inputs), default=0.0)
+            starts = [(begun, arrived_s)]
             if v:
-                ways = [
+                starts = [
                     (label, max(arrived_s, label.end_s + moved_s))
                     for q, labels in before.items()
-                    for moved_s in [max(_moved_s(f, q, p) for f in inputs if f.location is None)]
+                    for moved_s in [max(_transfer_s(f, q, p) for f in inputs if f.location is None)]
                     for label in labels
                 ]
-            last[p] = _undominated(
+            labels = (
                 Label(
                     start_s + lasts_s,
                     label.energy_j + more_j,
                     (*label.processor, p),
                     (*label.start_s, start_s),
                 )
-                for label, start_s in ways
+                for label, start_s in starts
             )
+            last[p] = nondominated(labels, lambda label: (label.end_s, label.energy_j))
     return [label for labels in last.values() for label in labels]
 
 
-def _moved_s(flow: Flow, source: int | None, target: int) -> float:
+def _transfer_s(flow: Flow, source: int | None, target: int) -> float:
     return 0.0 if source is None else flow.transfer_s[source][target]
-
-
-def _undominated(labels: Iterable[Label]) -> list[Label]:
-    kept, least_j = [], inf
-    for label in sorted(labels, key=lambda label: (label.end_s, label.energy_j)):
-        if label.energy_j < least_j:
-            kept.append(label)
-            least_j = label.energy_j
-    return kept
 
 
 NAME = "all assignments"
@@ -95,7 +88,7 @@ FIRST = 600  # assignments that are looked at first
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class EnumeratedSchedule:
     """A schedule, in exact times.
 
     Parameters
@@ -115,7 +108,7 @@ def enumerated(
     *,
     gap: float = 0.0,
     share: float = 0.0,
-) -> list[Found] | None:
+) -> list[EnumeratedSchedule] | None:
     """Find the shortest schedule, or with energies all that a shorter one does not match.
 
     Exact to the rounding of doubles. Assignments are extended operator by operator. Longest
@@ -144,13 +137,13 @@ def enumerated(
     if count <= FEW and energy_j is not None and is_chain(problem, range(problem.operators)):
         best = _best_of_chain(labels_of_chain(problem, energy_j), gap, problem.operators)
     else:
-        some = _best_of_all(tables(problem, energy_j), gap, count)
-        if some is None:
+        best_of_all = _best_of_all(tables(problem, energy_j), gap, count)
+        if best_of_all is None:
             return None
-        best = some
+        best = best_of_all
     bounds_j = best.least_before()
     return [
-        _found(problem, best.processor[i].tolist(), best.start_s[i].tolist(), float(bounds_j[i]))
+        _replayed(problem, best.processor[i].tolist(), best.start_s[i].tolist(), float(bounds_j[i]))
         for i in sparse(best.time_s, best.energy_j, share)
     ]
 
@@ -168,15 +161,15 @@ def _assignments(problem: MappingProblem) -> int:
     return prod(map(len, supporting(problem)))
 
 
-def _best_of_all(given: Tables, gap: float, count: int) -> Best | None:
-    able = np.where(given.time_s < np.inf, given.energy_j, np.inf)
-    best = Best(float(able.min(1).sum()), gap, given.operators)
+def _best_of_all(arrays: Tables, gap: float, count: int) -> Best | None:
+    able = np.where(arrays.time_s < np.inf, arrays.energy_j, np.inf)
+    best = Best(float(able.min(1).sum()), gap, arrays.operators)
     if count > FEW:
-        first = assignments(given, best, FIRST)
+        first = assignments(arrays, best, FIRST)
         assert first is not None
-        list_all(given, first, best)
-    rows = assignments(given, best)
-    return None if rows is None or not order_all(given, rows, best) else best
+        list_all(arrays, first, best)
+    rows = assignments(arrays, best)
+    return None if rows is None or not order_all(arrays, rows, best) else best
 
 
 def _best_of_chain(labels: Sequence[Label], gap: float, operators: int) -> Best:
@@ -190,9 +183,11 @@ def _best_of_chain(labels: Sequence[Label], gap: float, operators: int) -> Best:
     return best
 
 
-def _found(
+def _replayed(
     problem: MappingProblem, processor: Sequence[int], start_s: Sequence[float], bound_j: float
-) -> Found:
+) -> EnumeratedSchedule:
     """Replay a schedule."""
     end_s = [s + row[p] for s, row, p in zip(start_s, problem.time_s, processor, strict=True)]
-    return Found(tuple(processor), replay(problem, processor, by_start(start_s, end_s)), bound_j)
+    return EnumeratedSchedule(
+        tuple(processor), replay(problem, processor, by_start(start_s, end_s)), bound_j
+    )

@@ -9,7 +9,7 @@ paths and loads what it cannot.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,26 +48,18 @@ class _Nodes:
 
     def pick(self, chosen: Numbers) -> _Nodes:
         """Return some of the nodes."""
-        return _Nodes(
-            self.processor.take(chosen, -1),
-            self.time_s.take(chosen, -1),
-            self.delay_s.take(chosen, -1),
-            self.start_s.take(chosen, -1),
-            self.tail_s.take(chosen, -1),
-            self.bound_s[chosen],
-            self.energy_j[chosen],
-        )
+        return _Nodes(*(getattr(self, each.name).take(chosen, -1) for each in fields(self)))
 
     def timed(self) -> _Nodes:
         """Return the nodes with starts and tails by longest paths, and the bounds of these."""
-        start_s = _longest(self.start_s, self.time_s, self.delay_s, 0)
-        tail_s = _longest(self.tail_s, self.time_s, self.delay_s, 1)
+        start_s = _longest_paths_s(self.start_s, self.time_s, self.delay_s, 0)
+        tail_s = _longest_paths_s(self.tail_s, self.time_s, self.delay_s, 1)
         bound_s = np.maximum(self.bound_s, (start_s + self.time_s + tail_s).max(0))
         return replace(self, start_s=start_s, tail_s=tail_s, bound_s=bound_s)
 
     def that_matter(self, best: Best) -> _Nodes:
         """Return the nodes that can matter, with starts and tails by longest paths, by loads."""
-        same = _same(self.processor)
+        same = _same_processor(self.processor)
         bound_s = np.maximum.reduce(
             (
                 self.bound_s,
@@ -80,12 +72,12 @@ class _Nodes:
         )
 
 
-def order_all(given: Tables, rows: Rows, best: Best) -> bool:
+def order_all(arrays: Tables, rows: Rows, best: Best) -> bool:
     """Offer `best` every schedule of the rows that matters; return False if that takes too long."""
     if not len(rows.time_s):
         return True
-    if all(given.passes):  # one after the other in any case
-        time_s = given.time_s[np.arange(given.operators)[:, None], rows.processor]
+    if all(arrays.passes):  # one after the other in any case
+        time_s = arrays.time_s[np.arange(arrays.operators)[:, None], rows.processor]
         start_s = rows.end_s - time_s
         start_s[1:] = np.maximum(start_s[1:], rows.end_s[:-1])  # but for rounding
         best.offer(rows.end_s[-1], rows.energy_j, rows.processor.T, start_s.T)
@@ -101,35 +93,35 @@ def order_all(given: Tables, rows: Rows, best: Best) -> bool:
         some = part.pick(np.flatnonzero(best.matter(part.time_s, part.energy_j)))
         if not len(some.time_s):
             continue
-        spent += len(some.time_s) * given.operators**2
+        spent += len(some.time_s) * arrays.operators**2
         if spent > MOST:
             return False
-        nodes = _nodes(given, some, best)
+        nodes = _nodes_of_rows(arrays, some, best)
         while len(nodes.bound_s):
             _offer(nodes, best)
-            made = _branched(nodes, best)
-            spent += made.delay_s.size
+            children = _branch(nodes, best)
+            spent += children.delay_s.size
             if spent > MOST:
                 return False
-            nodes = made.timed().that_matter(best)
+            nodes = children.timed().that_matter(best)
     return True
 
 
-def list_all(given: Tables, rows: Rows, best: Best) -> None:
+def list_all(arrays: Tables, rows: Rows, best: Best) -> None:
     """Offer `best` list schedules of the rows."""
-    _offer(_nodes(given, rows, best), best)
+    _offer(_nodes_of_rows(arrays, rows, best), best)
 
 
-def _nodes(given: Tables, rows: Rows, best: Best) -> _Nodes:
+def _nodes_of_rows(arrays: Tables, rows: Rows, best: Best) -> _Nodes:
     """Return what can matter of the rows as nodes."""
     processor = rows.processor
-    operators = np.arange(given.operators)[:, None]
-    time_s = given.time_s[operators, processor]
+    operators = np.arange(arrays.operators)[:, None]
+    time_s = arrays.time_s[operators, processor]
     # not ends less times: rounding would part starts that are equal, and with them the order
-    start_s, tail_s = given.release_s[operators, processor], np.zeros_like(time_s)
+    start_s, tail_s = arrays.release_s[operators, processor], np.zeros_like(time_s)
     edges = [
         (u, v, matrix_s[processor[u], processor[v]])
-        for v, inputs in enumerate(given.edges)
+        for v, inputs in enumerate(arrays.edges)
         for u, matrix_s in inputs
     ]
     for u, v, moved_s in edges:
@@ -139,13 +131,13 @@ def _nodes(given: Tables, rows: Rows, best: Best) -> _Nodes:
     for u, v, moved_s in reversed(edges):
         np.maximum(tail_s[u], tail_s[v] + time_s[v] + moved_s, out=tail_s[u])
     bound_s = np.maximum(rows.time_s, (start_s + time_s + tail_s).max(0))
-    for p in range(given.time_s.shape[1]):  # a quick look, which few pass
+    for p in range(arrays.time_s.shape[1]):  # a quick look, which few pass
         elsewhere_s = FAR_S * (processor != p)
         first_s, last_s = (start_s + elsewhere_s).min(0), (tail_s + elsewhere_s).min(0)
         load_s = first_s + rows.load_s[p] + last_s
         np.maximum(bound_s, load_s, out=bound_s, where=last_s < FAR_S)
     left = np.flatnonzero(best.matter(bound_s, rows.energy_j))
-    delay_s = np.full((given.operators, given.operators, len(left)), NEVER)
+    delay_s = np.full((arrays.operators, arrays.operators, len(left)), NEVER)
     for u, v, moved_s in edges:
         delay_s[u, v] = moved_s[left]
     return _Nodes(
@@ -159,7 +151,7 @@ def _nodes(given: Tables, rows: Rows, best: Best) -> _Nodes:
     ).that_matter(best)
 
 
-def _branched(nodes: _Nodes, best: Best) -> _Nodes:
+def _branch(nodes: _Nodes, best: Best) -> _Nodes:
     """Return what is left to be looked at of nodes whose list schedules are known."""
     left = np.flatnonzero(best.matter(nodes.bound_s, nodes.energy_j))
     start_s, time_s, tail_s = (
@@ -181,14 +173,14 @@ def _branched(nodes: _Nodes, best: Best) -> _Nodes:
         chosen.append(left[some])
         bounds_s.append(bound_s[some])
         pairs.append((u[some], v[some]))
-    made = nodes.pick(np.concatenate(chosen))
+    children = nodes.pick(np.concatenate(chosen))
     before, behind = (np.concatenate(some) for some in zip(*pairs, strict=True))
     each = np.arange(len(before))
-    made.delay_s[before, behind, each] = np.maximum(made.delay_s[before, behind, each], 0.0)
-    return replace(made, bound_s=np.concatenate(bounds_s))
+    children.delay_s[before, behind, each] = np.maximum(children.delay_s[before, behind, each], 0.0)
+    return replace(children, bound_s=np.concatenate(bounds_s))
 
 
-def _longest(least_s: Floats, time_s: Floats, delay_s: Floats, axis: int) -> Floats:
+def _longest_paths_s(least_s: Floats, time_s: Floats, delay_s: Floats, axis: int) -> Floats:
     """Raise starts until each operator waits for all that it has to wait for.
 
     With `axis` 1 time runs backwards, and tails are raised.
@@ -206,17 +198,17 @@ def _overlapping(processor: Numbers, start_s: Floats, end_s: Floats) -> NDArray[
     """Tell which pairs of operators run on one processor at the same time."""
     # what rounding lets overlap does not
     early = start_s[:, None] < end_s * (1 - ROUNDING)
-    found: NDArray[np.bool_] = _same(processor) & early & early.transpose(1, 0, 2)
+    pairs: NDArray[np.bool_] = _same_processor(processor) & early & early.transpose(1, 0, 2)
     each = np.arange(len(end_s))
-    found[each, each] = False
-    return found
+    pairs[each, each] = False
+    return pairs
 
 
-def _same(processor: Numbers) -> NDArray[np.bool_]:
+def _same_processor(processor: Numbers) -> NDArray[np.bool_]:
     """Tell which pairs of operators run on one processor."""
     small = processor.astype(np.int8)
-    found: NDArray[np.bool_] = small[:, None] == small
-    return found
+    pairs: NDArray[np.bool_] = small[:, None] == small
+    return pairs
 
 
 def _load_s(time_s: Floats, same: NDArray[np.bool_], head_s: Floats, tail_s: Floats) -> Floats:
@@ -224,12 +216,12 @@ def _load_s(time_s: Floats, same: NDArray[np.bool_], head_s: Floats, tail_s: Flo
     behind = same & (head_s >= head_s[:, None])
     load_s = (behind * time_s).sum(1)
     least_s = (tail_s + FAR_S * ~behind).min(1)  # faster than a choice between two arrays
-    found: Floats = (head_s + load_s + least_s).max(0)
-    return found
+    bound_s: Floats = (head_s + load_s + least_s).max(0)
+    return bound_s
 
 
 def _offer(nodes: _Nodes, best: Best) -> None:
-    """Offer the schedules in the order of earliest starts, and of falling ways to the end.
+    """Offer the schedules in the order of earliest starts, and of falling paths to the end.
 
     Where the least energy is taken, nothing but the shortest will do. Most of it runs on one
     processor then; for that the order of falling tails is the best (Lawler 1973, *Optimal
@@ -243,8 +235,8 @@ def _offer(nodes: _Nodes, best: Best) -> None:
         least = nodes.energy_j <= best.least_j * (1 + ROUNDING)
         least &= best.matter(nodes.bound_s, nodes.energy_j)
         if least.any():
-            frugal = nodes.pick(np.flatnonzero(least))
-            _offer_in(frugal, ((-left_s[:, least], -frugal.tail_s),), best)
+            least_nodes = nodes.pick(np.flatnonzero(least))
+            _offer_in(least_nodes, ((-left_s[:, least], -least_nodes.tail_s),), best)
 
 
 def _offer_in(nodes: _Nodes, keys: Sequence[tuple[Floats, ...]], best: Best) -> None:
@@ -252,12 +244,12 @@ def _offer_in(nodes: _Nodes, keys: Sequence[tuple[Floats, ...]], best: Best) -> 
     if count := len(nodes.bound_s):
         orders = [np.lexsort(each, axis=0) for each in keys]
         node = np.tile(np.arange(count), len(orders))
-        start_s = _in_order(nodes, node, np.concatenate(orders, 1))
+        start_s = _start_in_order(nodes, node, np.concatenate(orders, 1))
         end_s = start_s + nodes.time_s.take(node, -1)
         best.offer(end_s.max(0), nodes.energy_j[node], nodes.processor.take(node, -1).T, start_s.T)
 
 
-def _in_order(nodes: _Nodes, node: Numbers, order: Numbers) -> Floats:
+def _start_in_order(nodes: _Nodes, node: Numbers, order: Numbers) -> Floats:
     """Start every operator of some nodes as early as it can in a topological order of each."""
     operators, count = order.shape
     nodes_count = len(nodes.bound_s)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from functools import cached_property
 from math import inf
 
@@ -68,7 +68,7 @@ class Tables:
         in_a_row = [True]
         for v in range(1, count):
             in_a_row.append(in_a_row[-1] and any(u == v - 1 for u, _ in self.edges[v]))
-        found = []
+        alone = []
         for v in range(count):
             waiting = {v}
             for w in range(v + 1, count):
@@ -78,8 +78,8 @@ class Tables:
                     and waiting.intersection(u for u, _ in self.edges[w])
                 ):
                     waiting.add(w)
-            found.append(in_a_row[v] and len(waiting) == count - v)
-        return tuple(found)
+            alone.append(in_a_row[v] and len(waiting) == count - v)
+        return tuple(alone)
 
 
 def tables(problem: MappingProblem, energy_j: Energies | None) -> Tables:
@@ -95,53 +95,52 @@ def tables(problem: MappingProblem, energy_j: Energies | None) -> Tables:
         for v, delay_s in readers.items():
             edges[v].append((u, np.array(delay_s)))
     joules = np.zeros_like(time_s) if energy_j is None else np.array(energy_j)
-    return Tables(time_s, joules, release_s, tuple(_needed(time_s, edges)))
+    return Tables(time_s, joules, release_s, tuple(_needed_edges(time_s, edges)))
 
 
-def _needed(
+def _needed_edges(
     time_s: Floats, edges: list[list[tuple[int, Floats]]]
 ) -> Iterator[tuple[tuple[int, Floats], ...]]:
-    """Leave out edges that longer ways round always outlast, as of tensors that skip far."""
+    """Leave out edges that detours always outlast, as of tensors that skip far."""
     able = time_s < inf
     for v, inputs in enumerate(edges):
-        kept = []
+        needed = []
         for u, delay_s in inputs:
             if u < v - 1 and len(inputs) > 1:
-                least_s = _way_round_s(time_s, edges, u, v)
+                least_s = _detour_s(time_s, edges, u, v)
                 if (
                     least_s is not None
                     and ((delay_s <= least_s) | ~able[u][:, None] | ~able[v]).all()
                 ):
                     continue
-            kept.append((u, delay_s))
-        yield tuple(kept)
+            needed.append((u, delay_s))
+        yield tuple(needed)
 
 
-def _way_round_s(
+def _detour_s(
     time_s: Floats, edges: list[list[tuple[int, Floats]]], u: int, v: int
 ) -> Floats | None:
-    """Return `least_s[p][q]`, seconds from the end of u on p to the start of v on q on other ways.
+    """Return `least_s[p][q]`, seconds from the end of u on p to the start of v on q by detours.
 
-    None if there is no other way.
+    None if there is no detour.
     """
     start_s: dict[int, Floats] = {}
     for w in range(u + 1, v + 1):
-        ways = []
+        detours_s = []
         for x, delay_s in edges[w]:
             if x == u and w < v:
-                ways.append(delay_s)
+                detours_s.append(delay_s)
             elif x in start_s:
                 end_s = start_s[x] + time_s[x]
-                ways.append((end_s[:, :, None] + delay_s).min(1))
-        if ways:
-            start_s[w] = np.maximum.reduce(ways)
+                detours_s.append((end_s[:, :, None] + delay_s).min(1))
+        if detours_s:
+            start_s[w] = np.maximum.reduce(detours_s)
     return start_s.get(v)
 
 
 ROUNDING = 1e-12  # share by which sums of the same figures in different orders may differ
 
 
-@dataclass(slots=True)
 class Best:
     """Schedules by ascending time and descending energy, and what may still be better.
 
@@ -154,20 +153,13 @@ class Best:
         but for the shortest, and those of least energy.
     """
 
-    least_j: float
-    gap: float
-    operators: int
-    time_s: Floats = field(init=False)
-    energy_j: Floats = field(init=False)
-    processor: Numbers = field(init=False)
-    start_s: Floats = field(init=False)
-    _known_j: Floats = field(init=False)  # the energies behind that of no schedule
-
-    def __post_init__(self) -> None:
-        self.time_s, self.energy_j = np.empty(0), np.empty(0)
-        self.processor = np.empty((0, self.operators), np.int64)
-        self.start_s = np.empty((0, self.operators))
-        self._known_j = np.full(1, inf)
+    def __init__(self, least_j: float, gap: float, operators: int) -> None:
+        self.least_j, self.gap = least_j, gap
+        self.time_s: Floats = np.empty(0)
+        self.energy_j: Floats = np.empty(0)
+        self.processor: Numbers = np.empty((0, operators), np.int64)
+        self.start_s: Floats = np.empty((0, operators))
+        self._front_j: Floats = np.full(1, inf)  # the energies behind that of no schedule
 
     def offer(self, time_s: Floats, energy_j: Floats, processor: Numbers, start_s: Floats) -> None:
         """Take what is not beaten of some schedules."""
@@ -175,11 +167,11 @@ class Best:
         energies_j = np.concatenate((self.energy_j, energy_j))
         order = np.lexsort((energies_j, times_s))
         least_j = np.minimum.accumulate(energies_j[order])
-        kept = order[np.append(True, energies_j[order][1:] < least_j[:-1] * (1 - ROUNDING))]
-        self.time_s, self.energy_j = times_s[kept], energies_j[kept]
-        self._known_j = np.append(inf, self.energy_j)
-        self.processor = np.concatenate((self.processor, processor))[kept]
-        self.start_s = np.concatenate((self.start_s, start_s))[kept]
+        front = order[np.append(True, energies_j[order][1:] < least_j[:-1] * (1 - ROUNDING))]
+        self.time_s, self.energy_j = times_s[front], energies_j[front]
+        self._front_j = np.append(inf, self.energy_j)
+        self.processor = np.concatenate((self.processor, processor))[front]
+        self.start_s = np.concatenate((self.start_s, start_s))[front]
 
     def matter(self, time_s: Floats, energy_j: Floats) -> NDArray[np.bool_]:
         """Tell which lower bounds on time and energy leave room for a schedule that matters."""
@@ -189,9 +181,9 @@ class Best:
                 energy_j <= self.least_j * (1 + ROUNDING)
             )
             share = np.where(ends, 1 + ROUNDING, 1 + (self.gap + ROUNDING))
-        known_j = self._known_j[np.searchsorted(self.time_s, time_s * share, "right")]
-        found: NDArray[np.bool_] = known_j > energy_j * share
-        return found
+        front_j = self._front_j[np.searchsorted(self.time_s, time_s * share, "right")]
+        matters: NDArray[np.bool_] = front_j > energy_j * share
+        return matters
 
     def least_before(self) -> Floats:
         """Return the energy that nothing falls below that is as short as each of the schedules."""
@@ -206,12 +198,12 @@ def sparse(time_s: Floats, energy_j: Floats, share: float) -> list[int]:
 
     Times ascend and energies descend.
     """
-    kept, last = [0], len(time_s) - 1
+    numbers, last = [0], len(time_s) - 1
     for at in range(1, last):
-        if at > kept[-1] and energy_j[kept[-1]] > energy_j[at] * (1 + share):
+        if at > numbers[-1] and energy_j[numbers[-1]] > energy_j[at] * (1 + share):
             latest_s = time_s[at] * (1 + share)
-            kept.append(min(int(np.searchsorted(time_s, latest_s, "right")), last) - 1)
-    return [*kept, last] if last else kept
+            numbers.append(min(int(np.searchsorted(time_s, latest_s, "right")), last) - 1)
+    return [*numbers, last] if last else numbers
 
 
 MOST = 300_000  # assignments at once
@@ -242,16 +234,10 @@ class Rows:
 
     def pick(self, chosen: Numbers) -> Rows:
         """Return some of the rows."""
-        return Rows(
-            self.processor.take(chosen, -1),
-            self.end_s.take(chosen, -1),
-            self.load_s.take(chosen, -1),
-            self.time_s[chosen],
-            self.energy_j[chosen],
-        )
+        return Rows(*(getattr(self, each.name).take(chosen, -1) for each in fields(self)))
 
 
-def assignments(given: Tables, best: Best, most: int | None = None) -> Rows | None:
+def assignments(arrays: Tables, best: Best, most: int | None = None) -> Rows | None:
     """Return every assignment that can matter; None if there are too many to look at.
 
     Parameters
@@ -262,40 +248,40 @@ def assignments(given: Tables, best: Best, most: int | None = None) -> Rows | No
     rows = Rows(
         np.empty((0, 1), np.int64),
         np.empty((0, 1)),
-        np.zeros((given.time_s.shape[1], 1)),
+        np.zeros((arrays.time_s.shape[1], 1)),
         np.zeros(1),
         np.full(1, best.least_j),
     )
-    for v in range(given.operators):
-        if len(rows.time_s) * len(given.choices[v]) > MOST:
+    for v in range(arrays.operators):
+        if len(rows.time_s) * len(arrays.choices[v]) > MOST:
             return None
-        rows = _extended(given, rows, v, best)
+        rows = _extended(arrays, rows, v, best)
         if not len(rows.time_s):
             break
-        if given.passes[v]:
+        if arrays.passes[v]:
             rows = rows.pick(_undominated(rows))
         if most is not None and len(rows.time_s) > most:
             rows = rows.pick(_promising(rows, most))
     return rows
 
 
-def _extended(given: Tables, rows: Rows, v: int, best: Best) -> Rows:
+def _extended(arrays: Tables, rows: Rows, v: int, best: Best) -> Rows:
     """Place one more operator, wherever it can run and matters."""
-    choices = np.array(given.choices[v])
-    lasts_s, joules = given.time_s[v, choices, None], given.energy_j[v, choices, None]
-    start_s = given.release_s[v, choices, None]
-    for u, delay_s in given.edges[v]:
+    choices = np.array(arrays.choices[v])
+    lasts_s, joules = arrays.time_s[v, choices, None], arrays.energy_j[v, choices, None]
+    start_s = arrays.release_s[v, choices, None]
+    for u, delay_s in arrays.edges[v]:
         moved_s = delay_s.T[choices].take(rows.processor[u], -1)
         start_s = np.maximum(start_s, rows.end_s[u] + moved_s)
     load_s = rows.load_s[choices] + lasts_s
     end_s = np.broadcast_to(start_s + lasts_s, load_s.shape)
-    time_s = np.maximum(rows.time_s, end_s + given.tail_s[v, choices, None])
+    time_s = np.maximum(rows.time_s, end_s + arrays.tail_s[v, choices, None])
     np.maximum(time_s, load_s, out=time_s)
     energy_j = rows.energy_j + (joules - joules.min())
-    left = np.flatnonzero(best.matter(time_s.ravel(), energy_j.ravel()))
-    chosen, parent = np.divmod(left, len(rows.time_s))
+    matters = np.flatnonzero(best.matter(time_s.ravel(), energy_j.ravel()))
+    chosen, parent = np.divmod(matters, len(rows.time_s))
     processor, loads_s = choices[chosen], rows.load_s.take(parent, -1)
-    loads_s[processor, np.arange(len(left))] = load_s[chosen, parent]
+    loads_s[processor, np.arange(len(matters))] = load_s[chosen, parent]
     return Rows(
         np.concatenate((rows.processor.take(parent, -1), processor[None])),
         np.concatenate((rows.end_s.take(parent, -1), end_s[chosen, parent][None])),
@@ -309,12 +295,12 @@ def _undominated(rows: Rows) -> Numbers:
     """Return, of operators one after the other, what ends first on each processor, or saves."""
     order = np.lexsort((rows.energy_j, rows.end_s[-1], rows.processor[-1]))
     last = rows.processor[-1, order]
-    kept = []
+    fronts = []
     for own in np.split(order, np.flatnonzero(np.diff(last)) + 1):
         energy_j = rows.energy_j[own]
         least_j = np.minimum.accumulate(energy_j)
-        kept.append(own[np.append(True, energy_j[1:] < least_j[:-1])])
-    return np.concatenate(kept)
+        fronts.append(own[np.append(True, energy_j[1:] < least_j[:-1])])
+    return np.concatenate(fronts)
 
 
 def _promising(rows: Rows, most: int) -> Numbers:

@@ -9,15 +9,15 @@ from math import ceil
 from parapipe.solvers.cp_sat import Budget, run_cp_sat
 from parapipe.solvers.fine.constraint_model import Model
 from parapipe.solvers.fine.integer_problem import IntegerProblem, path_bounds
-from parapipe.solvers.fine.placement import Placement, placement
-from parapipe.solvers.problem import NANO, ROUNDING, whole
+from parapipe.solvers.fine.list_schedules import Placement, placement
+from parapipe.solvers.problem import NANO, ROUNDING, floor_units
 from parapipe.solvers.schedule import Energies
 
 LONG_S = 0.5  # CP-SAT's own seconds
 
 
 @dataclass(frozen=True, slots=True)
-class Frugal:
+class DeadlineResult:
     """What is known of the least energy under a deadline.
 
     Parameters
@@ -57,48 +57,48 @@ class EnergyModel:
         bounds = path_bounds(problem)
         self.shortest_us = bounds.makespan_units()
         self.energy_nj = tuple(
-            tuple(whole(row[p], NANO) if p in choices else 0 for p in range(problem.processors))
-            for row, choices in zip(energy_j, problem.choices, strict=True)
+            tuple(floor_units(row[p], NANO) if p in able else 0 for p in range(problem.processors))
+            for row, able in zip(energy_j, problem.choices, strict=True)
         )
         self._problem = problem
         self._gap = gap
         self._least_nj = sum(
-            min(row[p] for p in choices)
-            for row, choices in zip(self.energy_nj, problem.choices, strict=True)
+            min(row[p] for p in able)
+            for row, able in zip(self.energy_nj, problem.choices, strict=True)
         )
-        self._built = Model(bounds, max(longest_us, self.shortest_us), cp_model.CpModel())
-        self._built.state()
-        self._built.model.minimize(
+        self._programme = Model(bounds, max(longest_us, self.shortest_us), cp_model.CpModel())
+        self._programme.state()
+        self._programme.model.minimize(
             cp_model.LinearExpr.weighted_sum(
-                list(self._built.runs.values()),
-                [self.energy_nj[v][p] for v, p in self._built.runs],
+                list(self._programme.runs.values()),
+                [self.energy_nj[v][p] for v, p in self._programme.runs],
             )
         )
 
     def solve(
         self, deadline_us: int, hint: Placement | None, *, budget: Budget, seed: int
-    ) -> Frugal:
+    ) -> DeadlineResult:
         """Search for the least energy with a makespan of at most `deadline_us`.
 
         A long search is given up at some point, and the bound counts.
         """
         if deadline_us < self.shortest_us:
-            return Frugal(None, None)
+            return DeadlineResult(None, None)
         if not budget.left_s:
-            return Frugal(self._least_nj, None)
+            return DeadlineResult(self._least_nj, None)
         # a field of the model, so that nothing has to be built again
-        self._built.makespan.proto.domain[1] = deadline_us
+        self._programme.makespan.proto.domain[1] = deadline_us
         self._hint(hint)
         return self._search(budget, seed)
 
     def _hint(self, hint: Placement | None) -> None:
-        self._built.model.clear_hints()  # type: ignore[no-untyped-call]
+        self._programme.model.clear_hints()  # type: ignore[no-untyped-call]
         if hint is not None:
-            self._built.hint(hint)
+            self._programme.hint(hint)
 
-    def _search(self, budget: Budget, seed: int) -> Frugal:
+    def _search(self, budget: Budget, seed: int) -> DeadlineResult:
         outcome = run_cp_sat(
-            self._built.model,
+            self._programme.model,
             most_s=LONG_S,
             budget=budget,
             seed=seed,
@@ -106,16 +106,16 @@ class EnergyModel:
             relative_gap_limit=self._gap,
         )
         if outcome.infeasible:
-            return Frugal(None, None)
+            return DeadlineResult(None, None)
         bound_nj = max(ceil(outcome.bound - ROUNDING), self._least_nj)
         if not outcome.found:
-            return Frugal(bound_nj, None)
+            return DeadlineResult(bound_nj, None)
         solver = outcome.solver
-        starts_us = [solver.value(start) for start in self._built.start]
-        found = placement(self._problem, self._built.processors(solver), starts_us)
-        return Frugal(bound_nj, found)
+        starts_us = [solver.value(start) for start in self._programme.start]
+        best = placement(self._problem, self._programme.processors(solver), starts_us)
+        return DeadlineResult(bound_nj, best)
 
 
-def taken_nj(energy_j: Energies, processor: Sequence[int]) -> int:
+def dynamic_nj(energy_j: Energies, processor: Sequence[int]) -> int:
     """Nanojoules that the operators take, each rounded down."""
-    return sum(whole(row[p], NANO) for row, p in zip(energy_j, processor, strict=True))
+    return sum(floor_units(row[p], NANO) for row, p in zip(energy_j, processor, strict=True))

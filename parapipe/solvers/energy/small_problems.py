@@ -16,7 +16,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from parapipe.solvers.assignments.enumerate import NAME, Found, enumerated
+from parapipe.solvers.assignments.enumerate import NAME, EnumeratedSchedule, enumerated
 from parapipe.solvers.assignments.tables import Floats, Tables, tables
 from parapipe.solvers.problem import MappingProblem
 from parapipe.solvers.replay import as_short
@@ -50,79 +50,81 @@ def path_front(problem: MappingProblem, energy_j: Energies, share: float) -> Pat
     """
     inner = tuple(flow for flow in problem.flows if flow.producer is not None)
     bare = MappingProblem(problem.time_s, inner, problem.structure)
-    given, roots = _from_roots(bare, energy_j, share)
+    arrays, roots = _fronts_of_roots(bare, energy_j, share)
     release_s = tables(problem, energy_j).release_s
-    whole = _nothing(given)
-    for v, ways in roots:
+    total = _empty_front(arrays)
+    for v, fronts in roots:
         arrived = [
-            _later(way, release_s[v, p]) for p, way in zip(given.choices[v], ways, strict=True)
+            _delayed(front, release_s[v, p])
+            for p, front in zip(arrays.choices[v], fronts, strict=True)
         ]
-        whole = _both(whole, _thinned(_either(arrived), 0.0))
-    return whole
+        total = _side_by_side(total, _thin_out(_union(arrived), 0.0))
+    return total
 
 
 @lru_cache(maxsize=8)
-def _from_roots(
+def _fronts_of_roots(
     problem: MappingProblem, energy_j: Energies, share: float
 ) -> tuple[Tables, list[tuple[int, list[PathFront]]]]:
     """Return what is to be had from each operator that waits for none, on each processor.
 
     Inputs from outside do not count, so that problems that differ in them share it.
     """
-    given = tables(problem, energy_j)
-    producer = _latest_producers(given)
-    count = given.operators
+    arrays = tables(problem, energy_j)
+    producer = _latest_producers(arrays)
+    count = arrays.operators
     step = (1 + share) ** (1 / count) - 1
     behind: dict[tuple[int, int], PathFront] = {}
     roots = []
     for v in reversed(range(count)):
-        ways = []
-        for p in given.choices[v]:
-            way = behind.get((v, p)) or _nothing(given)
-            processor = way.processor.copy()
+        fronts = []
+        for p in arrays.choices[v]:
+            front = behind.get((v, p)) or _empty_front(arrays)
+            processor = front.processor.copy()
             processor[:, v] = p
-            ways.append(
+            fronts.append(
                 PathFront(
-                    way.time_s + given.time_s[v, p],
-                    way.energy_j + given.energy_j[v, p],
+                    front.time_s + arrays.time_s[v, p],
+                    front.energy_j + arrays.energy_j[v, p],
                     processor,
                 )
             )
         latest = producer[v]
         if latest is None:
-            roots.append((v, ways))
+            roots.append((v, fronts))
             continue
         u, delay_s = latest
-        for p in given.choices[u]:
+        for p in arrays.choices[u]:
             moved = [
-                _later(way, delay_s[p, q]) for q, way in zip(given.choices[v], ways, strict=True)
+                _delayed(front, delay_s[p, q])
+                for q, front in zip(arrays.choices[v], fronts, strict=True)
             ]
-            found = _thinned(_either(moved), step)
-            known = behind.get((u, p))
-            behind[u, p] = _both(known, found) if known else found
-    return given, roots
+            latest_front = _thin_out(_union(moved), step)
+            other = behind.get((u, p))
+            behind[u, p] = _side_by_side(other, latest_front) if other else latest_front
+    return arrays, roots
 
 
-def _latest_producers(given: Tables) -> list[tuple[int, Floats] | None]:
+def _latest_producers(arrays: Tables) -> list[tuple[int, Floats] | None]:
     """Return, of what each operator waits for, what takes longest by the shortest times."""
     end_s: list[float] = []
-    found: list[tuple[int, Floats] | None] = []
-    for v, inputs in enumerate(given.edges):
-        found.append(max(inputs, key=lambda edge: end_s[edge[0]], default=None))
+    latest: list[tuple[int, Floats] | None] = []
+    for v, inputs in enumerate(arrays.edges):
+        latest.append(max(inputs, key=lambda edge: end_s[edge[0]], default=None))
         begin_s = max((end_s[u] for u, _ in inputs), default=0.0)
-        end_s.append(begin_s + given.time_s[v].min())
-    return found
+        end_s.append(begin_s + arrays.time_s[v].min())
+    return latest
 
 
-def _nothing(given: Tables) -> PathFront:
-    return PathFront(np.zeros(1), np.zeros(1), np.zeros((1, given.operators), np.int8))
+def _empty_front(arrays: Tables) -> PathFront:
+    return PathFront(np.zeros(1), np.zeros(1), np.zeros((1, arrays.operators), np.int8))
 
 
-def _later(front: PathFront, delay_s: float) -> PathFront:
+def _delayed(front: PathFront, delay_s: float) -> PathFront:
     return PathFront(front.time_s + delay_s, front.energy_j, front.processor)
 
 
-def _either(fronts: Sequence[PathFront]) -> PathFront:
+def _union(fronts: Sequence[PathFront]) -> PathFront:
     return PathFront(
         np.concatenate([front.time_s for front in fronts]),
         np.concatenate([front.energy_j for front in fronts]),
@@ -130,7 +132,7 @@ def _either(fronts: Sequence[PathFront]) -> PathFront:
     )
 
 
-def _both(one: PathFront, other: PathFront) -> PathFront:
+def _side_by_side(one: PathFront, other: PathFront) -> PathFront:
     """Return what two branches take together; each has columns of its own operators."""
     latest_s = max(one.time_s[0], other.time_s[0])
     time_s = np.union1d(one.time_s, other.time_s)
@@ -143,7 +145,7 @@ def _both(one: PathFront, other: PathFront) -> PathFront:
     )
 
 
-def _thinned(front: PathFront, step: float) -> PathFront:
+def _thin_out(front: PathFront, step: float) -> PathFront:
     """Leave out what is beaten, and of times within a step all but the least energy."""
     order = np.lexsort((front.energy_j, front.time_s))
     energy_j = front.energy_j[order]
@@ -178,10 +180,10 @@ def enumerated_set(
     """
     began_s = perf_counter()
     share = (1 + resolution) / (1 + gap) - 1
-    found = enumerated(problem, energy_j, gap=gap, share=share)
-    if found is None:
+    optima = enumerated(problem, energy_j, gap=gap, share=share)
+    if optima is None:
         return None
-    pairs = _descending(problem, energy_j, found)
+    pairs = _descending(problem, energy_j, optima)
     least_s = pairs[0][0].timed.makespan_s
     schedules = []
     for i, (each, taken_j) in enumerate(pairs):
@@ -201,32 +203,32 @@ def enumerated_set(
             seed=seed,
             solver=NAME,
         )
-        found_as = Schedule(each.processor, each.timed.start_s, each.timed.end_s, certificate)
-        if not i and _as_good(problem, energy_j, given := fastest(found_as), found_as):
-            found_as = given
-        schedules.append(replace(found_as, certificate=replace(found_as.certificate, energy=claim)))
+        schedule = Schedule(each.processor, each.timed.start_s, each.timed.end_s, certificate)
+        if not i:
+            schedule = _better(problem, energy_j, fastest(schedule), schedule)
+        schedules.append(replace(schedule, certificate=replace(schedule.certificate, energy=claim)))
     return Answer(tuple(schedules), resolution, timed_out=False)
 
 
-def _as_good(
-    problem: MappingProblem, energy_j: Energies, fastest: Schedule, found: Schedule
-) -> bool:
-    taken_j, least_j = (energy_of(energy_j, each.processor) for each in (fastest, found))
-    return as_short(problem, fastest.makespan_s, found.makespan_s) and as_short(
-        problem, taken_j, least_j
-    )
+def _better(
+    problem: MappingProblem, energy_j: Energies, one: Schedule, other: Schedule
+) -> Schedule:
+    """Return the first schedule if it is as good in time and energy, else the other one."""
+    one_j, other_j = (energy_of(energy_j, each.processor) for each in (one, other))
+    as_fast = as_short(problem, one.makespan_s, other.makespan_s)
+    return one if as_fast and as_short(problem, one_j, other_j) else other
 
 
 def _descending(
-    problem: MappingProblem, energy_j: Energies, found: Sequence[Found]
-) -> list[tuple[Found, float]]:
-    """Return schedules with their energies; of those equal to rounding the more frugal one."""
-    kept: list[tuple[Found, float]] = []
-    for each in found:
+    problem: MappingProblem, energy_j: Energies, optima: Sequence[EnumeratedSchedule]
+) -> list[tuple[EnumeratedSchedule, float]]:
+    """Return schedules with their energies; of those equal to rounding the one of less energy."""
+    front: list[tuple[EnumeratedSchedule, float]] = []
+    for each in optima:
         taken_j = energy_of(energy_j, each.processor)
-        if kept and as_short(problem, kept[-1][1], taken_j):
+        if front and as_short(problem, front[-1][1], taken_j):
             continue
-        if kept and as_short(problem, each.timed.makespan_s, kept[-1][0].timed.makespan_s):
-            kept.pop()
-        kept.append((each, taken_j))
-    return kept
+        if front and as_short(problem, each.timed.makespan_s, front[-1][0].timed.makespan_s):
+            front.pop()
+        front.append((each, taken_j))
+    return front

@@ -19,14 +19,13 @@ from parapipe.solvers import cp_sat
 from parapipe.solvers.assignments.enumerate import LEAST_S
 from parapipe.solvers.assignments.tables import sparse
 from parapipe.solvers.cp_sat import Budget
-from parapipe.solvers.energy.energy_model import EnergyModel, taken_nj
+from parapipe.solvers.energy.energy_model import EnergyModel, dynamic_nj
 from parapipe.solvers.energy.small_problems import enumerated_set, path_front
 from parapipe.solvers.fine import mapper as fine
 from parapipe.solvers.fine.integer_problem import IntegerProblem, integer_problem
-from parapipe.solvers.fine.large_problems import MOST_SEARCHED
-from parapipe.solvers.fine.placement import Placement, in_order
+from parapipe.solvers.fine.list_schedules import MOST_SEARCHED, Placement, in_order
 from parapipe.solvers.paths import list_order
-from parapipe.solvers.problem import MICRO, NANO, MappingProblem, whole
+from parapipe.solvers.problem import MICRO, NANO, MappingProblem, floor_units
 from parapipe.solvers.replay import by_start, replay, with_transfers
 from parapipe.solvers.schedule import Answer, Certificate, Energies, EnergyClaim, Schedule
 from parapipe.solvers.verify import energy_of
@@ -68,7 +67,7 @@ def trade_offs(
     -------
     The set, with the resolution that it really has. Of a problem of more than `MOST_SEARCHED`
     operators it holds the two ends only. That is stated for exact times, so it can
-    exceed what was asked for by what rounding to microseconds takes away. Where transfers occupy
+    exceed the requested one by what rounding to microseconds takes away. Where transfers occupy
     something, the searches between the two ends take them for pure delays, whose bounds hold; the
     resolution says what that leaves open.
 
@@ -113,25 +112,25 @@ def small_set(
         As for `trade_offs`.
     """
     gap = resolution * PROOF
-    found = enumerated_set(problem, energy_j, fastest, resolution=resolution, gap=gap, seed=seed)
-    return found if found and len(found.schedules) <= limit else None
+    answer = enumerated_set(problem, energy_j, fastest, resolution=resolution, gap=gap, seed=seed)
+    return answer if answer and len(answer.schedules) <= limit else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Point:
     """A schedule, also in rounded times and energies."""
 
-    found: Schedule
-    placed: Placement
+    schedule: Schedule
+    placement: Placement
     energy_nj: int
 
     @property
     def time_us(self) -> int:
-        return self.placed.makespan_units
+        return self.placement.makespan_units
 
     @property
     def pair(self) -> tuple[float, float]:
-        return self.found.makespan_s, self.found.energy_j
+        return self.schedule.makespan_s, self.schedule.energy_j
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +145,8 @@ class _Slab:
         """Share by which the point that fits best may be worse than a schedule of the slab."""
         return min(
             max(
-                _ratio(point.pair[0] * MICRO, self.first_us),
-                _ratio(point.pair[1] * NANO, self.least_nj),
+                _excess_of(point.pair[0] * MICRO, self.first_us),
+                _excess_of(point.pair[1] * NANO, self.least_nj),
             )
             for point in points
         )
@@ -177,40 +176,40 @@ class _Search:
     def begin(self, fastest: Schedule, limit: int) -> None:
         """Take the two ends, and the slabs before, between and behind them."""
         least_nj = sum(
-            min(whole(e, NANO) for t, e in zip(times_s, row, strict=True) if t < inf)
+            min(floor_units(e, NANO) for t, e in zip(times_s, row, strict=True) if t < inf)
             for times_s, row in zip(self.problem.time_s, self.energy_j, strict=True)
         )
-        frugal = self._least()
-        claim = frugal.certificate
-        first = self._end(fastest, fastest.makespan_s, least_nj)
-        last = self._end(frugal, None, least_nj)
+        slowest = self._least_energy_schedule()
+        claim = slowest.certificate
+        first = self._end_point(fastest, fastest.makespan_s, least_nj)
+        last = self._end_point(slowest, None, least_nj)
         self.points += [first, last]
         if not fastest.certificate.proven:
             bound_us = floor(fastest.certificate.bound_s * MICRO)
-            self._take(_Slab(bound_us, first.time_us - 1, least_nj))
+            self._add_slab(_Slab(bound_us, first.time_us - 1, least_nj))
         if self.resolution and self.problem.operators <= MOST_SEARCHED:
             self._follow_paths(first.time_us, last.time_us - 1, least_nj, limit - 2)
         else:
-            self._take(_Slab(first.time_us, last.time_us - 1, least_nj))
+            self._add_slab(_Slab(first.time_us, last.time_us - 1, least_nj))
         reached_us = last.time_us if claim.proven else min(first.time_us, last.time_us)
-        self._take(_Slab(reached_us, last.time_us, least_nj))
+        self._add_slab(_Slab(reached_us, last.time_us, least_nj))
 
     def _follow_paths(self, first_us: int, last_us: int, least_nj: int, limit: int) -> None:
         """Cut a slab where longest paths bound its energy better, and take what they suggest."""
         pure = replace(self.problem, transfer_resource=())
         share = self.resolution * PATHS
         front = path_front(pure, self.energy_j, share)
-        kept = sparse(front.time_s, front.energy_j, self.resolution * PATH_SETS)
-        if len(kept) > limit:
-            self._take(_Slab(first_us, last_us, least_nj))
+        numbers = sparse(front.time_s, front.energy_j, self.resolution * PATH_SETS)
+        if len(numbers) > limit:
+            self._add_slab(_Slab(first_us, last_us, least_nj))
             return
         slabs = []
-        for at, following in pairwise([*kept, len(front.time_s)]):
+        for at, following in pairwise([*numbers, len(front.time_s)]):
             began_s, processor = perf_counter(), front.processor[at].tolist()
             order = list_order(pure, processor, range(self.problem.operators))
-            placed = in_order(self.rounded, processor, order)
+            placement = in_order(self.rounded, processor, order)
             self.points.append(
-                self._point(placed, least_nj, placed.makespan_units / MICRO, began_s)
+                self._point(placement, least_nj, placement.makespan_units / MICRO, began_s)
             )
             end_us = last_us
             if following < len(front.time_s):
@@ -221,7 +220,7 @@ class _Search:
             slabs.append(_Slab(first_us, end_us, max(bound_nj, least_nj)))
             first_us = max(first_us, end_us + 1)
         for slab in slabs:
-            self._take(slab)
+            self._add_slab(slab)
 
     def refine(self, limit: int) -> None:
         """Split the slab whose schedules are matched worst, until all are matched well enough."""
@@ -239,14 +238,14 @@ class _Search:
         front = self._front()
         worst = max(slab.excess(front) for slab in (*self.done, *self.open))
         timed_out = not self.budget.left_s
-        return Answer(tuple(point.found for point in front), worst, timed_out)
+        return Answer(tuple(point.schedule for point in front), worst, timed_out)
 
     def _split(self, slab: _Slab, model: EnergyModel) -> None:
         began_s = perf_counter()
         deadline_us = self._deadline_us(slab)
-        hint = min(self.points, key=lambda point: abs(point.time_us - deadline_us)).placed
+        hint = min(self.points, key=lambda point: abs(point.time_us - deadline_us)).placement
         answer = model.solve(deadline_us, hint, budget=self.budget, seed=self.seed)
-        self._take(_Slab(deadline_us + 1, slab.last_us, slab.least_nj))
+        self._add_slab(_Slab(deadline_us + 1, slab.last_us, slab.least_nj))
         if answer.bound_nj is None:
             return  # no schedule ends by then
         least_nj = max(answer.bound_nj, slab.least_nj)
@@ -255,7 +254,7 @@ class _Search:
             return
         point = self._point(answer.placement, least_nj, deadline_us / MICRO, began_s)
         self.points.append(point)
-        self._take(_Slab(slab.first_us, min(point.time_us - 1, deadline_us), least_nj))
+        self._add_slab(_Slab(slab.first_us, min(point.time_us - 1, deadline_us), least_nj))
         # nothing more is to be had here than the search has found
         rest = _Slab(max(point.time_us, slab.first_us), deadline_us, least_nj)
         if rest.first_us <= rest.last_us:
@@ -267,14 +266,14 @@ class _Search:
         middle_us = floor(sqrt(max(slab.first_us, 1)) * sqrt(slab.last_us))
         return min(max(middle_us, slab.first_us), slab.last_us)
 
-    def _take(self, slab: _Slab) -> None:
+    def _add_slab(self, slab: _Slab) -> None:
         """Put a slab where it belongs, if it holds anything."""
         if slab.first_us > slab.last_us:
             return
         near = slab.excess(self.points) <= self.resolution or slab.is_exact(self.points)
         (self.done if near else self.open).append(slab)
 
-    def _least(self) -> Schedule:
+    def _least_energy_schedule(self) -> Schedule:
         """Return the shortest of the schedules of least energy."""
         rows = []
         for times_s, energies_j in zip(self.problem.time_s, self.energy_j, strict=True):
@@ -289,62 +288,64 @@ class _Search:
             deterministic=self.budget.deterministic,
         )
 
-    def _end(self, schedule: Schedule, deadline_s: float | None, least_nj: int) -> _Point:
+    def _end_point(self, schedule: Schedule, deadline_s: float | None, least_nj: int) -> _Point:
         """Return an end of the set; the energy of the shortest is not claimed to be least."""
         taken_j = energy_of(self.energy_j, schedule.processor)
+        taken_nj = dynamic_nj(self.energy_j, schedule.processor)
         claim = EnergyClaim(
             objective_j=taken_j,
             bound_j=min(least_nj / NANO, taken_j),
             deadline_s=deadline_s,
-            proven=self._taken_nj(schedule) <= least_nj,
+            proven=taken_nj <= least_nj,
         )
         with_energy = replace(schedule.certificate, energy=claim)
         order = by_start(schedule.start_s, schedule.end_s)
         return _Point(
             replace(schedule, certificate=with_energy),
             in_order(self.rounded, schedule.processor, order),
-            self._taken_nj(schedule),
+            taken_nj,
         )
 
-    def _point(self, placed: Placement, least_nj: int, deadline_s: float, began_s: float) -> _Point:
+    def _point(
+        self, placement: Placement, least_nj: int, deadline_s: float, began_s: float
+    ) -> _Point:
         """Return a placement in exact times, with what is proven about its energy."""
         pure = replace(self.problem, transfer_resource=())
-        timed = replay(pure, placed.processor, by_start(placed.start_units, placed.end_units))
-        found = with_transfers(self.problem, placed.processor, timed)
+        delayed = replay(
+            pure, placement.processor, by_start(placement.start_units, placement.end_units)
+        )
+        times = with_transfers(self.problem, placement.processor, delayed)
         certificate = Certificate(
             proves="makespan",
-            objective_s=found.makespan_s,
+            objective_s=times.makespan_s,
             bound_s=0.0,
-            proven=found.makespan_s <= 0,
+            proven=times.makespan_s <= 0,
             wall_s=perf_counter() - began_s,
             seed=self.seed,
             solver=cp_sat.name(),
         )
         schedule = Schedule(
-            placed.processor, found.start_s, found.end_s, certificate, found.transfers
+            placement.processor, times.start_s, times.end_s, certificate, times.transfers
         )
-        return self._end(schedule, deadline_s, least_nj)
-
-    def _taken_nj(self, schedule: Schedule) -> int:
-        return taken_nj(self.energy_j, schedule.processor)
+        return self._end_point(schedule, deadline_s, least_nj)
 
     def _front(self) -> list[_Point]:
-        kept: list[_Point] = []
+        front: list[_Point] = []
         for point in sorted(self.points, key=lambda point: point.pair):
             time_s, energy_j = point.pair
-            if kept and energy_j >= kept[-1].pair[1] - self._slack(energy_j):
+            if front and energy_j >= front[-1].pair[1] - self._slack(energy_j):
                 continue
-            if kept and kept[-1].pair[0] >= time_s - self._slack(time_s):
-                kept.pop()
-            kept.append(point)
-        return kept
+            if front and front[-1].pair[0] >= time_s - self._slack(time_s):
+                front.pop()
+            front.append(point)
+        return front
 
     def _slack(self, value: float) -> float:
         """Return what sums of the same figures in different orders can differ by."""
         return (self.problem.operators + 2) * ulp(value)
 
 
-def _ratio(value: float, least: int) -> float:
+def _excess_of(value: float, least: int) -> float:
     """Share by which a value exceeds what is least."""
     if value <= least:
         return 0.0

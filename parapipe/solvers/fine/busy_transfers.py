@@ -8,11 +8,11 @@ shortcuts for pure delays (chains, one processor) proves anything by itself here
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from time import perf_counter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from parapipe.solvers.cp_sat import Budget, name
 from parapipe.solvers.fine import constraint_model
@@ -24,8 +24,8 @@ from parapipe.solvers.fine.integer_problem import (
     path_bounds,
     units_per_second,
 )
-from parapipe.solvers.fine.large_problems import MOST_SEARCHED
-from parapipe.solvers.problem import MICRO, Flow, MappingProblem, rounded_down, whole
+from parapipe.solvers.fine.list_schedules import MOST_SEARCHED
+from parapipe.solvers.problem import MICRO, Flow, MappingProblem, floor_units, rounded_down
 from parapipe.solvers.replay import Job, Timed, certified, expanded, replay, with_transfers
 from parapipe.solvers.schedule import Certificate, Schedule
 
@@ -33,12 +33,8 @@ if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
 
-@dataclass(frozen=True, slots=True)
-class Ordered:
-    """A placement and an order of operators and transfers."""
-
-    processor: tuple[int, ...]
-    order: tuple[Job, ...]
+Ordered = tuple[tuple[int, ...], tuple[Job, ...]]
+"""The processor of each operator, and an order of operators and transfers."""
 
 
 def search(
@@ -92,10 +88,10 @@ def search(
     jobs = expanded(problem, processor)
     ranked = []
     for i, (job, resource) in enumerate(zip(jobs.jobs, jobs.processor, strict=True)):
-        time_units = whole(jobs.problem.time_s[i][resource])
+        time_units = floor_units(jobs.problem.time_s[i][resource])
         ranked.append((start_units[job], start_units[job] + time_units, i, job))
     order = tuple(job for *_, job in sorted(ranked, key=lambda entry: entry[:3]))
-    return bound_units, Ordered(processor, order)
+    return bound_units, (processor, order)
 
 
 class _Moves:
@@ -117,7 +113,7 @@ class _Moves:
                 self._move(f, p, q, readers)
 
     def _pairs(self, flow: Flow) -> Iterator[tuple[int, int, list[int]]]:
-        """Yield the ways of a flow that occupy something, with who may read it there."""
+        """Yield the transfers of a flow that occupy something, with who may read it there."""
         choices = self.model.problem.choices
         if flow.producer is not None:
             sources = choices[flow.producer]
@@ -133,20 +129,22 @@ class _Moves:
         model, runs, flow = self.model.model, self.model.runs, self.problem.flows[f]
         resource = self.problem.resource_of(p, q)
         assert resource is not None
-        made_by = [] if flow.producer is None else [runs[flow.producer, p]]
+        producer_runs = [] if flow.producer is None else [runs[flow.producer, p]]
         present = self.present[f, p, q] = model.new_bool_var("")
-        start, time_units = self.start[f, q], whole(flow.transfer_s[p][q])
-        for literal in made_by:
+        start, time_units = self.start[f, q], floor_units(flow.transfer_s[p][q])
+        for literal in producer_runs:
             model.add_implication(present, literal)
         model.add_bool_or([present.negated(), *(runs[v, q] for v in readers)])
         for v in readers:
-            absent = [literal.negated() for literal in (*made_by, runs[v, q])]
+            absent = [literal.negated() for literal in (*producer_runs, runs[v, q])]
             model.add_bool_or([present, *absent])
             after = model.add(self.model.start[v] >= start + time_units)
             after.only_enforce_if([present, runs[v, q]])
         if flow.producer is not None:
-            made = self.model.start[flow.producer] + self.model.problem.time_units[flow.producer][p]
-            model.add(start >= made).only_enforce_if(present)
+            ready = (
+                self.model.start[flow.producer] + self.model.problem.time_units[flow.producer][p]
+            )
+            model.add(start >= ready).only_enforce_if(present)
         interval = model.new_optional_fixed_size_interval_var(start, time_units, present, "")
         self.model.busy.setdefault(resource, []).append(Busy(interval, present, time_units))
 
@@ -165,37 +163,29 @@ class _Moves:
         """Tell where a schedule has everything."""
         model = self.model.model
         for v, choices in enumerate(self.model.problem.choices):
-            model.add_hint(self.model.start[v], whole(timed.start_s[v]))
+            model.add_hint(self.model.start[v], floor_units(timed.start_s[v]))
             for p in choices if len(choices) > 1 else ():
                 model.add_hint(self.model.runs[v, p], processor[v] == p)
-        begun = {(moved.flow, moved.target): moved.start_s for moved in timed.transfers}
+        begun = {(transfer.flow, transfer.target): transfer.start_s for transfer in timed.transfers}
         for key, start in self.start.items():
             model.add_hint(start, round(begun.get(key, 0.0) * MICRO))
 
     def starts(self, solver: cp_model.CpSolver) -> dict[Job, int]:
         """Read when each operator and each transfer starts."""
-        found: dict[Job, int] = {v: solver.value(start) for v, start in enumerate(self.model.start)}
-        found |= {key: solver.value(start) for key, start in self.start.items()}
-        return found
+        start_units: dict[Job, int] = {
+            v: solver.value(start) for v, start in enumerate(self.model.start)
+        }
+        start_units |= {key: solver.value(start) for key, start in self.start.items()}
+        return start_units
 
 
 RELAXED_SHARE = 0.5  # of the time, for the problem with pure delays
 _NEVER = Timed((1e12,), (1e12,), ())
 
 
-class Relaxed(Protocol):
-    """The exact mapper of problems with pure delays."""
-
-    def __call__(
-        self, problem: MappingProblem, *, time_limit_s: float, seed: int, deterministic: bool
-    ) -> Schedule:
-        """Place and order the operators."""
-        ...
-
-
 def occupied(
     problem: MappingProblem,
-    relaxed: Relaxed,
+    relaxed: Callable[..., Schedule],
     *,
     time_limit_s: float,
     seed: int,
@@ -209,7 +199,7 @@ def occupied(
     Parameters
     ----------
     relaxed
-        Solves the same problem with pure delays, within half of the time.
+        The exact mapper of problems with pure delays; it gets half of the time.
     """
     began_s = perf_counter()
     free = relaxed(
@@ -221,24 +211,24 @@ def occupied(
     budget = Budget(time_limit_s, False, began_s)
     if deterministic:
         budget = Budget(time_limit_s * (1 - RELAXED_SHARE), True)
-    work = _Work(problem, free.certificate, units_per_second(free.makespan_s), seed)
+    state = _BusySearch(problem, free.certificate, units_per_second(free.makespan_s), seed)
     pure = Timed(free.start_s, free.end_s)
-    work.offer(free.processor, with_transfers(problem, free.processor, pure))
-    work.search(budget)
+    state.offer(free.processor, with_transfers(problem, free.processor, pure))
+    state.search(budget)
     return certified(
         problem,
-        work.processor,
-        work.timed,
-        bound_s=work.bound_s,
-        proven=work.closed,
-        solver=work.solver,
+        state.processor,
+        state.timed,
+        bound_s=state.bound_s,
+        proven=state.closed,
+        solver=state.solver,
         seed=seed,
         began_s=began_s,
     )
 
 
 @dataclass(slots=True)
-class _Work:
+class _BusySearch:
     """The best schedule so far, and what is proven.
 
     Parameters
@@ -270,7 +260,7 @@ class _Work:
 
     def __post_init__(self) -> None:
         self.rounded = rounded_down(self.problem, self.per_second)
-        self.bound_units = whole(self.relaxed.bound_s, self.per_second)
+        self.bound_units = floor_units(self.relaxed.bound_s, self.per_second)
         self.solver = self.relaxed.solver
 
     @property
@@ -290,13 +280,13 @@ class _Work:
 
     def offer(self, processor: tuple[int, ...], timed: Timed) -> None:
         """Take a schedule if its order makes the shortest one; its own times may be longer."""
-        whole = expanded(self.rounded, processor)
+        expansion = expanded(self.rounded, processor)
         times: dict[Job, tuple[float, float]] = dict(
             enumerate(zip(timed.start_s, timed.end_s, strict=True))
         )
         times |= {(t.flow, t.target): (t.start_s, t.end_s) for t in timed.transfers}
-        order = sorted(range(len(whole.jobs)), key=lambda i: (*times[whole.jobs[i]], i))
-        self.take(processor, tuple(whole.jobs[i] for i in order))
+        order = sorted(range(len(expansion.jobs)), key=lambda i: (*times[expansion.jobs[i]], i))
+        self.take(processor, tuple(expansion.jobs[i] for i in order))
 
     def search(self, budget: Budget) -> None:
         """Search below the shortest schedule."""
@@ -311,7 +301,7 @@ class _Work:
             self.bound_units = self.shortest_units
             return
         self.solver = name()
-        bound_units, found = search(
+        bound_units, ordered = search(
             self.rounded,
             bounds,
             limit_units,
@@ -321,8 +311,8 @@ class _Work:
             seed=self.seed,
         )
         self.bound_units = max(self.bound_units, bound_units)
-        if found:
-            self.take(found.processor, found.order)
+        if ordered:
+            self.take(*ordered)
 
     def take(self, processor: tuple[int, ...], order: tuple[Job, ...]) -> None:
         """Replay an order, in units and in exact times."""

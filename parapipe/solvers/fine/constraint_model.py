@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from parapipe.solvers.cp_sat import Budget, run_cp_sat
 from parapipe.solvers.fine.integer_problem import Bounds, Delay, IntegerProblem
-from parapipe.solvers.fine.placement import Answer, Placement, placement
+from parapipe.solvers.fine.list_schedules import Answer, Placement, placement
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
@@ -150,14 +150,16 @@ class Model:
                 self._fill(p, eligible)
         self.model.minimize(self.makespan)
 
-    def hint(self, found: Placement) -> None:
+    def hint(self, incumbent: Placement) -> None:
         """Tell where a placement has everything."""
-        self.model.add_hint(self.makespan, max(found.makespan_units, self.bounds.makespan_units()))
+        self.model.add_hint(
+            self.makespan, max(incumbent.makespan_units, self.bounds.makespan_units())
+        )
         for v, choices in enumerate(self.problem.choices):
-            self.model.add_hint(self.start[v], found.start_units[v])
+            self.model.add_hint(self.start[v], incumbent.start_units[v])
             if len(choices) > 1:
                 for p in choices:
-                    self.model.add_hint(self.runs[v, p], found.processor[v] == p)
+                    self.model.add_hint(self.runs[v, p], incumbent.processor[v] == p)
 
     def _start(self, v: int) -> cp_model.IntVar:
         head_units, tail_units = self.bounds.head_units[v], self.bounds.tail_units[v]
@@ -189,13 +191,13 @@ class Model:
             for q in problem.choices[v]:
                 if not delay[p][q]:
                     continue
-                apart_units = problem.time_units[u][p] + delay[p][q]
-                constraint = self.model.add(self.start[v] >= self.start[u] + apart_units)
-                given = [
+                distance_units = problem.time_units[u][p] + delay[p][q]
+                constraint = self.model.add(self.start[v] >= self.start[u] + distance_units)
+                literals = [
                     self.runs[w, r] for w, r in ((u, p), (v, q)) if len(problem.choices[w]) > 1
                 ]
-                if given:
-                    constraint.only_enforce_if(given)
+                if literals:
+                    constraint.only_enforce_if(literals)
 
     def _fill(self, p: int, eligible: Sequence[int]) -> None:
         """State that a processor runs one operator at a time, and that its load takes time."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from parapipe.solvers.paths import readers_of
-from parapipe.solvers.problem import MICRO, NANO, NEVER, MappingProblem, whole
+from parapipe.solvers.problem import MICRO, NANO, NEVER, MappingProblem, floor_units
 
 # `delay[p][q]`: units from the end of a producer on p to the start of a reader on q.
 Delay = tuple[tuple[int, ...], ...]
@@ -131,23 +131,23 @@ def integer_problem(problem: MappingProblem, per_second: float = MICRO) -> Integ
     release_units = [idle] * problem.operators
     for flow in problem.flows:
         if flow.location is not None:
-            arrival_units = [whole(s, per_second) for s in flow.transfer_s[flow.location]]
+            arrival_units = [floor_units(s, per_second) for s in flow.transfer_s[flow.location]]
             for v in flow.consumers:
                 release_units[v] = tuple(map(max, release_units[v], arrival_units))
     edges: list[list[tuple[int, Delay]]] = [[] for _ in range(problem.operators)]
     for u, readers in enumerate(readers_of(problem)):
         for v, delay_s in readers.items():
-            edges[v].append((u, _whole_delay(delay_s, per_second)))
+            edges[v].append((u, _floor_delay(delay_s, per_second)))
     return IntegerProblem(
-        tuple(tuple(whole(s, per_second) for s in row) for row in problem.time_s),
+        tuple(tuple(floor_units(s, per_second) for s in row) for row in problem.time_s),
         tuple(release_units),
         tuple(map(tuple, edges)),
     )
 
 
 @lru_cache(maxsize=1024)  # tensors of one size have equal delays
-def _whole_delay(delay_s: tuple[tuple[float, ...], ...], per_second: float) -> Delay:
-    return tuple(tuple(whole(s, per_second) for s in row) for row in delay_s)
+def _floor_delay(delay_s: tuple[tuple[float, ...], ...], per_second: float) -> Delay:
+    return tuple(tuple(floor_units(s, per_second) for s in row) for row in delay_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,13 +250,13 @@ def narrowed(bounds: Bounds, limit_units: int) -> Bounds | None:
         problem = bounds.problem
         rows = []
         for v, row in enumerate(problem.time_units):
-            kept = tuple(
+            allowed = tuple(
                 t if t < NEVER and bounds.through_units(v, p) <= limit_units else NEVER
                 for p, t in enumerate(row)
             )
-            if min(kept) == NEVER:
+            if min(allowed) == NEVER:
                 return None
-            rows.append(kept)
+            rows.append(allowed)
         if tuple(rows) == problem.time_units:
             return bounds
         bounds = Bounds(

@@ -7,19 +7,19 @@ order, until the proof is complete:
    problems, all assignments of which are looked at at once (`solvers/assignments`).
 2. HEFT, CPOP and PEFT give a schedule to beat.
 3. In whole microseconds (fractions, if it is short): longest paths bound the makespan from below,
-   and choices that lead beyond the schedule to beat are left out (`bounds`).
+   and choices that lead beyond the schedule to beat are left out (`integer_problem`).
 4. Large problems: loads, and small exact problems around joins and forks, raise the bounds
-   (`load_bound`, `join_bounds`).
+   (`load_bound`, `raise_bounds`).
 5. Problems of more than `MOST_SEARCHED` operators end here, with list schedules and balanced loads
-   (`large`).
-6. CP-SAT searches the rest (`cp_sat`). If that takes long, list schedules that count what the
-   processors' time is worth (`priced_lists`) and searches around the best schedule take turns; with
-   few choices CP-SAT is left alone.
+   (`list_schedules`).
+6. CP-SAT searches the rest (`constraint_model`). If that takes long, list schedules that count what
+   the processors' time is worth (`list_schedules`) and searches around the best schedule alternate;
+   with few choices CP-SAT is left alone.
 
 `benchmarks/results/ablation.md` says what each of these brings, and which others were tried.
 
 Where transfers keep a resource busy, all this gives a bound and a placement to begin with, and
-`occupied` does the rest.
+`busy_transfers` does the rest.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from time import perf_counter
 from parapipe.solvers.assignments.enumerate import LEAST_S, NAME, enumerated
 from parapipe.solvers.chain import is_chain, place_run
 from parapipe.solvers.cp_sat import Budget, name
-from parapipe.solvers.fine import constraint_model, large_problems
+from parapipe.solvers.fine import constraint_model, list_schedules
 from parapipe.solvers.fine.busy_transfers import occupied
 from parapipe.solvers.fine.constraint_model import Strategy
 from parapipe.solvers.fine.integer_problem import (
@@ -46,8 +46,13 @@ from parapipe.solvers.fine.integer_problem import (
     units_per_second,
     worth,
 )
-from parapipe.solvers.fine.large_problems import MOST_SEARCHED
-from parapipe.solvers.fine.placement import Answer, by_least_way, in_order, priced_list_schedules
+from parapipe.solvers.fine.list_schedules import (
+    MOST_SEARCHED,
+    Answer,
+    in_order,
+    list_by_paths,
+    priced_list_schedules,
+)
 from parapipe.solvers.lists import cpop_table, heft_table, peft_table
 from parapipe.solvers.paths import list_order, simple_bound_s, supporting
 from parapipe.solvers.problem import NEVER, MappingProblem
@@ -60,19 +65,19 @@ WINDOW = 14  # operators before a join
 Solve = Callable[[IntegerProblem, int, int], Answer]
 
 
-def raise_bounds(bounds: Bounds, known_units: int, limit_units: int, solve: Solve) -> None:
+def raise_bounds(bounds: Bounds, lower_units: int, limit_units: int, solve: Solve) -> None:
     """Raise heads, then tails; paths alone overlook that operators before a join share processors.
 
     Parameters
     ----------
-    known_units
+    lower_units
         A bound on the makespan: a head is of interest if it can lead beyond.
     limit_units
         Only makespans up to that are of interest.
     solve
         Bounds small problems.
     """
-    _Heads(bounds, known_units, limit_units, solve).raise_all()
+    _Heads(bounds, lower_units, limit_units, solve).raise_all()
     bounds.propagate_tails()
     last = bounds.problem.operators - 1
     backwards = Bounds(
@@ -80,7 +85,7 @@ def raise_bounds(bounds: Bounds, known_units: int, limit_units: int, solve: Solv
         [list(row) for row in reversed(bounds.tail_units)],
         [list(row) for row in reversed(bounds.head_units)],
     )
-    _Heads(backwards, known_units, limit_units, solve).raise_all()
+    _Heads(backwards, lower_units, limit_units, solve).raise_all()
     for v in range(last + 1):
         bounds.tail_units[v][:] = backwards.head_units[last - v]
     bounds.propagate_heads()
@@ -91,7 +96,7 @@ class _Heads:
     """Heads to be raised, and what for."""
 
     bounds: Bounds
-    known_units: int
+    lower_units: int
     limit_units: int
     solve: Solve
 
@@ -102,7 +107,7 @@ class _Heads:
             if len(inputs) > 1:
                 window = self._window(before[v])
                 for p in self.bounds.problem.choices[v]:
-                    self._raise((*window, v), p)
+                    self._raise_head((*window, v), p)
 
     def _window(self, mask: int) -> tuple[int, ...]:
         """Return the ancestors nearest to a join: with two of them all that lies between."""
@@ -111,7 +116,7 @@ class _Heads:
         ancestors.sort(key=lambda u: (min(head_units[u][p] for p in choices[u]), u))
         return tuple(sorted(ancestors[-WINDOW:]))
 
-    def _raise(self, operators: tuple[int, ...], p: int) -> None:
+    def _raise_head(self, operators: tuple[int, ...], p: int) -> None:
         """Raise the head of the last of the operators by what the others need before it.
 
         Operators before the window are not ignored: heads found so far are releases.
@@ -123,8 +128,8 @@ class _Heads:
             return
         part = problem.part(operators, [tuple(self.bounds.head_units[u]) for u in operators])
         part = part.pinned({len(operators) - 1: p})
-        found = self.solve(part, self.known_units - tail_units, self.limit_units - tail_units)
-        head_units[p] = max(head_units[p], found.bound_units - time_units)
+        answer = self.solve(part, self.lower_units - tail_units, self.limit_units - tail_units)
+        head_units[p] = max(head_units[p], answer.bound_units - time_units)
 
 
 def _ancestors_of(problem: IntegerProblem) -> tuple[int, ...]:
@@ -159,7 +164,7 @@ class Search:
     def solve(self, problem: IntegerProblem, limit_units: int, budget: Budget) -> Answer:
         """Find a shortest placement of at most `limit_units`, or a bound."""
         bounds = path_bounds(problem)
-        answer = Answer(bounds.makespan_units(), by_least_way(bounds))
+        answer = Answer(bounds.makespan_units(), list_by_paths(bounds))
         if answer.closed(limit_units) or not budget.left_s:
             return answer
         return self._close(bounds, answer, limit_units, budget)
@@ -167,21 +172,21 @@ class Search:
     def _close(self, bounds: Bounds, answer: Answer, limit_units: int, budget: Budget) -> Answer:
         """Search a problem as a whole, with ever more effort."""
         if bounds.problem.operators > SMALL:
-            known_units = load_bound(bounds, worth(bounds.problem, ROUNDS))
-            answer = answer.and_then(Answer(known_units, None), NEVER)
-            answer = self._raised(bounds, answer, limit_units, budget)
+            load_units = load_bound(bounds, worth(bounds.problem, ROUNDS))
+            answer = answer.and_then(Answer(load_units, None), NEVER)
+            answer = self._tighten(bounds, answer, limit_units, budget)
         answer = self._cp_sat(bounds, answer, limit_units, Strategy(FIRST_S), budget)
         if answer.closed(limit_units):
             return answer
         choices = bounds.problem.choices
-        if sum(len(some) > 1 for some in choices) < FEW * len(choices):
+        if sum(len(row) > 1 for row in choices) < FEW * len(choices):
             # a job shop, more or less: CP-SAT proves that best without interruption
             answer = self._nearby(bounds, answer, NEARBY_S, budget)
             return self._cp_sat(bounds, answer, limit_units, Strategy(inf, linear=True), budget)
         prices = worth(bounds.problem, MANY_ROUNDS)
         answer = answer.and_then(Answer(load_bound(bounds, prices), None), NEVER)
-        for found in islice(priced_list_schedules(bounds, prices, self.seed), LISTS):
-            answer = answer.and_then(Answer(0, found), NEVER)
+        for candidate in islice(priced_list_schedules(bounds, prices, self.seed), LISTS):
+            answer = answer.and_then(Answer(0, candidate), NEVER)
             if not budget.left_s:
                 break
         effort_s = FIRST_S
@@ -192,7 +197,7 @@ class Search:
             effort_s *= 2
         return answer
 
-    def _raised(self, bounds: Bounds, answer: Answer, limit_units: int, budget: Budget) -> Answer:
+    def _tighten(self, bounds: Bounds, answer: Answer, limit_units: int, budget: Budget) -> Answer:
         """Raise the bounds of a large problem."""
         within_units = answer.within(limit_units)
         tight = narrowed(bounds, within_units)
@@ -213,7 +218,7 @@ class Search:
     ) -> Answer:
         """Bound a small problem with little effort, if its bound can exceed what is enough."""
         bounds = path_bounds(problem)
-        best = by_least_way(bounds)
+        best = list_by_paths(bounds)
         answer = Answer(bounds.makespan_units(), best)
         if answer.closed(limit_units) or best.makespan_units <= enough_units or not budget.left_s:
             return answer
@@ -225,7 +230,7 @@ class Search:
         near = narrowed(bounds, best.makespan_units) if best else None
         if best is None or near is None or not budget.left_s:
             return answer
-        found = constraint_model.solve(
+        answer_nearby = constraint_model.solve(
             near,
             best.makespan_units,
             best,
@@ -233,7 +238,7 @@ class Search:
             budget=budget,
             seed=self.seed,
         )
-        return answer.and_then(found, best.makespan_units)
+        return answer.and_then(answer_nearby, best.makespan_units)
 
     def _cp_sat(
         self, bounds: Bounds, answer: Answer, limit_units: int, strategy: Strategy, budget: Budget
@@ -244,10 +249,10 @@ class Search:
         if tight is None:
             return answer.and_then(Answer(within_units + 1, None), within_units)
         self.solver = name()
-        found = constraint_model.solve(
+        result = constraint_model.solve(
             tight, within_units, answer.placement, strategy=strategy, budget=budget, seed=self.seed
         )
-        return answer.and_then(found, within_units)
+        return answer.and_then(result, within_units)
 
 
 QUICK = (heft_table, cpop_table, peft_table)
@@ -306,7 +311,7 @@ def map(  # the protocol's name
             began_s=began_s,
         )
     if problem.operators > MOST_SEARCHED:
-        return large_problems.scheduled(problem, seed=seed, began_s=began_s)
+        return list_schedules.scheduled(problem, seed=seed, began_s=began_s)
     budget = Budget(time_limit_s, deterministic, began_s)
     quick = min((table(problem) for table in QUICK), key=lambda table: table.timed.makespan_s)
     best = quick.timed
@@ -322,16 +327,16 @@ def map(  # the protocol's name
     placements = [start, *([answer.placement] if answer.placement else [])]
     # a heuristic's schedule may wait where its own order need not, so that is replayed as well
     schedules = [(tuple(quick.processor), best)]
-    for found in placements:
-        order = by_start(found.start_units, found.end_units)
-        schedules.append((found.processor, replay(problem, found.processor, order)))
+    for placement in placements:
+        order = by_start(placement.start_units, placement.end_units)
+        schedules.append((placement.processor, replay(problem, placement.processor, order)))
     processor, timed = min(schedules, key=lambda schedule: schedule[1].makespan_s)
     return certified(
         problem,
         processor,
         timed,
         bound_s=max(answer.bound_units / per_second, bound_s),
-        proven=answer.bound_units >= min(found.makespan_units for found in placements),
+        proven=answer.bound_units >= min(placement.makespan_units for placement in placements),
         solver=search.solver,
         seed=seed,
         began_s=began_s,

@@ -1,7 +1,7 @@
 """Offsets in an arena of a given size: a buffer that fits nowhere pushes others out of its way.
 
 Buffers that end too high are taken out. Then one of them after the other is put where it fits, else
-where the least stands in its way; what stands there is taken out in turn. Each buffer has a weight,
+where the least stands in its way; what stands there is taken out as well. Each buffer has a weight,
 which grows whenever it fits nowhere: what is hard to place is not pushed out again at once. This is
 the ejection pool of Nagata and Braysy (A powerful route minimization heuristic for the vehicle
 routing problem with time windows, Operations Research Letters 37, 2009) with offsets in place of
@@ -103,8 +103,8 @@ class Ejections:
         low, weights = self._offset[met], self._weight[met]
         high = low + sizes
         # Below the end of a buffer that is put there lies `begun`, of which `ended` ends below it.
-        lows, begun = _sorted(low - size, weights)
-        highs, ended = _sorted(high, weights)
+        lows, begun = _sort_with_sums(low - size, weights)
+        highs, ended = _sort_with_sums(high, weights)
         places = self._places(b, lows, highs)
         weight = (
             begun[lows.searchsorted(places, "left")] - ended[highs.searchsorted(places, "right")]
@@ -133,11 +133,11 @@ class Ejections:
         if step > 1:
             places[:up] = -(-places[:up] // step) * step
             places[up:] = places[up:] // step * step
-        found: Offsets = places[(places >= floor) & (places <= last)]
-        return found
+        inside: Offsets = places[(places >= floor) & (places <= last)]
+        return inside
 
 
-def _sorted(keys: Offsets, weights: Weights) -> tuple[Offsets, Weights]:
+def _sort_with_sums(keys: Offsets, weights: Weights) -> tuple[Offsets, Weights]:
     """Return keys in ascending order, and the sums of the weights of the first ones of them."""
     order, sums = keys.argsort(), np.zeros(len(keys) + 1)
     np.add.accumulate(weights[order], out=sums[1:])

@@ -47,9 +47,7 @@ class LeastOrder:
 
 
 def least_order(
-    problem: OrderProblem,
-    most_states: int = MOST_STATES,
-    deterministic_s: float = DETERMINISTIC_S,
+    problem: OrderProblem, most_states: int = MOST_STATES, deterministic_s: float = DETERMINISTIC_S
 ) -> LeastOrder:
     """Return an order in which the fewest bytes are alive at the peak.
 
@@ -69,12 +67,12 @@ def least_order(
     deterministic_s
         Of CP-SAT; 0 if it is not to be used.
     """
-    known = (order_by(problem, priority) for priority in PRIORITIES.values())
-    best = min(known, key=problem.peak_bytes)
-    found = _Search(problem, best).run(most_states)
-    if found.proven or deterministic_s <= 0:
-        return found
-    return _by_cp_sat(problem, found, deterministic_s)
+    candidates = (order_by(problem, priority) for priority in PRIORITIES.values())
+    best = min(candidates, key=problem.peak_bytes)
+    result = _Search(problem, best).run(most_states)
+    if result.proven or deterministic_s <= 0:
+        return result
+    return _improve(problem, result, deterministic_s)
 
 
 _Step = tuple[int, tuple[int, ...]]  # the set before, and the operators that follow it
@@ -83,12 +81,12 @@ _Step = tuple[int, tuple[int, ...]]  # the set before, and the operators that fo
 class _Search:
     """Sets of operators that wait, and how each was reached."""
 
-    def __init__(self, problem: OrderProblem, known: Sequence[int]) -> None:
+    def __init__(self, problem: OrderProblem, incumbent: Sequence[int]) -> None:
         self.problem = problem
-        self.order, self.peak = tuple(known), problem.peak_bytes(known)
+        self.order, self.peak = tuple(incumbent), problem.peak_bytes(incumbent)
         self.needs = [sum(1 << u for u in before) for before in problem.before]
         self.all = (1 << problem.operators) - 1
-        self.came: dict[int, _Step] = {}
+        self.previous: dict[int, _Step] = {}
 
     def run(self, most_states: int) -> LeastOrder:
         bound, states = self.problem.bound_bytes(), 0
@@ -112,7 +110,7 @@ class _Search:
                 reached = max(peak, most)
                 if reached < min(self.peak, least.get(after, self.peak)):
                     least[after] = reached
-                    self.came[after] = done, row
+                    self.previous[after] = done, row
                     heappush(heap, (reached, to_go - len(row), after, left))
         else:
             bound = self.peak
@@ -155,31 +153,31 @@ class _Search:
         return None
 
     def path(self) -> tuple[int, ...]:
-        """Return the operators of the way to the set of all."""
+        """Return the operators of the path to the set of all."""
         rows: list[tuple[int, ...]] = []
         done = self.all
         while done:
-            done, row = self.came[done]
+            done, row = self.previous[done]
             rows.append(row)
         return tuple(v for row in reversed(rows) for v in row)
 
 
-def _by_cp_sat(problem: OrderProblem, found: LeastOrder, deterministic_s: float) -> LeastOrder:
+def _improve(problem: OrderProblem, result: LeastOrder, deterministic_s: float) -> LeastOrder:
     """Improve an order, or its bound: lives that share a capacity, operators one at a time."""
     from ortools.sat.python import cp_model  # heavy
 
     count, model = problem.operators, cp_model.CpModel()
-    turns = [model.new_int_var(0, count - 1, "") for _ in range(count)]
-    model.add_all_different(turns)
+    positions = [model.new_int_var(0, count - 1, "") for _ in range(count)]
+    model.add_all_different(positions)
     for v, before in enumerate(problem.before):
         for u in before:
-            model.add(turns[u] < turns[v])
-    for turn, v in enumerate(found.order):
-        model.add_hint(turns[v], turn)
+            model.add(positions[u] < positions[v])
+    for position, v in enumerate(result.order):
+        model.add_hint(positions[v], position)
     lives, sizes = [], []
     for tensor in problem.tensors:
-        begin = 0 if tensor.maker is None else turns[tensor.maker]
-        ends = [turns[v] for v in (*tensor.readers, tensor.maker) if v is not None]
+        begin = 0 if tensor.maker is None else positions[tensor.maker]
+        ends = [positions[v] for v in (*tensor.readers, tensor.maker) if v is not None]
         end = model.new_int_var(0, count, "")
         if tensor.kept or not ends:
             model.add(end == count)
@@ -187,17 +185,17 @@ def _by_cp_sat(problem: OrderProblem, found: LeastOrder, deterministic_s: float)
             model.add(end > each)
         lives.append(model.new_interval_var(begin, model.new_int_var(0, count, ""), end, ""))
         sizes.append(tensor.size_bytes)
-    peak = model.new_int_var(found.bound_bytes, found.peak_bytes, "")
+    peak = model.new_int_var(result.bound_bytes, result.peak_bytes, "")
     model.add_cumulative(lives, sizes, peak)
     model.minimize(peak)
     outcome = run_cp_sat(model, most_s=deterministic_s)
-    bound_bytes = max(found.bound_bytes, ceil(outcome.bound - ROUNDING))
+    bound_bytes = max(result.bound_bytes, ceil(outcome.bound - ROUNDING))
     if outcome.found:
-        order = tuple(sorted(range(count), key=lambda v: outcome.solver.value(turns[v])))
+        order = tuple(sorted(range(count), key=lambda v: outcome.solver.value(positions[v])))
         peak_bytes = problem.peak_bytes(order)
-        if peak_bytes < found.peak_bytes:
-            found = replace(found, order=order, peak_bytes=peak_bytes)
-    return replace(found, bound_bytes=min(bound_bytes, found.peak_bytes))
+        if peak_bytes < result.peak_bytes:
+            result = replace(result, order=order, peak_bytes=peak_bytes)
+    return replace(result, bound_bytes=min(bound_bytes, result.peak_bytes))
 
 
 RECOMPUTE_DETERMINISTIC_S = 60.0
@@ -237,7 +235,9 @@ def working_set_bytes(problem: OrderProblem) -> int:
     Where an order needs no more, nothing is gained by making tensors again.
     """
     tensors = problem.tensors
-    sets = ({*read, *made} for read, made in zip(problem.reads, problem.makes, strict=True))
+    sets = (
+        {*inputs, *outputs} for inputs, outputs in zip(problem.reads, problem.makes, strict=True)
+    )
     return max((sum(tensors[t].size_bytes for t in each) for each in sets), default=0)
 
 
@@ -293,14 +293,14 @@ def recompute(
     """
     if working_set_bytes(problem) > most_bytes:
         return Recomputed((), 0, None, 0)
-    built = _built(problem, order, costs, most_bytes)
-    outcome = run_cp_sat(built.model, most_s=deterministic_s)
+    programme = _recompute_programme(problem, order, costs, most_bytes)
+    outcome = run_cp_sat(programme.model, most_s=deterministic_s)
     if outcome.infeasible:
         return Recomputed((), 0, None, 0)
     bound = max(sum(costs), int(-(-(outcome.bound - ROUNDING) // 1)))
     if not outcome.found:
         return Recomputed((), 0, bound, 0)
-    runs = tuple(v for v, runs in built.slots if outcome.solver.value(runs))
+    runs = tuple(v for v, runs in programme.slots if outcome.solver.value(runs))
     peak_bytes = peak_of_runs(problem, runs)
     if peak_bytes > most_bytes:
         raise AssertionError(f"a row of {most_bytes} bytes needs {peak_bytes}")
@@ -308,16 +308,16 @@ def recompute(
 
 
 @dataclass(frozen=True, slots=True)
-class _Built:
+class _Programme:
     """The programme, and the operator and the variable of each slot."""
 
     model: Any
     slots: list[tuple[int, Any]]
 
 
-def _built(
+def _recompute_programme(
     problem: OrderProblem, order: Sequence[int], costs: Sequence[int], most_bytes: int
-) -> _Built:
+) -> _Programme:
     from ortools.sat.python import cp_model  # heavy
 
     model = cp_model.CpModel()
@@ -327,10 +327,10 @@ def _built(
     for v, first in _slots(order):
         runs = model.new_constant(1) if first else model.new_bool_var("")
         slots.append((v, runs))
-        made = set(problem.makes[v])
-        alive = {t: model.new_bool_var("") for t in {*before, *made}}
+        outputs = set(problem.makes[v])
+        alive = {t: model.new_bool_var("") for t in {*before, *outputs}}
         for t, there in alive.items():
-            model.add(there <= before.get(t, 0) + (runs if t in made else 0))
+            model.add(there <= before.get(t, 0) + (runs if t in outputs else 0))
         for t in (*problem.reads[v], *problem.makes[v]):
             model.add_implication(runs, alive[t])
         model.add(sum(problem.tensors[t].size_bytes * alive[t] for t in alive) <= most_bytes)
@@ -339,7 +339,7 @@ def _built(
         if tensor.kept:
             model.add(before[t] == 1)
     model.minimize(sum(costs[v] * runs for v, runs in slots))
-    return _Built(model, slots)
+    return _Programme(model, slots)
 
 
 def _slots(order: Sequence[int]) -> Iterator[tuple[int, bool]]:

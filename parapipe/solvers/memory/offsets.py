@@ -113,9 +113,9 @@ class ArenaProblem:
     @cached_property
     def overlaps(self) -> list[Indices]:
         """For each buffer, the others that are alive at some time of its life, ascending."""
-        begin = _whole(each.begin for each in self.buffers)
-        length = _whole(each.end - each.begin for each in self.buffers)
-        found: list[Indices] = []
+        begin = _int_array(each.begin for each in self.buffers)
+        length = _int_array(each.end - each.begin for each in self.buffers)
+        others: list[Indices] = []
         for top in range(0, len(begin), ROWS):
             own = slice(top, top + ROWS)
             after = begin - begin[own, None]  # others begin so much after these
@@ -126,18 +126,18 @@ class ArenaProblem:
                 both = (after < length[own, None]) | (self.period - after < length)
             rows = np.arange(len(both))
             both[rows, top + rows] = False
-            found += np.split(both.nonzero()[1], both.sum(axis=1).cumsum()[:-1])
-        return found
+            others += np.split(both.nonzero()[1], both.sum(axis=1).cumsum()[:-1])
+        return others
 
     @cached_property
     def size_bytes(self) -> Indices:
         """Sizes of all buffers."""
-        return _whole(each.size_bytes for each in self.buffers)
+        return _int_array(each.size_bytes for each in self.buffers)
 
     @cached_property
     def alignment_bytes(self) -> Indices:
         """Alignments of all buffers."""
-        return _whole(each.alignment_bytes for each in self.buffers)
+        return _int_array(each.alignment_bytes for each in self.buffers)
 
     @cached_property
     def unit_bytes(self) -> int:
@@ -203,30 +203,32 @@ def check(problem: ArenaProblem, offset_bytes: Sequence[int]) -> None:
 
 def violations(problem: ArenaProblem, offset_bytes: Sequence[int]) -> list[str]:
     """Return what is wrong with offsets: buffers at wrong places, and pairs that overlap."""
-    found = []
+    wrong = []
     if len(offset_bytes) != len(problem.buffers):
         return [f"{len(offset_bytes)} offsets for {len(problem.buffers)} buffers"]
     for each, offset in zip(problem.buffers, offset_bytes, strict=True):
         if offset < 0 or offset % each.alignment_bytes:
-            found.append(
+            wrong.append(
                 f"{each.name!r} is at {offset}, no multiple of {each.alignment_bytes} from 0 on"
             )
     spans = sorted((span, b) for b in range(len(problem.buffers)) for span in problem.spans(b))
-    begin, end, b = (_whole(each) for each in zip(*((*span, b) for span, b in spans), strict=True))
+    begin, end, b = (
+        _int_array(each) for each in zip(*((*span, b) for span, b in spans), strict=True)
+    )
     low = np.array(offset_bytes, dtype=np.int64)[b]
     high = low + problem.size_bytes[b]
     for top in range(0, len(spans), ROWS):
         own = slice(top, top + ROWS)
         both = (low[own, None] < high[: top + ROWS]) & (low[: top + ROWS] < high[own, None])
         both &= (end[: top + ROWS] > begin[own, None]) & (b[own, None] != b[: top + ROWS])
-        found += (
+        wrong += (
             f"{problem.buffers[b[top + j]].name!r} and {problem.buffers[b[i]].name!r} overlap"
             for j, i in np.argwhere(np.tril(both, k=top - 1)).tolist()
         )
-    return found
+    return wrong
 
 
-def _whole(values: Iterable[int]) -> Indices:
+def _int_array(values: Iterable[int]) -> Indices:
     return np.fromiter(values, dtype=np.int64)
 
 
@@ -283,24 +285,24 @@ class FirstFits:
     def smallest_first(self, enough_bytes: int) -> list[Placed]:
         """Return one of each order, the smallest first, up to one of at most `enough_bytes`."""
         orders = MOST_PAIRS // ((1 + ROUNDS) * max(1, sum(map(len, self.met))))
-        found = []
+        packings = []
         for order in islice(self.orders(), max(1, orders)):
-            found.append(self._in_rounds(order, enough_bytes))
-            if found[-1].size_bytes <= enough_bytes:
+            packings.append(self._in_rounds(order, enough_bytes))
+            if packings[-1].size_bytes <= enough_bytes:
                 break
-        return sorted(found, key=_size)
+        return sorted(packings, key=_size)
 
     def _in_rounds(self, order: list[int], enough_bytes: int) -> Placed:
         """Place what ends above the peak before all else, again and again."""
-        best = found = self.placed(order)
+        best = packing = self.placed(order)
         for _ in range(ROUNDS):
             if best.size_bytes <= enough_bytes:
                 break
-            ends = [*map(int.__add__, found.offset_bytes, self.sizes)]
+            ends = [*map(int.__add__, packing.offset_bytes, self.sizes)]
             high = dict.fromkeys(b for b in order if ends[b] > self.problem.peak_bytes)
             order = [*high, *(b for b in order if b not in high)]
-            found = self.placed(order)
-            best = min(best, found, key=_size)
+            packing = self.placed(order)
+            best = min(best, packing, key=_size)
         return best
 
     def orders(self) -> Iterator[list[int]]:
@@ -350,8 +352,8 @@ class FirstFits:
         return offset
 
 
-def _size(found: Placed) -> int:
-    return found.size_bytes
+def _size(packing: Placed) -> int:
+    return packing.size_bytes
 
 
 def ceil_to(value: int, multiple: int) -> int:

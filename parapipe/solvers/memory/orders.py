@@ -66,7 +66,7 @@ class OrderProblem:
     @cached_property
     def made_bytes(self) -> list[int]:
         """Bytes that each operator makes."""
-        return [sum(self.tensors[t].size_bytes for t in made) for made in self.makes]
+        return [sum(self.tensors[t].size_bytes for t in outputs) for outputs in self.makes]
 
     @cached_property
     def before(self) -> list[set[int]]:
@@ -77,13 +77,13 @@ class OrderProblem:
     @cached_property
     def behind(self) -> list[set[int]]:
         """Operators that read what each one makes."""
-        return [{w for t in made for w in self.tensors[t].readers} for made in self.makes]
+        return [{w for t in outputs for w in self.tensors[t].readers} for outputs in self.makes]
 
     @cached_property
     def reader_sets(self) -> list[int]:
         """Bits of the operators that read each tensor; a bit that never ends if it is kept."""
-        kept = 1 << self.operators
-        return [sum(1 << v for v in t.readers) | kept * t.kept for t in self.tensors]
+        endless = 1 << self.operators
+        return [sum(1 << v for v in t.readers) | endless * t.kept for t in self.tensors]
 
     @property
     def first_bytes(self) -> int:
@@ -140,7 +140,7 @@ class OrderProblem:
 
 @dataclass(slots=True)
 class State:
-    """A list scheduler on its way."""
+    """What a list scheduler has done so far."""
 
     problem: OrderProblem
     done: int
@@ -178,7 +178,7 @@ def order_by(problem: OrderProblem, priority: Priority) -> list[int]:
     """
     missing = [len(before) for before in problem.before]
     first = [v for v, count in enumerate(missing) if not count]
-    state = State(problem, 0, missing, dict.fromkeys(first, 0), _to_end(problem))
+    state = State(problem, 0, missing, dict.fromkeys(first, 0), _path_lengths(problem))
     order: list[int] = []
     while state.ready_since:
         v = min(state.ready_since, key=lambda v: (priority(state, v), v))
@@ -192,7 +192,7 @@ def order_by(problem: OrderProblem, priority: Priority) -> list[int]:
     return order
 
 
-def _to_end(problem: OrderProblem) -> list[int]:
+def _path_lengths(problem: OrderProblem) -> list[int]:
     """Return the operators of the longest path from each one to an end."""
     waiting = [len(behind) for behind in problem.behind]
     last = [v for v, count in enumerate(waiting) if not count]
