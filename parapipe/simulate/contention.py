@@ -70,14 +70,14 @@ class Contention:
             else 0.0
             for task, time_ps in zip(program.tasks, program.graph.time_ps, strict=True)
         ]
-        self._works = [bool(task.operators) for task in program.tasks]
+        self._computes = [bool(task.operators) for task in program.tasks]
         self._laws = [memory.laws.get(task.resource) for task in program.tasks]
 
     def slowdown(self, running: Sequence[int]) -> list[float]:
         """Return by how many times each of the running tasks takes longer."""
         total = sum(self._share[v] for v in running)
         at_once = Counter(law.of for v in running if (law := self._laws[v]))
-        factors = [1 + total - self._share[v] if self._works[v] else 1.0 for v in running]
+        factors = [1 + total - self._share[v] if self._computes[v] else 1.0 for v in running]
         for i, v in enumerate(running):
             if law := self._laws[v]:
                 factors[i] *= law.share[at_once[law.of] - 1]
@@ -94,12 +94,12 @@ def laws_of(plan: Plan, platform: Platform) -> dict[str, StreamLaw]:
     SimulationError
         If the platform does not say what so many streams of a processor take.
     """
-    known = {each.name: each.streams for each in platform.processors}
+    streams_of_processor = {each.name: each.streams for each in platform.processors}
     laws: dict[str, StreamLaw] = {}
     for each in plan.processors:
         if each.stream is None or each.kind == "cpu":
             continue
-        streams, count = known.get(each.stream.of), each.stream.count
+        streams, count = streams_of_processor.get(each.stream.of), each.stream.count
         if streams is None or len(streams.slowdown) < count:
             raise SimulationError(
                 f"platform '{platform.name}' does not say what {count} streams of "

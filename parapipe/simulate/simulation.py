@@ -15,7 +15,7 @@ from parapipe.runtime.record import Arrow, Frame, Record, Span
 from parapipe.simulate.contention import Contention, Memory
 from parapipe.simulate.frame_replay import (
     Admission,
-    Replayed,
+    ReplayTimes,
     Steady,
     StuckError,
     replay,
@@ -51,7 +51,7 @@ class Simulation:
     program: Program
     record: Record
     steady: Steady | None
-    replayed: Replayed | None = None
+    replayed: ReplayTimes | None = None
     pace_ps: Fraction | None = None
 
     @property
@@ -105,8 +105,8 @@ def simulate(
             tasks.graph,
             frames,
             Admission(frozenset(tasks.first), interval_ps, queue or WAITING),
-            work=_measured_work(tasks, measured, luck) if measured else _work(tasks, luck),
-            delay=_no_delay if measured else _delay(tasks, luck),
+            work=_measured_work(tasks, measured, luck) if measured else _varied_work(tasks, luck),
+            delay=_no_delay if measured else _varied_delay(tasks, luck),
             slowdown=Contention(plan, tasks, memory).slowdown if memory else None,
         )
     except StuckError as stuck:
@@ -121,7 +121,9 @@ def simulate(
     pace_ps = recurs.period_ps if recurs else None
     if regular and recurs is None:
         pace_ps = slowest_pace(tasks.graph, replayed.start_ps)
-    return Simulation(tasks, _record(tasks, replayed, frames, measured), recurs, replayed, pace_ps)
+    return Simulation(
+        tasks, _replay_record(tasks, replayed, frames, measured), recurs, replayed, pace_ps
+    )
 
 
 def _no_delay(_wait: int, _frame: int) -> int:
@@ -142,7 +144,7 @@ def _measured_work(
     return work
 
 
-def _work(tasks: Program, luck: Luck | None) -> Callable[[int, int], int] | None:
+def _varied_work(tasks: Program, luck: Luck | None) -> Callable[[int, int], int] | None:
     if luck is None:
         return None
 
@@ -155,7 +157,7 @@ def _work(tasks: Program, luck: Luck | None) -> Callable[[int, int], int] | None
     return work
 
 
-def _delay(tasks: Program, luck: Luck | None) -> Callable[[int, int], int] | None:
+def _varied_delay(tasks: Program, luck: Luck | None) -> Callable[[int, int], int] | None:
     if luck is None:
         return None
     # Readers on one processor share a transfer, and so its luck.
@@ -166,8 +168,8 @@ def _delay(tasks: Program, luck: Luck | None) -> Callable[[int, int], int] | Non
     return lambda wait, frame: round(tasks.graph.waits[wait][2] * luck.of(names[wait], frame))
 
 
-def _record(
-    tasks: Program, replayed: Replayed, frames: int, measured: MeasuredTimes | None
+def _replay_record(
+    tasks: Program, replayed: ReplayTimes, frames: int, measured: MeasuredTimes | None
 ) -> Record:
     times = zip(tasks.tasks, replayed.start_ps, replayed.end_ps, strict=True)
     spans = tuple(

@@ -28,7 +28,7 @@ class Jitter:
 
     def __init__(self, share: float, seed: int, name: str) -> None:
         self._sigma = sqrt(log(1 + share * share))
-        self._draw = _Drawn(f"{seed} {name}", self._factor)
+        self._draw = _SampledSequence(f"{seed} {name}", self._factor)
 
     def of_frame(self, frame: int) -> float:
         """Return the factor of a frame."""
@@ -38,17 +38,17 @@ class Jitter:
         return random.lognormvariate(-self._sigma * self._sigma / 2, self._sigma)
 
 
-class _Drawn:
+class _SampledSequence:
     """Numbers by frame that do not depend on when they are asked for."""
 
     def __init__(self, seed: str, draw: Callable[[Random], float]) -> None:
         self._random, self._draw = Random(seed), draw
-        self._drawn: list[float] = []
+        self._samples: list[float] = []
 
     def of_frame(self, frame: int) -> float:
-        while len(self._drawn) <= frame:
-            self._drawn.append(self._draw(self._random))
-        return self._drawn[frame]
+        while len(self._samples) <= frame:
+            self._samples.append(self._draw(self._random))
+        return self._samples[frame]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Luck:
     disturbed: Mapping[str, float] = field(default_factory=dict)
     seed: int = 0
     _jitters: dict[str, Jitter] = field(default_factory=dict, repr=False)
-    _programs: dict[str, _Drawn] = field(default_factory=dict, repr=False)
+    _programs: dict[str, _SampledSequence] = field(default_factory=dict, repr=False)
 
     @property
     def is_none(self) -> bool:
@@ -92,7 +92,7 @@ class Luck:
             return 1.0
         if processor not in self._programs:
             seed = f"{self.seed} other programs on {processor}"
-            self._programs[processor] = _Drawn(seed, lambda random: random.random())
+            self._programs[processor] = _SampledSequence(seed, lambda random: random.random())
         return DISTURBED if self._programs[processor].of_frame(frame) < share else 1.0
 
 
@@ -154,14 +154,14 @@ class MeasuredTimes:
             The run is of another plan.
         """
         ran = {operator for each in self._tasks for operator in each.operators}
-        known: Mapping[tuple[str, tuple[str, ...]], TaskTimes] = {
+        times_of: Mapping[tuple[str, tuple[str, ...]], TaskTimes] = {
             (each.resource, each.operators): each for each in self._tasks
         }
-        made = program(as_run(plan, ran), unit=self.unit, queue=queue, moves=False)
-        names = [(task.resource, task.operators) for task in made.tasks]
-        if known.keys() == {*names}:
-            self._of = [known[name] for name in names]
-            return made
+        result = program(as_run(plan, ran), unit=self.unit, queue=queue, moves=False)
+        names = [(task.resource, task.operators) for task in result.tasks]
+        if times_of.keys() == {*names}:
+            self._of = [times_of[name] for name in names]
+            return result
         raise SimulationError(
             f"{self.name} is of another plan than this one: its tasks are others; run this plan, "
             "as in `parapipe run PLAN --json`"
@@ -182,13 +182,13 @@ class _Frames:
 
     count: int
     seed: int | None
-    _drawn: list[int] = field(default_factory=list)
+    _samples: list[int] = field(default_factory=list)
     _random: Random | None = None
 
     def of(self, frame: int) -> int:
         if self.seed is None:
             return frame % self.count
         self._random = self._random or Random(f"{self.seed} frames of a run")
-        while len(self._drawn) <= frame:
-            self._drawn.append(self._random.randrange(self.count))
-        return self._drawn[frame]
+        while len(self._samples) <= frame:
+            self._samples.append(self._random.randrange(self.count))
+        return self._samples[frame]

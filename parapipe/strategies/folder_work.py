@@ -35,8 +35,8 @@ def with_room(folder: Folder) -> Folder:
     def deep(channel: Channel) -> Channel:
         if channel.producer is None or processor_of[channel.producer] != channel.processor:
             return channel
-        apart = max(lag_of[each] for each in channel.consumers) - lag_of[channel.producer]
-        slots = max(LEAST_SLOTS, channel.queue_depth, apart + turns[channel.processor])
+        lag_distance = max(lag_of[each] for each in channel.consumers) - lag_of[channel.producer]
+        slots = max(LEAST_SLOTS, channel.queue_depth, lag_distance + turns[channel.processor])
         return replace(channel, queue_depth=slots)
 
     return replace(folder, channels=tuple(map(deep, folder.channels)))
@@ -71,21 +71,28 @@ def folder_work(
     task = {segment.id: i for i, segment in enumerate(folder.segments)}
     names = tuple(each.name for each in folder.processors)
     maker = {name: task[each.id] for each in folder.segments for name in each.outputs}
-    read = {name: None for made in sources(folder).values() for name in made if name in maker}
+    read = {
+        name: None
+        for read_names in sources(folder).values()
+        for name in read_names
+        if name in maker
+    }
     number = {name: i for i, name in enumerate(read)}
-    still = tuple((0.0,) * len(names) for _ in names)
+    no_move = tuple((0.0,) * len(names) for _ in names)
     first = {each for each, producers in needs(folder).items() if SOURCE in producers}
     return Work(
         processors=names,
         tasks=tuple(task),
-        time_s=_table(folder, time_s, 1.0),
-        tensors=tuple(Tensor(maker[name], still, folder.tensors[name].shape) for name in read),
+        time_s=_time_table(folder, time_s, 1.0),
+        tensors=tuple(Tensor(maker[name], no_move, folder.tensors[name].shape) for name in read),
         reads=tuple(
-            tuple(number[name] for name in made if name in number)
-            for made in sources(folder).values()
+            tuple(number[name] for name in read_names if name in number)
+            for read_names in sources(folder).values()
         ),
-        room=tuple((task[u], task[v], depth) for (u, v), depth in _slots(folder).items()),
-        orders=tuple(_orders(folder, task)),
+        room=tuple(
+            (task[u], task[v], depth) for (u, v), depth in _slots_between_segments(folder).items()
+        ),
+        orders=tuple(_orders_of_plan(folder, task)),
         lag=tuple(each.lag for each in folder.segments),
         first=frozenset(task[each] for each in first),
         results=tuple(
@@ -95,11 +102,15 @@ def folder_work(
             if reader == SINK
         ),
         batch=batch,
-        sized_s={size: _table(folder, times_s, size / batch) for size, times_s in sized_s.items()},
+        sized_s={
+            size: _time_table(folder, times_s, size / batch) for size, times_s in sized_s.items()
+        },
     )
 
 
-def _table(folder: Folder, time_s: Times | None, share: float) -> tuple[tuple[float, ...], ...]:
+def _time_table(
+    folder: Folder, time_s: Times | None, share: float
+) -> tuple[tuple[float, ...], ...]:
     return tuple(
         tuple(
             time_s[each.name, segment.id] if time_s else segment.time_s * share
@@ -109,18 +120,18 @@ def _table(folder: Folder, time_s: Times | None, share: float) -> tuple[tuple[fl
     )
 
 
-def _slots(folder: Folder) -> dict[tuple[str, str], int]:
+def _slots_between_segments(folder: Folder) -> dict[tuple[str, str], int]:
     """Return the slots between segments; the fewest if several tensors go from one to another."""
-    found: dict[tuple[str, str], int] = {}
+    slots: dict[tuple[str, str], int] = {}
     for channel in folder.channels:
         if channel.producer is not None:
             for reader in channel.consumers:
                 ends = channel.producer, reader
-                found[ends] = min(channel.queue_depth, found.get(ends, channel.queue_depth))
-    return found
+                slots[ends] = min(channel.queue_depth, slots.get(ends, channel.queue_depth))
+    return slots
 
 
-def _orders(folder: Folder, task: Mapping[str, int]) -> list[Order]:
+def _orders_of_plan(folder: Folder, task: Mapping[str, int]) -> list[Order]:
     names = [each.name for each in folder.processors]
     return [
         Order(
@@ -132,7 +143,7 @@ def _orders(folder: Folder, task: Mapping[str, int]) -> list[Order]:
     ]
 
 
-def measured(
+def measure_segments(
     folder: Folder, sessions: Sessions, work: Work, frames: Iterable[Frame], patience_s: float
 ) -> dict[tuple[str, str], float]:
     """Run every segment on every processor; return the median seconds by processor and segment.
@@ -150,7 +161,7 @@ def measured(
         Names the segment that fails, or does not end.
     """
     in_order = sorted(range(len(folder.segments)), key=lambda i: work.depth[i])
-    bench = _Bench(folder, sessions, [folder.segments[i] for i in in_order])
+    bench = _SegmentBench(folder, sessions, [folder.segments[i] for i in in_order])
     for index, frame in enumerate(frames):
         thread = threading.Thread(target=bench.run, args=(index, frame), daemon=True)
         thread.start()
@@ -167,7 +178,7 @@ def measured(
     return {key: median_low(times_s) for key, times_s in bench.times_s.items()}
 
 
-class _Bench:
+class _SegmentBench:
     def __init__(self, folder: Folder, sessions: Sessions, segments: Iterable[Segment]) -> None:
         self._folder, self._sessions, self._segments = folder, sessions, tuple(segments)
         self._sources, self._views = sources(folder), Views(folder)
@@ -179,7 +190,7 @@ class _Bench:
     def run(self, index: int, frame: Frame) -> None:
         """Run a frame, segment after segment, each on all processors in turn."""
         try:
-            made = dict(checked(frame, index, self._folder))
+            arrays = dict(checked(frame, index, self._folder))
             with denormals_to_zero():
                 for segment in self._segments:
                     for processor in self._folder.processors:
@@ -187,12 +198,12 @@ class _Bench:
                         self.doing = f"segment '{segment.id}' on processor '{name}', frame {index}"
                         self.steps += 1
                         pin(processor.cores)
-                        inputs = {each: made[each] for each in self._sources[segment.id]}
+                        inputs = {each: arrays[each] for each in self._sources[segment.id]}
                         session = self._sessions[name, segment.id]
                         begin_s = perf_counter()
-                        found = self._views.run(session, segment, index, inputs, self._options)
+                        outputs = self._views.run(session, segment, index, inputs, self._options)
                         self.times_s[name, segment.id].append(perf_counter() - begin_s)
-                    made.update(zip(segment.outputs, found, strict=True))
+                    arrays.update(zip(segment.outputs, outputs, strict=True))
         except RunError as error:
             self.fault = str(error)
         except Exception as error:  # noqa: BLE001 - ONNX Runtime raises many kinds

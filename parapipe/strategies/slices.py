@@ -74,10 +74,10 @@ class Slices:
         if self._spare[name]:
             return self._spare[name].pop()
         tensor: Tensor = self._tensors[name]
-        made = np.empty(tensor.shape, tensor.dtype)
+        array = np.empty(tensor.shape, tensor.dtype)
         if not lent:
-            self._lent[id(made)] = made
-        return made
+            self._lent[id(array)] = array
+        return array
 
     def free(self, name: str, array: Any) -> None:  # noqa: ANN401
         """Take back what nobody reads any more, if it is one of the buffers."""

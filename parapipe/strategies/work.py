@@ -111,8 +111,8 @@ class Work:
 
     def seconds(self, task: int, processor: int, size: int | None = None) -> float:
         """Return predicted seconds of a task; of a micro-batch of some size, if one is given."""
-        known = self.time_s if size is None or size == self.batch else self.sized_s[size]
-        return known[task][processor]
+        times_s = self.time_s if size is None or size == self.batch else self.sized_s[size]
+        return times_s[task][processor]
 
     def least_s(self, sizes: Sequence[int]) -> float:
         """Return what a frame that is split so keeps processors busy, with each task at its best.
@@ -158,28 +158,28 @@ class Work:
     @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
         """Tasks that read from each task."""
-        found: list[list[int]] = [[] for _ in self.tasks]
+        readers: list[list[int]] = [[] for _ in self.tasks]
         for task, producers in enumerate(self.producers):
             for producer in producers:
-                found[producer].append(task)
-        return tuple(map(tuple, found))
+                readers[producer].append(task)
+        return tuple(map(tuple, readers))
 
     @cached_property
     def makes(self) -> tuple[tuple[int, ...], ...]:
         """Tensors that each task makes for others."""
-        found: list[list[int]] = [[] for _ in self.tasks]
+        makes: list[list[int]] = [[] for _ in self.tasks]
         for number, tensor in enumerate(self.tensors):
-            found[tensor.producer].append(number)
-        return tuple(map(tuple, found))
+            makes[tensor.producer].append(number)
+        return tuple(map(tuple, makes))
 
     @cached_property
     def read_by(self) -> tuple[tuple[int, ...], ...]:
         """Tasks that read each tensor."""
-        found: list[list[int]] = [[] for _ in self.tensors]
+        readers: list[list[int]] = [[] for _ in self.tensors]
         for task, read in enumerate(self.reads):
             for tensor in read:
-                found[tensor].append(task)
-        return tuple(map(tuple, found))
+                readers[tensor].append(task)
+        return tuple(map(tuple, readers))
 
     @cached_property
     def moves(self) -> bool:
@@ -189,32 +189,32 @@ class Work:
     @cached_property
     def depth(self) -> tuple[int, ...]:
         """How many tasks lie on the longest way to each task."""
-        found = [-1] * len(self.tasks)
+        depths = [-1] * len(self.tasks)
         left = list(range(len(self.tasks)))
         while left:
             task = left[-1]
-            missing = [u for u in self.producers[task] if found[u] < 0]
+            missing = [u for u in self.producers[task] if depths[u] < 0]
             left += missing
             if not missing:
                 left.pop()
-                found[task] = 1 + max((found[u] for u in self.producers[task]), default=-1)
-        return tuple(found)
+                depths[task] = 1 + max((depths[u] for u in self.producers[task]), default=-1)
+        return tuple(depths)
 
     @cached_property
     def holds(self) -> tuple[tuple[tuple[int, int], ...], ...]:
         """Tasks that each task makes room for, and how many frames later."""
-        found: list[list[tuple[int, int]]] = [[] for _ in self.tasks]
+        holds: list[list[tuple[int, int]]] = [[] for _ in self.tasks]
         for u, v, slots in self.room:
-            found[v].append((u, slots))
-        return tuple(map(tuple, found))
+            holds[v].append((u, slots))
+        return tuple(map(tuple, holds))
 
     @cached_property
     def waits_for_room(self) -> tuple[tuple[tuple[int, int], ...], ...]:
         """Tasks that each task waits for to have room, and how many frames before."""
-        found: list[list[tuple[int, int]]] = [[] for _ in self.tasks]
+        rooms: list[list[tuple[int, int]]] = [[] for _ in self.tasks]
         for u, v, slots in self.room:
-            found[u].append((v, slots))
-        return tuple(map(tuple, found))
+            rooms[u].append((v, slots))
+        return tuple(map(tuple, rooms))
 
     @cached_property
     def waits(self) -> tuple[tuple[int, tuple[int, ...]], ...]:
@@ -306,9 +306,9 @@ class Pace:
 
     def add(self, took_s: float, predicted_s: float) -> None:
         """Count something that has ended."""
-        kept = exp(-predicted_s / self.window_s) if self.window_s else 0.0
-        self.took_s = kept * self.took_s + took_s
-        self.predicted_s = kept * self.predicted_s + predicted_s
+        retained = exp(-predicted_s / self.window_s) if self.window_s else 0.0
+        self.took_s = retained * self.took_s + took_s
+        self.predicted_s = retained * self.predicted_s + predicted_s
 
     @property
     def factor(self) -> float:
