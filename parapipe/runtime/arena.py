@@ -60,7 +60,7 @@ class Moments:
 
 
 @dataclass(frozen=True)
-class Used:
+class PlaceUse:
     """A place and the segments that use it.
 
     Parameters
@@ -81,10 +81,10 @@ class Used:
         """After so many frames, one lies where an earlier one was, or on a part of it."""
         offsets = self.place.offset_bytes
         there = (
-            apart
-            for apart in range(1, len(offsets))
+            distance
+            for distance in range(1, len(offsets))
             for i, at in enumerate(offsets)
-            if abs(at - offsets[(i + apart) % len(offsets)]) < self.size_bytes
+            if abs(at - offsets[(i + distance) % len(offsets)]) < self.size_bytes
         )
         return next(there, len(offsets))
 
@@ -99,7 +99,7 @@ class Used:
         return begin, max((moments.end[each] for each in self.users), default=begin)
 
 
-def used_places(plan: SessionPlan) -> Iterator[Used]:
+def used_places(plan: SessionPlan) -> Iterator[PlaceUse]:
     """Yield the places of a plan with their users; of what is made of ranges, as a whole."""
     whole_of = {each.tensor: whole for whole, made in ranges_of(plan).items() for each in made}
     makers: dict[str, list[str]] = {name: [SOURCE] for name in plan.inputs}
@@ -111,7 +111,7 @@ def used_places(plan: SessionPlan) -> Iterator[Used]:
         for name in read[segment.id]:
             readers.setdefault(whole_of.get(name, name), []).append(segment.id)
     for each in plan.places:
-        yield Used(
+        yield PlaceUse(
             each,
             plan.tensors[each.tensor].size_bytes,
             tuple(dict.fromkeys(makers.get(each.tensor, ()))),
@@ -119,7 +119,7 @@ def used_places(plan: SessionPlan) -> Iterator[Used]:
         )
 
 
-def waits(plan: SessionPlan) -> Waits:
+def arena_waits(plan: SessionPlan) -> Waits:
     """Return what each segment, and the source, waits for before it writes; {} without places.
 
     Of what must have ended of a frame on a processor, the last stands for all.
@@ -129,27 +129,27 @@ def waits(plan: SessionPlan) -> Waits:
         return {}
     moments, rows = Moments(plan), _Rows(plan, used)
     end = np.array([moments.end[name] for name in rows.names])[rows.user]
-    found: dict[str, dict[tuple[int, int], tuple[int, str]]] = {}
+    latest: dict[str, dict[tuple[int, int], tuple[int, str]]] = {}
     for i, each in enumerate(used):
         beside, own = rows.beside(i), rows.owner == i
         for maker in each.makers:
             others = beside & rows.may_run_beside(maker)
             ahead = (moments.begin[maker] - end) // moments.period
             ahead[own] = -each.frames
-            last = found.setdefault(maker, {})
+            last = latest.setdefault(maker, {})
             rank = np.lexsort((end, ahead, rows.order))
             rank = rank[others[rank]]
-            for row in rank[_lasts(rows.order[rank], ahead[rank])]:
+            for row in rank[_run_ends(rows.order[rank], ahead[rank])]:
                 key = int(rows.order[row]), int(ahead[row])
                 one = int(end[row]), rows.names[rows.user[row]]
                 last[key] = max(last.get(key, one), one)
     return {
         maker: tuple((name, ahead) for (_, ahead), (_, name) in last.items())
-        for maker, last in found.items()
+        for maker, last in latest.items()
     }
 
 
-def _lasts(*columns: Any) -> Any:  # noqa: ANN401 - arrays of numbers
+def _run_ends(*columns: Any) -> Any:  # noqa: ANN401 - arrays of numbers
     """Return the last row of each run of equal ones."""
     changes = np.ones(len(columns[0]), dtype=bool)
     changes[:-1] = np.any([each[1:] != each[:-1] for each in columns], axis=0)
@@ -163,15 +163,15 @@ class _Rows:
     processor, but each by itself where processors take turns.
     """
 
-    def __init__(self, plan: SessionPlan, used: list[Used]) -> None:
+    def __init__(self, plan: SessionPlan, used: list[PlaceUse]) -> None:
         turns = {each.name: each.turn[1] for each in plan.processors}
         self.names = [each.id for each in plan.segments]
         number = {name: i for i, name in enumerate(self.names)}
-        self._in_turn = {each.id for each in plan.segments if turns[each.processor] > 1}
+        self._taking_turns = {each.id for each in plan.segments if turns[each.processor] > 1}
         processors = [*turns]
         self._order_of = {
             each.id: len(processors) + i
-            if each.id in self._in_turn
+            if each.id in self._taking_turns
             else processors.index(each.processor)
             for i, each in enumerate(plan.segments)
         }
@@ -191,13 +191,13 @@ class _Rows:
     def beside(self, i: int) -> Any:  # noqa: ANN401 - an array of bool
         """Tell which rows have a byte in common with a place."""
         each = self._used[i]
-        found = np.zeros(len(self.owner), dtype=bool)
+        overlaps = np.zeros(len(self.owner), dtype=bool)
         for offset in each.place.offset_bytes:
-            found |= (self._low < offset + each.size_bytes) & (offset < self._high)
-        return found & (self._arena == self._arenas[each.place.arena])
+            overlaps |= (self._low < offset + each.size_bytes) & (offset < self._high)
+        return overlaps & (self._arena == self._arenas[each.place.arena])
 
     def may_run_beside(self, name: str) -> Any:  # noqa: ANN401 - an array of bool
         """Tell of which rows the segments are not in one order with a segment, by their thread."""
-        if name in self._in_turn or name == SOURCE:
+        if name in self._taking_turns or name == SOURCE:
             return np.ones(len(self.owner), dtype=bool)
         return self.order != self._order_of[name]

@@ -42,12 +42,12 @@ class InArenas:
     def sentence(self) -> str:
         """Return how much lies where."""
         arenas = sum(self.size_bytes.values()) / 1e6
-        told = (
+        text = (
             f"of a frame's tensors between sessions, {self.inside_bytes / 1e6:.2f} MB lie in "
             f"{'an arena' if len(self.size_bytes) == 1 else 'arenas'} of {arenas:.2f} MB"
         )
         others = (f"{size / 1e6:.2f} MB, since {why}" for why, (_, size) in self.outside.items())
-        return f"{told}; elsewhere {'; '.join(others)}" if self.outside else told
+        return f"{text}; elsewhere {'; '.join(others)}" if self.outside else text
 
 
 def in_arenas(plan: SessionPlan) -> InArenas:
@@ -67,7 +67,7 @@ def in_arenas(plan: SessionPlan) -> InArenas:
     )
 
 
-def placed_as_taken(
+def restrict_places(
     folder: Folder, sessions: Mapping[tuple[str, str], Any], used: Iterable[Used]
 ) -> Folder:
     """Return a folder whose places are those that ONNX Runtime takes.

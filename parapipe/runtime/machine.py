@@ -34,7 +34,7 @@ def cores_of(values: Iterable[str]) -> dict[str, tuple[int, ...]]:
     ValueError
         If one is not of this form or names a core twice, or if two of them contradict each other.
     """
-    found: dict[str, tuple[int, ...]] = {}
+    chosen: dict[str, tuple[int, ...]] = {}
     for value in values:
         name, _, listed = value.rpartition("=")
         cores = tuple(core for part in listed.split(",") for core in _range(part, value))
@@ -43,9 +43,9 @@ def cores_of(values: Iterable[str]) -> dict[str, tuple[int, ...]]:
             raise ValueError(_form(value))
         if twice:
             raise ValueError(f"'{value}' names core {', '.join(map(str, twice))} twice")
-        if found.setdefault(name, cores) != cores:
+        if chosen.setdefault(name, cores) != cores:
             raise ValueError(f"'{name}' is given twice, with different cores: say which")
-    return found
+    return chosen
 
 
 def _range(part: str, value: str) -> range:

@@ -13,9 +13,9 @@ from typing import TypeAlias
 
 from parapipe.runtime.arena import SOURCE
 from parapipe.runtime.document import Channel, Segment
-from parapipe.runtime.flow import SINK, needs, room
+from parapipe.runtime.flow import SINK, reader_slots, segment_producers
 from parapipe.runtime.folder import Folder, RunError
-from parapipe.runtime.frames import Frame, checked
+from parapipe.runtime.frames import Frame, check_frame
 from parapipe.runtime.machine import denormals_to_zero
 from parapipe.runtime.sessions import Sessions, pin, reason, stopper
 from parapipe.runtime.views import Views, sources
@@ -79,7 +79,7 @@ def folder_work(
     }
     number = {name: i for i, name in enumerate(read)}
     no_move = tuple((0.0,) * len(names) for _ in names)
-    first = {each for each, producers in needs(folder).items() if SOURCE in producers}
+    first = {each for each, producers in segment_producers(folder).items() if SOURCE in producers}
     return Work(
         processors=names,
         tasks=tuple(task),
@@ -97,7 +97,7 @@ def folder_work(
         first=frozenset(task[each] for each in first),
         results=tuple(
             (task[each], depth)
-            for each, readers in room(folder, queue).items()
+            for each, readers in reader_slots(folder, queue).items()
             for reader, depth in readers
             if reader == SINK
         ),
@@ -190,7 +190,7 @@ class _SegmentBench:
     def run(self, index: int, frame: Frame) -> None:
         """Run a frame, segment after segment, each on all processors in turn."""
         try:
-            arrays = dict(checked(frame, index, self._folder))
+            arrays = dict(check_frame(frame, index, self._folder))
             with denormals_to_zero():
                 for segment in self._segments:
                     for processor in self._folder.processors:

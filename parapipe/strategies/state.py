@@ -317,7 +317,7 @@ class Agendas:
         if at == len(queue):
             return None
         return (
-            next(self._left_of(queue[at])) if self._state.is_split(queue[at].frame) else queue[at]
+            next(self._unbegun(queue[at])) if self._state.is_split(queue[at].frame) else queue[at]
         )
 
     def left(self, processor: int) -> Iterator[Job]:
@@ -326,7 +326,7 @@ class Agendas:
         queue, at = self._queues[processor], self._at[processor]
         while at < len(queue) or self._extend(processor):
             if not self._is_gone(queue[at]):
-                yield from self._left_of(queue[at])
+                yield from self._unbegun(queue[at])
             at += 1
 
     def _extend(self, processor: int) -> bool:
@@ -337,7 +337,7 @@ class Agendas:
         self._queues[processor].append(more)
         return True
 
-    def _left_of(self, job: Job) -> Iterator[Job]:
+    def _unbegun(self, job: Job) -> Iterator[Job]:
         """Yield what is left of a job: of a split frame, its micro-batches."""
         if not self._state.is_split(job.frame):
             yield job

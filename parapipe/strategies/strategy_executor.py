@@ -16,7 +16,7 @@ from parapipe.runtime.executor import REMEMBERED, Executor, Threads
 from parapipe.runtime.flow import Flow
 from parapipe.runtime.folder import Folder
 from parapipe.runtime.frames import Frame
-from parapipe.runtime.in_step import held_most
+from parapipe.runtime.in_step import peak_buffered_bytes
 from parapipe.runtime.machine import denormals_to_zero
 from parapipe.runtime.record import Record, as_decided
 from parapipe.runtime.sessions import Sessions, Used, open_sessions, pin, reason
@@ -137,9 +137,9 @@ class _Threads(Threads):
     def record(self) -> Record:
         """Return what was done; times from the start of the run."""
         record = as_decided(super().record())
-        return replace(record, peak_tensor_bytes=held_most(self._folder, record.spans))
+        return replace(record, peak_tensor_bytes=peak_buffered_bytes(self._folder, record.spans))
 
-    def _work(self, processor: Processor) -> None:
+    def _run_processor(self, processor: Processor) -> None:
         """Run what a processor is given, until nothing is left."""
         flow, number = self._strategy_flow, self._folder.processors.index(processor)
         outputs: Outputs | None = None

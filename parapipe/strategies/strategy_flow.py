@@ -75,7 +75,7 @@ class StrategyFlow(Flow):
         self._segments = folder.segments
         self._names = tuple(each.name for each in folder.processors)
         self._reads = tuple(
-            tuple((name, self._held[name]) for name in self._sources[each.id])
+            tuple((name, self._buffered[name]) for name in self._sources[each.id])
             for each in folder.segments
         )
         makers = {segment.id: i for i, segment in enumerate(folder.segments)}
@@ -119,7 +119,7 @@ class StrategyFlow(Flow):
     def needed_outputs(self, pieces: Sequence[Piece]) -> set[str]:
         """Return what pieces make that others read, or that leaves the network."""
         outputs = {
-            n for each in pieces for n in self._segments[each.task].outputs if n in self._held
+            n for each in pieces for n in self._segments[each.task].outputs if n in self._buffered
         }
         read = Counter(n for each in pieces for n, _ in self._reads[each.task])
         return {name for name in outputs if self._readers[name] > read[name]}
@@ -272,10 +272,10 @@ class StrategyFlow(Flow):
         """Return where a piece writes: slices of buffers, which the first piece allocates."""
         slices = {}
         for name in self._segments[task].outputs:
-            if name in self._held and self._slices.is_cut(name):
-                if frame not in self._held[name]:
+            if name in self._buffered and self._slices.is_cut(name):
+                if frame not in self._buffered[name]:
                     self._put(name, frame, self._slices.buffer(name, lent=name in self._outputs))
-                slices[name] = self._slices.of(name, self._held[name][frame][0], begin, size)
+                slices[name] = self._slices.of(name, self._buffered[name][frame][0], begin, size)
         return slices
 
     def _end_assignment(self, processor: int, outputs: Outputs, now_s: float) -> None:
@@ -283,7 +283,7 @@ class StrategyFlow(Flow):
         del self._running[processor]
         for (task, frame, size, into), arrays in outputs:
             for name, array in arrays.items():
-                if into is None or (name not in into and frame not in self._held.get(name, ())):
+                if into is None or (name not in into and frame not in self._buffered.get(name, ())):
                     self._put(name, frame, array)
             for name, buffers in self._reads[task]:
                 if frame in buffers:  # else a replaced piece would have made it
@@ -294,18 +294,18 @@ class StrategyFlow(Flow):
             self._tell_sink()
 
     def _put(self, name: str, frame: int, array: Any) -> None:  # noqa: ANN401 - any dtype
-        if name in self._held:
-            self._held[name][frame] = [array, self._readers[name] * self.batch]
+        if name in self._buffered:
+            self._buffered[name][frame] = [array, self._readers[name] * self.batch]
 
     def _drop(self, name: str, frame: int) -> None:
         self._release(name, frame, self.batch)
 
     def _release(self, name: str, frame: int, size: int) -> None:
         """Let a tensor go when the last of its readers has read the whole batch."""
-        entry = self._held[name][frame]
+        entry = self._buffered[name][frame]
         entry[1] -= size
         if not entry[1]:
-            del self._held[name][frame]
+            del self._buffered[name][frame]
             self._slices.free(name, entry[0])
 
     def _advance(self, name: str, frame: int) -> Sequence[str]:

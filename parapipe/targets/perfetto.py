@@ -71,7 +71,7 @@ def predicted_record(plan: Plan) -> Record:
     period_s, replicas = plan.predicted.period_s, mapped(plan).replicas
     spans = [
         Span(names[n % len(names)], name, n, n * period_s + start_s, n * period_s + end_s)
-        for resource, name, start_s, end_s in _of_a_frame(plan)
+        for resource, name, start_s, end_s in _rows_of_first_frame(plan)
         for names in [replicas.get(resource, (resource,))]
         for n in frames
     ]
@@ -94,7 +94,7 @@ def predicted_record(plan: Plan) -> Record:
     )
 
 
-def _of_a_frame(plan: Plan) -> Iterator[tuple[str, str, float, float]]:
+def _rows_of_first_frame(plan: Plan) -> Iterator[tuple[str, str, float, float]]:
     """Yield row, name, start and end of what is done for the first frame."""
     view = mapped(plan)
     period_s = plan.predicted.period_s

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import onnx
 
-from parapipe.export.constants import needed_for
+from parapipe.export.constants import constant_parts
 from parapipe.export.onnxruntime.network import Network
 from parapipe.export.onnxruntime.weights import Key, Place, is_placed, key_of, refer
 from parapipe.graph.model_source import is_external, tensors_of_nodes
@@ -69,7 +69,7 @@ class ModelFile:
 
 def placed_tensors(part: ModelFile, network: Network) -> dict[Key, onnx.TensorProto]:
     """Return the tensors of a model file whose data go into files of weights."""
-    constants = needed_for(part.reads, network.resolved)
+    constants = constant_parts(part.reads, network.resolved)
     sparse = (each for s in constants.sparse.values() for each in (s.values, s.indices))
     within = (*sparse, *tensors_of_nodes(constants.nodes), *tensors_of_nodes(part.nodes))
     placed = {key_of(n, t): t for n, t in constants.tensors.items() if is_placed(t)}
@@ -89,7 +89,7 @@ def segment_model(
     about
         Metadata of the model.
     """
-    model = _model(part, network, where, SEGMENT_IR)
+    model = _build_model(part, network, where, SEGMENT_IR)
     _annotate(model, part)
     onnx.helper.set_model_props(model, dict(about))
     return model
@@ -103,7 +103,7 @@ def plain_model(part: ModelFile, network: Network, where: Mapping[Key, Place]) -
     where
         Places of tensors that go into files of weights; the others stay as they are in the model.
     """
-    model = _model(part, network, where, min(max(network.ir_version, PLAIN_IR), SEGMENT_IR))
+    model = _build_model(part, network, where, min(max(network.ir_version, PLAIN_IR), SEGMENT_IR))
     for node in model.graph.node:
         node.ClearField("metadata_props")
         node.ClearField("device_configurations")
@@ -129,7 +129,7 @@ def staged_model(
     processors
         Its devices.
     """
-    model = _model(part, network, where, STAGED_IR)
+    model = _build_model(part, network, where, STAGED_IR)
     _annotate(model, part)
     model.configuration.add(name=configuration, num_devices=len(processors), device=processors)
     nodes = iter(model.graph.node[len(model.graph.node) - len(list(part.nodes)) :])
@@ -144,15 +144,15 @@ def staged_model(
     return model
 
 
-def _model(
+def _build_model(
     part: ModelFile, network: Network, where: Mapping[Key, Place], ir_version: int
 ) -> onnx.ModelProto:
-    constants = needed_for(part.reads, network.resolved)
+    constants = constant_parts(part.reads, network.resolved)
     sparse = deepcopy(list(constants.sparse.values()))
     for each in sparse:
         _refer_all((each.values, each.indices), where)
-    nodes = [_copied(node, where) for node in constants.nodes]
-    nodes += [_copied(node, where) for node in part.nodes]
+    nodes = [_copy_node(node, where) for node in constants.nodes]
+    nodes += [_copy_node(node, where) for node in part.nodes]
     inputs, outputs = (
         [onnx.helper.make_value_info(name, network.resolved.types[name]) for name in names]
         for names in (part.inputs, part.outputs)
@@ -170,10 +170,7 @@ def _model(
     if max(types) > _NEWEST_TYPE:
         ir_version = max(ir_version, network.ir_version)
     return onnx.helper.make_model(
-        graph,
-        opset_imports=network.opsets,
-        ir_version=ir_version,
-        producer_name="parapipe",
+        graph, opset_imports=network.opsets, ir_version=ir_version, producer_name="parapipe"
     )
 
 
@@ -190,7 +187,7 @@ def _initializer(
     return copy
 
 
-def _copied(original: onnx.NodeProto, where: Mapping[Key, Place]) -> onnx.NodeProto:
+def _copy_node(original: onnx.NodeProto, where: Mapping[Key, Place]) -> onnx.NodeProto:
     node = deepcopy(original)
     _refer_all(tensors_of_nodes([node]), where)
     return node
@@ -208,8 +205,8 @@ def _annotate(model: onnx.ModelProto, part: ModelFile) -> None:
     processors = [each.processor for each in part.marked for _ in each.nodes]
     computed = len(model.graph.node) - len(processors)  # constants, which come first
     for node, processor in zip(model.graph.node[computed:], processors, strict=True):
-        kept = [entry for entry in node.metadata_props if entry.key != LAYER]
+        other_entries = [entry for entry in node.metadata_props if entry.key != LAYER]
         node.ClearField("metadata_props")
         node.ClearField("device_configurations")
-        node.metadata_props.extend(kept)
+        node.metadata_props.extend(other_entries)
         node.metadata_props.add(key=LAYER, value=processor)

@@ -67,19 +67,19 @@ def load_network(plan: Plan, path: Path) -> Network:
     PlanError
         If the plan's operators are not those of the model.
     """
-    model = inlined(_read(path), plan.model.name)
+    model = inlined(_load_model(path), plan.model.name)
     _fix_unused_inputs(model, plan)
-    known = {*plan.inputs, *(name for node in model.graph.node for name in node.output)}
+    model_tensors = {*plan.inputs, *(name for node in model.graph.node for name in node.output)}
     shapes = {
         name: (tensor.dtype, tensor.shape)
         for name, tensor in plan.tensors.items()
-        if name in known and tensor.dtype in _PLAIN
+        if name in model_tensors and tensor.dtype in _PLAIN
     }
     try:
         _, resolved = resolve_proto(model, plan.model.name, shapes=shapes)
     except ModelError as error:
         raise PlanError(f"the plan does not fit its model: {error}") from error
-    nodes = _nodes(plan, resolved)
+    nodes = _operator_nodes(plan, resolved)
     _check_reads(plan, nodes, resolved)
     # The standard operators have their version under the name that nodes give them.
     versions = {
@@ -89,7 +89,7 @@ def load_network(plan: Plan, path: Path) -> Network:
     return Network(nodes, resolved, opsets, model.ir_version, path.parent)
 
 
-def _read(path: Path) -> onnx.ModelProto:
+def _load_model(path: Path) -> onnx.ModelProto:
     from google.protobuf.message import DecodeError
 
     try:
@@ -113,7 +113,7 @@ def _fix_unused_inputs(model: onnx.ModelProto, plan: Plan) -> None:
                 dim.dim_value = 1
 
 
-def _nodes(plan: Plan, resolved: Resolved) -> dict[str, tuple[onnx.NodeProto, ...]]:
+def _operator_nodes(plan: Plan, resolved: Resolved) -> dict[str, tuple[onnx.NodeProto, ...]]:
     by_name = {item.name: item for item in resolved.nodes}
     unknown = [
         f"'{member}' of operator '{operator.id}'"
@@ -143,12 +143,14 @@ def _new_names(plan: Plan, nodes: Iterable[ResolvedNode]) -> dict[str, str]:
     """
     members = {member for operator in plan.operators for member in operator.members}
     singles = (single for each in plan.operators for single in (each, *each.parts))
-    made = {*plan.inputs, *(name for single in singles for name in single.outputs)}
+    outputs = {*plan.inputs, *(name for single in singles for name in single.outputs)}
     source: dict[str, str] = {}
     for item in nodes:
         if item.name not in members and item.reads:
             source[item.writes[0]] = source.get(item.reads[0], item.reads[0])
-    names = {first: name for name, first in source.items() if name in made and first not in made}
+    names = {
+        first: name for name, first in source.items() if name in outputs and first not in outputs
+    }
     return {name: names.get(first, first) for name, first in source.items()} | names
 
 
@@ -158,13 +160,13 @@ def _check_reads(
     """Check that operators read and make in the model what they do in the plan."""
     mistakes = []
     for operator in plan.operators:
-        made: set[str] = set()
+        outputs: set[str] = set()
         read: set[str] = set()
         for node in nodes[operator.id]:
-            read.update(name for name in reads_of(node) if name and name not in made)
-            made.update(node.output)
+            read.update(name for name in reads_of(node) if name and name not in outputs)
+            outputs.update(node.output)
         read = {name for name in read if name not in resolved.origins}
-        if read != set(reads(operator, plan)) or not made.issuperset(operator.outputs):
+        if read != set(reads(operator, plan)) or not outputs.issuperset(operator.outputs):
             mistakes.append(f"'{operator.id}'")
     if mistakes:
         raise PlanError(

@@ -69,7 +69,7 @@ def arena_of(plan: Plan, into: Steps) -> Arena | None:
 def _places(
     plan: Plan, layout: MemoryLayout, into: Steps, number: Mapping[str, int], lives: PlanLives
 ) -> Iterator[Place]:
-    users = _users(into, number, lives)
+    users = _tensor_users(into, number, lives)
     inputs = {name: plan.tensors[name].shape for name in plan.inputs}
     shapes = inputs | into.shapes
     steps_of: dict[str, list[str]] = {}
@@ -79,13 +79,13 @@ def _places(
     for each in plan.buffers:
         there = [p for p in each.processors if p in users.get(each.tensor, ())]
         arena = next(a for a in layout.arenas if each.processors[0] in a.processors)
-        taken = (
+        keeps_place = (
             each.content != "copy"
             and there[:1] == [each.processors[0]]
-            and _fits(each, prod(shapes[each.tensor]) * ITEM_BYTES, arena.alignment_bytes)
+            and _fits_buffer(each, prod(shapes[each.tensor]) * ITEM_BYTES, arena.alignment_bytes)
             and (each.over is None or _writes_over(steps_of[maker[each.tensor]]))
         )
-        if taken:
+        if keeps_place:
             yield Place(
                 tensor=each.tensor,
                 processors=tuple(there),
@@ -94,18 +94,18 @@ def _places(
             )
 
 
-def _users(into: Steps, number: Mapping[str, int], lives: PlanLives) -> dict[str, set[str]]:
+def _tensor_users(into: Steps, number: Mapping[str, int], lives: PlanLives) -> dict[str, set[str]]:
     """Return the processors whose steps read or make each tensor."""
     names, at = lives.view.resources, lives.view.mapping.at
-    found: dict[str, set[str]] = {}
+    users: dict[str, set[str]] = {}
     for step in into.steps:
         processor = names[at[number[step.source or step.id]].processor]
         for name in (*step.inputs, *step.outputs):
-            found.setdefault(name, set()).add(processor)
-    return found
+            users.setdefault(name, set()).add(processor)
+    return users
 
 
-def _fits(buffer: PlacedBuffer, size_bytes: int, alignment_bytes: int) -> bool:
+def _fits_buffer(buffer: PlacedBuffer, size_bytes: int, alignment_bytes: int) -> bool:
     aligned = -(-size_bytes // alignment_bytes) * alignment_bytes
     return aligned == buffer.size_bytes and not any(at % ITEM_BYTES for at in buffer.offset_bytes)
 
@@ -161,7 +161,7 @@ def unexportable(network: Network, into: Steps) -> Iterator[tuple[Operator, str]
     for operator in network.operators:
         try:
             into.begin(operator)
-            _lower(operator, into)
+            _lower_operator(operator, into)
         except NotExportable as reason:
             yield operator, str(reason)
 
@@ -182,12 +182,12 @@ def _plan_obstacles(plan: Plan) -> Iterator[str]:
         )
 
 
-def _lower(operator: Operator, into: Steps) -> None:
+def _lower_operator(operator: Operator, into: Steps) -> None:
     """Add the steps of an operator; activations of a fused one go to the step before."""
     require(not operator.computes_in, f"it computes in {operator.computes_in}, {_FLOATS_ONLY}")
     for position, part in enumerate(operator.parts or (operator,)):
         try:
-            _check(part, into)
+            _refuse_unsupported(part, into)
             form = own_form(part, into) if position else None
             if form and into.activate(part.inputs[0], part.outputs[0], form[0], **form[1]):
                 continue
@@ -198,7 +198,7 @@ def _lower(operator: Operator, into: Steps) -> None:
             ) from None
 
 
-def _check(operator: Operator, into: Steps) -> None:
+def _refuse_unsupported(operator: Operator, into: Steps) -> None:
     """Refuse what no rule takes."""
     require(not operator.domain, "the library knows no operators of this domain")
     require(operator.opaque is None, "the library has no control flow")
@@ -295,10 +295,10 @@ def _transfers(plan: Plan, into: Steps) -> Iterator[library_plan.Transfer]:
     read = {(name, place[step.source or step.id]) for step in into.steps for name in step.inputs}
     for transfer in plan.transfers:
         if (transfer.tensor, transfer.target) in read:
-            said = transfer.model_dump(
+            fields = transfer.model_dump(
                 by_alias=True, include=set(library_plan.Transfer.model_fields)
             )
-            yield library_plan.Transfer.model_validate(said)
+            yield library_plan.Transfer.model_validate(fields)
 
 
 def profile_rows(plan: Plan) -> Iterator[tuple[str, ProfileRow]]:

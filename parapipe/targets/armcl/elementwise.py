@@ -28,19 +28,19 @@ def of_operands(operator: Operator, into: Steps) -> None:
         max(map(len, shapes)) <= MOST_DIMENSIONS or len(set(filter(None, shapes))) == 1,
         "it broadcasts tensors of more than 4 dimensions, and the library has 4",
     )
-    require(_fit(shapes), "the shapes of its operands do not fit together")
-    made, *others = [into.weight(v) if into.is_constant(v) else v for v in operator.inputs]
+    require(_are_broadcastable(shapes), "the shapes of its operands do not fit together")
+    result, *others = [into.weight(v) if into.is_constant(v) else v for v in operator.inputs]
     kind, mean = _STEPS.get(operator.type, operator.type), operator.type == "Mean"
     for position, name in enumerate(others, start=_PAIR):
         last = output if position == count and not mean else None
         shape = np.broadcast_shapes(*shapes[:position])
-        made = into.add(kind, (made, name), shape, output=last)
+        result = into.add(kind, (result, name), shape, output=last)
     if mean:
         shape = np.broadcast_shapes(*shapes)
-        into.add("Mul", (made, into.number(1 / count)), shape, output=output)
+        into.add("Mul", (result, into.number(1 / count)), shape, output=output)
 
 
-def _fit(shapes: Sequence[tuple[int, ...]]) -> bool:
+def _are_broadcastable(shapes: Sequence[tuple[int, ...]]) -> bool:
     """Whether shapes broadcast: a plan that was edited may say what no model has."""
     with suppress(ValueError):
         np.broadcast_shapes(*shapes)
@@ -111,14 +111,16 @@ def own_form(operator: Operator, into: Steps) -> tuple[str, Mapping[str, Attribu
 
 
 def _bounds(operator: Operator, into: Steps) -> Mapping[str, Attribute]:
-    found: dict[str, Attribute] = {}
+    bounds: dict[str, Attribute] = {}
     for position, (name, default) in enumerate((("min", -_LARGEST), ("max", _LARGEST)), start=1):
-        given = operator.inputs[position] if position < len(operator.inputs) else ""
-        require(not given or into.is_constant(given), f"its bound '{name}' is not constant")
+        bound_input = operator.inputs[position] if position < len(operator.inputs) else ""
+        require(
+            not bound_input or into.is_constant(bound_input), f"its bound '{name}' is not constant"
+        )
         bound = number(operator, name, default)
         require(not math.isnan(bound), f"its bound '{name}' is no number")
-        found[name] = min(max(bound, -_LARGEST), _LARGEST)
-    return found
+        bounds[name] = min(max(bound, -_LARGEST), _LARGEST)
+    return bounds
 
 
 def lower_own(operator: Operator, into: Steps) -> None:
@@ -193,10 +195,7 @@ RULES: Mapping[str, Rule] = {
         for kind, step in (("Sum", "Add"), ("Max", "Max"), ("Min", "Min"))
     },
     "Mean": Rule(
-        of_operands,
-        "Add, one for each further operand, and Mul",
-        _CONSTANTS,
-        dimensions=True,
+        of_operands, "Add, one for each further operand, and Mul", _CONSTANTS, dimensions=True
     ),
     "Pow": Rule(pow_, "Sqrt, Reshape, Mul, or two Mul", "constant exponent 0.5, 1, 2 or 3"),
     "PRelu": Rule(prelu, "PRelu", "constant slope"),

@@ -39,8 +39,8 @@ def softmax(operator: Operator, into: Steps) -> None:
     else:
         turned = into.reshape(source, (outside, inside, behind))
         turned = into.add("Transpose", (turned,), (outside, behind, inside), perm=(0, 2, 1))
-    made = into.add(operator.type, (turned,), into.shape(turned))
-    permute(into, made, (outside, behind, inside), (0, 2, 1), written=shape, output=output)
+    result = into.add(operator.type, (turned,), into.shape(turned))
+    permute(into, result, (outside, behind, inside), (0, 2, 1), written=shape, output=output)
 
 
 def lrn(operator: Operator, into: Steps) -> None:
@@ -63,7 +63,7 @@ def lrn(operator: Operator, into: Steps) -> None:
 def reduce_mean(operator: Operator, into: Steps) -> None:
     """Add the mean over axes; over a whole image it is a global pool."""
     source, output = operator.inputs[0], operator.outputs[0]
-    axes = _axes(operator, into)
+    axes = _reduced_axes(operator, into)
     if not axes:
         into.reshape(source, into.shape(output), output=output)
         return
@@ -71,38 +71,38 @@ def reduce_mean(operator: Operator, into: Steps) -> None:
     if axes == _IMAGE and len(shape) == 4:
         pool_image(operator, into, "GlobalAveragePool", source, shape)
         return
-    _mean(into, source, axes, into.shape(output), output)
+    _add_mean(into, source, axes, into.shape(output), output)
 
 
 def reduce_sum(operator: Operator, into: Steps) -> None:
     """Add the sum over axes: the mean, times their extent."""
     source, output = operator.inputs[0], operator.outputs[0]
-    axes, written = _axes(operator, into), into.shape(output)
+    axes, written = _reduced_axes(operator, into), into.shape(output)
     if not axes:
         into.reshape(source, written, output=output)
         return
-    made = _mean(into, source, axes, written, None)
+    mean = _add_mean(into, source, axes, written, None)
     count = prod(into.shape(source)[axis] for axis in axes)
-    into.add("Mul", (made, into.number(float(count))), written, output=output)
+    into.add("Mul", (mean, into.number(float(count))), written, output=output)
 
 
 def reduce_max(operator: Operator, into: Steps) -> None:
     """Add the maximum over a whole image."""
     shape = into.shape(operator.inputs[0])
-    image = _axes(operator, into) == _IMAGE and len(shape) == 4
+    image = _reduced_axes(operator, into) == _IMAGE and len(shape) == 4
     require(image, "it is not over height and width of an image")
     pool_image(operator, into, "GlobalMaxPool", operator.inputs[0], shape)
 
 
-def _mean(into: Steps, source: str, axes: Shape, written: Shape, output: str | None) -> str:
+def _add_mean(into: Steps, source: str, axes: Shape, written: Shape, output: str | None) -> str:
     """Add a mean; axes that are to go stay at first, for the library cannot drop all of them."""
     shape = into.shape(source)
-    kept = tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
-    made = into.add("ReduceMean", (source,), kept, output=output, axes=axes, keepdims=1)
-    return made if output else into.reshape(made, written)
+    reduced = tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
+    mean = into.add("ReduceMean", (source,), reduced, output=output, axes=axes, keepdims=1)
+    return mean if output else into.reshape(mean, written)
 
 
-def _axes(operator: Operator, into: Steps) -> Shape:
+def _reduced_axes(operator: Operator, into: Steps) -> Shape:
     """Return the axes, counted from the first; none where nothing is reduced."""
     rank = len(into.shape(operator.inputs[0]))
     constant = all(into.is_constant(name) for name in operator.inputs[1:] if name)
@@ -121,7 +121,7 @@ def layer_normalization(operator: Operator, into: Steps) -> None:
     shape = into.shape(source)
     axes = tuple(range(axis_of(operator, -1, len(shape)), len(shape)))
     last = [into.weight(name) for name in parameters if name]
-    _normalised(operator, into, axes, last)
+    _add_normalisation(operator, into, axes, last)
 
 
 def instance_normalization(operator: Operator, into: Steps) -> None:
@@ -131,26 +131,26 @@ def instance_normalization(operator: Operator, into: Steps) -> None:
     shape = into.shape(source)
     channels = (shape[1], *(1 for _ in shape[2:]))
     last = [
-        into.made(name, "per channel", channels, lambda values: values.reshape(channels))
+        into.derived(name, "per channel", channels, lambda values: values.reshape(channels))
         for name in parameters
     ]
-    _normalised(operator, into, tuple(range(2, len(shape))), last)
+    _add_normalisation(operator, into, tuple(range(2, len(shape))), last)
 
 
-def _normalised(operator: Operator, into: Steps, axes: Shape, last: list[str]) -> None:
+def _add_normalisation(operator: Operator, into: Steps, axes: Shape, last: list[str]) -> None:
     source, output = operator.inputs[0], operator.outputs[0]
     shape = into.shape(source)
     reduced = tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
-    mean = _mean(into, source, axes, reduced, None)
+    mean = _add_mean(into, source, axes, reduced, None)
     centred = into.add("Sub", (source, mean), shape)
     square = into.add("Mul", (centred, centred), shape)
-    variance = _mean(into, square, axes, reduced, None)
+    variance = _add_mean(into, square, axes, reduced, None)
     epsilon = into.number(number(operator, "epsilon", 1e-5))
     above = into.add("Add", (variance, epsilon), reduced)
     deviation = into.add("Sqrt", (above,), reduced)
-    made = into.add("Div", (centred, deviation), shape, output=None if last else output)
+    result = into.add("Div", (centred, deviation), shape, output=None if last else output)
     for at, (kind, name) in enumerate(zip(("Mul", "Add"), last, strict=False), start=1):
-        made = into.add(kind, (made, name), shape, output=output if at == len(last) else None)
+        result = into.add(kind, (result, name), shape, output=output if at == len(last) else None)
 
 
 RULES: Mapping[str, Rule] = {
