@@ -20,7 +20,7 @@ from parapipe.export import segment_manifest as manifest
 from parapipe.export.exported import Exported, export_folder, readme
 from parapipe.export.onnxruntime.boundary import unconverted
 from parapipe.export.onnxruntime.folder import MOST_BYTES, write_model
-from parapipe.export.onnxruntime.model_file import ModelFile, placed_tensors, plain_model
+from parapipe.export.onnxruntime.network import ModelFile, placed_tensors, plain_model
 from parapipe.export.onnxruntime.parts import Parts, parts_of
 from parapipe.export.onnxruntime.weights import assign_places, size_of, write_weights
 from parapipe.plan.mapped import mapped

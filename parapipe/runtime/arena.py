@@ -1,4 +1,4 @@
-"""What must have ended before a place in an arena is written to.
+"""Places of tensors in arenas: what waits before a place is written to, and what lies where.
 
 Two tensors may have the same bytes one after the other, although different processors use them. The
 plan's times keep them apart. In a run, whose times differ, a segment waits before it writes until
@@ -11,15 +11,20 @@ This file needs NumPy only, so that it can stand beside a runner on a device.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .document import Place, SessionPlan
-from .views import ranges_of, sources
+from .document import Outside, Place, SessionPlan
+from .folder import CPU_PROVIDER, Folder
+from .views import container_of, sources
+
+if TYPE_CHECKING:
+    from .sessions import Used
 
 SOURCE = ""
 """Takes frames in: it writes graph inputs."""
@@ -100,16 +105,16 @@ class PlaceUse:
 
 
 def used_places(plan: SessionPlan) -> Iterator[PlaceUse]:
-    """Yield the places of a plan with their users; of what is made of ranges, as a whole."""
-    whole_of = {each.tensor: whole for whole, made in ranges_of(plan).items() for each in made}
+    """Yield the places of a plan with their users; of what is made of ranges, together."""
+    containers = container_of(plan)
     makers: dict[str, list[str]] = {name: [SOURCE] for name in plan.inputs}
     readers: dict[str, list[str]] = {}
     read = sources(plan)
     for segment in plan.segments:
         for name in segment.outputs:
-            makers.setdefault(whole_of.get(name, name), []).append(segment.id)
+            makers.setdefault(containers.get(name, name), []).append(segment.id)
         for name in read[segment.id]:
-            readers.setdefault(whole_of.get(name, name), []).append(segment.id)
+            readers.setdefault(containers.get(name, name), []).append(segment.id)
     for each in plan.places:
         yield PlaceUse(
             each,
@@ -201,3 +206,81 @@ class _Rows:
         if name in self._taking_turns or name == SOURCE:
             return np.ones(len(self.owner), dtype=bool)
         return self.order != self._order_of[name]
+
+
+@dataclass(frozen=True, slots=True)
+class InArenas:
+    """Arenas and the tensors of one frame.
+
+    Parameters
+    ----------
+    size_bytes
+        Of each arena, by the name of its memory.
+    inside_bytes
+        Of all tensors of a frame that lie in them, each by itself.
+    outside
+        Of all others between segments: how many they are and their bytes, by the reason.
+    """
+
+    size_bytes: Mapping[str, int]
+    inside_bytes: int
+    outside: Mapping[str, tuple[int, int]]
+
+    def sentence(self) -> str:
+        """Return how much lies where."""
+        arenas = sum(self.size_bytes.values()) / 1e6
+        text = (
+            f"of a frame's tensors between sessions, {self.inside_bytes / 1e6:.2f} MB lie in "
+            f"{'an arena' if len(self.size_bytes) == 1 else 'arenas'} of {arenas:.2f} MB"
+        )
+        others = (f"{size / 1e6:.2f} MB, since {why}" for why, (_, size) in self.outside.items())
+        return f"{text}; elsewhere {'; '.join(others)}" if self.outside else text
+
+
+def in_arenas(plan: SessionPlan) -> InArenas:
+    """Return what lies in the arenas of a plan, if it runs with them."""
+    within = container_of(plan)
+    outside: defaultdict[str, list[int]] = defaultdict(list)
+    for each in plan.outside:
+        outside[each.why].append(plan.tensors[each.tensor].size_bytes)
+    return InArenas(
+        {each.name: each.size_bytes for each in plan.arenas},
+        sum(
+            plan.tensors[each.tensor].size_bytes
+            for each in plan.places
+            if each.tensor not in within
+        ),
+        {why: (len(sizes), sum(sizes)) for why, sizes in sorted(outside.items())},
+    )
+
+
+def restrict_places(
+    folder: Folder, sessions: Mapping[tuple[str, str], Any], used: Iterable[Used]
+) -> Folder:
+    """Return a folder whose places are those that ONNX Runtime takes.
+
+    It writes into memory of ours if the CPU's provider runs the segment and if it knows the
+    tensor's shape before it runs.
+
+    Parameters
+    ----------
+    sessions
+        By processor and segment.
+    used
+        What runs each processor.
+    """
+    provider_of = {each.processor: each.provider for each in used}
+    containers = container_of(folder)
+    why: dict[str, str] = {}
+    for (processor, name), session in sessions.items():
+        segment = next(each for each in folder.segments if each.id == name)
+        shapes = {each.name: each.shape for each in session.get_outputs()}
+        for tensor in segment.outputs:
+            container = containers.get(tensor, tensor)
+            if provider_of[processor] != CPU_PROVIDER:
+                why[container] = f"{provider_of[processor]} makes them"
+            elif tuple(shapes[tensor]) != folder.tensors[tensor].shape:
+                why[container] = "ONNX Runtime knows their shapes when it has made them"
+    places = tuple(each for each in folder.places if each.tensor not in why)
+    left = (Outside(each.tensor, why[each.tensor]) for each in folder.places if each.tensor in why)
+    return replace(folder, places=places, outside=(*folder.outside, *left))

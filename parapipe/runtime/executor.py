@@ -18,7 +18,7 @@ from queue import Empty
 from time import perf_counter, thread_time
 from typing import Any
 
-from .arena_use import in_arenas, restrict_places
+from .arena import in_arenas, restrict_places
 from .document import Processor, Segment
 from .flow import Abandoned, Arrays, Flow
 from .folder import Folder, RunError

@@ -5,8 +5,6 @@ end of the last one that reads it. Graph inputs count from the first start of th
 that wait to be admitted are the caller's, and so are results that are made. Tensors that are made
 of ranges have buffers, which are there all the time.
 
-This file needs the standard library only, so that it can stand beside a runner on a device.
-
 A run whose processors take other times than the plan says may hold more than the plan: one of them
 is ahead of another one, as far as queues allow. *In step*, a segment begins no sooner than all that
 has ended before it in the plan. Then whatever has begun in the run has also begun in the plan just
@@ -24,7 +22,7 @@ from math import floor
 
 from .document import Segment, SessionPlan
 from .record import Span
-from .views import frames_buffered, ranges_of, sources
+from .views import container_of, frames_buffered, ranges_of, sources
 
 
 class BufferedBytes:
@@ -47,7 +45,7 @@ class BufferedBytes:
         with_arenas = inside and bool(plan.places)
         self.outside = BufferedBytes(plan, readers, inside=False) if with_arenas else None
         ranges, frames = ranges_of(plan), frames_buffered(plan)
-        within = {each.tensor for outputs in ranges.values() for each in outputs}
+        within = {*container_of(plan)}
         if not inside:
             placed = {each.tensor for each in plan.places}
             ranges = {whole: outputs for whole, outputs in ranges.items() if whole not in placed}

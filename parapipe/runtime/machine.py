@@ -1,13 +1,9 @@
 """Cores, denormal numbers and other load of the machine that a plan runs on.
 
-This file needs the standard library only, so that it can stand beside a runner on a device.
-
 Numbers below the normal range, 1.2e-38 in float32, are computed many times slower by some
 processors. ONNX Runtime's option `session.set_denormal_as_zero` reaches the threads that a session
 starts, and of those that run sessions only the one that opened the first session of the process.
 The others are switched here, by the C library's floating-point environment.
-
-This file needs the standard library only, so that it can stand beside a runner on a device.
 
 This file needs the standard library only, so that it can stand beside a runner on a device.
 """

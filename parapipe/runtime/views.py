@@ -30,6 +30,11 @@ def ranges_of(plan: SessionPlan) -> dict[str, list[View]]:
     return ranges
 
 
+def container_of(plan: SessionPlan) -> dict[str, str]:
+    """Return the tensor that each range which a segment makes is part of, by the range's name."""
+    return {each.tensor: name for name, parts in ranges_of(plan).items() for each in parts}
+
+
 def sources(plan: SessionPlan) -> dict[str, tuple[str, ...]]:
     """Return the tensors that must be there for each segment, by its id: what others have made."""
     view_of, ranges = {each.tensor: each for each in plan.views}, ranges_of(plan)
@@ -164,7 +169,7 @@ class Views:
         ranges, frames = ranges_of(plan), frames_buffered(plan)
         arenas = arenas or {}
         place_of = {each.tensor: each for each in plan.places if each.arena in arenas}
-        self._written = {each.tensor for parts in ranges.values() for each in parts} | {*place_of}
+        self._written = {*container_of(plan), *place_of}
         self._buffers = {
             whole: [
                 np.empty(plan.tensors[whole].shape, plan.tensors[whole].dtype)

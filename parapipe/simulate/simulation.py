@@ -12,7 +12,6 @@ from parapipe.mappings.event_graph import PICOSECONDS, picoseconds
 from parapipe.plan.program import Program, Unit, program
 from parapipe.plan.schema import Plan
 from parapipe.runtime.record import Arrow, Frame, Record, Span
-from parapipe.simulate.contention import Contention, Memory
 from parapipe.simulate.frame_replay import (
     Admission,
     ReplayTimes,
@@ -22,7 +21,7 @@ from parapipe.simulate.frame_replay import (
     slowest_pace,
     steady,
 )
-from parapipe.simulate.variation import Luck, MeasuredTimes
+from parapipe.simulate.variation import Contention, Luck, MeasuredTimes, Memory
 
 WAITING = 2
 

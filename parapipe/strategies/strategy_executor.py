@@ -23,9 +23,8 @@ from parapipe.runtime.sessions import Sessions, Used, open_sessions, pin, reason
 from parapipe.runtime.views import run_into
 from parapipe.strategies.engine import Engine
 from parapipe.strategies.failures import patient
-from parapipe.strategies.folder_work import Times, folder_work, measure_segments, with_room
+from parapipe.strategies.folder_work import Slices, Times, folder_work, measure_segments, with_room
 from parapipe.strategies.joined import JoinedFolder, Unprefixed
-from parapipe.strategies.slices import Slices
 from parapipe.strategies.strategy import Strategy
 from parapipe.strategies.strategy_flow import Assignment, Outputs, Piece, StrategyFlow
 from parapipe.strategies.work import Replace

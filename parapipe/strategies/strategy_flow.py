@@ -17,7 +17,7 @@ from parapipe.runtime.flow import SINK, Abandoned, Doing, Flow
 from parapipe.runtime.folder import Folder
 from parapipe.strategies.engine import Engine
 from parapipe.strategies.failures import end_thread, unusable_sentence
-from parapipe.strategies.slices import Slices
+from parapipe.strategies.folder_work import Slices
 from parapipe.strategies.work import Job, Replace, Running
 
 

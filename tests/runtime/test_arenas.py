@@ -15,8 +15,7 @@ import pytest
 from parapipe.export.onnxruntime.arena import COPIES, OTHER_TYPE, RESULTS
 from parapipe.graph.onnx_import import import_model
 from parapipe.plan.build import build_plan
-from parapipe.runtime.arena import SOURCE, arena_waits
-from parapipe.runtime.arena_use import restrict_places
+from parapipe.runtime.arena import SOURCE, arena_waits, restrict_places
 from parapipe.runtime.document import Arena, Place
 from parapipe.runtime.executor import Executor
 from parapipe.runtime.folder import RunError, open_folder

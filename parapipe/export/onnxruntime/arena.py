@@ -16,7 +16,7 @@ from parapipe.plan.records import PlacedBuffer
 from parapipe.plan.schema import Operator, Plan
 from parapipe.runtime.arena import Moments, PlaceUse, used_places
 from parapipe.runtime.document import Arena, Outside, Place, Segment, SessionPlan
-from parapipe.runtime.views import ranges_of, sources
+from parapipe.runtime.views import container_of, ranges_of, sources
 
 READ_AGAIN = frozenset({"Gelu", "Mish", "Swish", "HardSwish", "Celu"})
 """Types whose kernels may read an element again when they have written what becomes of it."""
@@ -83,11 +83,11 @@ class _Places:
     def _tensors_between(self) -> list[str]:
         """Return what is read or made by segments; of what is made of ranges, the whole."""
         document = self._document
-        whole_of = {each.tensor: whole for whole, made in self._ranges.items() for each in made}
+        containers = container_of(document)
         read = {name for names in sources(document).values() for name in names}
         made = {name for each in document.segments for name in each.outputs}
         loaded = read.intersection(document.inputs)
-        return sorted({whole_of.get(name, name) for name in made | loaded})
+        return sorted({containers.get(name, name) for name in made | loaded})
 
     def _obstacle(self, name: str) -> str | None:
         """Return why a tensor cannot have a place; None if it can."""

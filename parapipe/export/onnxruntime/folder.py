@@ -17,7 +17,7 @@ from parapipe.errors import ExportError
 from parapipe.export.exported import Exported, export_folder, readme
 from parapipe.export.onnxruntime.arena import with_places
 from parapipe.export.onnxruntime.boundary import Handovers, unconverted
-from parapipe.export.onnxruntime.model_file import placed_tensors, segment_model, staged_model
+from parapipe.export.onnxruntime.network import placed_tensors, segment_model, staged_model
 from parapipe.export.onnxruntime.parts import parts_of
 from parapipe.export.onnxruntime.session_document import WHOLE, session_plan
 from parapipe.export.onnxruntime.weights import Place, assign_places, write_weights

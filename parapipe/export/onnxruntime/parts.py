@@ -21,8 +21,7 @@ from onnx import helper, numpy_helper
 
 from parapipe.export.constants import constant_parts
 from parapipe.export.onnxruntime.boundary import CONVERTED_TO, Handovers, without_copies
-from parapipe.export.onnxruntime.model_file import Marked, ModelFile
-from parapipe.export.onnxruntime.network import Network, load_network
+from parapipe.export.onnxruntime.network import Marked, ModelFile, Network, load_network
 from parapipe.export.onnxruntime.session_document import numbered_segments
 from parapipe.graph.data_types import CONVERTED, dtype_name, element_type, element_type_of
 from parapipe.graph.infer import schema_of

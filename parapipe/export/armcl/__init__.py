@@ -1,1 +1,0 @@
-"""Export for ARM Compute Library: a folder that `runtimes/armcl` runs."""
