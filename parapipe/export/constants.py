@@ -169,7 +169,7 @@ class Constants:
         if name in self._resolved.values:
             return self._resolved.values[name]
         if name not in self._resolved.origins:
-            raise self._incomputable(name)
+            raise self._incomputable_error(name)
         return self._compute(name)
 
     def _compute(self, name: str) -> Array:
@@ -198,7 +198,7 @@ class Constants:
         try:
             values = ReferenceEvaluator(model).run(None, feeds)
         except Exception as error:  # noqa: BLE001 - operators fail in their own ways
-            raise self._incomputable(name, f" ({error})") from None
+            raise self._incomputable_error(name, f" ({error})") from None
         return np.asarray(next(iter(values)))
 
     @cached_property
@@ -207,7 +207,7 @@ class Constants:
         shapes = {each: self._network.tensors[each].shape for each in self._network.inputs}
         return resolve_proto(self._model, str(self._path), shapes=shapes)[1]
 
-    def _incomputable(self, name: str, why: str = "") -> ModelError:
+    def _incomputable_error(self, name: str, why: str = "") -> ModelError:
         return ModelError(
             f"constant '{name}' of '{self._path}' cannot be computed{why}: fold the constants of "
             "the model beforehand"

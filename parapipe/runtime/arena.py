@@ -136,9 +136,9 @@ def arena_waits(plan: SessionPlan) -> Waits:
     end = np.array([moments.end[name] for name in rows.names])[rows.user]
     latest: dict[str, dict[tuple[int, int], tuple[int, str]]] = {}
     for i, each in enumerate(used):
-        beside, own = rows.beside(i), rows.owner == i
+        overlapping, own = rows.overlapping(i), rows.owner == i
         for maker in each.makers:
-            others = beside & rows.may_run_beside(maker)
+            others = overlapping & rows.may_run_beside(maker)
             ahead = (moments.begin[maker] - end) // moments.period
             ahead[own] = -each.frames
             last = latest.setdefault(maker, {})
@@ -193,7 +193,7 @@ class _Rows:
         self.order = np.array(order, dtype=np.int64)[self.user]
         self._used, self._arenas = used, arenas
 
-    def beside(self, i: int) -> Any:  # noqa: ANN401 - an array of bool
+    def overlapping(self, i: int) -> Any:  # noqa: ANN401 - an array of bool
         """Tell which rows have a byte in common with a place."""
         each = self._used[i]
         overlaps = np.zeros(len(self.owner), dtype=bool)

@@ -149,18 +149,22 @@ def _parser() -> argparse.ArgumentParser:
     here = Path(sys.argv[0]).resolve().parent
     add("folder", nargs="?", type=Path, default=here, help="the folder (default: this one)")
     add("--frames", type=_at_least(1), help="how many (default: those of --input, or 100)")
-    add("--input", type=_path_unless_random, metavar="random|FILE.npz", help="default: random")
+    add("--input", type=_parse_input, metavar="random|FILE.npz", help="default: random")
     add(
         "--warmup", type=_at_least(0), default=3, help="frames run before, not counted (default: 3)"
     )
     add("--saturate", action="store_true", help="admit frames as fast as the pipeline takes them")
-    add("--period", type=_seconds, help="seconds between frames (default: the predicted period)")
+    add(
+        "--period",
+        type=_parse_seconds,
+        help="seconds between frames (default: the predicted period)",
+    )
     add("--queue", type=_at_least(2), help="slots of each queue (default: as the plan says)")
     add("--arena", action="store_true", help="let tensors lie at the plan's offsets in an arena")
     add("--cores", action="append", default=[], metavar="PROCESSOR=0,2-3", help="use other cores")
     add(
         "--patience",
-        type=_seconds,
+        type=_parse_seconds,
         help="seconds without progress to give up at (default: a minute)",
     )
     add("--trace", type=Path, help="write a Chrome trace, for ui.perfetto.dev")
@@ -175,7 +179,7 @@ def _stop(number: int, frame: object) -> NoReturn:
     raise Stopped(number)
 
 
-def _seconds(text: str) -> float:
+def _parse_seconds(text: str) -> float:
     try:
         time_s = float(text)
     except ValueError:
@@ -194,5 +198,5 @@ def _at_least(least: int) -> Callable[[str], int]:
     return number
 
 
-def _path_unless_random(text: str) -> Path | None:
+def _parse_input(text: str) -> Path | None:
     return None if text == "random" else Path(text)

@@ -26,7 +26,7 @@ from .frames import Frame, check_frame
 from .machine import denormals_to_zero
 from .record import Arrow, Record, Span
 from .record import Frame as FramePassed
-from .sessions import Sessions, Used, open_sessions, pin, reason, stopper
+from .sessions import Sessions, Used, error_line, open_sessions, pin, stoppable_options
 from .views import Views, arenas_of
 
 LEAST_PATIENCE_S = 60.0
@@ -91,7 +91,7 @@ class Executor:
         least_s = max(LEAST_PATIENCE_S, LATENCIES * folder.predicted.latency_s)
         self.patience_s = least_s if patience_s is None else patience_s
         self.stuck: tuple[str, ...] = ()
-        self._sessions, self.used = self._open()
+        self._sessions, self.used = self._open_sessions()
         if arena:
             self.folder = restrict_places(self.folder, self._sessions, self.used)
         self.in_arenas = in_arenas(self.folder) if arena else None
@@ -127,8 +127,8 @@ class Executor:
             after those that a strategy keeps which does not return.
         """
         self._last_run = self._record = None
-        flow = self._flow()
-        run = self._threads(flow)
+        flow = self._make_flow()
+        run = self._make_threads(flow)
         try:
             run.start(frames, period_s)
             for frame in count():
@@ -143,13 +143,13 @@ class Executor:
             self.stuck = run.join()
             self._last_run = run
 
-    def _open(self) -> tuple[Sessions, tuple[Used, ...]]:
+    def _open_sessions(self) -> tuple[Sessions, tuple[Used, ...]]:
         return open_sessions(self.folder)
 
-    def _flow(self) -> Flow:
+    def _make_flow(self) -> Flow:
         return Flow(self.folder, self.queue, self.remembered, in_step=self.in_step)
 
-    def _threads(self, flow: Flow) -> Threads:
+    def _make_threads(self, flow: Flow) -> Threads:
         return Threads(self.folder, self._sessions, flow, self.remembered, self._arenas)
 
     def _wait_for_result(self, flow: Flow, run: Threads, frame: int) -> Mapping[str, Any] | None:
@@ -184,7 +184,7 @@ class Threads:
         self._done: dict[str, deque[tuple[str, int, float, float, float]]] = {
             each.name: deque(maxlen=remembered * len(folder.segments)) for each in folder.processors
         }
-        self._options, self._stop_sessions = stopper()
+        self._options, self._stop_sessions = stoppable_options()
         self._views = Views(folder, arenas)
         self._begin_s = 0.0
 
@@ -267,7 +267,7 @@ class Threads:
                         if not self._run_frame(processor, segment, frame) and segment.lag == most:
                             return
         except Exception as error:  # noqa: BLE001 - a thread that is lost must not go unnoticed
-            self.stop(f"processor '{processor.name}': {reason(error)}")
+            self.stop(f"processor '{processor.name}': {error_line(error)}")
 
     def _run_frame(self, processor: Processor, segment: Segment, frame: int) -> bool:
         """Run a segment for a frame; return whether there was such a frame."""
@@ -282,7 +282,7 @@ class Threads:
             arrays = self._views.run(session, segment, frame, inputs, self._options)
         except Exception as error:  # noqa: BLE001 - ONNX Runtime raises many kinds
             where = f"segment '{segment.id}' on processor '{name}', frame {frame}"
-            self._flow.fail(frame, f"{where}: {reason(error)}")
+            self._flow.fail(frame, f"{where}: {error_line(error)}")
             return False
         end_s, work_s = perf_counter(), thread_time() - begun_s
         self._done[name].append((segment.id, frame, start_s, end_s, work_s))
@@ -302,7 +302,7 @@ class Threads:
         except RunError as error:
             self._flow.fail(index, str(error))
         except Exception as error:  # noqa: BLE001 - whatever the caller's frames raise
-            self._flow.fail(index, f"frame {index} cannot be read: {reason(error)}")
+            self._flow.fail(index, f"frame {index} cannot be read: {error_line(error)}")
         finally:
             self._flow.feeding = False
 

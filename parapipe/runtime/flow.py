@@ -103,7 +103,7 @@ class Flow:
                     self._began[name] = max(self._began[name], frame + 1)
                     self.bytes.begin(name, frame)
                     inputs = {each: self._buffered[each][frame][0] for each in self._sources[name]}
-                    woken = self._woken((SOURCE,)) if name in self._first else ()
+                    woken = self._wake((SOURCE,)) if name in self._first else ()
                     break
                 self._runs.pop(processor, None)
                 self._parked[processor] = Doing(name, frame, True, perf_counter())
@@ -307,10 +307,10 @@ class Flow:
             ahead.remove(self._ended[name])
             self._ended[name] += 1
         if name in self._makers and self._is_through(self._ended[SINK]):
-            self._tell_sink()
-        return self._woken(self._wakes[name])
+            self._notify_sink()
+        return self._wake(self._wakes[name])
 
-    def _woken(self, threads: Iterable[str]) -> Sequence[str]:
+    def _wake(self, threads: Iterable[str]) -> Sequence[str]:
         """Return those of some parked threads that may go on; they are parked no more."""
         woken = [name for name in threads if name in self._parked and self._may_go(name)]
         for name in woken:
@@ -335,11 +335,11 @@ class Flow:
     def _end_before(self, frame: int) -> None:
         with self._lock:
             self._count = frame if self._count is None else min(self._count, frame)
-            woken = self._woken(tuple(self._parked))
-            self._tell_sink()
+            woken = self._wake(tuple(self._parked))
+            self._notify_sink()
         self._unpark(woken)
 
-    def _tell_sink(self) -> None:
+    def _notify_sink(self) -> None:
         if self._finished.empty():  # one is enough, and more would pile up
             self._finished.put(None)
 

@@ -33,10 +33,10 @@ def cores_of(values: Iterable[str]) -> dict[str, tuple[int, ...]]:
     chosen: dict[str, tuple[int, ...]] = {}
     for value in values:
         name, _, listed = value.rpartition("=")
-        cores = tuple(core for part in listed.split(",") for core in _range(part, value))
+        cores = tuple(core for part in listed.split(",") for core in _core_range(part, value))
         twice = sorted({core for core in cores if cores.count(core) > 1})
         if not name:
-            raise ValueError(_form(value))
+            raise ValueError(_form_sentence(value))
         if twice:
             raise ValueError(f"'{value}' names core {', '.join(map(str, twice))} twice")
         if chosen.setdefault(name, cores) != cores:
@@ -44,17 +44,17 @@ def cores_of(values: Iterable[str]) -> dict[str, tuple[int, ...]]:
     return chosen
 
 
-def _range(part: str, value: str) -> range:
+def _core_range(part: str, value: str) -> range:
     match = _PART.fullmatch(part)
     if match is None:
-        raise ValueError(_form(value))
+        raise ValueError(_form_sentence(value))
     first, last = int(match[1]), int(match[2] or match[1])
     if last < first:
         raise ValueError(f"'{value}' holds the range {part}, which ends before it begins")
     return range(first, last + 1)
 
 
-def _form(value: str) -> str:
+def _form_sentence(value: str) -> str:
     return f"'{value}' is not PROCESSOR=CORES, as in big=0,1 or big=0-3"
 
 

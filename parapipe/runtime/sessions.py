@@ -101,7 +101,7 @@ def open_sessions(folder: Folder, *, everywhere: bool = False) -> tuple[Sessions
         except RunError as error:
             faults.append(str(error))
         except Exception as error:  # noqa: BLE001 - ONNX Runtime raises many kinds
-            faults.append(f"processor '{processor.name}' cannot be opened: {reason(error)}")
+            faults.append(f"processor '{processor.name}' cannot be opened: {error_line(error)}")
         else:
             opened.update({(processor.name, each): session for each, session in sessions.items()})
             used[processor.name] = Used(
@@ -195,7 +195,7 @@ def _open_session(folder: Folder, segment: Segment, processor: Processor) -> Ses
                 enable_fallback=False,
             )
     except Exception as error:  # ONNX Runtime raises many kinds
-        raise RunError(f"{where}: {reason(error)}") from error
+        raise RunError(f"{where}: {error_line(error)}") from error
     if opened.get_providers()[0] != processor.provider:
         raise RunError(f"{where}: its library, its device or one of its options is not there")
     return opened
@@ -224,7 +224,7 @@ def pin(cores: Collection[int]) -> None:
         os.sched_setaffinity(0, cores)
 
 
-def stopper() -> tuple[Any, Callable[[], None]]:
+def stoppable_options() -> tuple[Any, Callable[[], None]]:
     """Return options to run sessions with, and what makes such runs end before their time."""
     options = ort.RunOptions()
     options.log_severity_level = SILENT
@@ -237,7 +237,7 @@ def stopper() -> tuple[Any, Callable[[], None]]:
     return options, stop
 
 
-def reason(error: BaseException) -> str:
+def error_line(error: BaseException) -> str:
     """Return an exception's text in one line; of a long one the end, which says what is wrong."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= LONGEST_REASON else "…" + text[-LONGEST_REASON:]

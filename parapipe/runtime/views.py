@@ -86,7 +86,7 @@ def check_views(plan: SessionPlan) -> None:
         if any(a.end > b.begin for a, b in pairwise(made)):
             raise DamagedError(f"elements of '{whole}' are made by several segments")
     for name in {name for segment in plan.segments for name in segment.inputs}:
-        whole, begin, end = _range(name, plan, view_of)
+        whole, begin, end = _element_range(name, plan, view_of)
         there = ranges.get(whole, [])
         size = sum(max(0, min(each.end, end) - max(each.begin, begin)) for each in there)
         if there and size < end - begin:
@@ -117,7 +117,9 @@ def check_places(plan: SessionPlan) -> None:
             )
 
 
-def _range(name: str, plan: SessionPlan, view_of: Mapping[str, View]) -> tuple[str, int, int]:
+def _element_range(
+    name: str, plan: SessionPlan, view_of: Mapping[str, View]
+) -> tuple[str, int, int]:
     if view := view_of.get(name):
         return view.whole, view.begin, view.end
     return name, 0, prod(plan.tensors[name].shape) if name in plan.tensors else 0
@@ -126,7 +128,7 @@ def _range(name: str, plan: SessionPlan, view_of: Mapping[str, View]) -> tuple[s
 def _tensors_made(
     name: str, plan: SessionPlan, view_of: Mapping[str, View], ranges: Mapping[str, Sequence[View]]
 ) -> Iterator[str]:
-    container, begin, end = _range(name, plan, view_of)
+    container, begin, end = _element_range(name, plan, view_of)
     if container not in ranges:
         yield container
     for each in ranges.get(container, ()):
@@ -179,14 +181,14 @@ class Views:
             if whole not in place_of
         }
         for name, each in place_of.items():
-            self._buffers[name] = [*self._placed(each, arenas[each.arena])]
+            self._buffers[name] = [*self._arrays_in_arena(each, arenas[each.arena])]
         self._copying_nothing = {
             each.id for each in plan.segments if _copies_nothing(each, place_of)
         }
 
     def load(self, frame: int, arrays: Arrays) -> Arrays:
         """Copy the graph inputs that have a place into it; return all."""
-        there = {name: self._array(name, frame, arrays) for name in arrays}
+        there = {name: self._array_of(name, frame, arrays) for name in arrays}
         for name, array in arrays.items():
             if there[name] is not array:
                 np.copyto(there[name], array)
@@ -208,24 +210,24 @@ class Views:
             What other segments have made of what it reads.
         """
         if segment.id in self._copying_nothing:
-            return [self._array(name, frame, arrays) for name in segment.outputs]
-        inputs = {name: self._array(name, frame, arrays) for name in segment.inputs}
+            return [self._array_of(name, frame, arrays) for name in segment.outputs]
+        inputs = {name: self._array_of(name, frame, arrays) for name in segment.inputs}
         if self._written.isdisjoint(segment.outputs):
             return list(session.run(segment.outputs, inputs, options))
         ranges = {
-            name: self._array(name, frame, arrays)
+            name: self._array_of(name, frame, arrays)
             for name in segment.outputs
             if name in self._written
         }
         return run_into(session, segment.outputs, inputs, ranges, options)
 
-    def _placed(self, place: Place, arena: Any) -> Iterator[Any]:  # noqa: ANN401
+    def _arrays_in_arena(self, place: Place, arena: Any) -> Iterator[Any]:  # noqa: ANN401
         tensor = self._tensors[place.tensor]
         for offset in place.offset_bytes:
             there = arena[offset : offset + tensor.size_bytes]
             yield there.view(tensor.dtype).reshape(tensor.shape)
 
-    def _array(self, name: str, frame: int, arrays: Arrays) -> Any:  # noqa: ANN401
+    def _array_of(self, name: str, frame: int, arrays: Arrays) -> Any:  # noqa: ANN401
         view = self._view_of.get(name)
         container = view.whole if view else name
         buffers = self._buffers.get(container)

@@ -335,13 +335,13 @@ def slowest_pace(graph: EventGraph, start_ps: Sequence[Sequence[Picoseconds]]) -
 def _mean_step_ps(starts_ps: Sequence[Picoseconds]) -> Fraction:
     """Return the mean step, over a whole number of those in which steps recur if they do."""
     steps = [later - one for one, later in pairwise(starts_ps)]
-    every = _recurrence(steps)
+    every = _recurrence_length(steps)
     if 2 * every > len(steps):
         every = len(steps)
     return Fraction(starts_ps[-1] - starts_ps[-1 - every]) / every
 
 
-def _recurrence(steps: Sequence[Picoseconds]) -> int:
+def _recurrence_length(steps: Sequence[Picoseconds]) -> int:
     """Return the least distance at which all steps are equal (Knuth, Morris and Pratt, 1977)."""
     border = [0] * len(steps)
     length = 0

@@ -184,18 +184,18 @@ def _task_time_s(program: Program, i: int, processor: str, costs: Costs) -> floa
     task = program.tasks[i]
     if processor in program.processors(task):
         return program.graph.time_ps[i] / PICOSECONDS
-    return _priced_s(task, processor, costs)
+    return _table_time_s(task, processor, costs)
 
 
-def _priced_s(task: Task, processor: str, costs: Costs) -> float:
+def _table_time_s(task: Task, processor: str, costs: Costs) -> float:
     p = costs.place[processor]
     return sum(costs.table.time_s(costs.row[operator], p) for operator in task.operators)
 
 
 def _micro_batch_share(task: Task, processor: str, small: Costs, batch: Costs) -> float:
     """Return what a micro-batch of a task takes, as a share of the batch."""
-    batch_s = _priced_s(task, processor, batch)
-    return _priced_s(task, processor, small) / batch_s if 0 < batch_s < inf else 1.0
+    batch_s = _table_time_s(task, processor, batch)
+    return _table_time_s(task, processor, small) / batch_s if 0 < batch_s < inf else 1.0
 
 
 def _task_tensors(

@@ -34,13 +34,13 @@ class Jitter:
 
     def __init__(self, share: float, seed: int, name: str) -> None:
         self._sigma = sqrt(log(1 + share * share))
-        self._draw = _SampledSequence(f"{seed} {name}", self._factor)
+        self._draw = _SampledSequence(f"{seed} {name}", self._sample_factor)
 
     def of_frame(self, frame: int) -> float:
         """Return the factor of a frame."""
         return self._draw.of_frame(frame)
 
-    def _factor(self, random: Random) -> float:
+    def _sample_factor(self, random: Random) -> float:
         return random.lognormvariate(-self._sigma * self._sigma / 2, self._sigma)
 
 
@@ -146,7 +146,7 @@ class MeasuredTimes:
             )
         self.name = name
         self._tasks = tasks
-        self._frames = _Frames(frames.pop(), seed)
+        self._frames = _FrameSampler(frames.pop(), seed)
         self._of: Sequence[TaskTimes] = ()
         one_each = all(len(each.operators) == 1 for each in tasks)
         self.unit: Unit = "operator" if one_each else "segment"
@@ -183,7 +183,7 @@ class MeasuredTimes:
 
 
 @dataclass(slots=True)
-class _Frames:
+class _FrameSampler:
     """Which frame of the run a frame takes its times from."""
 
     count: int

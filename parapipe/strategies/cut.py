@@ -59,13 +59,13 @@ def cut(*rules: Rule) -> Cut:
     """Return what names the piece of every operator by the first rule that does."""
 
     def named(operators: Sequence[Operator]) -> dict[str, str]:
-        names = ((each.id, _first(rules, each)) for each in operators)
+        names = ((each.id, _first_name(rules, each)) for each in operators)
         return {operator: name for operator, name in names if name is not None}
 
     return named
 
 
-def _first(rules: Iterable[Rule], operator: Operator) -> str | None:
+def _first_name(rules: Iterable[Rule], operator: Operator) -> str | None:
     return next((name for rule in rules if (name := rule(operator)) is not None), None)
 
 

@@ -23,7 +23,7 @@ from parapipe.runtime.flow import SINK, reader_slots, segment_producers
 from parapipe.runtime.folder import Folder, RunError
 from parapipe.runtime.frames import Frame, check_frame
 from parapipe.runtime.machine import denormals_to_zero
-from parapipe.runtime.sessions import Sessions, pin, reason, stopper
+from parapipe.runtime.sessions import Sessions, error_line, pin, stoppable_options
 from parapipe.runtime.views import Views, sources
 from parapipe.strategies.work import Order, Tensor, Work
 
@@ -188,7 +188,7 @@ class _SegmentBench:
     def __init__(self, folder: Folder, sessions: Sessions, segments: Iterable[Segment]) -> None:
         self._folder, self._sessions, self._segments = folder, sessions, tuple(segments)
         self._sources, self._views = sources(folder), Views(folder)
-        self._options, self.stop = stopper()
+        self._options, self.stop = stoppable_options()
         self.times_s: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
         self.doing, self.steps = "", 0
         self.fault: str | None = None
@@ -213,7 +213,7 @@ class _SegmentBench:
         except RunError as error:
             self.fault = str(error)
         except Exception as error:  # noqa: BLE001 - ONNX Runtime raises many kinds
-            self.fault = f"{self.doing}: {reason(error)}"
+            self.fault = f"{self.doing}: {error_line(error)}"
 
 
 class Slices:

@@ -19,7 +19,7 @@ from parapipe.runtime.frames import Frame
 from parapipe.runtime.in_step import peak_buffered_bytes
 from parapipe.runtime.machine import denormals_to_zero
 from parapipe.runtime.record import Record, as_decided
-from parapipe.runtime.sessions import Sessions, Used, open_sessions, pin, reason
+from parapipe.runtime.sessions import Sessions, Used, error_line, open_sessions, pin
 from parapipe.runtime.views import run_into
 from parapipe.strategies.engine import Engine
 from parapipe.strategies.failures import patient
@@ -105,7 +105,7 @@ class StrategyExecutor(Executor):
             },
         )
 
-    def _open(self) -> tuple[Sessions, tuple[Used, ...]]:
+    def _open_sessions(self) -> tuple[Sessions, tuple[Used, ...]]:
         for size, folder in self._sized.items():
             self._sized_sessions[size], _ = open_sessions(folder, everywhere=True)
         sessions, used = open_sessions(self.folder, everywhere=True)
@@ -113,12 +113,12 @@ class StrategyExecutor(Executor):
             sessions = {key: Unprefixed(one, key[1]) for key, one in sessions.items()}
         return sessions, used
 
-    def _flow(self) -> Flow:
+    def _make_flow(self) -> Flow:
         work, strategy = self._work_of_a_frame, self._strategy
         engine = patient(lambda: Engine(work, strategy, self._name), self.patience_s)
         return StrategyFlow(self.folder, self.queue, self.remembered, engine, self._slices)
 
-    def _threads(self, flow: Flow) -> Threads:
+    def _make_threads(self, flow: Flow) -> Threads:
         assert isinstance(flow, StrategyFlow)
         sized = {self._batch: self._sessions, **self._sized_sessions}
         return _Threads(self.folder, sized, flow, self.remembered)
@@ -150,7 +150,7 @@ class _Threads(Threads):
                     if outputs is None:
                         flow.give_up(number)
         except Exception as error:  # noqa: BLE001 - a thread that is lost must not go unnoticed
-            self.stop(f"processor '{processor.name}': {reason(error)}")
+            self.stop(f"processor '{processor.name}': {error_line(error)}")
 
     def _run_assignment(self, name: str, assignment: Assignment) -> Outputs | None:
         """Run what a processor is given; return what it makes, None if something goes wrong."""
@@ -214,7 +214,7 @@ class _Threads(Threads):
         first = assignment.pieces[0]
         segment = self._folder.segments[first.task].id
         where = f"segment '{segment}' on processor '{name}', frame {first.frame}"
-        self._flow.fail(first.frame, f"{where}: {reason(error)}")
+        self._flow.fail(first.frame, f"{where}: {error_line(error)}")
 
 
 def _array_in_place(name: str, piece: Piece, results: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any dtype

@@ -153,7 +153,7 @@ class StrategyFlow(Flow):
         else:  # whoever asks it wakes the others, if that ends at last
             self._count = 0
             end_thread(self._calling_thread)
-            self._tell_sink()
+            self._notify_sink()
 
     @contextmanager
     def _locked(self, timeout_s: float) -> Iterator[None]:
@@ -214,8 +214,8 @@ class StrategyFlow(Flow):
         """End the run; return whose threads may go on."""
         self.cause = self.cause or cause
         self.abandoned = True
-        self._tell_sink()
-        return self._woken(tuple(self._parked))
+        self._notify_sink()
+        return self._wake(tuple(self._parked))
 
     def _is_over(self) -> bool:
         return self.abandoned or self._engine.is_all_begun
@@ -238,7 +238,7 @@ class StrategyFlow(Flow):
             self._assigned.add(processor)
             frame = running[processor].job.frame  # type: ignore[union-attr] # it was given it
             self._newest = max(self._newest, frame + 1)
-        return self._woken(tuple(self._parked)) if self._parked else ()
+        return self._wake(tuple(self._parked)) if self._parked else ()
 
     def _begin_assignment(self, processor: int, now_s: float) -> Assignment | None:
         if processor not in self._assigned or self.abandoned:
@@ -291,7 +291,7 @@ class StrategyFlow(Flow):
             through = through or task in self._output_tasks
         self._engine.end(processor, now_s - self._begin_s)
         if through and self._is_through(self._ended[SINK]):
-            self._tell_sink()
+            self._notify_sink()
 
     def _put(self, name: str, frame: int, array: Any) -> None:  # noqa: ANN401 - any dtype
         if name in self._buffered:
@@ -317,7 +317,7 @@ class StrategyFlow(Flow):
             if name == SOURCE:
                 self._engine.admit(now_s)
                 if SOURCE in self._makers:
-                    self._tell_sink()
+                    self._notify_sink()
             else:
                 assert name == SINK
                 self._engine.take_results(now_s)

@@ -56,13 +56,13 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
         If the script cannot be written.
     """
     refuse_converted(plan, TARGET)
-    letters = _letters(plan)
+    letters = _letters_of_processors(plan)
     program, blocks = _program_and_blocks(plan, model)
     options = [f"--order={_order_letters(plan, blocks, letters)}", *_thread_options(plan, letters)]
     line, notes = f"{program} {' '.join(options)}", tuple(_notes(plan))
     if destination is None:
         return Exported(TARGET, (), 0, (), notes, line)
-    path = _script(destination)
+    path = _script_path(destination)
     comments = "".join(f"# {note}\n" for note in notes)
     content = f'#!/bin/sh\n{comments}{_EXEC}{line} "$@"\n'.encode()
     write_atomically(path, content, executable=True)
@@ -71,14 +71,14 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
 
 def written(destination: Path) -> Iterator[Written]:
     """Yield the script; its last line tells that it is an export's."""
-    yield Written(_script(destination), lambda content: f"\n{_EXEC}graph_".encode() in content)
+    yield Written(_script_path(destination), lambda content: f"\n{_EXEC}graph_".encode() in content)
 
 
-def _script(destination: Path) -> Path:
+def _script_path(destination: Path) -> Path:
     return destination / _SCRIPT if destination.is_dir() else destination
 
 
-def _letters(plan: Plan) -> dict[str, str]:
+def _letters_of_processors(plan: Plan) -> dict[str, str]:
     """Return the letter of each processor, by its name."""
     letters = {p.name: _LETTERS.get((p.kind, p.name[0].lower()), "") for p in plan.processors}
     odd = [f"'{p.name}' ({p.kind})" for p in plan.processors if not letters[p.name]]

@@ -71,7 +71,7 @@ class _Places:
                 self._maker_segments.setdefault(name, []).append(segment)
         self._alone = {v.operators[0] for v in document.segments if len(v.operators) == 1}
         obstacles = {name: self._obstacle(name) for name in self._tensors_between()}
-        requested = tuple(self._place(name) for name, why in obstacles.items() if why is None)
+        requested = tuple(self._place_of(name) for name, why in obstacles.items() if why is None)
         self.places = tuple(
             each.place for each in _compatible_places(replace(document, places=requested))
         )
@@ -145,7 +145,7 @@ class _Places:
         arenas = self._plan.memory.arenas
         return next(each for each in arenas if buffer.processors[0] in each.processors)
 
-    def _place(self, name: str) -> Place:
+    def _place_of(self, name: str) -> Place:
         (buffer,) = self._buffers[self._planned_name(name)]
         arena = self._arena_of(buffer).name
         return Place(name, arena, buffer.offset_bytes, buffer.over, buffer.within)

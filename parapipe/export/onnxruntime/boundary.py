@@ -82,9 +82,9 @@ class Handovers:
         }
 
     @cached_property
-    def _mark(self) -> str:
+    def _type_separator(self) -> str:
         """What stands between a name and a type, so that no tensor has the whole for its name."""
-        names = {*self.plan.tensors, *_constants(self.plan)}
+        names = {*self.plan.tensors, *_constant_names(self.plan)}
         mark = "."
         while any(f"{mark}{dtype}" in name for name in names for dtype in CHAINS[CONVERTED_TO]):
             mark += "_"
@@ -93,7 +93,7 @@ class Handovers:
     def name(self, name: str, dtype: str) -> str:
         """Return what a tensor or constant of the model is called in a type."""
         own = self.plan.tensors.get(name)
-        return name if own and own.dtype == dtype else f"{name}{self._mark}{dtype}"
+        return name if own and own.dtype == dtype else f"{name}{self._type_separator}{dtype}"
 
     def tensor(self, handover: str) -> Tensor:
         """Return a tensor by the name that it has in its type."""
@@ -132,7 +132,7 @@ class Handovers:
             yield replace(each, inputs=read, outputs=tuple(outputs))
 
 
-def _constants(plan: Plan) -> Iterator[str]:
+def _constant_names(plan: Plan) -> Iterator[str]:
     for operator in plan.operators:
         for single in (operator, *operator.parts):
             yield from (constant.name for constant in single.constants)

@@ -255,7 +255,7 @@ def segment_model(
         Metadata of the model.
     """
     model = _build_model(part, network, where, SEGMENT_IR)
-    _annotate(model, part)
+    _mark_processors(model, part)
     onnx.helper.set_model_props(model, dict(about))
     return model
 
@@ -295,7 +295,7 @@ def staged_model(
         Its devices.
     """
     model = _build_model(part, network, where, STAGED_IR)
-    _annotate(model, part)
+    _mark_processors(model, part)
     model.configuration.add(name=configuration, num_devices=len(processors), device=processors)
     nodes = iter(model.graph.node[len(model.graph.node) - len(list(part.nodes)) :])
     for each in part.marked:
@@ -327,7 +327,7 @@ def _build_model(
         part.name,
         inputs,
         outputs,
-        [_initializer(name, tensor, where) for name, tensor in constants.tensors.items()],
+        [_make_initializer(name, tensor, where) for name, tensor in constants.tensors.items()],
         sparse_initializer=sparse,
     )
     types = [tensor.data_type for tensor in constants.tensors.values()]
@@ -339,7 +339,7 @@ def _build_model(
     )
 
 
-def _initializer(
+def _make_initializer(
     name: str, tensor: onnx.TensorProto, where: Mapping[Key, Place]
 ) -> onnx.TensorProto:
     place = where.get(key_of(name, tensor)) if is_placed(tensor) else None
@@ -365,7 +365,7 @@ def _refer_all(tensors: Iterable[onnx.TensorProto], where: Mapping[Key, Place]) 
             refer(tensor, place)
 
 
-def _annotate(model: onnx.ModelProto, part: ModelFile) -> None:
+def _mark_processors(model: onnx.ModelProto, part: ModelFile) -> None:
     """Put the processors' names in the place of what the model said of layers and devices."""
     processors = [each.processor for each in part.marked for _ in each.nodes]
     computed = len(model.graph.node) - len(processors)  # constants, which come first

@@ -105,11 +105,11 @@ class _TypedNetwork:
             self.origins[new_name] = (
                 helper.make_node("Cast", [name], [new_name], to=element_type(dtype))
                 if tensor is None or dtype != "float16"
-                else self._values(tensor, new_name)
+                else self._float16_values(tensor, new_name)
             )
         return new_name
 
-    def _values(self, tensor: onnx.TensorProto, name: str) -> onnx.TensorProto:
+    def _float16_values(self, tensor: onnx.TensorProto, name: str) -> onnx.TensorProto:
         values: Any = numpy_helper.to_array(tensor, str(self.network.folder)).astype(np.float32)
         clipped = np.where(np.isfinite(values), np.clip(values, -LARGEST, LARGEST), values)
         return numpy_helper.from_array(clipped.astype(np.float16), name)

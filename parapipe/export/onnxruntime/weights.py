@@ -92,7 +92,7 @@ def assign_places(read_by: Mapping[str, Mapping[Key, onnx.TensorProto]]) -> dict
         ends[location] = offset + size_bytes
         dtype = dtype_name(tensor.data_type) or ""
         name = tensor.name or str(key[0])
-        place_of[key] = Place(name, dtype, location, offset, size_bytes, _source(tensor))
+        place_of[key] = Place(name, dtype, location, offset, size_bytes, _data_source(tensor))
     return place_of
 
 
@@ -177,7 +177,7 @@ def _chunks(place: Place, model_folder: Path) -> Iterator[bytes]:
             left -= len(chunk)
 
 
-def _source(tensor: onnx.TensorProto) -> onnx.TensorProto | tuple[str, int]:
+def _data_source(tensor: onnx.TensorProto) -> onnx.TensorProto | tuple[str, int]:
     if not is_external(tensor):
         return tensor
     return external_place(tensor)[:2]

@@ -128,7 +128,7 @@ _BACKENDS = {"cpu": "neon", "gpu": "opencl"}
 _FLOATS_ONLY = "and only float32 is exported"
 
 
-def lowered(plan: Plan, constants: Constants) -> Steps:
+def lower_plan(plan: Plan, constants: Constants) -> Steps:
     """Return what the operators of a plan become.
 
     Raises
@@ -219,7 +219,7 @@ def _refuse_unsupported(operator: Operator, into: Steps) -> None:
     )
 
 
-def folder_of(
+def library_plan_of(
     plan: Plan, into: Steps, file: library_plan.WeightsFile, offsets: dict[str, int]
 ) -> library_plan.LibraryPlan:
     """Return the `plan.json` of an exported folder.

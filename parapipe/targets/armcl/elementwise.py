@@ -104,13 +104,13 @@ _ALPHA = {"LeakyRelu": 0.01, "Elu": 1.0}  # ONNX's defaults
 def own_form(operator: Operator, into: Steps) -> tuple[str, Mapping[str, Attribute]] | None:
     """Return type and attributes of the one activation that an operator is; None if it is none."""
     if operator.type == "Clip":
-        return "Clip", _bounds(operator, into)
+        return "Clip", _clip_bounds(operator, into)
     if operator.type in _ALPHA:
         return operator.type, {"alpha": number(operator, "alpha", _ALPHA[operator.type])}
     return (operator.type, {}) if operator.type in _PLAIN else None
 
 
-def _bounds(operator: Operator, into: Steps) -> Mapping[str, Attribute]:
+def _clip_bounds(operator: Operator, into: Steps) -> Mapping[str, Attribute]:
     bounds: dict[str, Attribute] = {}
     for position, (name, default) in enumerate((("min", -_LARGEST), ("max", _LARGEST)), start=1):
         bound_input = operator.inputs[position] if position < len(operator.inputs) else ""

@@ -212,12 +212,12 @@ def _from_the_left(
     )
     swap = (*range(rank - 2), rank - 1, rank - 2)
     name = _transposed(into, weights, extents[-_MATRIX:])
-    turned = into.add("Transpose", (source,), _permuted(read, swap), perm=swap)
-    product = into.add("MatMul", (turned, name), _permuted(written, swap))
+    turned = into.add("Transpose", (source,), _permute_shape(read, swap), perm=swap)
+    product = into.add("MatMul", (turned, name), _permute_shape(written, swap))
     into.add("Transpose", (product,), written, output=output, perm=swap)
 
 
-def _permuted(shape: Shape, perm: Shape) -> Shape:
+def _permute_shape(shape: Shape, perm: Shape) -> Shape:
     return tuple(shape[axis] for axis in perm)
 
 

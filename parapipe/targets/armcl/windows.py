@@ -124,12 +124,12 @@ def pool(operator: Operator, into: Steps) -> None:
     require(max(window_.dilations) == 1, "its window is dilated")
     kind, attributes = f"Global{operator.type}", dict[str, Attribute]()
     if window_.kernel != window_.shape[2:] or any(window_.pads):
-        kind, attributes = operator.type, _attributes(operator, window_)
+        kind, attributes = operator.type, _pool_attributes(operator, window_)
     output = operator.outputs[0]
     into.add(kind, (window_.source,), window_.written, output=output, **attributes)
 
 
-def _attributes(operator: Operator, window_: Window) -> dict[str, Attribute]:
+def _pool_attributes(operator: Operator, window_: Window) -> dict[str, Attribute]:
     """Return attributes without `ceil_mode`: a window that starts inside may reach beyond the end.
 
     What it finds there counts as padding; so an average that counts padding would be another one.
@@ -146,8 +146,8 @@ def _attributes(operator: Operator, window_: Window) -> dict[str, Attribute]:
         not counted or ends == window_.ends,
         "its average counts padding, and its last window reaches beyond it (ceil_mode)",
     )
-    require(_within(window_.pads, kernel), "its padding is as large as its window")
-    require(_within(ends, kernel), "its last window lies in the padding only (ceil_mode)")
+    require(_is_smaller(window_.pads, kernel), "its padding is as large as its window")
+    require(_is_smaller(ends, kernel), "its last window lies in the padding only (ceil_mode)")
     attributes: dict[str, Attribute] = {
         "kernel_shape": kernel,
         "strides": strides,
@@ -159,7 +159,7 @@ def _attributes(operator: Operator, window_: Window) -> dict[str, Attribute]:
     return attributes
 
 
-def _within(pads: Shape, kernel: Shape) -> bool:
+def _is_smaller(pads: Shape, kernel: Shape) -> bool:
     return all(pad < extent for pad, extent in zip(pads, kernel * 2, strict=False))
 
 
