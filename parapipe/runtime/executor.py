@@ -227,6 +227,7 @@ class Threads:
             done_s[span.frame] = max(done_s.get(span.frame, 0.0), span.end_s)
             ended[span.frame].add(span.name)
         admitted_s = dict(self._flow.admitted_s)
+        processor_of = {segment.id: segment.processor for segment in self._folder.segments}
         complete = (
             index
             for index in sorted(ended)
@@ -235,7 +236,12 @@ class Threads:
         return Record(
             resources=tuple(processor.name for processor in self._folder.processors),
             spans=tuple(sorted(spans, key=lambda span: span.start_s)),
-            arrows=_arrows(self._folder),
+            arrows=tuple(
+                Arrow(each.tensor, processor_of[maker], maker, processor_of[reader], reader)
+                for each in self._folder.channels
+                for maker, reader in [(each.producer, each.consumers[0])]
+                if maker is not None and processor_of[maker] != processor_of[reader]
+            ),
             frames=tuple(
                 FramePassed(index, admitted_s[index] - self._begin_s, done_s[index])
                 for index in complete
@@ -305,22 +311,6 @@ class Threads:
             self._flow.fail(index, f"frame {index} cannot be read: {error_line(error)}")
         finally:
             self._flow.feeding = False
-
-
-def _arrows(folder: Folder) -> tuple[Arrow, ...]:
-    processor_of = {segment.id: segment.processor for segment in folder.segments}
-    return tuple(
-        Arrow(
-            channel.tensor,
-            processor_of[channel.producer],
-            channel.producer,
-            processor_of[channel.consumers[0]],
-            channel.consumers[0],
-        )
-        for channel in folder.channels
-        if channel.producer is not None
-        and processor_of[channel.producer] != processor_of[channel.consumers[0]]
-    )
 
 
 def _stall_cause(flow: Flow, patience_s: float) -> str:

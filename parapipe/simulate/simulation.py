@@ -105,7 +105,8 @@ def simulate(
             frames,
             Admission(frozenset(tasks.first), interval_ps, queue or WAITING),
             work=_measured_work(tasks, measured, luck) if measured else _varied_work(tasks, luck),
-            delay=_no_delay if measured else _varied_delay(tasks, luck),
+            # a run's hand-overs are part of what its tasks take
+            delay=(lambda _wait, _frame: 0) if measured else _varied_delay(tasks, luck),
             slowdown=Contention(plan, tasks, memory).slowdown if memory else None,
         )
     except StuckError as stuck:
@@ -123,10 +124,6 @@ def simulate(
     return Simulation(
         tasks, _replay_record(tasks, replayed, frames, measured), recurs, replayed, pace_ps
     )
-
-
-def _no_delay(_wait: int, _frame: int) -> int:
-    return 0  # a run's hand-overs are part of what its tasks take
 
 
 def _measured_work(
@@ -195,20 +192,11 @@ def record_of(tasks: Program, spans: Iterable[Span], frames: tuple[Frame, ...]) 
     return Record(
         resources=tasks.resources,
         spans=tuple(sorted(spans, key=lambda span: (span.start_s, span.end_s))),
-        arrows=_arrows(tasks),
+        arrows=tuple(
+            Arrow(each.tensor, maker.resource, maker.name, reader.resource, reader.name)
+            for each in tasks.handovers
+            for maker, reader in [(tasks.tasks[each.producer], tasks.tasks[each.consumer])]
+        ),
         frames=frames,
         first_of={name: first for first, names in tasks.replicas.items() for name in names},
-    )
-
-
-def _arrows(tasks: Program) -> tuple[Arrow, ...]:
-    return tuple(
-        Arrow(
-            each.tensor,
-            tasks.tasks[each.producer].resource,
-            tasks.tasks[each.producer].name,
-            tasks.tasks[each.consumer].resource,
-            tasks.tasks[each.consumer].name,
-        )
-        for each in tasks.handovers
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeAlias
@@ -132,7 +132,8 @@ class _StrategyReplay:
             running = self._engine.state.running[processor]
             assert running is not None
             jobs, end_s = running.jobs, self._engine.begin_s(processor)
-            for run in _runs_of_tasks(jobs):
+            for _, same_task in groupby(jobs, key=lambda job: job.task):
+                run = tuple(same_task)  # neighbouring micro-batches, run at one go
                 start_s, (task, frame, _) = end_s, run[0]
                 factor = self._took(run[0], processor)
                 end_s += self._engine.state.seconds(run, processor) * factor
@@ -161,11 +162,6 @@ class _StrategyReplay:
                 ended = self._engine.state.ended
                 finished += sum(frame in ended[task] for task, frame in {job[:2] for job in jobs})
         return finished
-
-
-def _runs_of_tasks(jobs: tuple[Job, ...]) -> Iterator[tuple[Job, ...]]:
-    """Yield what is run at one go: neighbouring micro-batches of a task together."""
-    return (tuple(run) for _, run in groupby(jobs, key=lambda job: job.task))
 
 
 @dataclass(frozen=True, slots=True)

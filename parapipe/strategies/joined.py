@@ -5,7 +5,7 @@ What belongs to a plan has its number before its name: `2/data` is the input `da
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -196,14 +196,12 @@ def joined_work(separate: Sequence[Work]) -> Work:
             tuple(t + first for t in read) for each, _, first in numbered for read in each.reads
         ),
         room=tuple((u + at, v + at, k) for each, at, _ in numbered for u, v, k in each.room),
-        orders=tuple(_joined_orders(numbered)),
+        orders=tuple(
+            Order(tuple(task + at for task in order.tasks), order.processors)
+            for each, at, _ in numbered
+            for order in each.orders
+        ),
         lag=tuple(lag for each in separate for lag in each.lag),
         first=frozenset(task + at for each, at, _ in numbered for task in each.first),
         results=tuple((u + at, k) for each, at, _ in numbered for u, k in each.results),
     )
-
-
-def _joined_orders(numbered: Sequence[tuple[Work, int, int]]) -> Iterator[Order]:
-    for each, at, _ in numbered:
-        for order in each.orders:
-            yield Order(tuple(task + at for task in order.tasks), order.processors)

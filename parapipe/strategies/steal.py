@@ -23,6 +23,7 @@ is not paid for is more than a share of the time since the start.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain, pairwise
 from math import inf
 from typing import NamedTuple
 
@@ -51,9 +52,9 @@ class Outlook:
             for each, pace in zip(state.running, self._paces, strict=True)
         ]
         self._end_s: dict[Job, float] = {}
-        self._previous: dict[Job, Job | None] = {}
+        self._previous: dict[Job | None, Job | None] = {}
         everyone = range(len(state.running))
-        self._agendas = [_with_previous(state.planned(p)) for p in everyone]
+        self._agendas = [pairwise(chain([None], state.planned(p))) for p in everyone]
 
     @property
     def jobs(self) -> int:
@@ -120,20 +121,12 @@ class Outlook:
             if not self.state.is_begun(each):
                 yield each
         if job not in self._previous:
-            for each, previous in self._agendas[self._work.planned(job)]:
-                self._previous[each] = previous
-                if each == job:
+            for previous, planned in self._agendas[self._work.planned(job)]:
+                self._previous[planned] = previous
+                if planned == job:
                     break
         if (last := self._previous[job]) is not None:
             yield last
-
-
-def _with_previous(jobs: Iterator[Job]) -> Iterator[tuple[Job, Job | None]]:
-    """Yield jobs, and with each the one before it."""
-    previous: Job | None = None
-    for job in jobs:
-        yield job, previous
-        previous = job
 
 
 LATE = 1.25

@@ -6,12 +6,14 @@ operator or a segment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 from math import exp, inf
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+Value = TypeVar("Value")
 
 
 class Job(NamedTuple):
@@ -62,6 +64,14 @@ class Order:
 
     tasks: tuple[int, ...]
     processors: tuple[int, ...]
+
+
+def _grouped(count: int, pairs: Iterable[tuple[int, Value]]) -> tuple[tuple[Value, ...], ...]:
+    """Return the values of pairs by their keys, which are numbers below a count."""
+    groups: list[list[Value]] = [[] for _ in range(count)]
+    for key, value in pairs:
+        groups[key].append(value)
+    return tuple(map(tuple, groups))
 
 
 @dataclass(frozen=True)
@@ -158,28 +168,20 @@ class Work:
     @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
         """Tasks that read from each task."""
-        readers: list[list[int]] = [[] for _ in self.tasks]
-        for task, producers in enumerate(self.producers):
-            for producer in producers:
-                readers[producer].append(task)
-        return tuple(map(tuple, readers))
+        pairs = ((u, v) for v, producers in enumerate(self.producers) for u in producers)
+        return _grouped(len(self.tasks), pairs)
 
     @cached_property
     def makes(self) -> tuple[tuple[int, ...], ...]:
         """Tensors that each task makes for others."""
-        makes: list[list[int]] = [[] for _ in self.tasks]
-        for number, tensor in enumerate(self.tensors):
-            makes[tensor.producer].append(number)
-        return tuple(map(tuple, makes))
+        pairs = ((tensor.producer, number) for number, tensor in enumerate(self.tensors))
+        return _grouped(len(self.tasks), pairs)
 
     @cached_property
     def read_by(self) -> tuple[tuple[int, ...], ...]:
         """Tasks that read each tensor."""
-        readers: list[list[int]] = [[] for _ in self.tensors]
-        for task, read in enumerate(self.reads):
-            for tensor in read:
-                readers[tensor].append(task)
-        return tuple(map(tuple, readers))
+        pairs = ((tensor, task) for task, read in enumerate(self.reads) for tensor in read)
+        return _grouped(len(self.tensors), pairs)
 
     @cached_property
     def moves(self) -> bool:
@@ -203,18 +205,12 @@ class Work:
     @cached_property
     def holds(self) -> tuple[tuple[tuple[int, int], ...], ...]:
         """Tasks that each task makes room for, and how many frames later."""
-        holds: list[list[tuple[int, int]]] = [[] for _ in self.tasks]
-        for u, v, slots in self.room:
-            holds[v].append((u, slots))
-        return tuple(map(tuple, holds))
+        return _grouped(len(self.tasks), ((v, (u, slots)) for u, v, slots in self.room))
 
     @cached_property
     def waits_for_room(self) -> tuple[tuple[tuple[int, int], ...], ...]:
         """Tasks that each task waits for to have room, and how many frames before."""
-        rooms: list[list[tuple[int, int]]] = [[] for _ in self.tasks]
-        for u, v, slots in self.room:
-            rooms[u].append((v, slots))
-        return tuple(map(tuple, rooms))
+        return _grouped(len(self.tasks), ((u, (v, slots)) for u, v, slots in self.room))
 
     @cached_property
     def waits(self) -> tuple[tuple[int, tuple[int, ...]], ...]:

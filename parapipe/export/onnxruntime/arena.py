@@ -11,7 +11,6 @@ from parapipe.cost.precision import type_there
 from parapipe.export.onnxruntime.boundary import Handovers
 from parapipe.graph.operator_graph import ITEM_BYTES, size_in_bytes
 from parapipe.parts.elementwise import ANY_AXIS
-from parapipe.plan.records import Arena as PlannedArena
 from parapipe.plan.records import PlacedBuffer
 from parapipe.plan.schema import Operator, Plan
 from parapipe.runtime.arena import Moments, PlaceUse, used_places
@@ -91,10 +90,8 @@ class _Places:
 
     def _obstacle(self, name: str) -> str | None:
         """Return why a tensor cannot have a place; None if it can."""
-        tensor, buffers = (
-            self._document.tensors[name],
-            self._buffers.get(self._planned_name(name), []),
-        )
+        tensor = self._document.tensors[name]
+        buffers = self._buffers.get(self._planned_name(name), [])
         if name in {each.tensor for each in self._document.outputs}:
             return RESULTS
         if tensor.dtype not in NUMBERS:
@@ -140,14 +137,11 @@ class _Places:
         keeper = next(p for p in self._plan.processors if p.name == buffer.processors[0])
         return type_there(self._plan.tensors[buffer.tensor].dtype, keeper.data_type)
 
-    def _arena_of(self, buffer: PlacedBuffer) -> PlannedArena:
-        assert self._plan.memory is not None
-        arenas = self._plan.memory.arenas
-        return next(each for each in arenas if buffer.processors[0] in each.processors)
-
     def _place_of(self, name: str) -> Place:
+        assert self._plan.memory is not None
         (buffer,) = self._buffers[self._planned_name(name)]
-        arena = self._arena_of(buffer).name
+        arenas = self._plan.memory.arenas
+        arena = next(each.name for each in arenas if buffer.processors[0] in each.processors)
         return Place(name, arena, buffer.offset_bytes, buffer.over, buffer.within)
 
 

@@ -72,9 +72,7 @@ def _places(
     users = _tensor_users(into, number, lives)
     inputs = {name: plan.tensors[name].shape for name in plan.inputs}
     shapes = inputs | into.shapes
-    steps_of: dict[str, list[str]] = {}
-    for step in into.steps:
-        steps_of.setdefault(step.source or step.id, []).append(step.type)
+    steps_of = _steps_of_operators(into)
     maker = {name: operator.id for operator in plan.operators for name in operator.outputs}
     for each in plan.buffers:
         there = [p for p in each.processors if p in users.get(each.tensor, ())]
@@ -110,8 +108,8 @@ def _fits_buffer(buffer: PlacedBuffer, size_bytes: int, alignment_bytes: int) ->
     return aligned == buffer.size_bytes and not any(at % ITEM_BYTES for at in buffer.offset_bytes)
 
 
-def _writes_over(steps: list[str]) -> bool:
-    return len(steps) == 1 and steps[0] in ELEMENT_BY_ELEMENT
+def _writes_over(steps: Sequence[library_plan.Operator]) -> bool:
+    return len(steps) == 1 and steps[0].type in ELEMENT_BY_ELEMENT
 
 
 RULES: Mapping[str, Rule] = {
@@ -266,20 +264,26 @@ def _processor(processor: Processor) -> library_plan.Processor:
 
 
 def _stages(plan: Plan, into: Steps) -> Iterator[library_plan.Stage]:
-    steps: dict[str, list[str]] = {}
-    for step in into.steps:
-        steps.setdefault(step.source or step.id, []).append(step.id)
+    steps_of = _steps_of_operators(into)
     for stage in plan.stages:
         yield library_plan.Stage(
             index=stage.index,
-            processors=tuple(_stage_processor(each, steps) for each in stage.processors),
+            processors=tuple(_stage_processor(each, steps_of) for each in stage.processors),
         )
 
 
+def _steps_of_operators(into: Steps) -> dict[str, list[library_plan.Operator]]:
+    """Return the steps that stand for each operator of the plan, by its id."""
+    steps_of: dict[str, list[library_plan.Operator]] = {}
+    for step in into.steps:
+        steps_of.setdefault(step.source or step.id, []).append(step)
+    return steps_of
+
+
 def _stage_processor(
-    processor: StageProcessor, steps: Mapping[str, Sequence[str]]
+    processor: StageProcessor, steps_of: Mapping[str, Sequence[library_plan.Operator]]
 ) -> library_plan.StageProcessor:
-    turns = [(step, at.lag) for at in processor.operators for step in steps[at.operator]]
+    turns = [(step.id, at.lag) for at in processor.operators for step in steps_of[at.operator]]
     lags = tuple(lag for _, lag in turns)
     return library_plan.StageProcessor(
         name=processor.name,
