@@ -86,26 +86,6 @@ def _add_constant(name: str, resolved: Resolved, parts: ConstantParts) -> onnx.N
     return None
 
 
-class Network(Protocol):
-    """What a plan says of its network, wherever it runs."""
-
-    @property
-    def inputs(self) -> Sequence[str]:
-        """Graph inputs."""
-
-    @property
-    def outputs(self) -> Sequence[str]:
-        """Graph outputs."""
-
-    @property
-    def tensors(self) -> Mapping[str, Tensor]:
-        """All activations by name."""
-
-    @property
-    def operators(self) -> Sequence[Operator]:
-        """All operators in topological order."""
-
-
 class _Shaped(Protocol):
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -121,6 +101,22 @@ class Inputs(Protocol):
     @property
     def tensors(self) -> Mapping[str, _Shaped]:
         """All activations by name."""
+
+
+class Network(Inputs, Protocol):
+    """What a plan says of its network, wherever it runs."""
+
+    @property
+    def outputs(self) -> Sequence[str]:
+        """Graph outputs."""
+
+    @property
+    def tensors(self) -> Mapping[str, Tensor]:
+        """All activations by name."""
+
+    @property
+    def operators(self) -> Sequence[Operator]:
+        """All operators in topological order."""
 
 
 class Constants:

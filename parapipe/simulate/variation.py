@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log, sqrt
 from random import Random
+from typing import Generic, TypeVar
 
 from parapipe.errors import SimulationError
 from parapipe.mappings.event_graph import PICOSECONDS
@@ -22,39 +23,35 @@ from parapipe.plan.schema import Plan
 from parapipe.plan.sharing import as_run
 from parapipe.platform.platform import Platform
 
+Number = TypeVar("Number", int, float)
 DISTURBED = 2.0  # times as long, as with half of a processor
 
 
-class Jitter:
-    """Factors of one task's times, frame after frame.
+class _SampledSequence(Generic[Number]):
+    """Numbers by frame that do not depend on when they are asked for."""
+
+    def __init__(self, seed: str, sample: Callable[[Random], Number]) -> None:
+        self._random = Random(seed)
+        self._sample: Callable[[Random], Number] = sample
+        self._samples: list[Number] = []
+
+    def of_frame(self, frame: int) -> Number:
+        """Return the number of a frame."""
+        while len(self._samples) <= frame:
+            self._samples.append(self._sample(self._random))
+        return self._samples[frame]
+
+
+def jitter_factors(share: float, seed: int, name: str) -> _SampledSequence[float]:
+    """Return factors of one task's times, frame after frame.
 
     They are log-normal: positive, of mean 1 and the standard deviation asked for. A task's factors
     depend on its name and the seed alone, so runs that differ in queues or admission meet the same.
     """
-
-    def __init__(self, share: float, seed: int, name: str) -> None:
-        self._sigma = sqrt(log(1 + share * share))
-        self._draw = _SampledSequence(f"{seed} {name}", self._sample_factor)
-
-    def of_frame(self, frame: int) -> float:
-        """Return the factor of a frame."""
-        return self._draw.of_frame(frame)
-
-    def _sample_factor(self, random: Random) -> float:
-        return random.lognormvariate(-self._sigma * self._sigma / 2, self._sigma)
-
-
-class _SampledSequence:
-    """Numbers by frame that do not depend on when they are asked for."""
-
-    def __init__(self, seed: str, draw: Callable[[Random], float]) -> None:
-        self._random, self._draw = Random(seed), draw
-        self._samples: list[float] = []
-
-    def of_frame(self, frame: int) -> float:
-        while len(self._samples) <= frame:
-            self._samples.append(self._draw(self._random))
-        return self._samples[frame]
+    sigma = sqrt(log(1 + share * share))
+    return _SampledSequence(
+        f"{seed} {name}", lambda random: random.lognormvariate(-sigma * sigma / 2, sigma)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +72,8 @@ class Luck:
     jitter: float = 0.0
     disturbed: Mapping[str, float] = field(default_factory=dict)
     seed: int = 0
-    _jitters: dict[str, Jitter] = field(default_factory=dict, repr=False)
-    _programs: dict[str, _SampledSequence] = field(default_factory=dict, repr=False)
+    _jitters: dict[str, _SampledSequence[float]] = field(default_factory=dict, repr=False)
+    _programs: dict[str, _SampledSequence[float]] = field(default_factory=dict, repr=False)
 
     @property
     def is_none(self) -> bool:
@@ -88,7 +85,7 @@ class Luck:
         if not self.jitter:
             return 1.0
         if name not in self._jitters:
-            self._jitters[name] = Jitter(self.jitter, self.seed, name)
+            self._jitters[name] = jitter_factors(self.jitter, self.seed, name)
         return self._jitters[name].of_frame(frame)
 
     def of_processor(self, processor: str, frame: int) -> float:
@@ -146,8 +143,12 @@ class MeasuredTimes:
             )
         self.name = name
         self._tasks = tasks
-        self._frames = _FrameSampler(frames.pop(), seed)
-        self._of: Sequence[TaskTimes] = ()
+        count = frames.pop()
+        sampled = _SampledSequence(
+            f"{seed} frames of a run", lambda random: random.randrange(count)
+        )
+        self._frame_of = sampled.of_frame if seed is not None else lambda frame: frame % count
+        self._times: Sequence[TaskTimes] = ()
         one_each = all(len(each.operators) == 1 for each in tasks)
         self.unit: Unit = "operator" if one_each else "segment"
 
@@ -166,7 +167,7 @@ class MeasuredTimes:
         result = program(as_run(plan, ran), unit=self.unit, queue=queue, moves=False)
         names = [(task.resource, task.operators) for task in result.tasks]
         if times_of.keys() == {*names}:
-            self._of = [times_of[name] for name in names]
+            self._times = [times_of[name] for name in names]
             return result
         raise SimulationError(
             f"{self.name} is of another plan than this one: its tasks are others; run this plan, "
@@ -175,29 +176,11 @@ class MeasuredTimes:
 
     def took_s(self, task: int, frame: int) -> float:
         """Return the seconds of a task of the program in a frame."""
-        return self._of[task].times_s[self._frames.of(frame)]
+        return self._times[task].times_s[self._frame_of(frame)]
 
     def handover_s(self, task: int, frame: int) -> float:
         """Return the seconds that it was handed over in."""
-        return self._of[task].handovers_s[self._frames.of(frame)]
-
-
-@dataclass(slots=True)
-class _FrameSampler:
-    """Which frame of the run a frame takes its times from."""
-
-    count: int
-    seed: int | None
-    _samples: list[int] = field(default_factory=list)
-    _random: Random | None = None
-
-    def of(self, frame: int) -> int:
-        if self.seed is None:
-            return frame % self.count
-        self._random = self._random or Random(f"{self.seed} frames of a run")
-        while len(self._samples) <= frame:
-            self._samples.append(self._random.randrange(self.count))
-        return self._samples[frame]
+        return self._times[task].handovers_s[self._frame_of(frame)]
 
 
 @dataclass(frozen=True, slots=True)

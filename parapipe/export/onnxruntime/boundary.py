@@ -138,7 +138,7 @@ def _constant_names(plan: Plan) -> Iterator[str]:
             yield from (constant.name for constant in single.constants)
 
 
-def without_copies(
+def drop_copies(
     plan: Plan, network: Network, *, single: bool = False, pieces: Pieces = NO_PIECES
 ) -> InPlace:
     """Leave out what copies nothing.

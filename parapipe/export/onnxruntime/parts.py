@@ -20,7 +20,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from parapipe.export.constants import constant_parts
-from parapipe.export.onnxruntime.boundary import CONVERTED_TO, Handovers, without_copies
+from parapipe.export.onnxruntime.boundary import CONVERTED_TO, Handovers, drop_copies
 from parapipe.export.onnxruntime.network import Marked, ModelFile, Network, load_network
 from parapipe.export.onnxruntime.session_document import numbered_segments
 from parapipe.graph.data_types import CONVERTED, dtype_name, element_type, element_type_of
@@ -266,7 +266,7 @@ def parts_of(
     Parameters
     ----------
     in_place
-        Leave out what joins and cuts tensors where they lie; see `without_copies`.
+        Leave out what joins and cuts tensors where they lie; see `drop_copies`.
     single, pieces
         As of `segments`.
 
@@ -279,9 +279,7 @@ def parts_of(
     """
     network = load_network(plan, model)
     run = (
-        without_copies(plan, network, single=single, pieces=pieces)
-        if in_place
-        else InPlace(plan, {})
+        drop_copies(plan, network, single=single, pieces=pieces) if in_place else InPlace(plan, {})
     )
     handovers = Handovers.of(run.plan)
     segments = tuple(handovers.segments(numbered_segments(run.plan, single=single, pieces=pieces)))

@@ -17,16 +17,8 @@ from parapipe.plan.network import network_of
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.records import MemoryLayout, PlacedBuffer, PredictedTimes
 from parapipe.plan.schema import Operator, Plan, Processor, StageProcessor
-from parapipe.targets.armcl import (
-    convolution,
-    elementwise,
-    layout,
-    library_plan,
-    product,
-    reduction,
-    windows,
-)
-from parapipe.targets.armcl.elementwise import own_form
+from parapipe.targets.armcl import convolution, functions, layout, library_plan, product, windows
+from parapipe.targets.armcl.functions import own_form
 from parapipe.targets.armcl.library_plan import (
     ACTIVATIONS,
     MOST_DIMENSIONS,
@@ -116,8 +108,7 @@ RULES: Mapping[str, Rule] = {
     **convolution.RULES,
     **windows.RULES,
     **product.RULES,
-    **elementwise.RULES,
-    **reduction.RULES,
+    **functions.RULES,
     **layout.RULES,
 }
 
