@@ -227,7 +227,7 @@ def test_parts_lie_in_the_arena_with_what_they_are_parts_of(tmp_path, monkeypatc
     executor = check(folder, model, monkeypatch)
     views = Views(executor.folder, executor._arenas)
     (whole,) = (each for each in folder.places if each.tensor == "a")
-    part = views._array("a/part1", 0, {})
+    part = views._array_of("a/part1", 0, {})
     begin = executor._arenas[whole.arena].ctypes.data + whole.offset_bytes[0]
     assert part.ctypes.data == begin + 5 * 8 * 4
 
