@@ -48,7 +48,7 @@ class BufferedBytes:
         within = {*container_of(plan)}
         if not inside:
             placed = {each.tensor for each in plan.places}
-            ranges = {whole: outputs for whole, outputs in ranges.items() if whole not in placed}
+            ranges = {name: parts for name, parts in ranges.items() if name not in placed}
             within |= placed
         outputs = {name for each in plan.segments for name in each.outputs}
         self._size = {
@@ -65,8 +65,8 @@ class BufferedBytes:
         self._entered = 0
         self._left: dict[tuple[str, int], int] = {}
         self._now = sum(
-            plan.tensors[whole].size_bytes * max(frames[each.tensor] for each in parts)
-            for whole, parts in ranges.items()
+            plan.tensors[container].size_bytes * max(frames[each.tensor] for each in parts)
+            for container, parts in ranges.items()
         )
         self.peak = self._now
 

@@ -66,15 +66,15 @@ SHOWN = 5
 _WORDS = 16  # no less than an environment takes
 
 
-def sentence(found: Iterable[tuple[str, int, int]]) -> str:
+def sentence(denormals: Iterable[tuple[str, int, int]]) -> str:
     """Return what is to be known of weights that are denormal; empty if they are few.
 
     Parameters
     ----------
-    found
+    denormals
         Names of tensors, how many of their numbers are denormal, and how many they have.
     """
-    many = sorted((each for each in found if each[1] >= MANY * each[2]), key=lambda it: -it[1])
+    many = sorted((each for each in denormals if each[1] >= MANY * each[2]), key=lambda it: -it[1])
     if not many:
         return ""
     listed = ", ".join(f"{count:,} of {of:,} in '{name}'" for name, count, of in many[:SHOWN])

@@ -43,7 +43,7 @@ def sources(plan: SessionPlan) -> dict[str, tuple[str, ...]]:
             dict.fromkeys(
                 each
                 for name in segment.inputs
-                for each in _tensors_made(name, plan, view_of, ranges)
+                for each in _source_tensors(name, plan, view_of, ranges)
             )
         )
         for segment in plan.segments
@@ -82,12 +82,12 @@ def check_views(plan: SessionPlan) -> None:
                 f"it takes '{each.tensor}' for elements {each.begin} to {each.end} of "
                 f"'{each.whole}', and they have {sizes[0]} and {sizes[1]} elements"
             )
-    for whole, made in ranges.items():
-        if any(a.end > b.begin for a, b in pairwise(made)):
-            raise DamagedError(f"elements of '{whole}' are made by several segments")
+    for container, parts in ranges.items():
+        if any(a.end > b.begin for a, b in pairwise(parts)):
+            raise DamagedError(f"elements of '{container}' are made by several segments")
     for name in {name for segment in plan.segments for name in segment.inputs}:
-        whole, begin, end = _element_range(name, plan, view_of)
-        there = ranges.get(whole, [])
+        container, begin, end = _element_range(name, plan, view_of)
+        there = ranges.get(container, [])
         size = sum(max(0, min(each.end, end) - max(each.begin, begin)) for each in there)
         if there and size < end - begin:
             raise DamagedError(f"no segment makes some of the elements of '{name}'")
@@ -125,7 +125,7 @@ def _element_range(
     return name, 0, prod(plan.tensors[name].shape) if name in plan.tensors else 0
 
 
-def _tensors_made(
+def _source_tensors(
     name: str, plan: SessionPlan, view_of: Mapping[str, View], ranges: Mapping[str, Sequence[View]]
 ) -> Iterator[str]:
     container, begin, end = _element_range(name, plan, view_of)
@@ -173,12 +173,12 @@ class Views:
         place_of = {each.tensor: each for each in plan.places if each.arena in arenas}
         self._written = {*container_of(plan), *place_of}
         self._buffers = {
-            whole: [
-                np.empty(plan.tensors[whole].shape, plan.tensors[whole].dtype)
+            container: [
+                np.empty(plan.tensors[container].shape, plan.tensors[container].dtype)
                 for _ in range(max(frames[each.tensor] for each in parts))
             ]
-            for whole, parts in ranges.items()
-            if whole not in place_of
+            for container, parts in ranges.items()
+            if container not in place_of
         }
         for name, each in place_of.items():
             self._buffers[name] = [*self._arrays_in_arena(each, arenas[each.arena])]

@@ -81,16 +81,16 @@ class Engine:
         state.now_s = now_s
         count_before = -1
         try:
-            while state.free and state.ready_by and len(state.taken) > count_before:
-                count_before = len(state.taken)
+            while state.free and state.ready_by and len(state.assigned) > count_before:
+                count_before = len(state.assigned)
                 self._schedule(state)
             if state.now_s != now_s:
                 raise StrategyError("it has changed state.now_s, which is the engine's")
         except FAILURES as error:
             raise self._failure(error) from error
-        if not state.taken:
+        if not state.assigned:
             return ()
-        processors, state.taken = state.taken, []
+        processors, state.assigned = state.assigned, []
         return processors
 
     def begin_s(self, processor: int) -> float:

@@ -67,7 +67,7 @@ class State:
         self.left: dict[Job, int] = {}  # what jobs wait for, if that is less than at first
         self.partly: tuple[set[Job], set[Job]] = (set(), set())  # of split frames: begun, ended
         self.ahead: set[Job] = set()  # what was begun behind what it waits for
-        self.taken: list[int] = []  # processors that have been given something
+        self.assigned: list[int] = []  # processors that have been given something
         self._sizes: dict[int, tuple[int, ...]] = {}  # of frames that are split
         self._agendas = Agendas(work, self)
 
@@ -142,7 +142,7 @@ class State:
         self.free = tuple([p for p in self.free if p != on])
         for job in jobs:
             self._begin_job(job)
-        self.taken.append(on)
+        self.assigned.append(on)
 
     # What a strategy may ask
 

@@ -84,9 +84,9 @@ class _Places:
         document = self._document
         containers = container_of(document)
         read = {name for names in sources(document).values() for name in names}
-        made = {name for each in document.segments for name in each.outputs}
+        outputs = {name for each in document.segments for name in each.outputs}
         loaded = read.intersection(document.inputs)
-        return sorted({containers.get(name, name) for name in made | loaded})
+        return sorted({containers.get(name, name) for name in outputs | loaded})
 
     def _obstacle(self, name: str) -> str | None:
         """Return why a tensor cannot have a place; None if it can."""

@@ -238,11 +238,11 @@ def _scales(operator: Operator, into: Steps) -> tuple[float, ...]:
     constant = all(into.is_constant(name) for name in operator.inputs[1:] if name)
     require(constant, "its size is not constant")
     read, written = (into.shape(name) for name in (operator.inputs[0], operator.outputs[0]))
-    scales_given = operator.attributes.get("scales")
+    attribute = operator.attributes.get("scales")
     axes = integers(operator, "axes", range(len(read)))
     scales = [out / size for size, out in zip(read, written, strict=True)]
-    if isinstance(scales_given, tuple):
-        for axis, scale in zip(axes, map(float, scales_given), strict=True):
+    if isinstance(attribute, tuple):
+        for axis, scale in zip(axes, map(float, attribute), strict=True):
             scales[axis] = scale
     policy = text(operator, "keep_aspect_ratio_policy", "stretch")
     require(policy == "stretch", "it keeps the aspect ratio")
