@@ -68,8 +68,8 @@ def taken_us(executor: Executor) -> tuple[float, float, float]:
         return run
 
     frame = {"t0": np.random.default_rng(0).random((WIDTH, WIDTH), np.float32)}
-    threads = type(executor._threads(executor._flow()))
-    with patch.object(threads, "_work", worked(threads._work)):
+    threads = type(executor._make_threads(executor._make_flow()))
+    with patch.object(threads, "_run_processor", worked(threads._run_processor)):
         begin_s = process_time()
         for _ in executor.run([frame] * FRAMES):
             pass

@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from parapipe.front.run import Run
     from parapipe.plan.schema import Plan
     from parapipe.platform.platform import Platform
-    from parapipe.simulate.contention import Memory
     from parapipe.simulate.priced_work import Costs
     from parapipe.simulate.simulation import Simulation
-    from parapipe.simulate.variation import Luck
+    from parapipe.simulate.variation import Luck, Memory
     from parapipe.strategies.strategy import Strategy
 
 
@@ -298,7 +297,7 @@ def platform_of(plan: Plan, platform: PlatformFile | None) -> Platform:
 
 
 def _memory(plan: Plan, target: Platform, contention: float | bool) -> Memory:
-    from parapipe.simulate.contention import Memory, laws_of
+    from parapipe.simulate.variation import Memory, laws_of
 
     laws = laws_of(plan, target)
     if contention is True:

@@ -29,7 +29,7 @@ from parapipe.mappings.event_graph import PICOSECONDS, picoseconds
 from parapipe.plan.program import Program, Task
 from parapipe.plan.schema import Plan
 from parapipe.plan.summary import replicas_of, stages_of
-from parapipe.runtime.arena_use import InArenas
+from parapipe.runtime.arena import InArenas
 from parapipe.runtime.record import Record, Span, done_while_admitted
 from parapipe.runtime.sessions import Used
 from parapipe.strategies.registry import PLAN

@@ -26,7 +26,7 @@ _IR_VERSION = 10
 
 
 @dataclass(slots=True)
-class Needed:
+class ConstantParts:
     """What some constants are made of, each once.
 
     Parameters
@@ -45,9 +45,9 @@ class Needed:
     nodes: list[onnx.NodeProto] = field(default_factory=list)
 
 
-def needed_for(names: Iterable[str], known: Resolved) -> Needed:
+def constant_parts(names: Iterable[str], resolved: Resolved) -> ConstantParts:
     """Return what constants are made of; names of activations are passed over."""
-    found = Needed()
+    parts = ConstantParts()
     computed: set[str] = set()
     # Names to look at, and nodes to enter once what they read is there.
     waiting: list[tuple[str, onnx.NodeProto | None]] = [(name, None) for name in names]
@@ -55,55 +55,35 @@ def needed_for(names: Iterable[str], known: Resolved) -> Needed:
     while waiting:
         name, ready = waiting.pop()
         if ready is not None:
-            found.nodes.append(ready)
-        elif name and not (name in found.tensors or name in found.sparse or name in computed):
-            node = _take(name, known, found)
+            parts.nodes.append(ready)
+        elif name and not (name in parts.tensors or name in parts.sparse or name in computed):
+            node = _add_constant(name, resolved, parts)
             if node is not None:
                 computed.update(node.output)
                 waiting.append((name, node))
                 waiting.extend((read, None) for read in reversed(reads_of(node)))
-    return found
+    return parts
 
 
-def _take(name: str, known: Resolved, found: Needed) -> onnx.NodeProto | None:
+def _add_constant(name: str, resolved: Resolved, parts: ConstantParts) -> onnx.NodeProto | None:
     """Take a constant as a tensor; return the node that computes it where it is none."""
-    origin = known.origins.get(name)
+    origin = resolved.origins.get(name)
     if origin is None:
         return None  # an activation
     if isinstance(origin, onnx.SparseTensorProto):
-        found.sparse[name] = origin
+        parts.sparse[name] = origin
         return None
     if isinstance(origin, onnx.NodeProto):
-        held = (each.t for each in origin.attribute if each.name == "value")
+        tensors = (each.t for each in origin.attribute if each.name == "value")
         constant = origin.op_type == "Constant" and not origin.domain
-        tensor = next(held, None) if constant else None
-        if tensor is None and name in known.values:
-            tensor = numpy_helper.from_array(known.values[name], name)
+        tensor = next(tensors, None) if constant else None
+        if tensor is None and name in resolved.values:
+            tensor = numpy_helper.from_array(resolved.values[name], name)
         if tensor is None:
             return origin
         origin = tensor
-    found.tensors[name] = origin
+    parts.tensors[name] = origin
     return None
-
-
-class Network(Protocol):
-    """What a plan says of its network, wherever it runs."""
-
-    @property
-    def inputs(self) -> Sequence[str]:
-        """Graph inputs."""
-
-    @property
-    def outputs(self) -> Sequence[str]:
-        """Graph outputs."""
-
-    @property
-    def tensors(self) -> Mapping[str, Tensor]:
-        """All activations by name."""
-
-    @property
-    def operators(self) -> Sequence[Operator]:
-        """All operators in topological order."""
 
 
 class _Shaped(Protocol):
@@ -121,6 +101,22 @@ class Inputs(Protocol):
     @property
     def tensors(self) -> Mapping[str, _Shaped]:
         """All activations by name."""
+
+
+class Network(Inputs, Protocol):
+    """What a plan says of its network, wherever it runs."""
+
+    @property
+    def outputs(self) -> Sequence[str]:
+        """Graph outputs."""
+
+    @property
+    def tensors(self) -> Mapping[str, Tensor]:
+        """All activations by name."""
+
+    @property
+    def operators(self) -> Sequence[Operator]:
+        """All operators in topological order."""
 
 
 class Constants:
@@ -169,18 +165,18 @@ class Constants:
         if name in self._resolved.values:
             return self._resolved.values[name]
         if name not in self._resolved.origins:
-            raise self._incomputable(name)
-        return self._computed(name)
+            raise self._incomputable_error(name)
+        return self._compute(name)
 
-    def _computed(self, name: str) -> Array:
+    def _compute(self, name: str) -> Array:
         """Run the nodes that make a constant, in ONNX's reference implementation."""
         from onnx.reference import ReferenceEvaluator
 
-        needed = needed_for([name], self._resolved)
+        needed = constant_parts([name], self._resolved)
         feeds = {name: self._weights.read(name) for name in needed.sparse}
-        for leaf, held in needed.tensors.items():
-            known = leaf in self._weights
-            feeds[leaf] = self._weights.read(leaf) if known else numpy_helper.to_array(held)
+        for leaf, tensor in needed.tensors.items():
+            stored = leaf in self._weights
+            feeds[leaf] = self._weights.read(leaf) if stored else numpy_helper.to_array(tensor)
         graph = helper.make_graph(
             needed.nodes,
             "constant",
@@ -198,7 +194,7 @@ class Constants:
         try:
             values = ReferenceEvaluator(model).run(None, feeds)
         except Exception as error:  # noqa: BLE001 - operators fail in their own ways
-            raise self._incomputable(name, f" ({error})") from None
+            raise self._incomputable_error(name, f" ({error})") from None
         return np.asarray(next(iter(values)))
 
     @cached_property
@@ -207,7 +203,7 @@ class Constants:
         shapes = {each: self._network.tensors[each].shape for each in self._network.inputs}
         return resolve_proto(self._model, str(self._path), shapes=shapes)[1]
 
-    def _incomputable(self, name: str, why: str = "") -> ModelError:
+    def _incomputable_error(self, name: str, why: str = "") -> ModelError:
         return ModelError(
             f"constant '{name}' of '{self._path}' cannot be computed{why}: fold the constants of "
             "the model beforehand"

@@ -121,7 +121,7 @@ def export_folder(
     """
     if destination is None:
         raise ExportError(f"the target {target} makes a folder: name it, as in `… DIR`")
-    _refuse_others(destination, document, schema, earlier)
+    _refuse_other_files(destination, document, schema, earlier)
     with whole_folder(destination) as folder:
         summary, notes = write(folder)
         (folder / README).write_text(readme, encoding="utf-8")
@@ -129,7 +129,7 @@ def export_folder(
     return Exported(target, files, sum(path.stat().st_size for path in files), summary, notes)
 
 
-def _refuse_others(
+def _refuse_other_files(
     folder: Path, name: str, schema: str, earlier: Callable[[Mapping[str, Any]], Iterable[str]]
 ) -> None:
     """Refuse a folder that holds what is not of an earlier export."""
@@ -139,8 +139,8 @@ def _refuse_others(
     with suppress(OSError):
         document = json_of((folder / name).read_bytes())
     ours = document.get("schema") == schema
-    known = {name, README, *earlier(document)} if ours else set()
-    if not (strange := set(_strange(folder, known))):
+    expected = {name, README, *earlier(document)} if ours else set()
+    if not (strange := set(_unexpected_paths(folder, expected))):
         return
     if not ours and (folder / name).is_file():
         raise OutputError(
@@ -154,13 +154,13 @@ def _refuse_others(
     )
 
 
-def _strange(folder: Path, known: set[str]) -> Iterator[str]:
+def _unexpected_paths(folder: Path, expected: set[str]) -> Iterator[str]:
     """Yield paths in a folder that are not known, nor within a folder that is."""
-    parents = {str(parent) for path in known for parent in Path(path).parents}
+    parents = {str(parent) for path in expected for parent in Path(path).parents}
     for path in folder.rglob("*"):
         within = path.relative_to(folder)
         names = {str(within), *map(str, within.parents)} - {"."}
-        if not names & known and str(within) not in parents:
+        if not names & expected and str(within) not in parents:
             yield str(within)
 
 
@@ -174,15 +174,16 @@ def readme(plan: Plan, target: str, use: str, files: Mapping[str, str]) -> str:
     files
         What each file is, by its name.
     """
+    predicted, frame = plan.predicted, "pattern" if plan.models else "frame"
     stages = plan_stages_title(plan)
-    told, frame = plan.predicted, "pattern" if plan.models else "frame"
+    per_s = f"{plain(1 / predicted.sustained_period_s)} {frame}s/s sustained"
     processors = "\n".join(f"| {each.name} | {each.backend} |" for each in plan.processors)
     rows = "\n".join(f"| `{name}` | {what} |" for name, what in files.items())
     return f"""# {model_title(plan.model.name)} on {plan.platform}
 
 Written by `parapipe export --to {target}`, from a plan with the stages {stages}. Predicted: latency
-{plain(told.latency_s * 1e3)} ms, {plain(1 / told.sustained_period_s)} {frame}s/s sustained,
-{plain(told.energy_j * 1e3)} mJ per {frame}.
+{plain(predicted.latency_s * 1e3)} ms, {per_s},
+{plain(predicted.energy_j * 1e3)} mJ per {frame}.
 
 {use.strip()}
 

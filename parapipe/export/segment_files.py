@@ -20,9 +20,9 @@ from parapipe.export import segment_manifest as manifest
 from parapipe.export.exported import Exported, export_folder, readme
 from parapipe.export.onnxruntime.boundary import unconverted
 from parapipe.export.onnxruntime.folder import MOST_BYTES, write_model
-from parapipe.export.onnxruntime.model_file import ModelFile, placed_tensors, plain_model
+from parapipe.export.onnxruntime.network import ModelFile, placed_tensors, plain_model
 from parapipe.export.onnxruntime.parts import Parts, parts_of
-from parapipe.export.onnxruntime.weights import places, size_of, write_weights
+from parapipe.export.onnxruntime.weights import assign_places, size_of, write_weights
 from parapipe.plan.mapped import mapped
 from parapipe.plan.records import PredictedTimes
 from parapipe.plan.schema import ModelFile as Source
@@ -73,19 +73,19 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
         ), tuple(unconverted(plan))
 
     return export_folder(
-        "segments", destination, manifest.SCHEMA, _earlier, write,
+        "segments", destination, manifest.SCHEMA, _earlier_files, write,
         document=manifest.FILE,
         readme=readme(plan, "segments", USE, FILES),
     )  # fmt: skip
 
 
-def _earlier(document: Mapping[str, Any]) -> Iterator[str]:
+def _earlier_files(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield the paths that an earlier export has put beside its manifest."""
     try:
-        found = manifest.Manifest.model_validate_json(json.dumps(document))
+        earlier = manifest.Manifest.model_validate_json(json.dumps(document))
     except ValidationError:
         return
-    for segment in found.segments:
+    for segment in earlier.segments:
         yield from (each.file for each in (segment, segment.weights) if each is not None)
 
 
@@ -110,21 +110,21 @@ def write_segments(plan: Plan, model: Path, folder: Path) -> manifest.Manifest:
     """
     parts = parts_of(plan, model)
     (folder / FOLDER).mkdir()
-    listed = tuple(_renamed(parts.segments))
+    listed = tuple(_renumbered(parts.segments))
     makers = {name: each.id for each in listed for name in each.outputs}
     turns = mapped(plan).replicas
     document = manifest.Manifest(
         schema=manifest.SCHEMA,
         model=Source(name=plan.model.name, sha256=plan.model.sha256),
         platform=plan.platform,
-        inputs=tuple(manifest.Value(**_value(parts, name)) for name in plan.inputs),
+        inputs=tuple(manifest.Value(**_value_fields(parts, name)) for name in plan.inputs),
         outputs=tuple(
             manifest.Result.model_validate({"name": name, "from": makers[name]})
             for name in plan.outputs
         ),
         processors=plan.processors,
         segments=tuple(
-            _written(parts, parts.files[old.id], each, makers, folder).model_copy(
+            _write_segment(parts, parts.files[old.id], each, makers, folder).model_copy(
                 update={"replicas": turns.get(each.processor, ())[1:] or None}
             )
             for old, each in zip(parts.segments, listed, strict=True)
@@ -138,13 +138,13 @@ def write_segments(plan: Plan, model: Path, folder: Path) -> manifest.Manifest:
     return document
 
 
-def _renamed(segments: Sequence[Segment]) -> Iterator[Segment]:
+def _renumbered(segments: Sequence[Segment]) -> Iterator[Segment]:
     for number, each in enumerate(segments):
         name = f"{number:03d}-{each.id.partition('-')[2]}"
         yield replace(each, id=name, file=f"{FOLDER}/{name}.onnx")
 
 
-def _written(
+def _write_segment(
     parts: Parts, part: ModelFile, segment: Segment, makers: Mapping[str, str], folder: Path
 ) -> manifest.Segment:
     """Write a segment's model, its weights inside if they fit; return what is to be said of it."""
@@ -152,7 +152,7 @@ def _written(
     placed = placed_tensors(part, network)
     weights: manifest.File | None = None
     if sum(map(size_of, placed.values())) > MOST_BYTES - MARGIN_BYTES:
-        where = places({segment.id: placed})
+        where = assign_places({segment.id: placed})
         ((name, digest),) = write_weights(where.values(), network.folder, folder / FOLDER).items()
         weights = manifest.File(file=f"{FOLDER}/{name}", sha256=digest)
         model = plain_model(part, network, where)
@@ -169,10 +169,10 @@ def _written(
         lag=segment.lag,
         order=segment.position,
         inputs=tuple(
-            manifest.Input.model_validate({**_value(parts, name), "from": makers.get(name)})
+            manifest.Input.model_validate({**_value_fields(parts, name), "from": makers.get(name)})
             for name in segment.inputs
         ),
-        outputs=tuple(manifest.Value(**_value(parts, name)) for name in segment.outputs),
+        outputs=tuple(manifest.Value(**_value_fields(parts, name)) for name in segment.outputs),
         operators=segment.operators,
         start_s=segment.start_s,
         end_s=segment.end_s,
@@ -180,5 +180,5 @@ def _written(
     )
 
 
-def _value(parts: Parts, name: str) -> dict[str, Any]:
-    return {"name": name, **parts.handed.tensor(name).model_dump()}
+def _value_fields(parts: Parts, name: str) -> dict[str, Any]:
+    return {"name": name, **parts.handovers.tensor(name).model_dump()}

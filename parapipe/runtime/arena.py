@@ -1,4 +1,4 @@
-"""What must have ended before a place in an arena is written to.
+"""Places of tensors in arenas: what waits before a place is written to, and what lies where.
 
 Two tensors may have the same bytes one after the other, although different processors use them. The
 plan's times keep them apart. In a run, whose times differ, a segment waits before it writes until
@@ -11,15 +11,20 @@ This file needs NumPy only, so that it can stand beside a runner on a device.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .document import Place, SessionPlan
-from .views import ranges_of, sources
+from .document import Outside, Place, SessionPlan
+from .folder import CPU_PROVIDER, Folder
+from .views import container_of, sources
+
+if TYPE_CHECKING:
+    from .sessions import Used
 
 SOURCE = ""
 """Takes frames in: it writes graph inputs."""
@@ -60,7 +65,7 @@ class Moments:
 
 
 @dataclass(frozen=True)
-class Used:
+class PlaceUse:
     """A place and the segments that use it.
 
     Parameters
@@ -81,10 +86,10 @@ class Used:
         """After so many frames, one lies where an earlier one was, or on a part of it."""
         offsets = self.place.offset_bytes
         there = (
-            apart
-            for apart in range(1, len(offsets))
+            distance
+            for distance in range(1, len(offsets))
             for i, at in enumerate(offsets)
-            if abs(at - offsets[(i + apart) % len(offsets)]) < self.size_bytes
+            if abs(at - offsets[(i + distance) % len(offsets)]) < self.size_bytes
         )
         return next(there, len(offsets))
 
@@ -99,19 +104,19 @@ class Used:
         return begin, max((moments.end[each] for each in self.users), default=begin)
 
 
-def used_places(plan: SessionPlan) -> Iterator[Used]:
-    """Yield the places of a plan with their users; of what is made of ranges, as a whole."""
-    whole_of = {each.tensor: whole for whole, made in ranges_of(plan).items() for each in made}
+def used_places(plan: SessionPlan) -> Iterator[PlaceUse]:
+    """Yield the places of a plan with their users; of what is made of ranges, together."""
+    containers = container_of(plan)
     makers: dict[str, list[str]] = {name: [SOURCE] for name in plan.inputs}
     readers: dict[str, list[str]] = {}
     read = sources(plan)
     for segment in plan.segments:
         for name in segment.outputs:
-            makers.setdefault(whole_of.get(name, name), []).append(segment.id)
+            makers.setdefault(containers.get(name, name), []).append(segment.id)
         for name in read[segment.id]:
-            readers.setdefault(whole_of.get(name, name), []).append(segment.id)
+            readers.setdefault(containers.get(name, name), []).append(segment.id)
     for each in plan.places:
-        yield Used(
+        yield PlaceUse(
             each,
             plan.tensors[each.tensor].size_bytes,
             tuple(dict.fromkeys(makers.get(each.tensor, ()))),
@@ -119,7 +124,7 @@ def used_places(plan: SessionPlan) -> Iterator[Used]:
         )
 
 
-def waits(plan: SessionPlan) -> Waits:
+def arena_waits(plan: SessionPlan) -> Waits:
     """Return what each segment, and the source, waits for before it writes; {} without places.
 
     Of what must have ended of a frame on a processor, the last stands for all.
@@ -129,27 +134,27 @@ def waits(plan: SessionPlan) -> Waits:
         return {}
     moments, rows = Moments(plan), _Rows(plan, used)
     end = np.array([moments.end[name] for name in rows.names])[rows.user]
-    found: dict[str, dict[tuple[int, int], tuple[int, str]]] = {}
+    latest: dict[str, dict[tuple[int, int], tuple[int, str]]] = {}
     for i, each in enumerate(used):
-        beside, own = rows.beside(i), rows.owner == i
+        overlapping, own = rows.overlapping(i), rows.owner == i
         for maker in each.makers:
-            others = beside & rows.may_run_beside(maker)
+            others = overlapping & rows.may_run_beside(maker)
             ahead = (moments.begin[maker] - end) // moments.period
             ahead[own] = -each.frames
-            last = found.setdefault(maker, {})
+            last = latest.setdefault(maker, {})
             rank = np.lexsort((end, ahead, rows.order))
             rank = rank[others[rank]]
-            for row in rank[_lasts(rows.order[rank], ahead[rank])]:
+            for row in rank[_run_ends(rows.order[rank], ahead[rank])]:
                 key = int(rows.order[row]), int(ahead[row])
                 one = int(end[row]), rows.names[rows.user[row]]
                 last[key] = max(last.get(key, one), one)
     return {
         maker: tuple((name, ahead) for (_, ahead), (_, name) in last.items())
-        for maker, last in found.items()
+        for maker, last in latest.items()
     }
 
 
-def _lasts(*columns: Any) -> Any:  # noqa: ANN401 - arrays of numbers
+def _run_ends(*columns: Any) -> Any:  # noqa: ANN401 - arrays of numbers
     """Return the last row of each run of equal ones."""
     changes = np.ones(len(columns[0]), dtype=bool)
     changes[:-1] = np.any([each[1:] != each[:-1] for each in columns], axis=0)
@@ -163,15 +168,15 @@ class _Rows:
     processor, but each by itself where processors take turns.
     """
 
-    def __init__(self, plan: SessionPlan, used: list[Used]) -> None:
+    def __init__(self, plan: SessionPlan, used: list[PlaceUse]) -> None:
         turns = {each.name: each.turn[1] for each in plan.processors}
         self.names = [each.id for each in plan.segments]
         number = {name: i for i, name in enumerate(self.names)}
-        self._in_turn = {each.id for each in plan.segments if turns[each.processor] > 1}
+        self._taking_turns = {each.id for each in plan.segments if turns[each.processor] > 1}
         processors = [*turns]
         self._order_of = {
             each.id: len(processors) + i
-            if each.id in self._in_turn
+            if each.id in self._taking_turns
             else processors.index(each.processor)
             for i, each in enumerate(plan.segments)
         }
@@ -188,16 +193,94 @@ class _Rows:
         self.order = np.array(order, dtype=np.int64)[self.user]
         self._used, self._arenas = used, arenas
 
-    def beside(self, i: int) -> Any:  # noqa: ANN401 - an array of bool
+    def overlapping(self, i: int) -> Any:  # noqa: ANN401 - an array of bool
         """Tell which rows have a byte in common with a place."""
         each = self._used[i]
-        found = np.zeros(len(self.owner), dtype=bool)
+        overlaps = np.zeros(len(self.owner), dtype=bool)
         for offset in each.place.offset_bytes:
-            found |= (self._low < offset + each.size_bytes) & (offset < self._high)
-        return found & (self._arena == self._arenas[each.place.arena])
+            overlaps |= (self._low < offset + each.size_bytes) & (offset < self._high)
+        return overlaps & (self._arena == self._arenas[each.place.arena])
 
     def may_run_beside(self, name: str) -> Any:  # noqa: ANN401 - an array of bool
         """Tell of which rows the segments are not in one order with a segment, by their thread."""
-        if name in self._in_turn or name == SOURCE:
+        if name in self._taking_turns or name == SOURCE:
             return np.ones(len(self.owner), dtype=bool)
         return self.order != self._order_of[name]
+
+
+@dataclass(frozen=True, slots=True)
+class InArenas:
+    """Arenas and the tensors of one frame.
+
+    Parameters
+    ----------
+    size_bytes
+        Of each arena, by the name of its memory.
+    inside_bytes
+        Of all tensors of a frame that lie in them, each by itself.
+    outside
+        Of all others between segments: how many they are and their bytes, by the reason.
+    """
+
+    size_bytes: Mapping[str, int]
+    inside_bytes: int
+    outside: Mapping[str, tuple[int, int]]
+
+    def sentence(self) -> str:
+        """Return how much lies where."""
+        arenas = sum(self.size_bytes.values()) / 1e6
+        text = (
+            f"of a frame's tensors between sessions, {self.inside_bytes / 1e6:.2f} MB lie in "
+            f"{'an arena' if len(self.size_bytes) == 1 else 'arenas'} of {arenas:.2f} MB"
+        )
+        others = (f"{size / 1e6:.2f} MB, since {why}" for why, (_, size) in self.outside.items())
+        return f"{text}; elsewhere {'; '.join(others)}" if self.outside else text
+
+
+def in_arenas(plan: SessionPlan) -> InArenas:
+    """Return what lies in the arenas of a plan, if it runs with them."""
+    within = container_of(plan)
+    outside: defaultdict[str, list[int]] = defaultdict(list)
+    for each in plan.outside:
+        outside[each.why].append(plan.tensors[each.tensor].size_bytes)
+    return InArenas(
+        {each.name: each.size_bytes for each in plan.arenas},
+        sum(
+            plan.tensors[each.tensor].size_bytes
+            for each in plan.places
+            if each.tensor not in within
+        ),
+        {why: (len(sizes), sum(sizes)) for why, sizes in sorted(outside.items())},
+    )
+
+
+def restrict_places(
+    folder: Folder, sessions: Mapping[tuple[str, str], Any], used: Iterable[Used]
+) -> Folder:
+    """Return a folder whose places are those that ONNX Runtime takes.
+
+    It writes into memory of ours if the CPU's provider runs the segment and if it knows the
+    tensor's shape before it runs.
+
+    Parameters
+    ----------
+    sessions
+        By processor and segment.
+    used
+        What runs each processor.
+    """
+    provider_of = {each.processor: each.provider for each in used}
+    containers = container_of(folder)
+    why: dict[str, str] = {}
+    for (processor, name), session in sessions.items():
+        segment = next(each for each in folder.segments if each.id == name)
+        shapes = {each.name: each.shape for each in session.get_outputs()}
+        for tensor in segment.outputs:
+            container = containers.get(tensor, tensor)
+            if provider_of[processor] != CPU_PROVIDER:
+                why[container] = f"{provider_of[processor]} makes them"
+            elif tuple(shapes[tensor]) != folder.tensors[tensor].shape:
+                why[container] = "ONNX Runtime knows their shapes when it has made them"
+    places = tuple(each for each in folder.places if each.tensor not in why)
+    left = (Outside(each.tensor, why[each.tensor]) for each in folder.places if each.tensor in why)
+    return replace(folder, places=places, outside=(*folder.outside, *left))

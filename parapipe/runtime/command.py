@@ -19,7 +19,7 @@ from .folder import RunError, open_folder
 from .frames import frames_in, random_frames, repeated
 from .machine import OtherLoad, busy_note, cores_of
 from .record import chrome_trace
-from .results import Kept, check_place, lines, measured, write_whole
+from .results import Kept, check_place, figure_lines, measured_figures, write_atomically
 
 FIRST_EXIT_CODE = 128  # plus the signal's number, as shells count it
 
@@ -36,19 +36,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         stuck = _run(options)
     except RunError as error:
-        return _say(str(error).replace("`cores`", "--cores"), 1)
+        return _report_end(str(error).replace("`cores`", "--cores"), 1)
     except Stopped as stopped:
         ended_by = int(stopped.args[0])
-        return _say(f"ended by {signal.Signals(ended_by).name}", FIRST_EXIT_CODE + ended_by)
+        return _report_end(f"ended by {signal.Signals(ended_by).name}", FIRST_EXIT_CODE + ended_by)
     except OSError as error:
-        return _say(f"{error.filename or 'a file'}: {error.strerror or error}", 1)
+        return _report_end(f"{error.filename or 'a file'}: {error.strerror or error}", 1)
     if stuck:
         sys.stderr.flush()
         os._exit(1)  # a thread that does not end would keep the process
     return 0
 
 
-def _say(sentence: str, code: int) -> int:
+def _report_end(sentence: str, code: int) -> int:
     """Say why it ends; return the exit code."""
     try:
         sys.stderr.write(f"run.py: {sentence}\n")
@@ -94,11 +94,15 @@ def _run(options: argparse.Namespace) -> tuple[str, ...]:
     folder = open_folder(options.folder)
     if options.cores:
         folder = folder.on_cores(options.cores)
-    given = None if options.input is None else frames_in(options.input, folder)
-    count = options.frames or (len(given) if given is not None else 100)
+    input_frames = None if options.input is None else frames_in(options.input, folder)
+    count = options.frames or (len(input_frames) if input_frames is not None else 100)
 
     def frames(number: int) -> Any:  # noqa: ANN401
-        return repeated(given, number) if given is not None else random_frames(folder, number)
+        return (
+            repeated(input_frames, number)
+            if input_frames is not None
+            else random_frames(folder, number)
+        )
 
     executor = Executor(
         folder, queue=options.queue, patience_s=options.patience, arena=options.arena
@@ -106,27 +110,27 @@ def _run(options: argparse.Namespace) -> tuple[str, ...]:
     for _ in executor.run(frames(options.warmup)):
         pass
     pace_s = None if options.saturate else options.period or folder.predicted.period_s
-    kept = Kept(options.keep)
+    result_file = Kept(options.keep)
     others = OtherLoad()
     names = ", ".join(processor.name for processor in folder.processors)
     try:
-        with kept, closing(executor.run(frames(count), period_s=pace_s)) as run:
+        with result_file, closing(executor.run(frames(count), period_s=pace_s)) as run:
             sys.stderr.write(f"running {count} frames of {folder.model.name} on {names}\n")
             for results in run:
-                kept.add(results)
+                result_file.add(results)
     finally:
         if options.trace:
             trace = chrome_trace(executor.record, f"{folder.model.name} on {folder.platform}")
-            write_whole(options.trace, json.dumps(trace).encode())
-    took = others.share()
+            write_atomically(options.trace, json.dumps(trace).encode())
+    other_share = others.share()
     used = (sentence for each in executor.used for sentence in each.sentences())
     arenas = executor.in_arenas
-    lies = [arenas.sentence()] if arenas else []
-    for note in (*used, *lies, *folder.notes(), *filter(None, [busy_note(took)])):
+    arena_notes = [arenas.sentence()] if arenas else []
+    for note in (*used, *arena_notes, *folder.notes(), *filter(None, [busy_note(other_share)])):
         sys.stderr.write(f"run.py: note: {note}\n")
     figures = {
-        **measured(folder, executor.record),
-        "other_programs": took,
+        **measured_figures(folder, executor.record),
+        "other_programs": other_share,
         "providers": [asdict(each) for each in executor.used],
         "peak_tensor_bytes": executor.record.peak_tensor_bytes,
         "arenas": asdict(arenas) if arenas else None,
@@ -134,29 +138,33 @@ def _run(options: argparse.Namespace) -> tuple[str, ...]:
     if options.json:
         _print(json.dumps(figures, indent=2) + "\n")
     else:
-        _print("".join(f"{line}\n" for line in lines(figures, pace_s=pace_s)))
+        _print("".join(f"{line}\n" for line in figure_lines(figures, pace_s=pace_s)))
     return executor.stuck
 
 
 def _parser() -> argparse.ArgumentParser:
-    told = "Run this folder's plan with ONNX Runtime, and print what was measured."
-    parser = argparse.ArgumentParser(prog="run.py", description=told)
+    description = "Run this folder's plan with ONNX Runtime, and print what was measured."
+    parser = argparse.ArgumentParser(prog="run.py", description=description)
     add = parser.add_argument
     here = Path(sys.argv[0]).resolve().parent
     add("folder", nargs="?", type=Path, default=here, help="the folder (default: this one)")
     add("--frames", type=_at_least(1), help="how many (default: those of --input, or 100)")
-    add("--input", type=_path_unless_random, metavar="random|FILE.npz", help="default: random")
+    add("--input", type=_parse_input, metavar="random|FILE.npz", help="default: random")
     add(
         "--warmup", type=_at_least(0), default=3, help="frames run before, not counted (default: 3)"
     )
     add("--saturate", action="store_true", help="admit frames as fast as the pipeline takes them")
-    add("--period", type=_seconds, help="seconds between frames (default: the predicted period)")
+    add(
+        "--period",
+        type=_parse_seconds,
+        help="seconds between frames (default: the predicted period)",
+    )
     add("--queue", type=_at_least(2), help="slots of each queue (default: as the plan says)")
     add("--arena", action="store_true", help="let tensors lie at the plan's offsets in an arena")
     add("--cores", action="append", default=[], metavar="PROCESSOR=0,2-3", help="use other cores")
     add(
         "--patience",
-        type=_seconds,
+        type=_parse_seconds,
         help="seconds without progress to give up at (default: a minute)",
     )
     add("--trace", type=Path, help="write a Chrome trace, for ui.perfetto.dev")
@@ -171,7 +179,7 @@ def _stop(number: int, frame: object) -> NoReturn:
     raise Stopped(number)
 
 
-def _seconds(text: str) -> float:
+def _parse_seconds(text: str) -> float:
     try:
         time_s = float(text)
     except ValueError:
@@ -190,5 +198,5 @@ def _at_least(least: int) -> Callable[[str], int]:
     return number
 
 
-def _path_unless_random(text: str) -> Path | None:
+def _parse_input(text: str) -> Path | None:
     return None if text == "random" else Path(text)

@@ -21,6 +21,6 @@ def runner_files() -> dict[str, bytes]:
     modules = sorted(path for path in here.parent.glob("*.py") if path.name != here.name)
     files = {f"{PACKAGE}/{path.name}": path.read_bytes() for path in modules}
     requirements = "".join(f"{each}\n" for each in REQUIREMENTS)
-    told = "Run this folder's plan with ONNX Runtime: python3 run.py --help"
-    run = script("run.py", told, f"{PACKAGE}.command", "-r requirements.txt")
+    description = "Run this folder's plan with ONNX Runtime: python3 run.py --help"
+    run = script("run.py", description, f"{PACKAGE}.command", "-r requirements.txt")
     return {"run.py": run, "requirements.txt": requirements.encode(), **files}

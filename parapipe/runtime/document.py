@@ -87,7 +87,7 @@ class Tensor:
     """Bytes of the dense tensor."""
 
     def __str__(self) -> str:
-        return described(self.dtype, self.shape)
+        return type_text(self.dtype, self.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +292,6 @@ class SessionPlan:
     """Those that have no place, and why."""
 
 
-def described(dtype: object, shape: Sequence[int]) -> str:
+def type_text(dtype: object, shape: Sequence[int]) -> str:
     """Return type and shape as in float32[1,3]."""
     return f"{dtype}[{','.join(map(str, shape))}]"

@@ -18,15 +18,15 @@ from queue import Empty
 from time import perf_counter, thread_time
 from typing import Any
 
-from .arena_use import in_arenas, placed_as_taken
+from .arena import in_arenas, restrict_places
 from .document import Processor, Segment
 from .flow import Abandoned, Arrays, Flow
 from .folder import Folder, RunError
-from .frames import Frame, checked
+from .frames import Frame, check_frame
 from .machine import denormals_to_zero
 from .record import Arrow, Record, Span
 from .record import Frame as FramePassed
-from .sessions import Sessions, Used, open_sessions, pin, reason, stopper
+from .sessions import Sessions, Used, error_line, open_sessions, pin, stoppable_options
 from .views import Views, arenas_of
 
 LEAST_PATIENCE_S = 60.0
@@ -91,19 +91,19 @@ class Executor:
         least_s = max(LEAST_PATIENCE_S, LATENCIES * folder.predicted.latency_s)
         self.patience_s = least_s if patience_s is None else patience_s
         self.stuck: tuple[str, ...] = ()
-        self._sessions, self.used = self._open()
+        self._sessions, self.used = self._open_sessions()
         if arena:
-            self.folder = placed_as_taken(self.folder, self._sessions, self.used)
+            self.folder = restrict_places(self.folder, self._sessions, self.used)
         self.in_arenas = in_arenas(self.folder) if arena else None
         self._arenas = arenas_of(self.folder)
-        self._ran: Threads | None = None
+        self._last_run: Threads | None = None
         self._record: Record | None = None
 
     @property
     def record(self) -> Record:
         """What happened to the last frames of the last run, which is over."""
-        if self._ran is not None:
-            self._record, self._ran = self._ran.record(), None
+        if self._last_run is not None:
+            self._record, self._last_run = self._last_run.record(), None
         if self._record is None:
             raise RunError("nothing was run yet")
         return self._record
@@ -126,13 +126,13 @@ class Executor:
             With the first cause, after the results of all frames that were through before; not
             after those that a strategy keeps which does not return.
         """
-        self._ran = self._record = None
-        flow = self._flow()
-        run = self._threads(flow)
+        self._last_run = self._record = None
+        flow = self._make_flow()
+        run = self._make_threads(flow)
         try:
             run.start(frames, period_s)
             for frame in count():
-                arrays = self._result(flow, run, frame)
+                arrays = self._wait_for_result(flow, run, frame)
                 if arrays is None:
                     break
                 yield arrays
@@ -141,18 +141,18 @@ class Executor:
         finally:
             run.stop("given up")
             self.stuck = run.join()
-            self._ran = run
+            self._last_run = run
 
-    def _open(self) -> tuple[Sessions, tuple[Used, ...]]:
+    def _open_sessions(self) -> tuple[Sessions, tuple[Used, ...]]:
         return open_sessions(self.folder)
 
-    def _flow(self) -> Flow:
+    def _make_flow(self) -> Flow:
         return Flow(self.folder, self.queue, self.remembered, in_step=self.in_step)
 
-    def _threads(self, flow: Flow) -> Threads:
+    def _make_threads(self, flow: Flow) -> Threads:
         return Threads(self.folder, self._sessions, flow, self.remembered, self._arenas)
 
-    def _result(self, flow: Flow, run: Threads, frame: int) -> Mapping[str, Any] | None:
+    def _wait_for_result(self, flow: Flow, run: Threads, frame: int) -> Mapping[str, Any] | None:
         steps, since_s = -1, perf_counter()
         while True:
             try:
@@ -164,7 +164,7 @@ class Executor:
                 if flow.steps != steps or flow.is_starved:
                     steps, since_s = flow.steps, now_s
                 elif now_s - since_s >= self.patience_s:
-                    run.stop(_stall(flow, self.patience_s))
+                    run.stop(_stall_cause(flow, self.patience_s))
 
 
 class Threads:
@@ -184,7 +184,7 @@ class Threads:
         self._done: dict[str, deque[tuple[str, int, float, float, float]]] = {
             each.name: deque(maxlen=remembered * len(folder.segments)) for each in folder.processors
         }
-        self._options, self._stop_sessions = stopper()
+        self._options, self._stop_sessions = stoppable_options()
         self._views = Views(folder, arenas)
         self._begin_s = 0.0
 
@@ -192,8 +192,8 @@ class Threads:
         """Start a thread for each processor, and one that admits frames."""
         self._begin_s = perf_counter()
         for processor in self._folder.processors:
-            self._thread(f"parapipe {processor.name}", self._work, processor)
-        self._thread(FEEDER, self._feed, frames, period_s or 0.0)
+            self._start_thread(f"parapipe {processor.name}", self._run_processor, processor)
+        self._start_thread(FEEDER, self._admit_frames, frames, period_s or 0.0)
 
     def stop(self, cause: str) -> None:
         """End all threads, those within a session too; the first cause stands."""
@@ -227,7 +227,8 @@ class Threads:
             done_s[span.frame] = max(done_s.get(span.frame, 0.0), span.end_s)
             ended[span.frame].add(span.name)
         admitted_s = dict(self._flow.admitted_s)
-        whole = (
+        processor_of = {segment.id: segment.processor for segment in self._folder.segments}
+        complete = (
             index
             for index in sorted(ended)
             if len(ended[index]) == len(self._folder.segments) and index in admitted_s
@@ -235,22 +236,27 @@ class Threads:
         return Record(
             resources=tuple(processor.name for processor in self._folder.processors),
             spans=tuple(sorted(spans, key=lambda span: span.start_s)),
-            arrows=_arrows(self._folder),
+            arrows=tuple(
+                Arrow(each.tensor, processor_of[maker], maker, processor_of[reader], reader)
+                for each in self._folder.channels
+                for maker, reader in [(each.producer, each.consumers[0])]
+                if maker is not None and processor_of[maker] != processor_of[reader]
+            ),
             frames=tuple(
                 FramePassed(index, admitted_s[index] - self._begin_s, done_s[index])
-                for index in whole
+                for index in complete
             ),
             first_of={each.name: each.first for each in self._folder.processors if each.turns},
             peak_tensor_bytes=self._flow.bytes.peak,
             peak_outside_bytes=outside.peak if (outside := self._flow.bytes.outside) else None,
         )
 
-    def _thread(self, name: str, target: Any, *arguments: Any) -> None:  # noqa: ANN401
+    def _start_thread(self, name: str, target: Any, *arguments: Any) -> None:  # noqa: ANN401
         thread = threading.Thread(target=target, args=arguments, name=name, daemon=True)
         self._threads.append(thread)
         thread.start()
 
-    def _work(self, processor: Processor) -> None:
+    def _run_processor(self, processor: Processor) -> None:
         """Run a processor's segments, frame after frame; of frames taken in turns, its own."""
         segments = [each for each in self._folder.segments if each.processor == processor.first]
         number, of = processor.turn
@@ -264,36 +270,36 @@ class Threads:
                         frame = turn - (segment.lag - least)
                         if frame < 0 or frame % of != number:
                             continue
-                        if not self._step(processor, segment, frame) and segment.lag == most:
+                        if not self._run_frame(processor, segment, frame) and segment.lag == most:
                             return
         except Exception as error:  # noqa: BLE001 - a thread that is lost must not go unnoticed
-            self.stop(f"processor '{processor.name}': {reason(error)}")
+            self.stop(f"processor '{processor.name}': {error_line(error)}")
 
-    def _step(self, processor: Processor, segment: Segment, frame: int) -> bool:
+    def _run_frame(self, processor: Processor, segment: Segment, frame: int) -> bool:
         """Run a segment for a frame; return whether there was such a frame."""
-        made = self._flow.begin(segment, frame, processor.name)
-        return made is not None and self._do(processor.name, segment, frame, made)
+        inputs = self._flow.begin(segment, frame, processor.name)
+        return inputs is not None and self._run_segment(processor.name, segment, frame, inputs)
 
-    def _do(self, name: str, segment: Segment, frame: int, made: Arrays) -> bool:
+    def _run_segment(self, name: str, segment: Segment, frame: int, inputs: Arrays) -> bool:
         """Run a segment, which may begin, for a frame; return whether nothing went wrong."""
         start_s, begun_s = perf_counter(), thread_time()
         try:
             session = self._sessions[name, segment.id]
-            arrays = self._views.run(session, segment, frame, made, self._options)
+            arrays = self._views.run(session, segment, frame, inputs, self._options)
         except Exception as error:  # noqa: BLE001 - ONNX Runtime raises many kinds
             where = f"segment '{segment.id}' on processor '{name}', frame {frame}"
-            self._flow.fail(frame, f"{where}: {reason(error)}")
+            self._flow.fail(frame, f"{where}: {error_line(error)}")
             return False
         end_s, work_s = perf_counter(), thread_time() - begun_s
         self._done[name].append((segment.id, frame, start_s, end_s, work_s))
         self._flow.end(segment, frame, arrays)
         return True
 
-    def _feed(self, frames: Iterable[Frame], period_s: float) -> None:
+    def _admit_frames(self, frames: Iterable[Frame], period_s: float) -> None:
         begin_s, index = perf_counter(), 0
         try:
             for frame in frames:
-                arrays = checked(frame, index, self._folder)
+                arrays = check_frame(frame, index, self._folder)
                 self._flow.admit(arrays, begin_s + index * period_s, self._views.load)
                 index += 1
             self._flow.close()
@@ -302,32 +308,16 @@ class Threads:
         except RunError as error:
             self._flow.fail(index, str(error))
         except Exception as error:  # noqa: BLE001 - whatever the caller's frames raise
-            self._flow.fail(index, f"frame {index} cannot be read: {reason(error)}")
+            self._flow.fail(index, f"frame {index} cannot be read: {error_line(error)}")
         finally:
             self._flow.feeding = False
 
 
-def _arrows(folder: Folder) -> tuple[Arrow, ...]:
-    processor_of = {segment.id: segment.processor for segment in folder.segments}
-    return tuple(
-        Arrow(
-            channel.tensor,
-            processor_of[channel.producer],
-            channel.producer,
-            processor_of[channel.consumers[0]],
-            channel.consumers[0],
-        )
-        for channel in folder.channels
-        if channel.producer is not None
-        and processor_of[channel.producer] != processor_of[channel.consumers[0]]
-    )
-
-
-def _stall(flow: Flow, patience_s: float) -> str:
+def _stall_cause(flow: Flow, patience_s: float) -> str:
     """Say why nothing goes on: who does not answer, what runs too long, or who waits for what."""
     doing = sorted(flow.doing().items(), key=lambda each: each[1].since_s)
-    if found := flow.unanswered():
-        return found
+    if unanswered := flow.unanswered():
+        return unanswered
     runs = [(processor, each) for processor, each in doing if not each.waits]
     if runs:
         processor, at = runs[0]

@@ -32,12 +32,12 @@ class Kind:
         return {**handler(core), **self.schema}
 
 
-def _is_whole(value: object) -> bool:
+def _is_integer(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _is_number(value: object) -> bool:
-    return (_is_whole(value) or isinstance(value, float)) and 0 <= value < math.inf  # type: ignore[operator]
+    return (_is_integer(value) or isinstance(value, float)) and 0 <= value < math.inf  # type: ignore[operator]
 
 
 def _is_text(value: object) -> bool:
@@ -52,10 +52,10 @@ TEXT = Kind("a text", _is_text, {"minLength": 1})
 ANY_TEXT = Kind("a text", lambda value: isinstance(value, str), {})
 FILE = Kind("the name of a file in the folder", _is_file, {"minLength": 1})
 WHOLE = Kind(
-    "a whole number of at least 0", lambda value: _is_whole(value) and value >= 0, {"minimum": 0}
+    "a whole number of at least 0", lambda value: _is_integer(value) and value >= 0, {"minimum": 0}
 )
 COUNT = Kind(
-    "a whole number of at least 1", lambda value: _is_whole(value) and value >= 1, {"minimum": 1}
+    "a whole number of at least 1", lambda value: _is_integer(value) and value >= 1, {"minimum": 1}
 )
 DIGEST = Kind(
     "a SHA-256",
@@ -85,31 +85,33 @@ def read(record: type[_Record], table: object, where: str = "") -> _Record:
     assert isinstance(table, dict)
     assert is_dataclass(record)
     hints = get_type_hints(record, include_extras=True)
-    found = {}
+    values = {}
     for field in fields(record):
         place = f"{where}.{field.name}" if where else field.name
         if field.name in table:
-            found[field.name] = _value(hints[field.name], table[field.name], place)
+            values[field.name] = _read_value(hints[field.name], table[field.name], place)
         elif field.default is MISSING and field.default_factory is MISSING:
             raise DamagedError(f"'{place}' is missing")
-    return record(**found)
+    return record(**values)
 
 
-def _value(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401 - of that type
+def _read_value(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401 - of that type
     origin, inner = get_origin(hint), get_args(hint)
     if is_dataclass(hint):
         return read(hint, value, where)  # type: ignore[arg-type]
     if origin is tuple:
         _check(_LIST, value, where)
-        return tuple(_value(inner[0], each, f"{where}[{i}]") for i, each in enumerate(value))
+        return tuple(_read_value(inner[0], each, f"{where}[{i}]") for i, each in enumerate(value))
     if origin is Mapping:
         _check(_TABLE, value, where)
-        return {name: _value(inner[1], each, f"{where}.{name}") for name, each in value.items()}
+        return {
+            name: _read_value(inner[1], each, f"{where}.{name}") for name, each in value.items()
+        }
     if origin is Literal:
         _check(Kind(f"one of {', '.join(inner)}", inner.__contains__, {}), value, where)
         return value
     if type(None) in inner:
-        return None if value is None else _value(inner[0], value, where)
+        return None if value is None else _read_value(inner[0], value, where)
     for kind in getattr(hint, "__metadata__", ()):
         _check(kind, value, where)
     return value

@@ -17,10 +17,10 @@ from queue import SimpleQueue
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from .arena import SOURCE, waits
+from .arena import SOURCE, arena_waits
 from .document import Segment
 from .folder import Folder
-from .in_step import HeldBytes, steps
+from .in_step import BufferedBytes, step_waits
 from .views import sources
 
 SINK = "results"
@@ -67,8 +67,8 @@ class Flow:
         self._queue = queue
         self._outputs = tuple(each.tensor for each in folder.outputs)
         self._makers = {each.segment or SOURCE for each in folder.outputs}
-        self._needs, self._room = needs(folder), room(folder, queue)
-        self._steps, self._waits_for = steps(folder) if in_step else {}, waits(folder)
+        self._needs, self._room = segment_producers(folder), reader_slots(folder, queue)
+        self._steps, self._waits_for = step_waits(folder) if in_step else {}, arena_waits(folder)
         self._wakes = _wakes(folder, self._needs, self._room, self._steps, self._waits_for)
         self._first = tuple(name for name, needs in self._needs.items() if SOURCE in needs)
         self._began = dict.fromkeys(self._needs, 0)
@@ -76,9 +76,9 @@ class Flow:
         self._ahead: dict[str, set[int]] = {name: set() for name in self._ended}
         self._sources = sources(folder)
         self._readers = Counter(name for names in self._sources.values() for name in names)
-        self.bytes = HeldBytes(folder, dict(self._readers))
+        self.bytes = BufferedBytes(folder, dict(self._readers))
         self._readers.update(self._outputs)
-        self._held: dict[str, dict[int, list[Any]]] = {name: {} for name in self._readers}
+        self._buffered: dict[str, dict[int, list[Any]]] = {name: {} for name in self._readers}
         self._runs: dict[str, Doing] = {}
         self._parked: dict[str, Doing] = {}
         threads = (*(each.name for each in folder.processors), SOURCE)
@@ -102,8 +102,8 @@ class Flow:
                     self._runs[processor] = Doing(name, frame, False, perf_counter())
                     self._began[name] = max(self._began[name], frame + 1)
                     self.bytes.begin(name, frame)
-                    inputs = {each: self._held[each][frame][0] for each in self._sources[name]}
-                    woken = self._woken((SOURCE,)) if name in self._first else ()
+                    inputs = {each: self._buffered[each][frame][0] for each in self._sources[name]}
+                    woken = self._wake((SOURCE,)) if name in self._first else ()
                     break
                 self._runs.pop(processor, None)
                 self._parked[processor] = Doing(name, frame, True, perf_counter())
@@ -184,7 +184,7 @@ class Flow:
                 return None
             self._finished.get(timeout=timeout_s)
         with self._locked(timeout_s):
-            arrays = {name: self._held[name][frame][0] for name in self._outputs}
+            arrays = {name: self._buffered[name][frame][0] for name in self._outputs}
             for name in self._outputs:
                 self._drop(name, frame)
             woken = self._advance(SINK, frame)
@@ -289,15 +289,15 @@ class Flow:
         return self._count is not None and frame >= self._count
 
     def _put(self, name: str, frame: int, array: Any) -> None:  # noqa: ANN401 - any dtype
-        if name in self._held:
-            self._held[name][frame] = [array, self._readers[name]]
+        if name in self._buffered:
+            self._buffered[name][frame] = [array, self._readers[name]]
 
     def _drop(self, name: str, frame: int) -> None:
         """Let a tensor go when the last of its readers has done with it."""
-        held = self._held[name][frame]
-        held[1] -= 1
-        if not held[1]:
-            del self._held[name][frame]
+        entry = self._buffered[name][frame]
+        entry[1] -= 1
+        if not entry[1]:
+            del self._buffered[name][frame]
 
     def _advance(self, name: str, frame: int) -> Sequence[str]:
         """Count a frame as ended; return whose threads may go on."""
@@ -307,10 +307,10 @@ class Flow:
             ahead.remove(self._ended[name])
             self._ended[name] += 1
         if name in self._makers and self._is_through(self._ended[SINK]):
-            self._tell_sink()
-        return self._woken(self._wakes[name])
+            self._notify_sink()
+        return self._wake(self._wakes[name])
 
-    def _woken(self, threads: Iterable[str]) -> Sequence[str]:
+    def _wake(self, threads: Iterable[str]) -> Sequence[str]:
         """Return those of some parked threads that may go on; they are parked no more."""
         woken = [name for name in threads if name in self._parked and self._may_go(name)]
         for name in woken:
@@ -335,59 +335,59 @@ class Flow:
     def _end_before(self, frame: int) -> None:
         with self._lock:
             self._count = frame if self._count is None else min(self._count, frame)
-            woken = self._woken(tuple(self._parked))
-            self._tell_sink()
+            woken = self._wake(tuple(self._parked))
+            self._notify_sink()
         self._unpark(woken)
 
-    def _tell_sink(self) -> None:
+    def _notify_sink(self) -> None:
         if self._finished.empty():  # one is enough, and more would pile up
             self._finished.put(None)
 
 
-def needs(folder: Folder) -> dict[str, tuple[str, ...]]:
+def segment_producers(folder: Folder) -> dict[str, tuple[str, ...]]:
     """Return the segments that each segment reads from, the source among them."""
-    found: dict[str, dict[str, None]] = {segment.id: {} for segment in folder.segments}
+    producers_of: dict[str, dict[str, None]] = {segment.id: {} for segment in folder.segments}
     for channel in folder.channels:
         for consumer in channel.consumers:
-            found[consumer][channel.producer or SOURCE] = None
-    for producers in found.values():
+            producers_of[consumer][channel.producer or SOURCE] = None
+    for producers in producers_of.values():
         if not producers:
             producers[SOURCE] = None  # what reads nothing still runs once for each frame
-    return {name: tuple(producers) for name, producers in found.items()}
+    return {name: tuple(producers) for name, producers in producers_of.items()}
 
 
-def room(folder: Folder, queue: int) -> dict[str, tuple[tuple[str, int], ...]]:
+def reader_slots(folder: Folder, queue: int) -> dict[str, tuple[tuple[str, int], ...]]:
     """Return the last readers of what each segment makes on other processors, and slots before."""
     processor_of = {segment.id: segment.processor for segment in folder.segments}
-    found: dict[str, list[tuple[str, int]]] = {name: [] for name in processor_of}
+    slots_of: dict[str, list[tuple[str, int]]] = {name: [] for name in processor_of}
     for channel in folder.channels:
         last = channel.consumers[-1]
         if channel.producer is not None and processor_of[channel.producer] != processor_of[last]:
-            found[channel.producer].append((last, channel.queue_depth))
+            slots_of[channel.producer].append((last, channel.queue_depth))
     lag_of = {segment.id: segment.lag for segment in folder.segments}
     turns = {each.name: each.turn[1] for each in folder.processors}
     latest = max(each.lag + turns[each.processor] for each in folder.segments)
     for maker in dict.fromkeys(each.segment for each in folder.outputs):
         if maker is not None:
             # An early output waits for those that the last stage makes.
-            found[maker].append((SINK, queue + latest - lag_of[maker]))
-    return {name: tuple(readers) for name, readers in found.items()}
+            slots_of[maker].append((SINK, queue + latest - lag_of[maker]))
+    return {name: tuple(readers) for name, readers in slots_of.items()}
 
 
 def _wakes(
     folder: Folder,
-    needs: Mapping[str, tuple[str, ...]],
-    room: Mapping[str, tuple[tuple[str, int], ...]],
+    producers: Mapping[str, tuple[str, ...]],
+    readers: Mapping[str, tuple[tuple[str, int], ...]],
     *orders: Mapping[str, tuple[tuple[str, int], ...]],
 ) -> dict[str, tuple[str, ...]]:
     """Processors whose threads may wait for what a segment, the source or the sink does."""
-    wakes: dict[str, dict[str, None]] = {name: {} for name in (*needs, SOURCE, SINK)}
+    wakes: dict[str, dict[str, None]] = {name: {} for name in (*producers, SOURCE, SINK)}
     processor_of = {segment.id: segment.processor for segment in folder.segments}
     turns = {each.name: each.turns or (each.name,) for each in folder.processors}
     for segment in folder.segments:
         threads = turns[segment.processor]
-        others = (*room[segment.id], *(each for o in orders for each in o.get(segment.id, ())))
-        for other in (*needs[segment.id], *(name for name, _ in others)):
+        others = (*readers[segment.id], *(each for o in orders for each in o.get(segment.id, ())))
+        for other in (*producers[segment.id], *(name for name, _ in others)):
             if processor_of.get(other) != segment.processor or len(threads) > 1:
                 wakes[other].update(dict.fromkeys(threads))
     for name, _ in (each for order in orders for each in order.get(SOURCE, ())):

@@ -18,7 +18,7 @@ from .machine import sentence
 from .views import check_places, check_views
 
 CPU_PROVIDER = "CPUExecutionProvider"
-AGAIN = "export the plan again"
+EXPORT_AGAIN = "export the plan again"
 
 
 class RunError(Exception):
@@ -43,15 +43,17 @@ class Folder(SessionPlan):
         unknown = sorted(set(chosen) - set(names))
         if unknown:
             raise RunError(
-                f"cores are given for {_listed(unknown)}, and the plan's processors are "
-                f"{_listed(names)}"
+                f"cores are given for {_comma_separated(unknown)}, and the plan's processors are "
+                f"{_comma_separated(names)}"
             )
         doubled = [
             name for name in names if len(set(chosen.get(name, ()))) < len(chosen.get(name, ()))
         ]
         if doubled:
-            raise RunError(f"a core is given twice for {_listed(doubled)}")
-        return replace(self, processors=tuple(_moved(each, chosen) for each in self.processors))
+            raise RunError(f"a core is given twice for {_comma_separated(doubled)}")
+        return replace(
+            self, processors=tuple(_on_other_cores(each, chosen) for each in self.processors)
+        )
 
     def shared_cores(self) -> tuple[str, ...]:
         """Return a sentence for each core that several processors run on."""
@@ -93,15 +95,17 @@ class Folder(SessionPlan):
             if not lent.issuperset(each.cores)
         }
         if lacking:
-            wanted = (f"processor '{p}' wants cores {_listed(odd)}" for p, odd in lacking.items())
+            wanted = (
+                f"processor '{p}' wants cores {_comma_separated(odd)}" for p, odd in lacking.items()
+            )
             others = " ".join(f"`cores` {processor}={min(lent)}" for processor in lacking)
             raise RunError(
-                f"{'; '.join(wanted)}: this process may use cores {_listed(sorted(lent))}; give "
-                f"others by {others}"
+                f"{'; '.join(wanted)}: this process may use cores "
+                f"{_comma_separated(sorted(lent))}; give others by {others}"
             )
 
 
-def _moved(processor: Processor, chosen: Mapping[str, Sequence[int]]) -> Processor:
+def _on_other_cores(processor: Processor, chosen: Mapping[str, Sequence[int]]) -> Processor:
     if processor.name not in chosen:
         return processor
     cores = tuple(chosen[processor.name])
@@ -128,19 +132,19 @@ def open_folder(path: Path) -> Folder:
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise RunError(f"{file}: cannot be read ({error.strerror}); {AGAIN}") from error
+        raise RunError(f"{file}: cannot be read ({error.strerror}); {EXPORT_AGAIN}") from error
     except ValueError as error:
-        raise RunError(f"{file}: is not JSON ({error}); {AGAIN}") from error
-    found = document.get("schema") if isinstance(document, dict) else None
-    if found != SCHEMA:
-        raise RunError(f"{file}: is of schema {found!r}, not {SCHEMA!r}; {AGAIN}")
+        raise RunError(f"{file}: is not JSON ({error}); {EXPORT_AGAIN}") from error
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema != SCHEMA:
+        raise RunError(f"{file}: is of schema {schema!r}, not {SCHEMA!r}; {EXPORT_AGAIN}")
     try:
         plan = read(SessionPlan, document)
         _check_names(plan)
         check_views(plan)
         check_places(plan)
     except DamagedError as error:
-        raise RunError(f"{file}: is damaged, {error}; {AGAIN}") from error
+        raise RunError(f"{file}: is damaged, {error}; {EXPORT_AGAIN}") from error
     _check_files(path, plan)
     in_order = tuple(sorted(plan.segments, key=lambda each: each.position))
     return Folder(**{**vars(plan), "segments": in_order}, path=path)
@@ -170,7 +174,7 @@ def _check_names(plan: SessionPlan) -> None:
     }
     for kind, (wanted, there) in named.items():
         if lacking := sorted(str(name) for name in wanted - there):
-            raise DamagedError(f"it names {kind} {_listed(lacking)}, which is not there")
+            raise DamagedError(f"it names {kind} {_comma_separated(lacking)}, which is not there")
 
 
 def _check_files(path: Path, plan: SessionPlan) -> None:
@@ -179,8 +183,8 @@ def _check_files(path: Path, plan: SessionPlan) -> None:
     files = [*(segment.file for segment in plan.segments), *weights]
     if missing := [name for name in files if not (path / name).is_file()]:
         several = "are" if len(missing) > 1 else "is"
-        raise RunError(f"{path}: {_listed(missing)} {several} missing; {AGAIN}")
+        raise RunError(f"{path}: {_comma_separated(missing)} {several} missing; {EXPORT_AGAIN}")
 
 
-def _listed(names: Sequence[object]) -> str:
+def _comma_separated(names: Sequence[object]) -> str:
     return ", ".join(str(name) for name in names)

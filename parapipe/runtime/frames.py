@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .document import Tensor, described
+from .document import Tensor, type_text
 from .folder import Folder, RunError
 
 Frame = Mapping[str, Any]  # arrays by the names of graph inputs
@@ -29,12 +29,12 @@ def random_frames(folder: Folder, count: int, seed: int = 0) -> Iterator[Frame]:
         If a tensor has more dimensions than arrays may have.
     """
     _check_dimensions(folder)
-    draw = np.random.default_rng(seed)
-    drawn = [
-        {name: _random(folder.tensors[name], draw) for name in folder.inputs}
+    generator = np.random.default_rng(seed)
+    samples = [
+        {name: _random_array(folder.tensors[name], generator) for name in folder.inputs}
         for _ in range(min(count, DISTINCT))
     ]
-    return (drawn[index % DISTINCT] for index in range(count))
+    return (samples[index % DISTINCT] for index in range(count))
 
 
 def _check_dimensions(folder: Folder) -> None:
@@ -47,11 +47,11 @@ def _check_dimensions(folder: Folder) -> None:
         )
 
 
-def _random(tensor: Tensor, draw: np.random.Generator) -> Any:  # noqa: ANN401 - any dtype
+def _random_array(tensor: Tensor, generator: np.random.Generator) -> Any:  # noqa: ANN401 - any dtype
     kind = np.dtype(tensor.dtype)
     if kind.kind == "f":
-        return draw.random(tensor.shape, np.float32).astype(kind)
-    return draw.integers(0, 2, tensor.shape).astype(kind)
+        return generator.random(tensor.shape, np.float32).astype(kind)
+    return generator.integers(0, 2, tensor.shape).astype(kind)
 
 
 def frames_in(path: Path, folder: Folder) -> tuple[Frame, ...]:
@@ -84,7 +84,7 @@ def frames_in(path: Path, folder: Folder) -> tuple[Frame, ...]:
             f"{path}: holds arrays {sorted(arrays)}, and the model's inputs are "
             f"{sorted(folder.inputs)}: name them so in numpy.savez"
         )
-    counts = {name: _count(path, name, arrays[name], folder) for name in folder.inputs}
+    counts = {name: _frame_count(path, name, arrays[name], folder) for name in folder.inputs}
     many = {number for number in counts.values() if number is not None} or {1}
     if len(many) > 1:
         raise RunError(f"{path}: inputs have different numbers of frames: {counts}")
@@ -96,7 +96,7 @@ def frames_in(path: Path, folder: Folder) -> tuple[Frame, ...]:
     )
 
 
-def _count(path: Path, name: str, array: Any, folder: Folder) -> int | None:  # noqa: ANN401
+def _frame_count(path: Path, name: str, array: Any, folder: Folder) -> int | None:  # noqa: ANN401
     """Return an array's number of frames; None if it is one for all."""
     wanted = folder.tensors[name]
     if array.dtype == wanted.dtype and array.shape == wanted.shape:
@@ -104,7 +104,7 @@ def _count(path: Path, name: str, array: Any, folder: Folder) -> int | None:  # 
     if array.dtype == wanted.dtype and array.shape[1:] == wanted.shape and array.shape[:1]:
         return int(array.shape[0])
     raise RunError(
-        f"{path}: input '{name}' is {described(array.dtype, array.shape)} and should be {wanted}, "
+        f"{path}: input '{name}' is {type_text(array.dtype, array.shape)} and should be {wanted}, "
         "or have one more axis in front for the frames"
     )
 
@@ -114,7 +114,7 @@ def repeated(frames: tuple[Frame, ...], count: int) -> Iterator[Frame]:
     return (frames[index % len(frames)] for index in range(count))
 
 
-def checked(frame: Frame, index: int, folder: Folder) -> Frame:
+def check_frame(frame: Frame, index: int, folder: Folder) -> Frame:
     """Return a frame as contiguous arrays.
 
     Raises
@@ -127,8 +127,8 @@ def checked(frame: Frame, index: int, folder: Folder) -> Frame:
     for name, array in arrays.items():
         wanted = folder.tensors[name]
         if array.dtype != wanted.dtype or array.shape != wanted.shape:
-            found = described(array.dtype, array.shape)
-            wrong.append(f"input '{name}' is {found} and should be {wanted}")
+            actual = type_text(array.dtype, array.shape)
+            wrong.append(f"input '{name}' is {actual} and should be {wanted}")
     if wrong:
         raise RunError(f"frame {index}: {'; '.join(wrong)}")
     return arrays

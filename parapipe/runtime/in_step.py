@@ -5,8 +5,6 @@ end of the last one that reads it. Graph inputs count from the first start of th
 that wait to be admitted are the caller's, and so are results that are made. Tensors that are made
 of ranges have buffers, which are there all the time.
 
-This file needs the standard library only, so that it can stand beside a runner on a device.
-
 A run whose processors take other times than the plan says may hold more than the plan: one of them
 is ahead of another one, as far as queues allow. *In step*, a segment begins no sooner than all that
 has ended before it in the plan. Then whatever has begun in the run has also begun in the plan just
@@ -24,10 +22,10 @@ from math import floor
 
 from .document import Segment, SessionPlan
 from .record import Span
-from .views import frames_held, ranges_of, sources
+from .views import container_of, frames_buffered, ranges_of, sources
 
 
-class HeldBytes:
+class BufferedBytes:
     """What is held now, and the most so far.
 
     Parameters
@@ -45,17 +43,17 @@ class HeldBytes:
         self, plan: SessionPlan, readers: Mapping[str, int], *, inside: bool = True
     ) -> None:
         with_arenas = inside and bool(plan.places)
-        self.outside = HeldBytes(plan, readers, inside=False) if with_arenas else None
-        ranges, frames = ranges_of(plan), frames_held(plan)
-        within = {each.tensor for made in ranges.values() for each in made}
+        self.outside = BufferedBytes(plan, readers, inside=False) if with_arenas else None
+        ranges, frames = ranges_of(plan), frames_buffered(plan)
+        within = {*container_of(plan)}
         if not inside:
             placed = {each.tensor for each in plan.places}
-            ranges = {whole: made for whole, made in ranges.items() if whole not in placed}
+            ranges = {name: parts for name, parts in ranges.items() if name not in placed}
             within |= placed
-        made = {name for each in plan.segments for name in each.outputs}
+        outputs = {name for each in plan.segments for name in each.outputs}
         self._size = {
             name: 0 if name in within else plan.tensors[name].size_bytes
-            for name in made | {*readers}
+            for name in outputs | {*readers}
         }
         self._readers = readers
         self._makes = {
@@ -67,8 +65,8 @@ class HeldBytes:
         self._entered = 0
         self._left: dict[tuple[str, int], int] = {}
         self._now = sum(
-            plan.tensors[whole].size_bytes * max(frames[each.tensor] for each in parts)
-            for whole, parts in ranges.items()
+            plan.tensors[container].size_bytes * max(frames[each.tensor] for each in parts)
+            for container, parts in ranges.items()
         )
         self.peak = self._now
 
@@ -97,7 +95,7 @@ class HeldBytes:
                 self._now -= self._size[name]
 
 
-def held_most(plan: SessionPlan, spans: Iterable[Span]) -> int:
+def peak_buffered_bytes(plan: SessionPlan, spans: Iterable[Span]) -> int:
     """Return the most bytes held at one time in a run that is over.
 
     Parameters
@@ -116,16 +114,18 @@ def held_most(plan: SessionPlan, spans: Iterable[Span]) -> int:
         for (name, frame), ends_s in at.items()
         for begins, time_s in ((True, ends_s[0]), (False, ends_s[1]))
     )
-    held = HeldBytes(plan, Counter(name for read in sources(plan).values() for name in read))
+    buffered = BufferedBytes(
+        plan, Counter(name for read in sources(plan).values() for name in read)
+    )
     for _, begins, name, frame in moments:
-        (held.begin if begins else held.end)(name, frame)
-    return held.peak
+        (buffered.begin if begins else buffered.end)(name, frame)
+    return buffered.peak
 
 
 TIE = 1e-9  # share of a period by which times that are equal may differ
 
 
-def steps(plan: SessionPlan) -> dict[str, tuple[tuple[str, int], ...]]:
+def step_waits(plan: SessionPlan) -> dict[str, tuple[tuple[str, int], ...]]:
     """Return what must have ended before each segment begins, by its id.
 
     Returns
@@ -134,10 +134,10 @@ def steps(plan: SessionPlan) -> dict[str, tuple[tuple[str, int], ...]]:
         For each other processor, and each number of frames ahead, the last segment there that has
         ended then; what the processor did before has ended, too.
     """
-    return {each.id: tuple(_before(each, plan)) for each in plan.segments}
+    return {each.id: tuple(_last_before(each, plan)) for each in plan.segments}
 
 
-def _before(segment: Segment, plan: SessionPlan) -> Iterator[tuple[str, int]]:
+def _last_before(segment: Segment, plan: SessionPlan) -> Iterator[tuple[str, int]]:
     period_s = plan.predicted.period_s
     last: dict[tuple[str, int], tuple[float, str]] = {}
     for other in plan.segments:
@@ -148,7 +148,7 @@ def _before(segment: Segment, plan: SessionPlan) -> Iterator[tuple[str, int]]:
         since = (segment.start_s - other.end_s) / period_s
         periods = floor(since + tie)
         key = other.processor, segment.lag - other.lag + periods
-        found = since - periods, other.id
-        last[key] = min(last.get(key, found), found)
+        candidate = since - periods, other.id
+        last[key] = min(last.get(key, candidate), candidate)
     for (_, ahead), (_, name) in last.items():
         yield name, ahead

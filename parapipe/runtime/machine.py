@@ -1,13 +1,9 @@
 """Cores, denormal numbers and other load of the machine that a plan runs on.
 
-This file needs the standard library only, so that it can stand beside a runner on a device.
-
 Numbers below the normal range, 1.2e-38 in float32, are computed many times slower by some
 processors. ONNX Runtime's option `session.set_denormal_as_zero` reaches the threads that a session
 starts, and of those that run sessions only the one that opened the first session of the process.
 The others are switched here, by the C library's floating-point environment.
-
-This file needs the standard library only, so that it can stand beside a runner on a device.
 
 This file needs the standard library only, so that it can stand beside a runner on a device.
 """
@@ -34,31 +30,31 @@ def cores_of(values: Iterable[str]) -> dict[str, tuple[int, ...]]:
     ValueError
         If one is not of this form or names a core twice, or if two of them contradict each other.
     """
-    found: dict[str, tuple[int, ...]] = {}
+    chosen: dict[str, tuple[int, ...]] = {}
     for value in values:
         name, _, listed = value.rpartition("=")
-        cores = tuple(core for part in listed.split(",") for core in _range(part, value))
+        cores = tuple(core for part in listed.split(",") for core in _core_range(part, value))
         twice = sorted({core for core in cores if cores.count(core) > 1})
         if not name:
-            raise ValueError(_form(value))
+            raise ValueError(_form_sentence(value))
         if twice:
             raise ValueError(f"'{value}' names core {', '.join(map(str, twice))} twice")
-        if found.setdefault(name, cores) != cores:
+        if chosen.setdefault(name, cores) != cores:
             raise ValueError(f"'{name}' is given twice, with different cores: say which")
-    return found
+    return chosen
 
 
-def _range(part: str, value: str) -> range:
+def _core_range(part: str, value: str) -> range:
     match = _PART.fullmatch(part)
     if match is None:
-        raise ValueError(_form(value))
+        raise ValueError(_form_sentence(value))
     first, last = int(match[1]), int(match[2] or match[1])
     if last < first:
         raise ValueError(f"'{value}' holds the range {part}, which ends before it begins")
     return range(first, last + 1)
 
 
-def _form(value: str) -> str:
+def _form_sentence(value: str) -> str:
     return f"'{value}' is not PROCESSOR=CORES, as in big=0,1 or big=0-3"
 
 
@@ -70,15 +66,15 @@ SHOWN = 5
 _WORDS = 16  # no less than an environment takes
 
 
-def sentence(found: Iterable[tuple[str, int, int]]) -> str:
+def sentence(denormals: Iterable[tuple[str, int, int]]) -> str:
     """Return what is to be known of weights that are denormal; empty if they are few.
 
     Parameters
     ----------
-    found
+    denormals
         Names of tensors, how many of their numbers are denormal, and how many they have.
     """
-    many = sorted((each for each in found if each[1] >= MANY * each[2]), key=lambda it: -it[1])
+    many = sorted((each for each in denormals if each[1] >= MANY * each[2]), key=lambda it: -it[1])
     if not many:
         return ""
     listed = ", ".join(f"{count:,} of {of:,} in '{name}'" for name, count, of in many[:SHOWN])

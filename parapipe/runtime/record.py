@@ -120,14 +120,14 @@ def chrome_trace(record: Record, title: str) -> dict[str, Any]:
         Name of the one process, above its resources.
     """
     resources = {name: number for number, name in enumerate(record.resources, start=1)}
-    events = [_named("process_name", 0, title)]
+    events = [_metadata_event("process_name", 0, title)]
     for name, number in resources.items():
-        events.append(_named("thread_name", number, name))
+        events.append(_metadata_event("thread_name", number, name))
         events.append(
             {"ph": "M", "pid": 1, "tid": number, "name": "thread_sort_index",
              "args": {"sort_index": number}}
         )  # fmt: skip
-    ends = _ends(record)
+    ends = _arrow_ends(record)
     for span in record.spans:
         at = {"pid": 1, "tid": resources[span.resource], "ts": span.start_s * MICROSECONDS}
         took_s = span.end_s - span.start_s
@@ -152,11 +152,11 @@ def as_decided(record: Record) -> Record:
     return replace(record, arrows=tuple(arrows), first_of={})
 
 
-def _named(kind: str, thread: int, name: str) -> dict[str, Any]:
+def _metadata_event(kind: str, thread: int, name: str) -> dict[str, Any]:
     return {"ph": "M", "pid": 1, "tid": thread, "name": kind, "args": {"name": name}}
 
 
-def _ends(record: Record) -> dict[tuple[str, str], list[tuple[str, int, str]]]:
+def _arrow_ends(record: Record) -> dict[tuple[str, str], list[tuple[str, int, str]]]:
     """Phase, number and tensor of the arrows that leave or reach a span."""
     ends: dict[tuple[str, str], list[tuple[str, int, str]]] = {}
     for number, arrow in enumerate(record.arrows):

@@ -50,7 +50,7 @@ class Kept:
                     with file.open(f"{name}.npy", "w") as entry:
                         array = np.stack([results[name] for results in self._frames])
                         np.lib.format.write_array(entry, array, allow_pickle=False)
-            write_whole(self._path, buffer.getbuffer())
+            write_atomically(self._path, buffer.getbuffer())
 
 
 def check_place(path: Path) -> None:
@@ -72,7 +72,7 @@ def check_place(path: Path) -> None:
         raise RunError(f"{path}: the folder {beside} may not be written; name another one")
 
 
-def write_whole(path: Path, content: bytes | memoryview) -> None:
+def write_atomically(path: Path, content: bytes | memoryview) -> None:
     """Write a file, whole or not at all.
 
     Raises
@@ -95,7 +95,7 @@ SHOWN = 8
 TOO_SLOW = 1.005  # of the time between frames
 
 
-def measured(folder: Folder, record: Record) -> dict[str, Any]:
+def measured_figures(folder: Folder, record: Record) -> dict[str, Any]:
     """Return a run's figures beside the predicted ones.
 
     The first fifth of the frames, in which the pipeline fills, does not count, nor for the period
@@ -151,7 +151,7 @@ def measured(folder: Folder, record: Record) -> dict[str, Any]:
     }
 
 
-def lines(figures: dict[str, Any], *, pace_s: float | None) -> Iterator[str]:
+def figure_lines(figures: dict[str, Any], *, pace_s: float | None) -> Iterator[str]:
     """Yield the figures for people.
 
     Parameters
@@ -162,18 +162,18 @@ def lines(figures: dict[str, Any], *, pace_s: float | None) -> Iterator[str]:
     latency, period = figures["latency_s"], figures["period_s"]
     queueing = ", waiting for admission included" if pace_s is None else ""
     yield f"frames      {figures['frames']}"
-    yield f"latency     {_both(latency, _ms)}{queueing}"
-    yield f"period      {_both(period, _ms)}"
-    yield f"throughput  {_both(period, lambda s: f'{1 / s:.2f} frames/s')}"
+    yield f"latency     {_measured_and_predicted(latency, _milliseconds)}{queueing}"
+    yield f"period      {_measured_and_predicted(period, _milliseconds)}"
+    yield f"throughput  {_measured_and_predicted(period, lambda s: f'{1 / s:.2f} frames/s')}"
     for resource, shares in figures["utilisation"].items():
-        yield f"{resource:11} {_both(shares, lambda share: f'{share:.0%} busy')}"
+        yield f"{resource:11} {_measured_and_predicted(shares, lambda share: f'{share:.0%} busy')}"
     if pace_s is not None and (period["measured"] or 0) > pace_s * TOO_SLOW:
         yield "frames arrive faster than the pipeline takes them, so each waits longer and longer"
     if figures["segments"]:
         yield "segments that differ most:"
     for each in figures["segments"][:SHOWN]:
         names = {"predicted": each["predicted_s"], "measured": each["measured_s"]}
-        yield f"  {each['name']:14} {_both(names, _ms)}"
+        yield f"  {each['name']:14} {_measured_and_predicted(names, _milliseconds)}"
 
 
 def _period_s(steady: Sequence[Frame]) -> float | None:
@@ -183,10 +183,10 @@ def _period_s(steady: Sequence[Frame]) -> float | None:
     return (done_s[-1] - done_s[0]) / (len(done_s) - 1)
 
 
-def _both(figure: dict[str, Any], shown: Any) -> str:  # noqa: ANN401
-    found = "unknown" if figure["measured"] is None else shown(figure["measured"])
-    return f"{found} measured, {shown(figure['predicted'])} predicted"
+def _measured_and_predicted(figure: dict[str, Any], shown: Any) -> str:  # noqa: ANN401
+    measured_text = "unknown" if figure["measured"] is None else shown(figure["measured"])
+    return f"{measured_text} measured, {shown(figure['predicted'])} predicted"
 
 
-def _ms(time_s: float) -> str:
+def _milliseconds(time_s: float) -> str:
     return f"{time_s * 1e3:.3g} ms" if time_s < 0.1 else f"{time_s * 1e3:.1f} ms"

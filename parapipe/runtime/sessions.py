@@ -88,7 +88,7 @@ def open_sessions(folder: Folder, *, everywhere: bool = False) -> tuple[Sessions
     faults: list[str] = []
     leaders: dict[tuple[str, ...], str] = {}
     leader_of = {
-        each.name: leaders.setdefault(_served_with(each, everywhere=everywhere), each.name)
+        each.name: leaders.setdefault(_sharing_key(each, everywhere=everywhere), each.name)
         for each in folder.processors
     }
 
@@ -97,15 +97,19 @@ def open_sessions(folder: Folder, *, everywhere: bool = False) -> tuple[Sessions
         mine = [each for each in folder.segments if everywhere or each.processor == own]
         try:
             pin(processor.cores)
-            taken, sessions = _opened(folder, mine, processor)
+            opened_processor, sessions = _open_on_processor(folder, mine, processor)
         except RunError as error:
             faults.append(str(error))
         except Exception as error:  # noqa: BLE001 - ONNX Runtime raises many kinds
-            faults.append(f"processor '{processor.name}' cannot be opened: {reason(error)}")
+            faults.append(f"processor '{processor.name}' cannot be opened: {error_line(error)}")
         else:
-            opened.update({(processor.name, each): made for each, made in sessions.items()})
+            opened.update({(processor.name, each): session for each, session in sessions.items()})
             used[processor.name] = Used(
-                taken.name, taken.provider, _options(taken), _nodes(sessions), taken.substitute
+                opened_processor.name,
+                opened_processor.provider,
+                _provider_options(opened_processor),
+                _node_counts(sessions),
+                opened_processor.substitute,
             )
 
     threads = [
@@ -132,7 +136,7 @@ def open_sessions(folder: Folder, *, everywhere: bool = False) -> tuple[Sessions
     )
 
 
-def _served_with(processor: Processor, *, everywhere: bool) -> tuple[str, ...]:
+def _sharing_key(processor: Processor, *, everywhere: bool) -> tuple[str, ...]:
     """Return what processors have in common whose threads can run the same sessions."""
     if processor.provider != CPU_PROVIDER or processor.options or processor.threads > 1:
         return ("alone", processor.name)
@@ -151,7 +155,7 @@ def _share_memory() -> None:
     ort.create_and_register_allocator(arena, None)
 
 
-def _opened(
+def _open_on_processor(
     folder: Folder, segments: Collection[Segment], processor: Processor
 ) -> tuple[Processor, dict[str, Session]]:
     """Open a processor's sessions, on the CPU if its provider does not run them."""
@@ -159,15 +163,15 @@ def _opened(
         why = f"this ONNX Runtime does not offer {processor.provider}"
         processor = on_cpu(processor, why)
     try:
-        return processor, {each.id: _session(folder, each, processor) for each in segments}
+        return processor, {each.id: _open_session(folder, each, processor) for each in segments}
     except RunError as error:
         if processor.provider == CPU_PROVIDER:
             raise
         instead = on_cpu(processor, f"{processor.provider} cannot be used: {error}")
-        return instead, {each.id: _session(folder, each, instead) for each in segments}
+        return instead, {each.id: _open_session(folder, each, instead) for each in segments}
 
 
-def _session(folder: Folder, segment: Segment, processor: Processor) -> Session:
+def _open_session(folder: Folder, segment: Segment, processor: Processor) -> Session:
     """Open a session; the threads that ONNX Runtime makes for it inherit the caller's cores."""
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1 if processor.threads_option else processor.threads
@@ -179,7 +183,7 @@ def _session(folder: Folder, segment: Segment, processor: Processor) -> Session:
     options.add_session_config_entry("session.set_denormal_as_zero", "1")
     options.add_session_config_entry("session.use_env_allocators", "1")
     options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
-    wanted = {processor.provider: _options(processor), CPU_PROVIDER: {}}
+    wanted = {processor.provider: _provider_options(processor), CPU_PROVIDER: {}}
     where = f"segment '{segment.id}' cannot be opened"
     try:
         # The option above would stay with the caller's thread.
@@ -191,27 +195,27 @@ def _session(folder: Folder, segment: Segment, processor: Processor) -> Session:
                 enable_fallback=False,
             )
     except Exception as error:  # ONNX Runtime raises many kinds
-        raise RunError(f"{where}: {reason(error)}") from error
+        raise RunError(f"{where}: {error_line(error)}") from error
     if opened.get_providers()[0] != processor.provider:
         raise RunError(f"{where}: its library, its device or one of its options is not there")
     return opened
 
 
-def _options(processor: Processor) -> dict[str, str]:
+def _provider_options(processor: Processor) -> dict[str, str]:
     """Return the options of a processor's provider, its threads included."""
     threads = {processor.threads_option: str(processor.threads)} if processor.threads_option else {}
     return {**threads, **processor.options}
 
 
-def _nodes(sessions: Mapping[str, Session]) -> Mapping[str, int] | None:
+def _node_counts(sessions: Mapping[str, Session]) -> Mapping[str, int] | None:
     """Return how many nodes each provider took; None where ONNX Runtime does not tell."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for session in sessions.values():
         if not hasattr(session, "get_provider_graph_assignment_info"):
             return None
         for part in session.get_provider_graph_assignment_info():
-            found[part.ep_name] += len(part.get_nodes())
-    return dict(sorted(found.items()))
+            counts[part.ep_name] += len(part.get_nodes())
+    return dict(sorted(counts.items()))
 
 
 def pin(cores: Collection[int]) -> None:
@@ -220,7 +224,7 @@ def pin(cores: Collection[int]) -> None:
         os.sched_setaffinity(0, cores)
 
 
-def stopper() -> tuple[Any, Callable[[], None]]:
+def stoppable_options() -> tuple[Any, Callable[[], None]]:
     """Return options to run sessions with, and what makes such runs end before their time."""
     options = ort.RunOptions()
     options.log_severity_level = SILENT
@@ -233,7 +237,7 @@ def stopper() -> tuple[Any, Callable[[], None]]:
     return options, stop
 
 
-def reason(error: BaseException) -> str:
+def error_line(error: BaseException) -> str:
     """Return an exception's text in one line; of a long one the end, which says what is wrong."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= LONGEST_REASON else "…" + text[-LONGEST_REASON:]

@@ -23,11 +23,16 @@ from .fields import DamagedError
 def ranges_of(plan: SessionPlan) -> dict[str, list[View]]:
     """Return the ranges that segments make, in order, by the tensor that is made of them."""
     makers = {name for segment in plan.segments for name in segment.outputs}
-    found: dict[str, list[View]] = {}
+    ranges: dict[str, list[View]] = {}
     for each in sorted(plan.views, key=lambda view: view.begin):
         if each.tensor in makers:
-            found.setdefault(each.whole, []).append(each)
-    return found
+            ranges.setdefault(each.whole, []).append(each)
+    return ranges
+
+
+def container_of(plan: SessionPlan) -> dict[str, str]:
+    """Return the tensor that each range which a segment makes is part of, by the range's name."""
+    return {each.tensor: name for name, parts in ranges_of(plan).items() for each in parts}
 
 
 def sources(plan: SessionPlan) -> dict[str, tuple[str, ...]]:
@@ -36,25 +41,29 @@ def sources(plan: SessionPlan) -> dict[str, tuple[str, ...]]:
     return {
         segment.id: tuple(
             dict.fromkeys(
-                each for name in segment.inputs for each in _made(name, plan, view_of, ranges)
+                each
+                for name in segment.inputs
+                for each in _source_tensors(name, plan, view_of, ranges)
             )
         )
         for segment in plan.segments
     }
 
 
-def frames_held(plan: SessionPlan) -> dict[str, int]:
+def frames_buffered(plan: SessionPlan) -> dict[str, int]:
     """Return of how many frames each tensor may be held at once."""
     lag_of = {segment.id: segment.lag for segment in plan.segments}
     turns = {each.name: each.turn[1] for each in plan.processors}
-    found: dict[str, int] = {}
+    frames: dict[str, int] = {}
     for channel in plan.channels:
         if channel.producer is not None:
-            apart = max(lag_of[each] for each in channel.consumers) - lag_of[channel.producer]
-            under_way = apart + turns[channel.processor]
-            held = max(channel.queue_depth, under_way, found.get(channel.tensor, 1))
-            found[channel.tensor] = held
-    return found
+            lag_distance = (
+                max(lag_of[each] for each in channel.consumers) - lag_of[channel.producer]
+            )
+            under_way = lag_distance + turns[channel.processor]
+            count = max(channel.queue_depth, under_way, frames.get(channel.tensor, 1))
+            frames[channel.tensor] = count
+    return frames
 
 
 def check_views(plan: SessionPlan) -> None:
@@ -73,12 +82,12 @@ def check_views(plan: SessionPlan) -> None:
                 f"it takes '{each.tensor}' for elements {each.begin} to {each.end} of "
                 f"'{each.whole}', and they have {sizes[0]} and {sizes[1]} elements"
             )
-    for whole, made in ranges.items():
-        if any(a.end > b.begin for a, b in pairwise(made)):
-            raise DamagedError(f"elements of '{whole}' are made by several segments")
+    for container, parts in ranges.items():
+        if any(a.end > b.begin for a, b in pairwise(parts)):
+            raise DamagedError(f"elements of '{container}' are made by several segments")
     for name in {name for segment in plan.segments for name in segment.inputs}:
-        whole, begin, end = _range(name, plan, view_of)
-        there = ranges.get(whole, [])
+        container, begin, end = _element_range(name, plan, view_of)
+        there = ranges.get(container, [])
         size = sum(max(0, min(each.end, end) - max(each.begin, begin)) for each in there)
         if there and size < end - begin:
             raise DamagedError(f"no segment makes some of the elements of '{name}'")
@@ -108,22 +117,21 @@ def check_places(plan: SessionPlan) -> None:
             )
 
 
-def _range(name: str, plan: SessionPlan, view_of: Mapping[str, View]) -> tuple[str, int, int]:
+def _element_range(
+    name: str, plan: SessionPlan, view_of: Mapping[str, View]
+) -> tuple[str, int, int]:
     if view := view_of.get(name):
         return view.whole, view.begin, view.end
     return name, 0, prod(plan.tensors[name].shape) if name in plan.tensors else 0
 
 
-def _made(
-    name: str,
-    plan: SessionPlan,
-    view_of: Mapping[str, View],
-    ranges: Mapping[str, Sequence[View]],
+def _source_tensors(
+    name: str, plan: SessionPlan, view_of: Mapping[str, View], ranges: Mapping[str, Sequence[View]]
 ) -> Iterator[str]:
-    whole, begin, end = _range(name, plan, view_of)
-    if whole not in ranges:
-        yield whole
-    for each in ranges.get(whole, ()):
+    container, begin, end = _element_range(name, plan, view_of)
+    if container not in ranges:
+        yield container
+    for each in ranges.get(container, ()):
         if each.begin < end and begin < each.end:
             yield each.tensor
 
@@ -135,10 +143,12 @@ CACHE_LINE_BYTES = 64
 def arenas_of(plan: SessionPlan) -> dict[str, Any]:
     """Return memory for each arena in which a plan has places, by its name."""
     used = {each.arena for each in plan.places}
-    return {each.name: _aligned(each.size_bytes) for each in plan.arenas if each.name in used}
+    return {
+        each.name: _aligned_memory(each.size_bytes) for each in plan.arenas if each.name in used
+    }
 
 
-def _aligned(size_bytes: int) -> Any:  # noqa: ANN401 - an array of bytes
+def _aligned_memory(size_bytes: int) -> Any:  # noqa: ANN401 - an array of bytes
     memory = np.empty(size_bytes + CACHE_LINE_BYTES, np.uint8)
     begin = -memory.ctypes.data % CACHE_LINE_BYTES
     return memory[begin : begin + size_bytes]
@@ -158,25 +168,27 @@ class Views:
     def __init__(self, plan: SessionPlan, arenas: Arrays | None = None) -> None:
         self._view_of = {each.tensor: each for each in plan.views}
         self._tensors = plan.tensors
-        ranges, frames = ranges_of(plan), frames_held(plan)
+        ranges, frames = ranges_of(plan), frames_buffered(plan)
         arenas = arenas or {}
         place_of = {each.tensor: each for each in plan.places if each.arena in arenas}
-        self._written = {each.tensor for made in ranges.values() for each in made} | {*place_of}
+        self._written = {*container_of(plan), *place_of}
         self._buffers = {
-            whole: [
-                np.empty(plan.tensors[whole].shape, plan.tensors[whole].dtype)
-                for _ in range(max(frames[each.tensor] for each in made))
+            container: [
+                np.empty(plan.tensors[container].shape, plan.tensors[container].dtype)
+                for _ in range(max(frames[each.tensor] for each in parts))
             ]
-            for whole, made in ranges.items()
-            if whole not in place_of
+            for container, parts in ranges.items()
+            if container not in place_of
         }
         for name, each in place_of.items():
-            self._buffers[name] = [*self._placed(each, arenas[each.arena])]
-        self._still = {each.id for each in plan.segments if _copies_nothing(each, place_of)}
+            self._buffers[name] = [*self._arrays_in_arena(each, arenas[each.arena])]
+        self._copying_nothing = {
+            each.id for each in plan.segments if _copies_nothing(each, place_of)
+        }
 
     def load(self, frame: int, arrays: Arrays) -> Arrays:
         """Copy the graph inputs that have a place into it; return all."""
-        there = {name: self._array(name, frame, arrays) for name in arrays}
+        there = {name: self._array_of(name, frame, arrays) for name in arrays}
         for name, array in arrays.items():
             if there[name] is not array:
                 np.copyto(there[name], array)
@@ -187,39 +199,39 @@ class Views:
         session: Any,  # noqa: ANN401 - onnxruntime is untyped
         segment: Segment,
         frame: int,
-        made: Arrays,
+        arrays: Arrays,
         options: Any,  # noqa: ANN401
     ) -> list[Any]:
         """Run a segment for a frame; return what it makes.
 
         Parameters
         ----------
-        made
+        arrays
             What other segments have made of what it reads.
         """
-        if segment.id in self._still:
-            return [self._array(name, frame, made) for name in segment.outputs]
-        inputs = {name: self._array(name, frame, made) for name in segment.inputs}
+        if segment.id in self._copying_nothing:
+            return [self._array_of(name, frame, arrays) for name in segment.outputs]
+        inputs = {name: self._array_of(name, frame, arrays) for name in segment.inputs}
         if self._written.isdisjoint(segment.outputs):
             return list(session.run(segment.outputs, inputs, options))
         ranges = {
-            name: self._array(name, frame, made)
+            name: self._array_of(name, frame, arrays)
             for name in segment.outputs
             if name in self._written
         }
         return run_into(session, segment.outputs, inputs, ranges, options)
 
-    def _placed(self, place: Place, arena: Any) -> Iterator[Any]:  # noqa: ANN401
+    def _arrays_in_arena(self, place: Place, arena: Any) -> Iterator[Any]:  # noqa: ANN401
         tensor = self._tensors[place.tensor]
         for offset in place.offset_bytes:
             there = arena[offset : offset + tensor.size_bytes]
             yield there.view(tensor.dtype).reshape(tensor.shape)
 
-    def _array(self, name: str, frame: int, made: Arrays) -> Any:  # noqa: ANN401
+    def _array_of(self, name: str, frame: int, arrays: Arrays) -> Any:  # noqa: ANN401
         view = self._view_of.get(name)
-        whole = view.whole if view else name
-        buffers = self._buffers.get(whole)
-        array = buffers[frame % len(buffers)] if buffers else made[whole]
+        container = view.whole if view else name
+        buffers = self._buffers.get(container)
+        array = buffers[frame % len(buffers)] if buffers else arrays[container]
         if view is None:
             return array
         return array.reshape(-1)[view.begin : view.end].reshape(self._tensors[name].shape)
@@ -231,12 +243,12 @@ def _copies_nothing(segment: Segment, place_of: Mapping[str, Place]) -> bool:
         return False
     placed = [name for name in segment.inputs if name in place_of]
     return all(
-        place_of[made].within in placed
+        place_of[output].within in placed
         or (
             len(placed) == len(segment.inputs)
-            and all(place_of[name].within == made for name in placed)
+            and all(place_of[name].within == output for name in placed)
         )
-        for made in segment.outputs
+        for output in segment.outputs
     )
 
 
@@ -258,5 +270,5 @@ def run_into(
         else:
             binding.bind_output(name)
     session.run_with_iobinding(binding, options)
-    made = zip(outputs, binding.get_outputs(), strict=True)
-    return [into[name] if name in into else value.numpy() for name, value in made]
+    results = zip(outputs, binding.get_outputs(), strict=True)
+    return [into[name] if name in into else value.numpy() for name, value in results]

@@ -17,7 +17,7 @@ from parapipe.mappings.event_graph import EventGraph
 
 Picoseconds: TypeAlias = int | float
 # Picoseconds of a task's work, or of a wait's delay, in a frame; asked frame after frame.
-Draw: TypeAlias = Callable[[int, int], int]
+SampledTime: TypeAlias = Callable[[int, int], int]
 # How many times longer each of the tasks that run at the same time takes.
 Slowdown: TypeAlias = Callable[[Sequence[int]], Sequence[float]]
 
@@ -42,7 +42,7 @@ class Admission:
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayTimes:
     """Picoseconds by task and frame, and by frame when it was admitted."""
 
     start_ps: Sequence[Sequence[Picoseconds]]
@@ -73,10 +73,10 @@ def replay(
     frames: int,
     admission: Admission,
     *,
-    work: Draw | None = None,
-    delay: Draw | None = None,
+    work: SampledTime | None = None,
+    delay: SampledTime | None = None,
     slowdown: Slowdown | None = None,
-) -> Replayed:
+) -> ReplayTimes:
     """Send frames through a plan's tasks.
 
     Parameters
@@ -105,8 +105,8 @@ class _Replay:
         frames: int,
         admission: Admission,
         *,
-        work: Draw | None,
-        delay: Draw | None,
+        work: SampledTime | None,
+        delay: SampledTime | None,
         slowdown: Slowdown | None,
     ) -> None:
         tasks = range(len(graph.time_ps))
@@ -120,19 +120,19 @@ class _Replay:
         self.end_ps: list[dict[int, Picoseconds]] = [{} for _ in tasks]
         self.begun_ps: dict[int, Picoseconds] = {}
         self.arrival_ps: list[dict[int, Picoseconds]] = [{} for _ in graph.waits]
-        self.waits_for = _listed(graph.waits, key=1)
-        self.sends = _listed(graph.waits, key=0)
+        self.waits_for = _positions_by(graph.waits, key=1)
+        self.sends = _positions_by(graph.waits, key=0)
         self.room: Mapping[int, list[tuple[int, int]]] = {
             u: [graph.channels[i][1:] for i in some]
-            for u, some in _listed(graph.channels, key=0).items()
+            for u, some in _positions_by(graph.channels, key=0).items()
         }
         self.resources = [
-            self._resource(order, number, count)
+            self._make_resource(order, number, count)
             for order, count in graph.rows
             for number in range(count)
         ]
 
-    def _resource(self, order: Sequence[int], number: int, count: int) -> _Resource:
+    def _make_resource(self, order: Sequence[int], number: int, count: int) -> _Resource:
         """Return one of those that do what an order says: every count-th frame from its number."""
         lags = self.graph.lag
         todo = (
@@ -143,22 +143,22 @@ class _Replay:
         )
         return _Resource(todo, next(todo, None))
 
-    def run(self) -> Replayed:
+    def run(self) -> ReplayTimes:
         while any(each.next is not None for each in self.resources):
-            if self._start():
-                self._slow_down()
-            self.now_ps = self._next_ps()
-            if self._end():
-                self._slow_down()
+            if self._start_ready_tasks():
+                self._update_ends()
+            self.now_ps = self._next_event_ps()
+            if self._end_due_tasks():
+                self._update_ends()
         admitted = [self._admitted_ps(n) for n in range(self.frames)]
         every = range(self.frames)
-        return Replayed(
+        return ReplayTimes(
             [[of_task[n] for n in every] for of_task in self.start_ps],
             [[of_task[n] for n in every] for of_task in self.end_ps],
             [at for at in admitted if at is not None],
         )
 
-    def _start(self) -> bool:
+    def _start_ready_tasks(self) -> bool:
         """Start every waiting task that has all it needs."""
         started = False
         for each in self.resources:
@@ -195,7 +195,7 @@ class _Replay:
         before = frame - self.admission.waiting
         return 0 if before < 0 else self.begun_ps.get(before)
 
-    def _next_ps(self) -> Picoseconds:
+    def _next_event_ps(self) -> Picoseconds:
         """Return when the next thing happens."""
         moments = []
         for each in self.resources:
@@ -207,7 +207,7 @@ class _Replay:
             raise StuckError([each.next for each in self.resources if each.next is not None])
         return min(moments)
 
-    def _end(self) -> bool:
+    def _end_due_tasks(self) -> bool:
         """End every task whose time has come."""
         ended = False
         for each in self.resources:
@@ -221,7 +221,7 @@ class _Replay:
             ended = True
         return ended
 
-    def _slow_down(self) -> None:
+    def _update_ends(self) -> None:
         """Reckon anew when running tasks end, now that others run beside them."""
         if self.slowdown is None:
             return
@@ -234,12 +234,12 @@ class _Replay:
             each.slowdown = factor
 
 
-def _listed(table: Sequence[tuple[int, int, int]], key: int) -> dict[int, list[int]]:
+def _positions_by(table: Sequence[tuple[int, int, int]], key: int) -> dict[int, list[int]]:
     """Positions of the rows by one of their entries."""
-    found: dict[int, list[int]] = {}
+    positions: dict[int, list[int]] = {}
     for position, row in enumerate(table):
-        found.setdefault(row[key], []).append(position)
-    return found
+        positions.setdefault(row[key], []).append(position)
+    return positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,14 +281,14 @@ def steady(graph: EventGraph, start_ps: Sequence[Sequence[Picoseconds]]) -> Stea
         nx.add_path(joined, resource)
     joined.add_edges_from((u, v) for u, v, _ in graph.waits)
     parts = nx.connected_components(joined)
-    found = [_of_part(graph, sorted(part), start_ps) for part in parts]
-    known = [each for each in found if each is not None]
-    if len(known) < len(found):
+    part_states = [_steady_state_of_part(graph, sorted(part), start_ps) for part in parts]
+    steady_parts = [each for each in part_states if each is not None]
+    if len(steady_parts) < len(part_states):
         return None
-    return max(known, key=lambda each: (each.period_ps, each.since))
+    return max(steady_parts, key=lambda each: (each.period_ps, each.since))
 
 
-def _of_part(
+def _steady_state_of_part(
     graph: EventGraph, part: Sequence[int], start_ps: Sequence[Sequence[Picoseconds]]
 ) -> Steady | None:
     lags = {v: graph.lag[v] for v in part}
@@ -329,19 +329,19 @@ def slowest_pace(graph: EventGraph, start_ps: Sequence[Sequence[Picoseconds]]) -
     if len(rounds) < 2:
         return None
     starts = ([row[r - lag] for r in rounds] for row, lag in zip(start_ps, graph.lag, strict=True))
-    return max(map(_pace, starts))
+    return max(map(_mean_step_ps, starts))
 
 
-def _pace(starts_ps: Sequence[Picoseconds]) -> Fraction:
+def _mean_step_ps(starts_ps: Sequence[Picoseconds]) -> Fraction:
     """Return the mean step, over a whole number of those in which steps recur if they do."""
     steps = [later - one for one, later in pairwise(starts_ps)]
-    every = _recurrence(steps)
+    every = _recurrence_length(steps)
     if 2 * every > len(steps):
         every = len(steps)
     return Fraction(starts_ps[-1] - starts_ps[-1 - every]) / every
 
 
-def _recurrence(steps: Sequence[Picoseconds]) -> int:
+def _recurrence_length(steps: Sequence[Picoseconds]) -> int:
     """Return the least distance at which all steps are equal (Knuth, Morris and Pratt, 1977)."""
     border = [0] * len(steps)
     length = 0

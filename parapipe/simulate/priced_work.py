@@ -51,15 +51,15 @@ def points_hz(plans: Iterable[Plan]) -> dict[str, float]:
     SimulationError
         If plans have a processor at different operating points.
     """
-    found: dict[str, float] = {}
+    frequency_of: dict[str, float] = {}
     for each in (processor for plan in plans for processor in plan.processors):
         hz = each.operating_point.frequency_hz
-        if found.setdefault(each.name, hz) != hz:
+        if frequency_of.setdefault(each.name, hz) != hz:
             raise SimulationError(
-                f"plans have '{each.name}' at {found[each.name] / 1e9:g} GHz and at "
+                f"plans have '{each.name}' at {frequency_of[each.name] / 1e9:g} GHz and at "
                 f"{hz / 1e9:g} GHz: simulate plans together that agree"
             )
-    return found
+    return frequency_of
 
 
 def costs_of(plan: Plan, platform: Platform, points: Mapping[str, float] | None = None) -> Costs:
@@ -78,22 +78,22 @@ def costs_of(plan: Plan, platform: Platform, points: Mapping[str, float] | None 
         If an operator cannot be priced.
     """
     wanted_hz = dict(points or points_hz([plan]))
-    held = holding(platform, wanted_hz)
-    known_hz = {
+    divided = holding(platform, wanted_hz)
+    available_hz = {
         each.name: [point.frequency_hz for point in each.operating_points]
-        for each in held.processors
+        for each in divided.processors
     }
     lacking = [
         f"'{name}' at {hz / 1e9:g} GHz"
         for name, hz in wanted_hz.items()
-        if hz not in known_hz.get(name, ())
+        if hz not in available_hz.get(name, ())
     ]
     if lacking:
         raise SimulationError(
             f"platform '{platform.name}' lacks processors of the plan, or their operating points "
             f"({listed(lacking)}): give the platform that it was made for by `platform`"
         )
-    at = held.at([wanted_hz.get(p.name, p.point.frequency_hz) for p in held.processors])
+    at = divided.at([wanted_hz.get(p.name, p.point.frequency_hz) for p in divided.processors])
     graph = network_of(plan)
     table = build_cost_table(graph, at, precision=plan.precision)
     return Costs(
@@ -116,8 +116,8 @@ def notes_of(
     """Yield what is to be known of a simulation that is priced on a platform, if it is."""
     if target is not None and target.name != plan.platform:
         subject = "memory is that" if contends else "times elsewhere are those"
-        made = f"and the plan was made for '{plan.platform}'"
-        yield f"the {subject} of platform '{target.name}', {made}"
+        origin = f"and the plan was made for '{plan.platform}'"
+        yield f"the {subject} of platform '{target.name}', {origin}"
     if strategy != PLAN and any(each.occupies for each in plan.transfers):
         yield (
             f"with the strategy '{strategy}', transfers take time and keep nothing busy, other "
@@ -150,16 +150,16 @@ def work_of(
     names = tuple(costs.place)
     number = {name: p for p, name in enumerate(names)}
     at = {operator: i for i, task in enumerate(program.tasks) for operator in task.operators}
-    tensors, reads = _tensors(plan, at, costs, names)
+    tensors, reads = _task_tensors(plan, at, costs, names)
     every = range(len(program.tasks))
-    time_s = tuple(tuple(_time_s(program, i, name, costs) for name in names) for i in every)
+    time_s = tuple(tuple(_task_time_s(program, i, name, costs) for name in names) for i in every)
     return Work(
         processors=names,
         tasks=tuple(task.name for task in program.tasks),
         time_s=time_s,
         tensors=tensors,
         reads=reads,
-        room=tuple(_room(program, tensors, reads, queue)),
+        room=tuple(_slots_between_tasks(program, tensors, reads, queue)),
         orders=tuple(
             Order(order, tuple(number[p] for p in program.processors(program.tasks[order[0]])))
             for order in program.graph.orders
@@ -170,7 +170,7 @@ def work_of(
         sized_s={
             size: tuple(
                 tuple(
-                    time_s[i][p] * _share(program.tasks[i], name, small, costs)
+                    time_s[i][p] * _micro_batch_share(program.tasks[i], name, small, costs)
                     for p, name in enumerate(names)
                 )
                 for i in every
@@ -180,51 +180,51 @@ def work_of(
     )
 
 
-def _time_s(program: Program, i: int, processor: str, costs: Costs) -> float:
+def _task_time_s(program: Program, i: int, processor: str, costs: Costs) -> float:
     task = program.tasks[i]
     if processor in program.processors(task):
         return program.graph.time_ps[i] / PICOSECONDS
-    return _priced_s(task, processor, costs)
+    return _table_time_s(task, processor, costs)
 
 
-def _priced_s(task: Task, processor: str, costs: Costs) -> float:
+def _table_time_s(task: Task, processor: str, costs: Costs) -> float:
     p = costs.place[processor]
     return sum(costs.table.time_s(costs.row[operator], p) for operator in task.operators)
 
 
-def _share(task: Task, processor: str, small: Costs, whole: Costs) -> float:
+def _micro_batch_share(task: Task, processor: str, small: Costs, batch: Costs) -> float:
     """Return what a micro-batch of a task takes, as a share of the batch."""
-    whole_s = _priced_s(task, processor, whole)
-    return _priced_s(task, processor, small) / whole_s if 0 < whole_s < inf else 1.0
+    batch_s = _table_time_s(task, processor, batch)
+    return _table_time_s(task, processor, small) / batch_s if 0 < batch_s < inf else 1.0
 
 
-def _tensors(
+def _task_tensors(
     plan: Plan, at: Mapping[str, int], costs: Costs, names: tuple[str, ...]
 ) -> tuple[tuple[Tensor, ...], tuple[tuple[int, ...], ...]]:
     """Return what goes from task to task, and what each task reads of it."""
     view = mapped(plan)
     planned_s = {route_of(each): each.time_s for each in plan.transfers}
-    found: dict[str, int] = {}
+    number_of: dict[str, int] = {}
     tensors: list[Tensor] = []
     reads: list[dict[int, None]] = [{} for _ in set(at.values())]
     for edge in view.edges:
-        made, read = at[view.id(edge.made)], at[view.id(edge.read)]
-        if made == read:
+        maker, reader = at[view.id(edge.made)], at[view.id(edge.read)]
+        if maker == reader:
             continue
-        if edge.tensor not in found:
-            found[edge.tensor] = len(tensors)
+        if edge.tensor not in number_of:
+            number_of[edge.tensor] = len(tensors)
             moved = costs.table.transfer_matrix(edge.tensor)
             table_s = {(p, q): moved[costs.place[p]][costs.place[q]] for p in names for q in names}
             rows = (
                 tuple(planned_s.get((edge.tensor, p, q), table_s[p, q]) for q in names)
                 for p in names
             )
-            tensors.append(Tensor(made, tuple(rows), plan.tensors[edge.tensor].shape))
-        reads[read][found[edge.tensor]] = None
+            tensors.append(Tensor(maker, tuple(rows), plan.tensors[edge.tensor].shape))
+        reads[reader][number_of[edge.tensor]] = None
     return tuple(tensors), tuple(map(tuple, reads))
 
 
-def _room(
+def _slots_between_tasks(
     program: Program,
     tensors: tuple[Tensor, ...],
     reads: tuple[tuple[int, ...], ...],

@@ -58,22 +58,22 @@ def least_slots(
         if not heap:
             return None
         size_bytes, more, slots = heappop(heap)
-        made = run(with_slots(plan, slots))
-        if keeps(made):
-            return Slots(slots, made, least=True)
-        for channel in _waited_for(plan, made, slots):
+        simulation = run(with_slots(plan, slots))
+        if keeps(simulation):
+            return Slots(slots, simulation, least=True)
+        for channel in _channels_waited_for(plan, simulation, slots):
             wider = tuple(n + (i in channel) for i, n in enumerate(slots))
             if wider not in seen:
                 seen.add(wider)
                 added = sum(sizes[i] for i in channel)
                 heappush(heap, (size_bytes + added, more + len(channel), wider))
-    return _in_turn(plan, run, keeps, [frames] * len(first))
+    return _reduce_one_by_one(plan, run, keeps, [frames] * len(first))
 
 
-def _in_turn(plan: Plan, run: Run, keeps: Keeps, slots: list[int]) -> Slots | None:
+def _reduce_one_by_one(plan: Plan, run: Run, keeps: Keeps, slots: list[int]) -> Slots | None:
     """Take away what slots can be spared, channel after channel; None if these are not enough."""
-    found = run(with_slots(plan, slots))
-    if not keeps(found):
+    best = run(with_slots(plan, slots))
+    if not keeps(best):
         return None
     fewest = fewest_slots(plan)
     for i in sorted(range(len(slots)), key=lambda i: -plan.transfers[i].size_bytes):
@@ -82,25 +82,27 @@ def _in_turn(plan: Plan, run: Run, keeps: Keeps, slots: list[int]) -> Slots | No
             slots[i] = (low + high) // 2
             tried = run(with_slots(plan, slots))
             if keeps(tried):
-                high, found = slots[i], tried
+                high, best = slots[i], tried
             else:
                 low = slots[i] + 1
         slots[i] = high
-    return Slots(tuple(slots), found, least=False)
+    return Slots(tuple(slots), best, least=False)
 
 
-def _waited_for(plan: Plan, made: Simulation, slots: Sequence[int]) -> Iterator[frozenset[int]]:
+def _channels_waited_for(
+    plan: Plan, simulation: Simulation, slots: Sequence[int]
+) -> Iterator[frozenset[int]]:
     """Yield, for each channel that a task may have waited for, the transfers that give it slots."""
-    replayed = made.replayed
+    replayed = simulation.replayed
     assert replayed is not None, "it follows the plan"
-    transfers = _transfers_of(plan, made.program)
-    for u, v, depth in made.program.graph.channels:
+    transfers = _transfers_of(plan, simulation.program)
+    for u, v, depth in simulation.program.graph.channels:
         starts, ends = replayed.start_ps[u], replayed.end_ps[v]
         if any(end_ps == start_ps for start_ps, end_ps in zip(starts[depth:], ends, strict=False)):
             some = transfers.get((u, v), [])
             least = min((slots[i] for i in some), default=0)
-            if found := frozenset(i for i in some if slots[i] == least):
-                yield found
+            if narrowest := frozenset(i for i in some if slots[i] == least):
+                yield narrowest
 
 
 def _transfers_of(plan: Plan, program: Program) -> dict[tuple[int, int], list[int]]:
@@ -109,12 +111,12 @@ def _transfers_of(plan: Plan, program: Program) -> dict[tuple[int, int], list[in
     readers: dict[str, set[int]] = {}
     for each in program.handovers:
         readers.setdefault(each.tensor, set()).add(each.consumer)
-    found: dict[tuple[int, int], list[int]] = {}
+    transfers_between: dict[tuple[int, int], list[int]] = {}
     channels = {(u, v) for u, v, _ in program.graph.channels}
     for each in program.handovers:
         for v in readers[each.tensor]:
             i = number.get((each.tensor, program.tasks[v].resource))
             if i is not None and (each.producer, v) in channels:
-                some = found.setdefault((each.producer, v), [])
+                some = transfers_between.setdefault((each.producer, v), [])
                 some += [] if i in some else [i]
-    return found
+    return transfers_between

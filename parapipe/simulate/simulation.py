@@ -12,17 +12,16 @@ from parapipe.mappings.event_graph import PICOSECONDS, picoseconds
 from parapipe.plan.program import Program, Unit, program
 from parapipe.plan.schema import Plan
 from parapipe.runtime.record import Arrow, Frame, Record, Span
-from parapipe.simulate.contention import Contention, Memory
 from parapipe.simulate.frame_replay import (
     Admission,
-    Replayed,
+    ReplayTimes,
     Steady,
     StuckError,
     replay,
     slowest_pace,
     steady,
 )
-from parapipe.simulate.variation import Luck, MeasuredTimes
+from parapipe.simulate.variation import Contention, Luck, MeasuredTimes, Memory
 
 WAITING = 2
 
@@ -51,7 +50,7 @@ class Simulation:
     program: Program
     record: Record
     steady: Steady | None
-    replayed: Replayed | None = None
+    replayed: ReplayTimes | None = None
     pace_ps: Fraction | None = None
 
     @property
@@ -105,8 +104,9 @@ def simulate(
             tasks.graph,
             frames,
             Admission(frozenset(tasks.first), interval_ps, queue or WAITING),
-            work=_measured_work(tasks, measured, luck) if measured else _work(tasks, luck),
-            delay=_no_delay if measured else _delay(tasks, luck),
+            work=_measured_work(tasks, measured, luck) if measured else _varied_work(tasks, luck),
+            # a run's hand-overs are part of what its tasks take
+            delay=(lambda _wait, _frame: 0) if measured else _varied_delay(tasks, luck),
             slowdown=Contention(plan, tasks, memory).slowdown if memory else None,
         )
     except StuckError as stuck:
@@ -121,11 +121,9 @@ def simulate(
     pace_ps = recurs.period_ps if recurs else None
     if regular and recurs is None:
         pace_ps = slowest_pace(tasks.graph, replayed.start_ps)
-    return Simulation(tasks, _record(tasks, replayed, frames, measured), recurs, replayed, pace_ps)
-
-
-def _no_delay(_wait: int, _frame: int) -> int:
-    return 0  # a run's hand-overs are part of what its tasks take
+    return Simulation(
+        tasks, _replay_record(tasks, replayed, frames, measured), recurs, replayed, pace_ps
+    )
 
 
 def _measured_work(
@@ -142,7 +140,7 @@ def _measured_work(
     return work
 
 
-def _work(tasks: Program, luck: Luck | None) -> Callable[[int, int], int] | None:
+def _varied_work(tasks: Program, luck: Luck | None) -> Callable[[int, int], int] | None:
     if luck is None:
         return None
 
@@ -155,7 +153,7 @@ def _work(tasks: Program, luck: Luck | None) -> Callable[[int, int], int] | None
     return work
 
 
-def _delay(tasks: Program, luck: Luck | None) -> Callable[[int, int], int] | None:
+def _varied_delay(tasks: Program, luck: Luck | None) -> Callable[[int, int], int] | None:
     if luck is None:
         return None
     # Readers on one processor share a transfer, and so its luck.
@@ -166,8 +164,8 @@ def _delay(tasks: Program, luck: Luck | None) -> Callable[[int, int], int] | Non
     return lambda wait, frame: round(tasks.graph.waits[wait][2] * luck.of(names[wait], frame))
 
 
-def _record(
-    tasks: Program, replayed: Replayed, frames: int, measured: MeasuredTimes | None
+def _replay_record(
+    tasks: Program, replayed: ReplayTimes, frames: int, measured: MeasuredTimes | None
 ) -> Record:
     times = zip(tasks.tasks, replayed.start_ps, replayed.end_ps, strict=True)
     spans = tuple(
@@ -194,20 +192,11 @@ def record_of(tasks: Program, spans: Iterable[Span], frames: tuple[Frame, ...]) 
     return Record(
         resources=tasks.resources,
         spans=tuple(sorted(spans, key=lambda span: (span.start_s, span.end_s))),
-        arrows=_arrows(tasks),
+        arrows=tuple(
+            Arrow(each.tensor, maker.resource, maker.name, reader.resource, reader.name)
+            for each in tasks.handovers
+            for maker, reader in [(tasks.tasks[each.producer], tasks.tasks[each.consumer])]
+        ),
         frames=frames,
         first_of={name: first for first, names in tasks.replicas.items() for name in names},
-    )
-
-
-def _arrows(tasks: Program) -> tuple[Arrow, ...]:
-    return tuple(
-        Arrow(
-            each.tensor,
-            tasks.tasks[each.producer].resource,
-            tasks.tasks[each.producer].name,
-            tasks.tasks[each.consumer].resource,
-            tasks.tasks[each.consumer].name,
-        )
-        for each in tasks.handovers
     )

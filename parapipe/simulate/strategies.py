@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeAlias
@@ -17,13 +17,13 @@ from parapipe.simulate.simulation import WAITING, Simulation, record_of
 from parapipe.simulate.variation import Luck
 from parapipe.strategies.cut import pieces_of
 from parapipe.strategies.engine import Engine, Moves
-from parapipe.strategies.failures import begins, ends
-from parapipe.strategies.joined import joined_work, own_part
+from parapipe.strategies.failures import begin_call, end_call
+from parapipe.strategies.joined import joined_work, part_of_plan
 from parapipe.strategies.strategy import Strategy, cut_of, name_of
 from parapipe.strategies.work import Job, Work
 
 # What a job really takes on a processor, as a multiple of what is predicted.
-Took: TypeAlias = Callable[[Job, int], float]
+TimeFactor: TypeAlias = Callable[[Job, int], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def strategy_replay(
     frames: int,
     arrivals: Arrivals,
     *,
-    took: Took | None = None,
+    took: TimeFactor | None = None,
     moves: Moves | None = None,
 ) -> tuple[tuple[Span, ...], tuple[Frame, ...]]:
     """Send frames through what a strategy decides; return what was done, and the frames.
@@ -73,12 +73,12 @@ def strategy_replay(
         If the strategy fails, or answers with what cannot be done.
     """
     engine = Engine(work, strategy, name, frames, moves)
-    return _Replay(work, engine, frames, arrivals, took).run()
+    return _StrategyReplay(work, engine, frames, arrivals, took).run()
 
 
-class _Replay:
+class _StrategyReplay:
     def __init__(
-        self, work: Work, engine: Engine, frames: int, arrivals: Arrivals, took: Took | None
+        self, work: Work, engine: Engine, frames: int, arrivals: Arrivals, took: TimeFactor | None
     ) -> None:
         self._work, self._engine, self._frames, self._arrivals = work, engine, frames, arrivals
         self._took = took or (lambda job, p: 1.0)
@@ -93,17 +93,17 @@ class _Replay:
     def run(self) -> tuple[tuple[Span, ...], tuple[Frame, ...]]:
         left = self._frames * len(self._work.tasks)
         while left:
-            while self._admit() or self._begin():
+            while self._admit() or self._begin_jobs():
                 pass
-            self._now_s = self._next_s()
-            left -= self._end()
+            self._now_s = self._next_event_s()
+            left -= self._end_due_jobs()
         frames = (
             Frame(frame, admitted_s, self._done_s[frame])
             for frame, admitted_s in enumerate(self._admitted_s)
         )
         return tuple(sorted(self._spans, key=lambda s: (s.start_s, s.end_s))), tuple(frames)
 
-    def _due_s(self) -> float | None:
+    def _next_admission_s(self) -> float | None:
         """Return when the next frame is admitted; None if that is not known, or there is none."""
         frame = len(self._admitted_s)
         if frame == self._frames:
@@ -114,25 +114,26 @@ class _Replay:
         return self._now_s if before < 0 or before in self._begun else None
 
     def _admit(self) -> bool:
-        due_s = self._due_s()
+        due_s = self._next_admission_s()
         if due_s is None or due_s > self._now_s:
             return False
         self._admitted_s.append(due_s)
         self._engine.admit(self._now_s)
         return True
 
-    def _begin(self) -> bool:
+    def _begin_jobs(self) -> bool:
         """Let free processors begin what they are given; return whether one did."""
-        begins(self._engine.name, "schedule")
-        given = self._engine.decide(self._now_s)
-        ends()
+        begin_call(self._engine.name, "schedule")
+        processors = self._engine.decide(self._now_s)
+        end_call()
         if len(self._spans) > self._most:
             raise StrategyError(f"strategy '{self._engine.name}' begins the same again and again")
-        for processor in given:
+        for processor in processors:
             running = self._engine.state.running[processor]
             assert running is not None
             jobs, end_s = running.jobs, self._engine.begin_s(processor)
-            for run in _runs(jobs):
+            for _, same_task in groupby(jobs, key=lambda job: job.task):
+                run = tuple(same_task)  # neighbouring micro-batches, run at one go
                 start_s, (task, frame, _) = end_s, run[0]
                 factor = self._took(run[0], processor)
                 end_s += self._engine.state.seconds(run, processor) * factor
@@ -141,35 +142,30 @@ class _Replay:
             self._begun[frame] = None
             self._ends_s[processor] = end_s, jobs
             self._done_s[frame] = max(self._done_s[frame], end_s)
-        return bool(given)
+        return bool(processors)
 
-    def _next_s(self) -> float:
+    def _next_event_s(self) -> float:
         moments = [end_s for end_s, _ in self._ends_s.values()]
-        if (due_s := self._due_s()) is not None:
+        if (due_s := self._next_admission_s()) is not None:
             moments.append(due_s)
         if not moments:
             raise WaitsForeverError
         return min(moments)
 
-    def _end(self) -> int:
+    def _end_due_jobs(self) -> int:
         """End what ends now; return how many tasks have ended for a whole frame."""
-        whole = 0
+        finished = 0
         for processor, (end_s, jobs) in sorted(self._ends_s.items(), reverse=True):
             if end_s <= self._now_s:
                 del self._ends_s[processor]
                 self._engine.end(processor, self._now_s)
                 ended = self._engine.state.ended
-                whole += sum(frame in ended[task] for task, frame in {job[:2] for job in jobs})
-        return whole
-
-
-def _runs(jobs: tuple[Job, ...]) -> Iterator[tuple[Job, ...]]:
-    """Yield what is run at one go: neighbouring micro-batches of a task together."""
-    return (tuple(run) for _, run in groupby(jobs, key=lambda job: job.task))
+                finished += sum(frame in ended[task] for task, frame in {job[:2] for job in jobs})
+        return finished
 
 
 @dataclass(frozen=True, slots=True)
-class Priced:
+class PricedPlan:
     """A plan to be simulated, its tasks, and what they take on every processor.
 
     Parameters
@@ -192,7 +188,7 @@ def priced(
     unit: Unit = "operator",
     batch: int = 1,
     sized: Mapping[int, Costs] = NOT_SPLIT,
-) -> Priced:
+) -> PricedPlan:
     """Return a plan as it is simulated with a strategy.
 
     Parameters
@@ -213,11 +209,11 @@ def priced(
     pieces = pieces_of(plan, cut_of(strategy), name_of(strategy))
     tasks = program(plan, unit=unit, queue=queue, pieces=pieces)
     work = work_of(plan, tasks, costs, queue=queue, batch=batch, sized=sized)
-    return Priced(plan, tasks, work)
+    return PricedPlan(plan, tasks, work)
 
 
 def simulate_decided(
-    plans: Sequence[Priced],
+    plans: Sequence[PricedPlan],
     strategy: type[Strategy],
     name: str,
     *,
@@ -248,8 +244,8 @@ def simulate_decided(
     work = joined_work([each.work for each in plans]) if several else plans[0].work
     period_s = max(each.plan.predicted.period_s for each in plans)
     arrivals = Arrivals(None if saturate else period_s, queue or WAITING)
-    took = _took(work, luck) if luck else None
-    moves = _moves(work, luck) if luck else None
+    took = _varied_times(work, luck) if luck else None
+    moves = _varied_moves(work, luck) if luck else None
     try:
         spans, passed = strategy_replay(
             work, strategy, name, frames, arrivals, took=took, moves=moves
@@ -260,15 +256,15 @@ def simulate_decided(
             f"'{first.model.name}' on '{first.platform}': with the strategy '{name}' all "
             "processors wait for ever; let it take a job that is ready, or give it a longer queue"
         ) from error
-    found = []
+    simulations = []
     for number, each in enumerate(plans):
-        own = own_part(spans, passed, number) if several else (spans, passed)
+        own = part_of_plan(spans, passed, number) if several else (spans, passed)
         record = as_decided(record_of(each.program, *own))
-        found.append(Simulation(each.program, record, None))
-    return tuple(found)
+        simulations.append(Simulation(each.program, record, None))
+    return tuple(simulations)
 
 
-def _took(work: Work, luck: Luck) -> Took:
+def _varied_times(work: Work, luck: Luck) -> TimeFactor:
     def took(job: Job, processor: int) -> float:
         task, frame, _ = job
         name = work.processors[processor]
@@ -277,11 +273,11 @@ def _took(work: Work, luck: Luck) -> Took:
     return took
 
 
-def _moves(work: Work, luck: Luck) -> Moves:
+def _varied_moves(work: Work, luck: Luck) -> Moves:
     def moves(tensor: int, frame: int, source: int, target: int) -> float:
-        made = work.tensors[tensor]
-        moved_s = made.moved_s[source][target]
+        moved_tensor = work.tensors[tensor]
+        moved_s = moved_tensor.moved_s[source][target]
         delay = f"to {work.processors[target]} in {picoseconds(moved_s)}"
-        return moved_s * luck.of(f"{work.tasks[made.producer]} {delay}", frame)
+        return moved_s * luck.of(f"{work.tasks[moved_tensor.producer]} {delay}", frame)
 
     return moves

@@ -1,54 +1,57 @@
-"""Times of a simulation that vary: by chance, or as a run measured them.
+"""Times of a simulation that differ from those predicted: by chance, as measured, by contention.
 
-So what slows the tasks of a frame together stays together. A task's hand-over is what its processor
-was idle for before it though it had all it needed; it goes before the task.
+By chance or as a run measured them, what slows the tasks of a frame together stays together. A
+task's hand-over is what its processor was idle for before it though it had all it needed; it goes
+before the task. Contention: processors that run at the same time share the memory, streams share a
+processor.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log, sqrt
 from random import Random
+from typing import Generic, TypeVar
 
 from parapipe.errors import SimulationError
+from parapipe.mappings.event_graph import PICOSECONDS
+from parapipe.plan.network import network_of
 from parapipe.plan.program import Program, Unit, program
 from parapipe.plan.schema import Plan
 from parapipe.plan.sharing import as_run
+from parapipe.platform.platform import Platform
 
+Number = TypeVar("Number", int, float)
 DISTURBED = 2.0  # times as long, as with half of a processor
 
 
-class Jitter:
-    """Factors of one task's times, frame after frame.
+class _SampledSequence(Generic[Number]):
+    """Numbers by frame that do not depend on when they are asked for."""
+
+    def __init__(self, seed: str, sample: Callable[[Random], Number]) -> None:
+        self._random = Random(seed)
+        self._sample: Callable[[Random], Number] = sample
+        self._samples: list[Number] = []
+
+    def of_frame(self, frame: int) -> Number:
+        """Return the number of a frame."""
+        while len(self._samples) <= frame:
+            self._samples.append(self._sample(self._random))
+        return self._samples[frame]
+
+
+def jitter_factors(share: float, seed: int, name: str) -> _SampledSequence[float]:
+    """Return factors of one task's times, frame after frame.
 
     They are log-normal: positive, of mean 1 and the standard deviation asked for. A task's factors
     depend on its name and the seed alone, so runs that differ in queues or admission meet the same.
     """
-
-    def __init__(self, share: float, seed: int, name: str) -> None:
-        self._sigma = sqrt(log(1 + share * share))
-        self._draw = _Drawn(f"{seed} {name}", self._factor)
-
-    def of_frame(self, frame: int) -> float:
-        """Return the factor of a frame."""
-        return self._draw.of_frame(frame)
-
-    def _factor(self, random: Random) -> float:
-        return random.lognormvariate(-self._sigma * self._sigma / 2, self._sigma)
-
-
-class _Drawn:
-    """Numbers by frame that do not depend on when they are asked for."""
-
-    def __init__(self, seed: str, draw: Callable[[Random], float]) -> None:
-        self._random, self._draw = Random(seed), draw
-        self._drawn: list[float] = []
-
-    def of_frame(self, frame: int) -> float:
-        while len(self._drawn) <= frame:
-            self._drawn.append(self._draw(self._random))
-        return self._drawn[frame]
+    sigma = sqrt(log(1 + share * share))
+    return _SampledSequence(
+        f"{seed} {name}", lambda random: random.lognormvariate(-sigma * sigma / 2, sigma)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +72,8 @@ class Luck:
     jitter: float = 0.0
     disturbed: Mapping[str, float] = field(default_factory=dict)
     seed: int = 0
-    _jitters: dict[str, Jitter] = field(default_factory=dict, repr=False)
-    _programs: dict[str, _Drawn] = field(default_factory=dict, repr=False)
+    _jitters: dict[str, _SampledSequence[float]] = field(default_factory=dict, repr=False)
+    _programs: dict[str, _SampledSequence[float]] = field(default_factory=dict, repr=False)
 
     @property
     def is_none(self) -> bool:
@@ -82,7 +85,7 @@ class Luck:
         if not self.jitter:
             return 1.0
         if name not in self._jitters:
-            self._jitters[name] = Jitter(self.jitter, self.seed, name)
+            self._jitters[name] = jitter_factors(self.jitter, self.seed, name)
         return self._jitters[name].of_frame(frame)
 
     def of_processor(self, processor: str, frame: int) -> float:
@@ -92,7 +95,7 @@ class Luck:
             return 1.0
         if processor not in self._programs:
             seed = f"{self.seed} other programs on {processor}"
-            self._programs[processor] = _Drawn(seed, lambda random: random.random())
+            self._programs[processor] = _SampledSequence(seed, lambda random: random.random())
         return DISTURBED if self._programs[processor].of_frame(frame) < share else 1.0
 
 
@@ -140,8 +143,12 @@ class MeasuredTimes:
             )
         self.name = name
         self._tasks = tasks
-        self._frames = _Frames(frames.pop(), seed)
-        self._of: Sequence[TaskTimes] = ()
+        count = frames.pop()
+        sampled = _SampledSequence(
+            f"{seed} frames of a run", lambda random: random.randrange(count)
+        )
+        self._frame_of = sampled.of_frame if seed is not None else lambda frame: frame % count
+        self._times: Sequence[TaskTimes] = ()
         one_each = all(len(each.operators) == 1 for each in tasks)
         self.unit: Unit = "operator" if one_each else "segment"
 
@@ -154,14 +161,14 @@ class MeasuredTimes:
             The run is of another plan.
         """
         ran = {operator for each in self._tasks for operator in each.operators}
-        known: Mapping[tuple[str, tuple[str, ...]], TaskTimes] = {
+        times_of: Mapping[tuple[str, tuple[str, ...]], TaskTimes] = {
             (each.resource, each.operators): each for each in self._tasks
         }
-        made = program(as_run(plan, ran), unit=self.unit, queue=queue, moves=False)
-        names = [(task.resource, task.operators) for task in made.tasks]
-        if known.keys() == {*names}:
-            self._of = [known[name] for name in names]
-            return made
+        result = program(as_run(plan, ran), unit=self.unit, queue=queue, moves=False)
+        names = [(task.resource, task.operators) for task in result.tasks]
+        if times_of.keys() == {*names}:
+            self._times = [times_of[name] for name in names]
+            return result
         raise SimulationError(
             f"{self.name} is of another plan than this one: its tasks are others; run this plan, "
             "as in `parapipe run PLAN --json`"
@@ -169,26 +176,110 @@ class MeasuredTimes:
 
     def took_s(self, task: int, frame: int) -> float:
         """Return the seconds of a task of the program in a frame."""
-        return self._of[task].times_s[self._frames.of(frame)]
+        return self._times[task].times_s[self._frame_of(frame)]
 
     def handover_s(self, task: int, frame: int) -> float:
         """Return the seconds that it was handed over in."""
-        return self._of[task].handovers_s[self._frames.of(frame)]
+        return self._times[task].handovers_s[self._frame_of(frame)]
 
 
-@dataclass(slots=True)
-class _Frames:
-    """Which frame of the run a frame takes its times from."""
+@dataclass(frozen=True, slots=True)
+class StreamLaw:
+    """How much the streams of a processor slow each other down.
 
-    count: int
-    seed: int | None
-    _drawn: list[int] = field(default_factory=list)
-    _random: Random | None = None
+    Parameters
+    ----------
+    of
+        Name of the processor.
+    share
+        Of the predicted time, as if all streams were at work: what an operator takes while 1, 2, …
+        are.
+    """
 
-    def of(self, frame: int) -> int:
-        if self.seed is None:
-            return frame % self.count
-        self._random = self._random or Random(f"{self.seed} frames of a run")
-        while len(self._drawn) <= frame:
-            self._drawn.append(self._random.randrange(self.count))
-        return self._drawn[frame]
+    of: str
+    share: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What all processors share, and streams of one processor.
+
+    Parameters
+    ----------
+    bandwidth_bytes_per_s
+        Of the memory.
+    contention
+        Lengthening of a task, as a share of its time, while others together move as many bytes as
+        the memory can.
+    laws
+        How much streams slow each other down, by their names; those of other processors have none.
+    """
+
+    bandwidth_bytes_per_s: float
+    contention: float
+    laws: Mapping[str, StreamLaw] = field(default_factory=dict)
+
+
+class Contention:
+    """How much longer tasks take that run at the same time.
+
+    A task takes 1 + c Σ b / B times as long: c is the contention, B the memory's bandwidth, b what
+    each other one that runs moves in a second. A transfer neither slows tasks nor is slowed. On a
+    stream, it takes less while other streams of the processor do nothing.
+    """
+
+    def __init__(self, plan: Plan, program: Program, memory: Memory) -> None:
+        moved = moved_bytes(plan)
+        self._share = [
+            memory.contention
+            * sum(moved[v] for v in task.operators)
+            / memory.bandwidth_bytes_per_s
+            / (time_ps / PICOSECONDS)
+            if task.operators and time_ps
+            else 0.0
+            for task, time_ps in zip(program.tasks, program.graph.time_ps, strict=True)
+        ]
+        self._computes = [bool(task.operators) for task in program.tasks]
+        self._laws = [memory.laws.get(task.resource) for task in program.tasks]
+
+    def slowdown(self, running: Sequence[int]) -> list[float]:
+        """Return by how many times each of the running tasks takes longer."""
+        total = sum(self._share[v] for v in running)
+        at_once = Counter(law.of for v in running if (law := self._laws[v]))
+        factors = [1 + total - self._share[v] if self._computes[v] else 1.0 for v in running]
+        for i, v in enumerate(running):
+            if law := self._laws[v]:
+                factors[i] *= law.share[at_once[law.of] - 1]
+        return factors
+
+
+def laws_of(plan: Plan, platform: Platform) -> dict[str, StreamLaw]:
+    """Return the laws of a plan's streams, by their names.
+
+    Those of a CPU have none: each has its share of the threads, whatever the others do.
+
+    Raises
+    ------
+    SimulationError
+        If the platform does not say what so many streams of a processor take.
+    """
+    streams_of_processor = {each.name: each.streams for each in platform.processors}
+    laws: dict[str, StreamLaw] = {}
+    for each in plan.processors:
+        if each.stream is None or each.kind == "cpu":
+            continue
+        streams, count = streams_of_processor.get(each.stream.of), each.stream.count
+        if streams is None or len(streams.slowdown) < count:
+            raise SimulationError(
+                f"platform '{platform.name}' does not say what {count} streams of "
+                f"'{each.stream.of}' take: give the plan's own platform by `platform`"
+            )
+        factors = streams.slowdown[:count]
+        laws[each.name] = StreamLaw(each.stream.of, tuple(x / factors[-1] for x in factors))
+    return laws
+
+
+def moved_bytes(plan: Plan) -> dict[str, int]:
+    """Return what each operator reads and writes for a frame, by its id."""
+    graph = network_of(plan)
+    return {each.id: each.work.read_bytes + each.work.written_bytes for each in graph.operators}

@@ -15,7 +15,7 @@ from parapipe.graph.partition import partition
 from parapipe.plan.mapped import mapped, producers, reads
 from parapipe.plan.network import network_of
 from parapipe.plan.schema import Plan
-from parapipe.strategies.failures import called
+from parapipe.strategies.failures import call_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,13 @@ def cut(*rules: Rule) -> Cut:
     """Return what names the piece of every operator by the first rule that does."""
 
     def named(operators: Sequence[Operator]) -> dict[str, str]:
-        found = ((each.id, _first(rules, each)) for each in operators)
-        return {operator: name for operator, name in found if name is not None}
+        names = ((each.id, _first_name(rules, each)) for each in operators)
+        return {operator: name for operator, name in names if name is not None}
 
     return named
 
 
-def _first(rules: Iterable[Rule], operator: Operator) -> str | None:
+def _first_name(rules: Iterable[Rule], operator: Operator) -> str | None:
     return next((name for rule in rules if (name := rule(operator)) is not None), None)
 
 
@@ -77,8 +77,8 @@ def by_name(pattern: str) -> Rule:
     wanted = re.compile(pattern)
 
     def rule(operator: Operator) -> str | None:
-        found = wanted.search(operator.name)
-        return found[0] if found else None
+        match = wanted.search(operator.name)
+        return match[0] if match else None
 
     return rule
 
@@ -106,12 +106,12 @@ def chains(operators: Sequence[Operator]) -> dict[str, str]:
     Nothing could run beside a piece that could not run beside the operators by themselves, and
     there is less to decide.
     """
-    readers = Counter(made for each in operators for made in each.reads)
-    found: dict[str, str] = {}
+    readers = Counter(producer for each in operators for producer in each.reads)
+    piece_of: dict[str, str] = {}
     for each in operators:
         joins = len(each.reads) == 1 and readers[each.reads[0]] == 1
-        found[each.id] = found[each.reads[0]] if joins else each.id
-    return found
+        piece_of[each.id] = piece_of[each.reads[0]] if joins else each.id
+    return piece_of
 
 
 def part_runs(operators: Sequence[Operator]) -> dict[str, str]:
@@ -124,22 +124,25 @@ def part_runs(operators: Sequence[Operator]) -> dict[str, str]:
     part = {each.id: each.part for each in operators}
     readers: dict[str, list[str]] = {each.id: [] for each in operators}
     for each in operators:
-        for made in each.reads:
-            readers[made].append(each.id)
+        for producer in each.reads:
+            readers[producer].append(each.id)
     for each in reversed(operators):
         reading = {part[reader] for reader in readers[each.id]}
         if part[each.id] is None and len(reading) == 1:
             (part[each.id],) = reading
-    whose = {each.id: (part[each.id], each.processor) for each in operators}
-    awaited = {v for v, read in readers.items() if any(whose[w] != whose[v] for w in read)}
+    owner_of = {each.id: (part[each.id], each.processor) for each in operators}
+    awaited = {v for v, read in readers.items() if any(owner_of[w] != owner_of[v] for w in read)}
     runs: dict[str, int] = {}
-    found: dict[str, str] = {}
+    piece_of: dict[str, str] = {}
     for each in operators:
-        own, number = whose[each.id], part[each.id]
-        begun = (runs[made] + (made in awaited or whose[made] != own) for made in each.reads)
+        own, number = owner_of[each.id], part[each.id]
+        begun = (
+            runs[producer] + (producer in awaited or owner_of[producer] != own)
+            for producer in each.reads
+        )
         runs[each.id] = max(begun, default=0)
-        found[each.id] = each.id if number is None else f"part {number}, run {runs[each.id]}"
-    return found
+        piece_of[each.id] = each.id if number is None else f"part {number}, run {runs[each.id]}"
+    return piece_of
 
 
 def stretches(count: int) -> Cut:
@@ -159,21 +162,21 @@ def stretches(count: int) -> Cut:
 
     def named(operators: Sequence[Operator]) -> dict[str, str]:
         where = {each.id: each.processor for each in operators}
-        whole_s, before_s = (dict.fromkeys(where.values(), 0.0) for _ in range(2))
+        total_s, before_s = (dict.fromkeys(where.values(), 0.0) for _ in range(2))
         breaks = Counter[str]()
         for each in operators:
-            whole_s[each.processor] += each.time_s
+            total_s[each.processor] += each.time_s
         names: dict[tuple[str, int, int], str] = {}
-        found: dict[str, str] = {}
+        piece_of: dict[str, str] = {}
         for each in operators:
             own = each.processor
-            breaks[own] += any(where[made] != own for made in each.reads)
+            breaks[own] += any(where[producer] != own for producer in each.reads)
             middle_s = before_s[own] + each.time_s / 2
             before_s[own] += each.time_s
-            stretch = int(count * middle_s / whole_s[own]) if whole_s[own] else 0
+            stretch = int(count * middle_s / total_s[own]) if total_s[own] else 0
             key = own, breaks[own], stretch
-            found[each.id] = names.setdefault(key, f"stretch {len(names) + 1}")
-        return found
+            piece_of[each.id] = names.setdefault(key, f"stretch {len(names) + 1}")
+        return piece_of
 
     return named
 
@@ -194,27 +197,29 @@ def pieces_of(plan: Plan, cut: Cut | None, name: str = "its own") -> Mapping[str
     if cut is None:
         return {}
     operators = operators_of(plan)
-    with called(name, "cut"):
-        given: object = cut(operators)
-        if not isinstance(given, Mapping) or not all(isinstance(n, str) for n in given.values()):
+    with call_of(name, "cut"):
+        pieces: object = cut(operators)
+        if not isinstance(pieces, Mapping) or not all(isinstance(n, str) for n in pieces.values()):
             raise StrategyError(
                 "'cut' has to return names of pieces by the ids of operators, as in "
                 "{'conv1': 'stem'}"
             )
-        if strange := sorted(map(str, given.keys() - {each.id for each in operators})):
+        if strange := sorted(map(str, pieces.keys() - {each.id for each in operators})):
             raise StrategyError(f"'cut' names operators that the plan lacks: {listed(strange)}")
-    return given
+    return pieces
 
 
 def operators_of(plan: Plan) -> tuple[Operator, ...]:
     """Return a plan's operators as rules see them, in the plan's order."""
-    found = partition(network_of(plan))
-    subgraph = {v: n for n, each in enumerate(found.subgraphs, start=1) for v in each.operators}
+    network_parts = partition(network_of(plan))
+    subgraph = {
+        v: n for n, each in enumerate(network_parts.subgraphs, start=1) for v in each.operators
+    }
     view, maker = mapped(plan), producers(plan)
     operators = []
     for v, each in enumerate(plan.operators):
         at, part = view.placements[each.id], whole_and_number(each.id)
-        made = dict.fromkeys(maker[name] for name in reads(each, plan) if name in maker)
+        read_from = dict.fromkeys(maker[name] for name in reads(each, plan) if name in maker)
         operators.append(
             Operator(
                 id=each.id,
@@ -224,7 +229,7 @@ def operators_of(plan: Plan) -> tuple[Operator, ...]:
                 part=part[1] if part else None,
                 processor=view.name(at),
                 time_s=at.end_s - at.start_s,
-                reads=tuple(made),
+                reads=tuple(read_from),
             )
         )
     return tuple(operators)

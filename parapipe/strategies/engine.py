@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from parapipe.errors import StrategyError
-from parapipe.strategies.failures import FAILURES, begins, ends, told
+from parapipe.strategies.failures import FAILURES, begin_call, describe_error, end_call
 from parapipe.strategies.state import State
 from parapipe.strategies.strategy import Strategy
 from parapipe.strategies.work import Job, Place, Work
@@ -48,16 +48,16 @@ class Engine:
         self.state = State(work, follows_plan=strategy.follows_plan, frames=frames)
         self.name = name
         self._work, self._moves = work, moves
-        self._taken = 0
+        self._results_taken = 0
         self._results = dict(work.results)
         self._first = tuple(sorted(work.first))
-        begins(name, "__init__")
+        begin_call(name, "__init__")
         try:
             self._schedule = strategy(work).schedule
         except FAILURES as error:
-            raise self._failed(error) from error
+            raise self._failure(error) from error
         finally:
-            ends()
+            end_call()
 
     def admit(self, now_s: float) -> None:
         """Say that the next frame has been admitted."""
@@ -67,7 +67,7 @@ class Engine:
         if state.frames is None or frame < state.frames:
             state.waiting[frame] = None
         for task in self._first:
-            self._count(Job(task, frame), None)
+            self._count_down(Job(task, frame), None)
 
     def decide(self, now_s: float) -> Sequence[int]:
         """Ask the strategy until it gives nobody anything more; return who was given something.
@@ -79,28 +79,28 @@ class Engine:
         """
         state = self.state
         state.now_s = now_s
-        known = -1
+        count_before = -1
         try:
-            while state.free and state.ready_by and len(state.taken) > known:
-                known = len(state.taken)
+            while state.free and state.ready_by and len(state.assigned) > count_before:
+                count_before = len(state.assigned)
                 self._schedule(state)
             if state.now_s != now_s:
                 raise StrategyError("it has changed state.now_s, which is the engine's")
         except FAILURES as error:
-            raise self._failed(error) from error
-        if not state.taken:
+            raise self._failure(error) from error
+        if not state.assigned:
             return ()
-        given, state.taken = state.taken, []
-        return given
+        processors, state.assigned = state.assigned, []
+        return processors
 
     def begin_s(self, processor: int) -> float:
         """Return when a processor begins what it was just given: once all is there."""
         running = self.state.running[processor]
         assert running is not None
-        came_s = (each for job in running.jobs for each in self._came_s(job, processor))
+        came_s = (each for job in running.jobs for each in self._arrivals_s(job, processor))
         return max(came_s, default=self.state.now_s) if self._work.moves else self.state.now_s
 
-    def _came_s(self, job: Job, processor: int) -> Iterator[float]:
+    def _arrivals_s(self, job: Job, processor: int) -> Iterator[float]:
         """Yield when what a job reads really comes to the processor that takes it."""
         state = self.state
         for tensor in self._work.reads[job.task]:
@@ -108,11 +108,11 @@ class Engine:
             if place is None or place.processor == processor:
                 continue
             if processor not in place.came_s:
-                ends = place.processor, processor
-                moved_s = state.moved_s(tensor, job, *ends)
-                whole_s = self._work.tensors[tensor].moved_s[ends[0]][ends[1]]
-                if self._moves and whole_s:
-                    moved_s *= self._moves(tensor, job.frame, *ends) / whole_s
+                end_call = place.processor, processor
+                moved_s = state.moved_s(tensor, job, *end_call)
+                frame_s = self._work.tensors[tensor].moved_s[end_call[0]][end_call[1]]
+                if self._moves and frame_s:
+                    moved_s *= self._moves(tensor, job.frame, *end_call) / frame_s
                 sent_s = state.sent_s(tensor, job, processor)
                 there_s = state.there_s(tensor, job, processor)
                 place.came_s[processor] = there_s, max(state.now_s, sent_s + moved_s)
@@ -128,16 +128,16 @@ class Engine:
         state.free = (processor, *state.free)
         state.paces[processor].add(now_s - running.begin_s, running.end_s - running.begin_s)
         for job in running.jobs:
-            self._end(job, processor, now_s)
+            self._end_job(job, processor, now_s)
         state.last[processor] = running.jobs[-1]
 
-    def _end(self, job: Job, processor: int, now_s: float) -> None:
+    def _end_job(self, job: Job, processor: int, now_s: float) -> None:
         work, state = self._work, self.state
         task, frame, micro = job
         if work.moves:
-            self._place(job, processor, now_s)
+            self._update_places(job, processor, now_s)
         for reader in work.readers[task]:
-            self._count(Job(reader, frame, micro), processor)
+            self._count_down(Job(reader, frame, micro), processor)
         if state.is_split(frame):
             ended, everyone = state.partly[1], tuple(state.jobs(task, frame))
             ended.add(job)
@@ -149,9 +149,9 @@ class Engine:
         frames.add(frame)
         for other, slots in work.holds[task]:
             for each in range(before, frames.below):
-                self._count_all(other, each + slots, processor)
+                self._count_down_all(other, each + slots, processor)
 
-    def _place(self, job: Job, processor: int, now_s: float) -> None:
+    def _update_places(self, job: Job, processor: int, now_s: float) -> None:
         """Note where what a job has made is, and forget what nobody will read again."""
         work, places = self._work, self.state.places
         task, frame, micro = job
@@ -171,9 +171,9 @@ class Engine:
     def take_results(self, now_s: float) -> None:
         """Say that the results of the next frame have been taken."""
         self.state.now_s = now_s
-        self._taken += 1
+        self._results_taken += 1
         for task, slots in self._work.results:
-            self._count_all(task, self._taken - 1 + slots, None)
+            self._count_down_all(task, self._results_taken - 1 + slots, None)
 
     def end_before(self, frames: int) -> None:
         """Say how many frames there are: no other one begins."""
@@ -202,18 +202,18 @@ class Engine:
             if job.frame - slots >= state.ended[task].below:
                 yield f"for room before {tasks[task]}"
         slots = self._results.get(job.task, job.frame + 1)
-        if job.frame - slots >= self._taken:
+        if job.frame - slots >= self._results_taken:
             yield "for room before results"
 
-    def _count_all(self, task: int, frame: int, by: int | None) -> None:
+    def _count_down_all(self, task: int, frame: int, by: int | None) -> None:
         """Count one thing less that a task waits for with a frame."""
         if not self.state.is_split(frame):
-            self._count(Job(task, frame), by)
+            self._count_down(Job(task, frame), by)
             return
         for job in self.state.jobs(task, frame):
-            self._count(job, by)
+            self._count_down(job, by)
 
-    def _count(self, job: Job, by: int | None) -> None:
+    def _count_down(self, job: Job, by: int | None) -> None:
         """Count one thing less that a job waits for; it is ready if that was the last."""
         state = self.state
         left = state.left.pop(job, 0) or state.waits_of(job)
@@ -225,8 +225,8 @@ class Engine:
             state.ready_by[job] = by
             state.ready_s[job] = state.now_s
 
-    def _failed(self, error: BaseException) -> StrategyError:
+    def _failure(self, error: BaseException) -> StrategyError:
         """Return what is told of a strategy that fails."""
         if isinstance(error, StrategyError):
             return StrategyError(f"strategy '{self.name}': {error}")
-        return StrategyError(f"strategy '{self.name}' has failed: {told(error)}")
+        return StrategyError(f"strategy '{self.name}' has failed: {describe_error(error)}")

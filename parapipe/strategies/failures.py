@@ -23,13 +23,13 @@ _calls: dict[int, tuple[str, str, float]] = {}
 """By thread that calls a strategy: its name, the member, and since when."""
 
 
-def told(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return what has happened."""
     return f"{type(error).__name__}: {error}"
 
 
 @contextmanager
-def called(name: str, member: str) -> Iterator[None]:
+def call_of(name: str, member: str) -> Iterator[None]:
     """Call a member of a strategy in here, and look at what it returns.
 
     Parameters
@@ -42,7 +42,7 @@ def called(name: str, member: str) -> Iterator[None]:
     StrategyError
         If it fails, or something else in here does.
     """
-    begins(name, member)
+    begin_call(name, member)
     try:
         yield
     except StrategyError as error:
@@ -50,19 +50,19 @@ def called(name: str, member: str) -> Iterator[None]:
     except FAILURES as error:
         static = "; it is called on the class, so make it a static method"
         raise StrategyError(
-            f"strategy '{name}': '{member}' has failed: {told(error)}"
+            f"strategy '{name}': '{member}' has failed: {describe_error(error)}"
             f"{static if 'required positional argument' in str(error) else ''}"
         ) from error
     finally:
-        ends()
+        end_call()
 
 
-def begins(name: str, member: str) -> None:
+def begin_call(name: str, member: str) -> None:
     """Say that this thread calls a member of a strategy now."""
     _calls[get_ident()] = name, member, perf_counter()
 
 
-def ends() -> None:
+def end_call() -> None:
     """Say that the member has returned, or failed."""
     _calls.pop(get_ident(), None)
 
@@ -136,14 +136,14 @@ def decided(verb: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
 
             if strategy in STRATEGIES.own:
                 raise
-            raise StrategyError(f"strategy '{strategy}' {unusable(error)}") from error
+            raise StrategyError(f"strategy '{strategy}' {unusable_sentence(error)}") from error
 
     return call
 
 
-def unusable(error: BaseException) -> str:
+def unusable_sentence(error: BaseException) -> str:
     """Return what is told if something other than a strategy's own code fails."""
     return (
-        f"has left what it was given in a state that cannot be used ({told(error)}): it may change "
-        "it by state.split and state.execute only"
+        f"has left what it was given in a state that cannot be used ({describe_error(error)}): it "
+        "may change it by state.split and state.execute only"
     )

@@ -1,4 +1,8 @@
-"""What a folder of segments has to do for every frame on this machine, and how long it takes."""
+"""What a folder of segments has to do for every frame on this machine, and slices of frames.
+
+All micro-batches of a frame write to and read from one buffer of the whole batch, each to its slice
+along the outermost axis, so that neither splitting nor merging copies anything.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +13,17 @@ from dataclasses import replace
 from statistics import median_low
 from time import perf_counter
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from parapipe.runtime.arena import SOURCE
-from parapipe.runtime.document import Channel, Segment
-from parapipe.runtime.flow import SINK, needs, room
+from parapipe.runtime.document import Channel, Segment, SessionPlan
+from parapipe.runtime.flow import SINK, reader_slots, segment_producers
 from parapipe.runtime.folder import Folder, RunError
-from parapipe.runtime.frames import Frame, checked
+from parapipe.runtime.frames import Frame, check_frame
 from parapipe.runtime.machine import denormals_to_zero
-from parapipe.runtime.sessions import Sessions, pin, reason, stopper
+from parapipe.runtime.sessions import Sessions, error_line, pin, stoppable_options
 from parapipe.runtime.views import Views, sources
 from parapipe.strategies.work import Order, Tensor, Work
 
@@ -35,8 +41,8 @@ def with_room(folder: Folder) -> Folder:
     def deep(channel: Channel) -> Channel:
         if channel.producer is None or processor_of[channel.producer] != channel.processor:
             return channel
-        apart = max(lag_of[each] for each in channel.consumers) - lag_of[channel.producer]
-        slots = max(LEAST_SLOTS, channel.queue_depth, apart + turns[channel.processor])
+        lag_distance = max(lag_of[each] for each in channel.consumers) - lag_of[channel.producer]
+        slots = max(LEAST_SLOTS, channel.queue_depth, lag_distance + turns[channel.processor])
         return replace(channel, queue_depth=slots)
 
     return replace(folder, channels=tuple(map(deep, folder.channels)))
@@ -71,35 +77,46 @@ def folder_work(
     task = {segment.id: i for i, segment in enumerate(folder.segments)}
     names = tuple(each.name for each in folder.processors)
     maker = {name: task[each.id] for each in folder.segments for name in each.outputs}
-    read = {name: None for made in sources(folder).values() for name in made if name in maker}
+    read = {
+        name: None
+        for read_names in sources(folder).values()
+        for name in read_names
+        if name in maker
+    }
     number = {name: i for i, name in enumerate(read)}
-    still = tuple((0.0,) * len(names) for _ in names)
-    first = {each for each, producers in needs(folder).items() if SOURCE in producers}
+    no_move = tuple((0.0,) * len(names) for _ in names)
+    first = {each for each, producers in segment_producers(folder).items() if SOURCE in producers}
     return Work(
         processors=names,
         tasks=tuple(task),
-        time_s=_table(folder, time_s, 1.0),
-        tensors=tuple(Tensor(maker[name], still, folder.tensors[name].shape) for name in read),
+        time_s=_time_table(folder, time_s, 1.0),
+        tensors=tuple(Tensor(maker[name], no_move, folder.tensors[name].shape) for name in read),
         reads=tuple(
-            tuple(number[name] for name in made if name in number)
-            for made in sources(folder).values()
+            tuple(number[name] for name in read_names if name in number)
+            for read_names in sources(folder).values()
         ),
-        room=tuple((task[u], task[v], depth) for (u, v), depth in _slots(folder).items()),
-        orders=tuple(_orders(folder, task)),
+        room=tuple(
+            (task[u], task[v], depth) for (u, v), depth in _slots_between_segments(folder).items()
+        ),
+        orders=tuple(_orders_of_plan(folder, task)),
         lag=tuple(each.lag for each in folder.segments),
         first=frozenset(task[each] for each in first),
         results=tuple(
             (task[each], depth)
-            for each, readers in room(folder, queue).items()
+            for each, readers in reader_slots(folder, queue).items()
             for reader, depth in readers
             if reader == SINK
         ),
         batch=batch,
-        sized_s={size: _table(folder, times_s, size / batch) for size, times_s in sized_s.items()},
+        sized_s={
+            size: _time_table(folder, times_s, size / batch) for size, times_s in sized_s.items()
+        },
     )
 
 
-def _table(folder: Folder, time_s: Times | None, share: float) -> tuple[tuple[float, ...], ...]:
+def _time_table(
+    folder: Folder, time_s: Times | None, share: float
+) -> tuple[tuple[float, ...], ...]:
     return tuple(
         tuple(
             time_s[each.name, segment.id] if time_s else segment.time_s * share
@@ -109,18 +126,18 @@ def _table(folder: Folder, time_s: Times | None, share: float) -> tuple[tuple[fl
     )
 
 
-def _slots(folder: Folder) -> dict[tuple[str, str], int]:
+def _slots_between_segments(folder: Folder) -> dict[tuple[str, str], int]:
     """Return the slots between segments; the fewest if several tensors go from one to another."""
-    found: dict[tuple[str, str], int] = {}
+    slots: dict[tuple[str, str], int] = {}
     for channel in folder.channels:
         if channel.producer is not None:
             for reader in channel.consumers:
                 ends = channel.producer, reader
-                found[ends] = min(channel.queue_depth, found.get(ends, channel.queue_depth))
-    return found
+                slots[ends] = min(channel.queue_depth, slots.get(ends, channel.queue_depth))
+    return slots
 
 
-def _orders(folder: Folder, task: Mapping[str, int]) -> list[Order]:
+def _orders_of_plan(folder: Folder, task: Mapping[str, int]) -> list[Order]:
     names = [each.name for each in folder.processors]
     return [
         Order(
@@ -132,7 +149,7 @@ def _orders(folder: Folder, task: Mapping[str, int]) -> list[Order]:
     ]
 
 
-def measured(
+def measure_segments(
     folder: Folder, sessions: Sessions, work: Work, frames: Iterable[Frame], patience_s: float
 ) -> dict[tuple[str, str], float]:
     """Run every segment on every processor; return the median seconds by processor and segment.
@@ -150,7 +167,7 @@ def measured(
         Names the segment that fails, or does not end.
     """
     in_order = sorted(range(len(folder.segments)), key=lambda i: work.depth[i])
-    bench = _Bench(folder, sessions, [folder.segments[i] for i in in_order])
+    bench = _SegmentBench(folder, sessions, [folder.segments[i] for i in in_order])
     for index, frame in enumerate(frames):
         thread = threading.Thread(target=bench.run, args=(index, frame), daemon=True)
         thread.start()
@@ -167,11 +184,11 @@ def measured(
     return {key: median_low(times_s) for key, times_s in bench.times_s.items()}
 
 
-class _Bench:
+class _SegmentBench:
     def __init__(self, folder: Folder, sessions: Sessions, segments: Iterable[Segment]) -> None:
         self._folder, self._sessions, self._segments = folder, sessions, tuple(segments)
         self._sources, self._views = sources(folder), Views(folder)
-        self._options, self.stop = stopper()
+        self._options, self.stop = stoppable_options()
         self.times_s: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
         self.doing, self.steps = "", 0
         self.fault: str | None = None
@@ -179,7 +196,7 @@ class _Bench:
     def run(self, index: int, frame: Frame) -> None:
         """Run a frame, segment after segment, each on all processors in turn."""
         try:
-            made = dict(checked(frame, index, self._folder))
+            arrays = dict(check_frame(frame, index, self._folder))
             with denormals_to_zero():
                 for segment in self._segments:
                     for processor in self._folder.processors:
@@ -187,13 +204,81 @@ class _Bench:
                         self.doing = f"segment '{segment.id}' on processor '{name}', frame {index}"
                         self.steps += 1
                         pin(processor.cores)
-                        inputs = {each: made[each] for each in self._sources[segment.id]}
+                        inputs = {each: arrays[each] for each in self._sources[segment.id]}
                         session = self._sessions[name, segment.id]
                         begin_s = perf_counter()
-                        found = self._views.run(session, segment, index, inputs, self._options)
+                        outputs = self._views.run(session, segment, index, inputs, self._options)
                         self.times_s[name, segment.id].append(perf_counter() - begin_s)
-                    made.update(zip(segment.outputs, found, strict=True))
+                    arrays.update(zip(segment.outputs, outputs, strict=True))
         except RunError as error:
             self.fault = str(error)
         except Exception as error:  # noqa: BLE001 - ONNX Runtime raises many kinds
-            self.fault = f"{self.doing}: {reason(error)}"
+            self.fault = f"{self.doing}: {error_line(error)}"
+
+
+class Slices:
+    """The buffers of split frames.
+
+    Parameters
+    ----------
+    plan
+        A folder's, for whole batches.
+    sized
+        The same plan's for micro-batches, by their size; none if nothing is split.
+
+    Raises
+    ------
+    RunError
+        Names tensors between pieces of which a micro-batch has no slice.
+    """
+
+    def __init__(self, plan: SessionPlan, batch: int, sized: Mapping[int, SessionPlan]) -> None:
+        self._tensors, self._batch = plan.tensors, batch
+        self._rows: dict[str, int] = {}  # of one item of the batch, by name
+        self._spare: defaultdict[str, list[Any]] = defaultdict(list)
+        self._lent: dict[int, Any] = {}
+        odd: set[str] = set()
+        for size, other in sized.items():
+            for name, tensor in plan.tensors.items():
+                small = other.tensors[name]
+                rows, left = divmod(tensor.shape[0], batch) if tensor.shape else (0, 0)
+                if (small.dtype, small.shape) == (tensor.dtype, tensor.shape) and size != batch:
+                    continue  # it does not depend on the batch
+                if left or small.shape != (rows * size, *tensor.shape[1:]):
+                    odd.add(f"'{name}' ({small} of a batch of {size}, {tensor} of {batch})")
+                self._rows[name] = rows
+        if odd:
+            raise RunError(
+                f"micro-batches need tensors between pieces whose outermost axis is that of the "
+                f"batch, and these are not: {', '.join(sorted(odd))}; cut the network elsewhere"
+            )
+
+    def is_cut(self, name: str) -> bool:
+        """Whether micro-batches have slices of a tensor: else it does not depend on the batch."""
+        return name in self._rows
+
+    def of(self, name: str, array: Any, begin: int, size: int) -> Any:  # noqa: ANN401 - any dtype
+        """Return a micro-batch's slice of a tensor, given its first item and its size."""
+        rows = self._rows.get(name)
+        return array if rows is None else array[rows * begin : rows * (begin + size)]
+
+    def frame(self, frame: Frame, size: int) -> Frame:
+        """Return the first items of a frame."""
+        if size == self._batch:
+            return frame
+        return {name: self.of(name, array, 0, size) for name, array in frame.items()}
+
+    def buffer(self, name: str, *, lent: bool) -> Any:  # noqa: ANN401
+        """Return a buffer for a whole batch of a tensor; it is used again unless it is lent."""
+        if self._spare[name]:
+            return self._spare[name].pop()
+        tensor = self._tensors[name]
+        array = np.empty(tensor.shape, tensor.dtype)
+        if not lent:
+            self._lent[id(array)] = array
+        return array
+
+    def free(self, name: str, array: Any) -> None:  # noqa: ANN401
+        """Take back what nobody reads any more, if it is one of the buffers."""
+        if id(array) in self._lent:
+            self._spare[name].append(array)

@@ -5,7 +5,7 @@ What belongs to a plan has its number before its name: `2/data` is the input `da
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +30,7 @@ def joined_folder(folders: Sequence[Folder]) -> Folder:
     processors: dict[str, Processor] = {}
     for each in folders:
         processors |= {p.name: p for p in each.processors if p.name not in processors}
-    named = [_prefixed(prefix(number), each) for number, each in enumerate(folders)]
+    named = [_with_prefix(prefix(number), each) for number, each in enumerate(folders)]
     predicted = [each.predicted for each in folders]
     return JoinedFolder(
         **{
@@ -54,7 +54,7 @@ def joined_folder(folders: Sequence[Folder]) -> Folder:
     )
 
 
-def _prefixed(before: str, folder: Folder) -> Folder:
+def _with_prefix(before: str, folder: Folder) -> Folder:
     """Return a folder with a plan's number before all names but those of processors."""
 
     def named(names: Sequence[str]) -> tuple[str, ...]:
@@ -111,8 +111,8 @@ class Unprefixed:
     def run(self, outputs: Sequence[str], inputs: Mapping[str, Any], options: Any) -> Any:  # noqa: ANN401
         """Run it as `InferenceSession.run` does."""
         skip = self._skip
-        given = {name[skip:]: array for name, array in inputs.items()}
-        return self._session.run([name[skip:] for name in outputs], given, options)
+        own_inputs = {name[skip:]: array for name, array in inputs.items()}
+        return self._session.run([name[skip:] for name in outputs], own_inputs, options)
 
     def io_binding(self) -> _Binding:
         """Return what inputs and outputs are bound to."""
@@ -137,7 +137,7 @@ class _Binding:
         return self.bound.get_outputs()
 
 
-def own_part(
+def part_of_plan(
     spans: Iterable[Span], frames: Iterable[FramePassed], number: int
 ) -> tuple[tuple[Span, ...], tuple[FramePassed, ...]]:
     """Return what one of several plans did in a run, given its number from 0."""
@@ -156,7 +156,7 @@ def own_part(
 def record_of(record: Record, number: int) -> Record:
     """Return the record of one of several plans in a run, given its number from 0."""
     before = prefix(number)
-    spans, frames = own_part(record.spans, record.frames, number)
+    spans, frames = part_of_plan(record.spans, record.frames, number)
     arrows = tuple(
         replace(
             each,
@@ -170,23 +170,23 @@ def record_of(record: Record, number: int) -> Record:
     return replace(record, spans=spans, arrows=arrows, frames=frames)
 
 
-def joined_work(works: Sequence[Work]) -> Work:
+def joined_work(separate: Sequence[Work]) -> Work:
     """Return the work of several plans as one.
 
     Parameters
     ----------
-    works
+    separate
         Of the same processors.
     """
     tasks, tensors = [0], [0]
-    for each in works:
+    for each in separate:
         tasks.append(tasks[-1] + len(each.tasks))
         tensors.append(tensors[-1] + len(each.tensors))
-    numbered = list(zip(works, tasks, tensors, strict=False))
+    numbered = list(zip(separate, tasks, tensors, strict=False))
     return Work(
-        processors=works[0].processors,
-        tasks=tuple(prefix(n) + name for n, each in enumerate(works) for name in each.tasks),
-        time_s=tuple(row for each in works for row in each.time_s),
+        processors=separate[0].processors,
+        tasks=tuple(prefix(n) + name for n, each in enumerate(separate) for name in each.tasks),
+        time_s=tuple(row for each in separate for row in each.time_s),
         tensors=tuple(
             Tensor(tensor.producer + at, tensor.moved_s, tensor.shape)
             for each, at, _ in numbered
@@ -196,14 +196,12 @@ def joined_work(works: Sequence[Work]) -> Work:
             tuple(t + first for t in read) for each, _, first in numbered for read in each.reads
         ),
         room=tuple((u + at, v + at, k) for each, at, _ in numbered for u, v, k in each.room),
-        orders=tuple(_orders(numbered)),
-        lag=tuple(lag for each in works for lag in each.lag),
+        orders=tuple(
+            Order(tuple(task + at for task in order.tasks), order.processors)
+            for each, at, _ in numbered
+            for order in each.orders
+        ),
+        lag=tuple(lag for each in separate for lag in each.lag),
         first=frozenset(task + at for each, at, _ in numbered for task in each.first),
         results=tuple((u + at, k) for each, at, _ in numbered for u, k in each.results),
     )
-
-
-def _orders(numbered: Sequence[tuple[Work, int, int]]) -> Iterator[Order]:
-    for each, at, _ in numbered:
-        for order in each.orders:
-            yield Order(tuple(task + at for task in order.tasks), order.processors)

@@ -33,35 +33,37 @@ class _Forecast:
     def __init__(self, state: State, frame: int, sizes: Sequence[int]) -> None:
         self._state, self._work, self._split = state, state.work, (frame, tuple(sizes))
         self._free_s = [state.free_s(p) for p in range(len(state.running))]
-        self._made: dict[Job, tuple[int, float]] = {}  # what is not over: where, and when it is
+        self._result_at: dict[
+            Job, tuple[int, float]
+        ] = {}  # what is not over: where, and when it is
         for p, running in enumerate(state.running):
             if running is not None:
-                self._made.update(dict.fromkeys(running.jobs, (p, self._free_s[p])))
+                self._result_at.update(dict.fromkeys(running.jobs, (p, self._free_s[p])))
 
     def end_s(self) -> float:
         """Run all that has not begun; return when the last job ends."""
-        left, ready = self._left()
+        left, ready = self._waiting_counts()
         while ready:
             _, _, _, job = heappop(ready)
-            self._run(job)
+            self._assign(job)
             for reader in self._work.readers[job.task]:
                 behind = Job(reader, job.frame, job.micro)
                 left[behind] -= 1
                 if not left[behind]:
-                    self._push(ready, behind)
+                    self._push_ready(ready, behind)
         return max(self._free_s)
 
-    def _left(self) -> tuple[dict[Job, int], list[tuple[float, int, int, Job]]]:
+    def _waiting_counts(self) -> tuple[dict[Job, int], list[tuple[float, int, int, Job]]]:
         """Return how many producers jobs wait for that have not begun, and those without any."""
         left: dict[Job, int] = {}
         ready: list[tuple[float, int, int, Job]] = []
-        for job in self._jobs():
+        for job in self._jobs_left():
             left[job] = sum(not self._is_begun(each) for each in self._producers(job))
             if not left[job]:
-                self._push(ready, job)
+                self._push_ready(ready, job)
         return left, ready
 
-    def _jobs(self) -> Iterator[Job]:
+    def _jobs_left(self) -> Iterator[Job]:
         """Yield all jobs of admitted frames that have not begun."""
         first = min(each.below for each in self._state.begun)
         for frame in range(first, self._state.admitted):
@@ -70,28 +72,36 @@ class _Forecast:
                     if not self._is_begun(job := Job(task, frame, micro)):
                         yield job
 
-    def _run(self, job: Job) -> None:
+    def _assign(self, job: Job) -> None:
         size = self._sizes(job.frame)[job.micro]
         end_s, best = min(
-            (max(self._free_s[p], self._there_s(job, p)) + self._work.seconds(job.task, p, size), p)
+            (
+                max(self._free_s[p], self._arrival_s(job, p))
+                + self._work.seconds(job.task, p, size),
+                p,
+            )
             for p in range(len(self._free_s))
         )
         self._free_s[best] = end_s
-        self._made[job] = best, end_s
+        self._result_at[job] = best, end_s
 
-    def _push(self, ready: list[tuple[float, int, int, Job]], job: Job) -> None:
-        when_s = max((self._made[j][1] for j in self._producers(job) if j in self._made), default=0)
+    def _push_ready(self, ready: list[tuple[float, int, int, Job]], job: Job) -> None:
+        when_s = max(
+            (self._result_at[j][1] for j in self._producers(job) if j in self._result_at), default=0
+        )
         heappush(ready, (when_s, job.frame, self._work.depth[job.task], job))
 
-    def _there_s(self, job: Job, processor: int) -> float:
+    def _arrival_s(self, job: Job, processor: int) -> float:
         """Return when all that a job reads is at a processor."""
         there_s = self._state.now_s
         for tensor in self._work.reads[job.task]:
-            made = self._made.get(Job(self._work.tensors[tensor].producer, job.frame, job.micro))
-            if made is not None:
+            source = self._result_at.get(
+                Job(self._work.tensors[tensor].producer, job.frame, job.micro)
+            )
+            if source is not None:
                 share = self._sizes(job.frame)[job.micro] / self._work.batch
-                moved_s = share * self._work.tensors[tensor].moved_s[made[0]][processor]
-                there_s = max(there_s, made[1] + moved_s)
+                moved_s = share * self._work.tensors[tensor].moved_s[source[0]][processor]
+                there_s = max(there_s, source[1] + moved_s)
         return there_s
 
     def _producers(self, job: Job) -> Iterator[Job]:
@@ -132,12 +142,12 @@ class MicroBatches:
                 state.execute(job, on=best)
 
     def _pays(self, sizes: list[int], frame: int, state: State, *, idle: bool) -> bool:
-        ways = ([self._work.batch], sizes)
+        splits = ([self._work.batch], sizes)
         if idle:
-            whole_s, split_s = (forecast_s(state, frame, each) - state.now_s for each in ways)
+            unsplit_s, split_s = (forecast_s(state, frame, each) - state.now_s for each in splits)
         else:
-            whole_s, split_s = (self._work.least_s(each) for each in ways)
-        return split_s < (1 - WORTH) * whole_s
+            unsplit_s, split_s = (self._work.least_s(each) for each in splits)
+        return split_s < (1 - WORTH) * unsplit_s
 
     def _end_s(self, job: Job, processor: int, state: State) -> float:
         begin_s = max(state.free_s(processor), state.begin_s(job, processor))

@@ -56,10 +56,10 @@ class Barriers:
                 self._frame, self._level = self._frame + 1, 0
         for task in self._levels[self._level]:
             job = Job(task, self._frame)
-            if job in state.ready_by and (best := self._best(job, state)) is not None:
+            if job in state.ready_by and (best := self._earliest_processor(job, state)) is not None:
                 state.execute(job, on=best)
 
-    def _best(self, job: Job, state: State) -> int | None:
+    def _earliest_processor(self, job: Job, state: State) -> int | None:
         """Return the free processor that would end a job first."""
         able = (p for p in state.free if self._work.runs(job.task, p))
         return min(able, key=lambda p: (state.end_s(job, p), p), default=None)
@@ -80,14 +80,14 @@ class ReadyPool:
         """Give each free processor a ready job if it runs any."""
         runs, ready_by = self._work.runs, state.ready_by
         for processor in state.free:
-            pool = self._children(processor, state) or [
+            pool = self._readers_of_last(processor, state) or [
                 job for job in ready_by if runs(job.task, processor)
             ]
             if pool:
-                place = partial(self._place, processor, state)
+                place = partial(self._priority, processor, state)
                 state.execute(min(pool, key=place) if len(pool) > 1 else pool[0], on=processor)
 
-    def _children(self, processor: int, state: State) -> Sequence[Job]:
+    def _readers_of_last(self, processor: int, state: State) -> Sequence[Job]:
         """Return what reads what a processor has made last, and is ready by it."""
         if (last := state.last[processor]) is None:
             return ()
@@ -98,6 +98,6 @@ class ReadyPool:
             and self._work.runs(reader, processor)
         ]
 
-    def _place(self, processor: int, state: State, job: Job) -> tuple[bool | int, ...]:
+    def _priority(self, processor: int, state: State, job: Job) -> tuple[bool | int, ...]:
         own = state.ready_by[job] == processor
         return not own, job.frame, self._work.depth[job.task], job.task, job.micro

@@ -67,7 +67,7 @@ class State:
         self.left: dict[Job, int] = {}  # what jobs wait for, if that is less than at first
         self.partly: tuple[set[Job], set[Job]] = (set(), set())  # of split frames: begun, ended
         self.ahead: set[Job] = set()  # what was begun behind what it waits for
-        self.taken: list[int] = []  # processors that have been given something
+        self.assigned: list[int] = []  # processors that have been given something
         self._sizes: dict[int, tuple[int, ...]] = {}  # of frames that are split
         self._agendas = Agendas(work, self)
 
@@ -89,11 +89,11 @@ class State:
         frame = next(iter(self.waiting), None) if frame is None else frame
         if frame is None or frame not in self.waiting:
             raise StrategyError(f"frame {frame} is split too late: split one of state.waiting")
-        known = {self.work.batch, *self.work.sized_s}
-        if sum(sizes) != self.work.batch or not known.issuperset(sizes):
+        announced = {self.work.batch, *self.work.sized_s}
+        if sum(sizes) != self.work.batch or not announced.issuperset(sizes):
             raise StrategyError(
                 f"a batch of {self.work.batch} is split into {list(sizes)}: sizes are to add up to "
-                f"it, and to be announced by splits(batch); known are {sorted(known)}"
+                f"it, and to be announced by splits(batch); known are {sorted(announced)}"
             )
         del self.waiting[frame]
         if len(sizes) == 1:
@@ -134,15 +134,15 @@ class State:
         """
         jobs = (pieces,) if isinstance(pieces, Job) else tuple(pieces)
         if len(jobs) != 1 or jobs[0] not in self.ready_by or not self._is_able(jobs[0], on):
-            self._check(jobs, on)
+            self._refuse_impossible(jobs, on)
         begin_s = self.now_s
         if self.work.moves:
             begin_s = max(self.begin_s(job, on) for job in jobs)
         self.running[on] = Running(jobs, begin_s, begin_s + self.seconds(jobs, on), replace)
         self.free = tuple([p for p in self.free if p != on])
         for job in jobs:
-            self._begin(job)
-        self.taken.append(on)
+            self._begin_job(job)
+        self.assigned.append(on)
 
     # What a strategy may ask
 
@@ -167,8 +167,8 @@ class State:
         if sizes is None:
             return sum(self.work.time_s[job.task][processor] for job in jobs)
         if len(jobs) > 1 and jobs[1].task == first.task:
-            whole = sum(sizes[job.micro] for job in jobs)
-            return self.work.seconds(first.task, processor, whole)
+            size = sum(sizes[job.micro] for job in jobs)
+            return self.work.seconds(first.task, processor, size)
         return sum(self.work.seconds(j.task, processor, sizes[j.micro]) for j in jobs)
 
     def is_over(self, job: Job) -> bool:
@@ -196,8 +196,8 @@ class State:
         """Return when a job that is ready would begin on a processor that takes it now."""
         if not self.work.moves:
             return self.now_s
-        made = (t for t in self.work.reads[job.task] if (t, job.frame, job.micro) in self.places)
-        return max((self.there_s(t, job, processor) for t in made), default=self.now_s)
+        tensors = (t for t in self.work.reads[job.task] if (t, job.frame, job.micro) in self.places)
+        return max((self.there_s(t, job, processor) for t in tensors), default=self.now_s)
 
     def end_s(self, job: Job, processor: int) -> float:
         """Return when it should end then."""
@@ -226,7 +226,7 @@ class State:
 
     # For `execute`
 
-    def _begin(self, job: Job) -> None:
+    def _begin_job(self, job: Job) -> None:
         if job in self.ready_by:
             del self.ready_by[job], self.ready_s[job]
         else:
@@ -244,31 +244,31 @@ class State:
     def _is_able(self, job: Job, processor: int) -> bool:
         return processor in self.free and self.work.time_s[job.task][processor] < inf
 
-    def _check(self, jobs: tuple[object, ...], on: int) -> None:
+    def _refuse_impossible(self, jobs: tuple[object, ...], on: int) -> None:
         """Refuse what a processor cannot do now."""
-        found: list[Job] = []
+        accepted: list[Job] = []
         for job in jobs:
-            if isinstance(job, Job) and self.may_follow(job, found) and self._is_able(job, on):
-                found.append(job)
-        if jobs and len(found) == len(jobs) and self._is_one(found):
+            if isinstance(job, Job) and self.may_follow(job, accepted) and self._is_able(job, on):
+                accepted.append(job)
+        if jobs and len(accepted) == len(jobs) and self._can_run_as_one(accepted):
             return
         if on not in range(len(self.running)):
             raise StrategyError(f"there is no processor {on!r}: execute on one of state.free")
         name = self.work.processors[on]
-        told = ", ".join(str(tuple(job)) if isinstance(job, Job) else str(job) for job in jobs)
+        listed = ", ".join(str(tuple(job)) if isinstance(job, Job) else str(job) for job in jobs)
         raise StrategyError(
-            f"'{name}' is given what it cannot do now ({told}): execute jobs of state.ready() that "
-            "the processor runs, on one of state.free"
+            f"'{name}' is given what it cannot do now ({listed}): execute jobs of state.ready() "
+            "that the processor runs, on one of state.free"
         )
 
     def may_follow(self, job: Job, before: Sequence[Job]) -> bool:
         """Tell whether a job is ready, or waits for some before it only: not for room either."""
         if job in self.ready_by:
             return True
-        made = sum(Job(u, job.frame, job.micro) in before for u in self.work.producers[job.task])
-        return bool(made) and self.left.get(job, self.waits_of(job)) == made
+        count = sum(Job(u, job.frame, job.micro) in before for u in self.work.producers[job.task])
+        return bool(count) and self.left.get(job, self.waits_of(job)) == count
 
-    def _is_one(self, jobs: Sequence[Job]) -> bool:
+    def _can_run_as_one(self, jobs: Sequence[Job]) -> bool:
         """Whether jobs can be run as one: neighbouring micro-batches, or different tasks."""
         first = jobs[0]
         if len(jobs) == 1 or jobs[1].task != first.task:
@@ -308,7 +308,7 @@ class Agendas:
     def next(self, processor: int) -> Job | None:
         """Return the first job of a processor that nobody has begun."""
         queue, at = self._queues[processor], self._at[processor]
-        while (at < len(queue) or self._grow(processor)) and self._is_gone(queue[at]):
+        while (at < len(queue) or self._extend(processor)) and self._is_gone(queue[at]):
             at += 1
         if at > SPENT:
             del queue[:at]
@@ -316,18 +316,20 @@ class Agendas:
         self._at[processor] = at
         if at == len(queue):
             return None
-        return next(self._of(queue[at])) if self._state.is_split(queue[at].frame) else queue[at]
+        return (
+            next(self._unbegun(queue[at])) if self._state.is_split(queue[at].frame) else queue[at]
+        )
 
     def left(self, processor: int) -> Iterator[Job]:
         """Yield the jobs of a processor that nobody has begun."""
         self.next(processor)
         queue, at = self._queues[processor], self._at[processor]
-        while at < len(queue) or self._grow(processor):
+        while at < len(queue) or self._extend(processor):
             if not self._is_gone(queue[at]):
-                yield from self._of(queue[at])
+                yield from self._unbegun(queue[at])
             at += 1
 
-    def _grow(self, processor: int) -> bool:
+    def _extend(self, processor: int) -> bool:
         """Put the plan's next job into a queue; return whether there is one."""
         more = next(self._agendas[processor], None)
         if more is None or self._is_behind_the_last(more):
@@ -335,7 +337,7 @@ class Agendas:
         self._queues[processor].append(more)
         return True
 
-    def _of(self, job: Job) -> Iterator[Job]:
+    def _unbegun(self, job: Job) -> Iterator[Job]:
         """Yield what is left of a job: of a split frame, its micro-batches."""
         if not self._state.is_split(job.frame):
             yield job

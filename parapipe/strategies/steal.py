@@ -23,6 +23,7 @@ is not paid for is more than a share of the time since the start.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain, pairwise
 from math import inf
 from typing import NamedTuple
 
@@ -51,9 +52,9 @@ class Outlook:
             for each, pace in zip(state.running, self._paces, strict=True)
         ]
         self._end_s: dict[Job, float] = {}
-        self._previous: dict[Job, Job | None] = {}
+        self._previous: dict[Job | None, Job | None] = {}
         everyone = range(len(state.running))
-        self._agendas = [_with_previous(state.planned(p)) for p in everyone]
+        self._agendas = [pairwise(chain([None], state.planned(p))) for p in everyone]
 
     @property
     def jobs(self) -> int:
@@ -69,11 +70,11 @@ class Outlook:
                 left.pop()
                 continue
             opened.add(at)
-            before = list(self._before(at))
+            before = list(self._predecessors(at))
             missing = [each for each in before if each not in self._end_s and each not in opened]
             left += missing
             if not missing:
-                self._end_s[at] = max(self._times_s(at, before)) + self._time_s(at)
+                self._end_s[at] = max(self._lower_bounds_s(at, before)) + self._time_s(at)
         return self._end_s[job]
 
     def begin_s(self, job: Job) -> float:
@@ -84,7 +85,7 @@ class Outlook:
         processor = self._work.planned(job)
         return self._paces[processor] * self.state.seconds(job, processor)
 
-    def _times_s(self, job: Job, before: list[Job]) -> Iterator[float]:
+    def _lower_bounds_s(self, job: Job, before: list[Job]) -> Iterator[float]:
         """Yield what a job's begin is not earlier than."""
         state, processor = self.state, self._work.planned(job)
         yield self._free_s[processor]
@@ -93,15 +94,15 @@ class Outlook:
         for tensor in self._work.reads[job.task]:
             maker = Job(self._work.tensors[tensor].producer, job.frame, job.micro)
             if not state.is_over(maker):
-                source, end_s = self._made(maker)
+                source, end_s = self._where_it_ends(maker)
                 yield end_s + state.moved_s(tensor, job, source, processor)
             elif self._work.moves:
                 yield state.there_s(tensor, job, processor)
         for reader in self._makes_room(job):
             if not state.is_over(reader):
-                yield self._made(reader)[1]
+                yield self._where_it_ends(reader)[1]
 
-    def _made(self, job: Job) -> tuple[int, float]:
+    def _where_it_ends(self, job: Job) -> tuple[int, float]:
         """Return where a job that is not over ends, and when."""
         for processor, each in enumerate(self.state.running):
             if each is not None and job in each.jobs:
@@ -113,27 +114,19 @@ class Outlook:
             if job.frame >= slots:
                 yield from self.state.jobs(task, job.frame - slots)
 
-    def _before(self, job: Job) -> Iterator[Job]:
+    def _predecessors(self, job: Job) -> Iterator[Job]:
         """Yield what nobody has begun and what a job waits for in the plan."""
         producers = (Job(task, job.frame, job.micro) for task in self._work.producers[job.task])
         for each in (*producers, *self._makes_room(job)):
             if not self.state.is_begun(each):
                 yield each
         if job not in self._previous:
-            for each, previous in self._agendas[self._work.planned(job)]:
-                self._previous[each] = previous
-                if each == job:
+            for previous, planned in self._agendas[self._work.planned(job)]:
+                self._previous[planned] = previous
+                if planned == job:
                     break
         if (last := self._previous[job]) is not None:
             yield last
-
-
-def _with_previous(jobs: Iterator[Job]) -> Iterator[tuple[Job, Job | None]]:
-    """Yield jobs, and with each the one before it."""
-    previous: Job | None = None
-    for job in jobs:
-        yield job, previous
-        previous = job
 
 
 LATE = 1.25
@@ -188,7 +181,7 @@ class Steal:
         """Give each free processor the plan's next job, else the one that gains most, if any."""
         for processor, theft in list(self._thefts.items()):
             if state.running[processor] is not theft.running:
-                self._lost_s += _lost_s(theft, state)
+                self._lost_s += _cost_s(theft, state)
                 del self._thefts[processor]
         idle = []
         for processor in state.free:
@@ -271,7 +264,7 @@ def _is_late(processor: int, state: State) -> bool:
     return running is not None and state.now_s - running.begin_s > LATE * running.time_s
 
 
-def _lost_s(theft: _Theft, state: State) -> float:
+def _cost_s(theft: _Theft, state: State) -> float:
     """Return how much longer than without it anything has waited for a theft that has ended."""
     own_s = state.now_s - state.ready_s.get(theft.own, state.now_s) if theft.own else 0.0
     if theft.busy is not None and state.running[theft.owner] is theft.busy:

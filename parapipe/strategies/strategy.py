@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from parapipe.errors import StrategyError
 from parapipe.strategies.cut import Cut
-from parapipe.strategies.failures import called
+from parapipe.strategies.failures import call_of
 from parapipe.strategies.state import State
 from parapipe.strategies.work import Work
 
@@ -39,14 +39,14 @@ def name_of(strategy: type[Strategy]) -> str:
 
 def cut_of(strategy: type[Strategy]) -> Cut | None:
     """Return how a strategy cuts a network into pieces: its member `cut`, if it has one."""
-    with called(name_of(strategy), "cut"):
-        found: Cut | None = getattr(strategy, "cut", None)
-    return found
+    with call_of(name_of(strategy), "cut"):
+        own_cut: Cut | None = getattr(strategy, "cut", None)
+    return own_cut
 
 
 def may_split(strategy: type[Strategy]) -> bool:
     """Tell whether a strategy may split batches: if it has a member `splits`."""
-    with called(name_of(strategy), "splits"):
+    with call_of(name_of(strategy), "splits"):
         return hasattr(strategy, "splits")
 
 
@@ -67,16 +67,18 @@ def splits_of(strategy: type[Strategy], batch: int) -> tuple[tuple[int, ...], ..
     if not may_split(strategy):
         return ()
     most = min(MOST_SPLITS, 2 ** (batch - 1))
-    with called(name_of(strategy), f"splits({batch})"):
-        said: Any = getattr(strategy, "splits")  # noqa: B009 - no strategy has to have it
-        splits = [tuple(islice(sizes, batch + 1)) for sizes in islice(said(batch), most + 1)]
+    with call_of(name_of(strategy), f"splits({batch})"):
+        split_function: Any = getattr(strategy, "splits")  # noqa: B009 - no strategy has to have it
+        splits = [
+            tuple(islice(sizes, batch + 1)) for sizes in islice(split_function(batch), most + 1)
+        ]
         if len(splits) > most:
             why = "too many to try" if most == MOST_SPLITS else f"a batch of {batch} has no more"
             raise StrategyError(f"splits({batch}) are more than {most}, {why}")
         if wrong := [sizes for sizes in splits if not all(map(_is_size, sizes))]:
-            told = ", ".join(str([*sizes]) for sizes in wrong)
+            listed = ", ".join(str([*sizes]) for sizes in wrong)
             raise StrategyError(
-                f"splits({batch}) are to be lists of whole numbers from 1 on, and there is {told}"
+                f"splits({batch}) are to be lists of whole numbers from 1 on, and there is {listed}"
             )
         return tuple(tuple(map(int, sizes)) for sizes in splits if sum(sizes) == batch)
 

@@ -16,18 +16,17 @@ from parapipe.runtime.executor import REMEMBERED, Executor, Threads
 from parapipe.runtime.flow import Flow
 from parapipe.runtime.folder import Folder
 from parapipe.runtime.frames import Frame
-from parapipe.runtime.in_step import held_most
+from parapipe.runtime.in_step import peak_buffered_bytes
 from parapipe.runtime.machine import denormals_to_zero
 from parapipe.runtime.record import Record, as_decided
-from parapipe.runtime.sessions import Sessions, Used, open_sessions, pin, reason
+from parapipe.runtime.sessions import Sessions, Used, error_line, open_sessions, pin
 from parapipe.runtime.views import run_into
 from parapipe.strategies.engine import Engine
 from parapipe.strategies.failures import patient
-from parapipe.strategies.folder_work import Times, folder_work, measured, with_room
+from parapipe.strategies.folder_work import Slices, Times, folder_work, measure_segments, with_room
 from parapipe.strategies.joined import JoinedFolder, Unprefixed
-from parapipe.strategies.slices import Slices
 from parapipe.strategies.strategy import Strategy
-from parapipe.strategies.strategy_flow import Given, Made, Piece, StrategyFlow
+from parapipe.strategies.strategy_flow import Assignment, Outputs, Piece, StrategyFlow
 from parapipe.strategies.work import Replace
 
 NOT_SPLIT: Mapping[int, Folder] = MappingProxyType({})
@@ -89,11 +88,11 @@ class StrategyExecutor(Executor):
         RunError
             Names the segment that fails, or does not end.
         """
-        work, given = self._work_of_a_frame, list(frames)
+        work, samples = self._work_of_a_frame, list(frames)
 
         def times_s(size: int, folder: Folder, sessions: Sessions) -> Times:
-            some = (self._slices.frame(frame, size) for frame in given)
-            return measured(folder, sessions, work, some, self.patience_s)
+            some = (self._slices.frame(frame, size) for frame in samples)
+            return measure_segments(folder, sessions, work, some, self.patience_s)
 
         self._work_of_a_frame = folder_work(
             self.folder,
@@ -106,7 +105,7 @@ class StrategyExecutor(Executor):
             },
         )
 
-    def _open(self) -> tuple[Sessions, tuple[Used, ...]]:
+    def _open_sessions(self) -> tuple[Sessions, tuple[Used, ...]]:
         for size, folder in self._sized.items():
             self._sized_sessions[size], _ = open_sessions(folder, everywhere=True)
         sessions, used = open_sessions(self.folder, everywhere=True)
@@ -114,12 +113,12 @@ class StrategyExecutor(Executor):
             sessions = {key: Unprefixed(one, key[1]) for key, one in sessions.items()}
         return sessions, used
 
-    def _flow(self) -> Flow:
+    def _make_flow(self) -> Flow:
         work, strategy = self._work_of_a_frame, self._strategy
         engine = patient(lambda: Engine(work, strategy, self._name), self.patience_s)
         return StrategyFlow(self.folder, self.queue, self.remembered, engine, self._slices)
 
-    def _threads(self, flow: Flow) -> Threads:
+    def _make_threads(self, flow: Flow) -> Threads:
         assert isinstance(flow, StrategyFlow)
         sized = {self._batch: self._sessions, **self._sized_sessions}
         return _Threads(self.folder, sized, flow, self.remembered)
@@ -130,93 +129,97 @@ class _Threads(Threads):
         self, folder: Folder, sized: Mapping[int, Sessions], flow: StrategyFlow, remembered: int
     ) -> None:
         super().__init__(folder, sized[flow.batch], flow, remembered * flow.batch)
-        self._sized, self._given_by = sized, flow
+        self._sized, self._strategy_flow = sized, flow
         viewed = {name for each in folder.views for name in (each.tensor, each.whole)}
         self._plain = [viewed.isdisjoint((*s.inputs, *s.outputs)) for s in folder.segments]
 
     def record(self) -> Record:
         """Return what was done; times from the start of the run."""
         record = as_decided(super().record())
-        return replace(record, peak_tensor_bytes=held_most(self._folder, record.spans))
+        return replace(record, peak_tensor_bytes=peak_buffered_bytes(self._folder, record.spans))
 
-    def _work(self, processor: Processor) -> None:
+    def _run_processor(self, processor: Processor) -> None:
         """Run what a processor is given, until nothing is left."""
-        flow, number = self._given_by, self._folder.processors.index(processor)
-        made: Made | None = None
+        flow, number = self._strategy_flow, self._folder.processors.index(processor)
+        outputs: Outputs | None = None
         try:
             pin(processor.cores)
             with denormals_to_zero():
-                while (given := flow.turn(number, made)) is not None:
-                    made = self._made(processor.name, given)
-                    if made is None:
+                while (assignment := flow.turn(number, outputs)) is not None:
+                    outputs = self._run_assignment(processor.name, assignment)
+                    if outputs is None:
                         flow.give_up(number)
         except Exception as error:  # noqa: BLE001 - a thread that is lost must not go unnoticed
-            self.stop(f"processor '{processor.name}': {reason(error)}")
+            self.stop(f"processor '{processor.name}': {error_line(error)}")
 
-    def _made(self, name: str, given: Given) -> Made | None:
+    def _run_assignment(self, name: str, assignment: Assignment) -> Outputs | None:
         """Run what a processor is given; return what it makes, None if something goes wrong."""
-        inputs, made = given.inputs, []
-        if given.replace is not None:
-            return self._replaced(name, given, given.replace)
-        for piece in given.pieces:
+        inputs, outputs = assignment.inputs, []
+        if assignment.replace is not None:
+            return self._call_replacement(name, assignment, assignment.replace)
+        for piece in assignment.pieces:
             segment = self._folder.segments[piece.task]
             start_s, begun_s = perf_counter(), thread_time()
             try:
                 session = self._sized[piece.size][name, segment.id]
-                if self._plain[piece.task] and piece.into is None and len(given.pieces) == 1:
-                    found = session.run(segment.outputs, inputs, self._options)
+                if self._plain[piece.task] and piece.into is None and len(assignment.pieces) == 1:
+                    values = session.run(segment.outputs, inputs, self._options)
                 elif piece.into is None:
-                    found = self._views.run(session, segment, piece.frame, inputs, self._options)
+                    values = self._views.run(session, segment, piece.frame, inputs, self._options)
                 else:
                     read = {each: inputs[each] for each in segment.inputs}
-                    found = run_into(session, segment.outputs, read, piece.into, self._options)
+                    values = run_into(session, segment.outputs, read, piece.into, self._options)
             except Exception as error:  # noqa: BLE001 - ONNX Runtime raises many kinds
-                self._fail(name, given, error)
+                self._fail(name, assignment, error)
                 return None
             end_s, work_s = perf_counter(), thread_time() - begun_s
             self._done[name].append((segment.id, piece.frame, start_s, end_s, work_s))
-            arrays = dict(zip(segment.outputs, found, strict=True))
-            made.append((piece, arrays))
-            if len(given.pieces) > 1:
+            arrays = dict(zip(segment.outputs, values, strict=True))
+            outputs.append((piece, arrays))
+            if len(assignment.pieces) > 1:
                 inputs.update(arrays)
-        return made
+        return outputs
 
-    def _replaced(self, name: str, given: Given, call: Replace) -> Made | None:
+    def _call_replacement(self, name: str, assignment: Assignment, call: Replace) -> Outputs | None:
         """Call what replaces pieces; the first of them gets all of the time in the record."""
         start_s, begun_s = perf_counter(), thread_time()
-        segments = [self._folder.segments[piece.task] for piece in given.pieces]
+        segments = [self._folder.segments[piece.task] for piece in assignment.pieces]
         try:
-            found = call(given.inputs)
-            if not isinstance(found, Mapping):
-                raise TypeError(f"replace returns {found!r}, and not arrays by tensors' names")
-            lacking = self._given_by.wanted(given.pieces) - found.keys()
+            results = call(assignment.inputs)
+            if not isinstance(results, Mapping):
+                raise TypeError(f"replace returns {results!r}, and not arrays by tensors' names")
+            lacking = self._strategy_flow.needed_outputs(assignment.pieces) - results.keys()
             if lacking:
                 raise ValueError(f"replace does not return {', '.join(sorted(lacking))}")
         except Exception as error:  # noqa: BLE001 - a strategy's own function
-            self._fail(name, given, error)
+            self._fail(name, assignment, error)
             return None
         end_s, work_s = perf_counter(), thread_time() - begun_s
-        for segment, piece in zip(segments, given.pieces, strict=True):
+        for segment, piece in zip(segments, assignment.pieces, strict=True):
             self._done[name].append((segment.id, piece.frame, start_s, end_s, work_s))
             start_s, work_s = end_s, 0.0
         return [
             (
                 piece,
-                {each: _written(each, piece, found) for each in segment.outputs if each in found},
+                {
+                    each: _array_in_place(each, piece, results)
+                    for each in segment.outputs
+                    if each in results
+                },
             )
-            for segment, piece in zip(segments, given.pieces, strict=True)
+            for segment, piece in zip(segments, assignment.pieces, strict=True)
         ]
 
-    def _fail(self, name: str, given: Given, error: Exception) -> None:
-        first = given.pieces[0]
+    def _fail(self, name: str, assignment: Assignment, error: Exception) -> None:
+        first = assignment.pieces[0]
         segment = self._folder.segments[first.task].id
         where = f"segment '{segment}' on processor '{name}', frame {first.frame}"
-        self._flow.fail(first.frame, f"{where}: {reason(error)}")
+        self._flow.fail(first.frame, f"{where}: {error_line(error)}")
 
 
-def _written(name: str, piece: Piece, found: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any dtype
+def _array_in_place(name: str, piece: Piece, results: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any dtype
     """Return an array where it belongs: of a micro-batch, in the slice of the frame's buffer."""
     if piece.into is None or name not in piece.into:
-        return found[name]
-    piece.into[name][...] = found[name]
+        return results[name]
+    piece.into[name][...] = results[name]
     return piece.into[name]

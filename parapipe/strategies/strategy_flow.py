@@ -16,8 +16,8 @@ from parapipe.runtime.arena import SOURCE
 from parapipe.runtime.flow import SINK, Abandoned, Doing, Flow
 from parapipe.runtime.folder import Folder
 from parapipe.strategies.engine import Engine
-from parapipe.strategies.failures import end_thread, unusable
-from parapipe.strategies.slices import Slices
+from parapipe.strategies.failures import end_thread, unusable_sentence
+from parapipe.strategies.folder_work import Slices
 from parapipe.strategies.work import Job, Replace, Running
 
 
@@ -38,7 +38,7 @@ class Piece(NamedTuple):
     into: Mapping[str, Any] | None
 
 
-class Given(NamedTuple):
+class Assignment(NamedTuple):
     """What a processor is to run: pieces in this order, and what they read that is there."""
 
     pieces: tuple[Piece, ...]
@@ -49,7 +49,7 @@ class Given(NamedTuple):
 ANSWER_S = 1.0
 """So long the end of a run waits for a strategy that is being asked."""
 
-Made: TypeAlias = Sequence[tuple[Piece, Mapping[str, Any]]]
+Outputs: TypeAlias = Sequence[tuple[Piece, Mapping[str, Any]]]
 
 
 class StrategyFlow(Flow):
@@ -75,22 +75,22 @@ class StrategyFlow(Flow):
         self._segments = folder.segments
         self._names = tuple(each.name for each in folder.processors)
         self._reads = tuple(
-            tuple((name, self._held[name]) for name in self._sources[each.id])
+            tuple((name, self._buffered[name]) for name in self._sources[each.id])
             for each in folder.segments
         )
         makers = {segment.id: i for i, segment in enumerate(folder.segments)}
-        self._ends = tuple(makers[each] for each in self._makers if each != SOURCE)
-        self._given: set[int] = set()  # processors that are yet to begin what they were given
-        self._does: dict[int, tuple[int, int, float]] = {}  # task, frame, since when
+        self._output_tasks = tuple(makers[each] for each in self._makers if each != SOURCE)
+        self._assigned: set[int] = set()  # processors that are yet to begin what they were given
+        self._running: dict[int, tuple[int, int, float]] = {}  # task, frame, since when
         self._newest = 0  # frames up to the last one of which anything has begun
-        self._asked_s: float | None = None  # since when the strategy is being asked
-        self._asks = 0  # the thread that has asked it last
+        self._called_since_s: float | None = None  # since when the strategy is being asked
+        self._calling_thread = 0  # the thread that has asked it last
         self._turns = 0
         self._begin_s = perf_counter()
 
     # The processors' threads
 
-    def turn(self, processor: int, made: Made | None) -> Given | None:
+    def turn(self, processor: int, outputs: Outputs | None) -> Assignment | None:
         """Hand out what a processor has made, if anything; return what it runs next.
 
         It waits until there is something; None at the end.
@@ -99,28 +99,30 @@ class StrategyFlow(Flow):
             with self._lock:
                 self._turns += 1
                 now_s = perf_counter()
-                given, woken = self._step(processor, made, now_s)
-                made = None
-                waits = given is None and not self._is_over()
+                assignment, woken = self._end_and_begin(processor, outputs, now_s)
+                outputs = None
+                waits = assignment is None and not self._is_over()
                 if waits:
                     self._parked[self._names[processor]] = Doing("", 0, True, now_s)
             if woken:
                 self._unpark(woken)
             if not waits:
-                return given
+                return assignment
             self._gates[self._names[processor]].acquire()
 
     def give_up(self, processor: int) -> None:
         """Say that what a processor was given went wrong."""
         with self._lock:
-            self._does.pop(processor, None)
+            self._running.pop(processor, None)
             self._engine.give_up(processor)
 
-    def wanted(self, pieces: Sequence[Piece]) -> set[str]:
+    def needed_outputs(self, pieces: Sequence[Piece]) -> set[str]:
         """Return what pieces make that others read, or that leaves the network."""
-        made = {n for each in pieces for n in self._segments[each.task].outputs if n in self._held}
+        outputs = {
+            n for each in pieces for n in self._segments[each.task].outputs if n in self._buffered
+        }
         read = Counter(n for each in pieces for n, _ in self._reads[each.task])
-        return {name for name in made if self._readers[name] > read[name]}
+        return {name for name in outputs if self._readers[name] > read[name]}
 
     # What a watchdog looks at
 
@@ -132,11 +134,11 @@ class StrategyFlow(Flow):
     @property
     def is_starved(self) -> bool:
         """Whether nothing runs, nobody is asked, and a frame is yet to come."""
-        return self.feeding and not self._does and self._asked_s is None
+        return self.feeding and not self._running and self._called_since_s is None
 
     def unanswered(self) -> str:
         """Say since when the strategy is being asked, if it is."""
-        if (since_s := self._asked_s) is None:
+        if (since_s := self._called_since_s) is None:
             return ""
         for_s = perf_counter() - since_s
         return f"strategy '{self._engine.name}' does not return (asked {for_s:.1f} s ago)"
@@ -150,8 +152,8 @@ class StrategyFlow(Flow):
             self._end_before(0)
         else:  # whoever asks it wakes the others, if that ends at last
             self._count = 0
-            end_thread(self._asks)
-            self._tell_sink()
+            end_thread(self._calling_thread)
+            self._notify_sink()
 
     @contextmanager
     def _locked(self, timeout_s: float) -> Iterator[None]:
@@ -169,18 +171,18 @@ class StrategyFlow(Flow):
         Nothing as long as a strategy does not return.
         """
         with suppress(Empty), self._locked(ANSWER_S):
-            does, parked = dict(self._does), dict(self._parked)
-            found = {}
+            does, parked = dict(self._running), dict(self._parked)
+            doing = {}
             for number, name in enumerate(self._names):
                 if number in does:
                     task, frame, since_s = does[number]
-                    found[name] = Doing(self._segments[task].id, frame, False, since_s)
+                    doing[name] = Doing(self._segments[task].id, frame, False, since_s)
                 elif name in parked:
                     task, frame, _ = self._engine.state.planned_next(number) or Job(0, 0)
-                    found[name] = parked[name]._replace(
+                    doing[name] = parked[name]._replace(
                         segment=self._segments[task].id, frame=frame
                     )
-            return found
+            return doing
         return {}
 
     def missing(self, segment: str, frame: int) -> str:
@@ -192,66 +194,66 @@ class StrategyFlow(Flow):
 
     # Under the lock
 
-    def _step(
-        self, processor: int, made: Made | None, now_s: float
-    ) -> tuple[Given | None, Sequence[str]]:
+    def _end_and_begin(
+        self, processor: int, outputs: Outputs | None, now_s: float
+    ) -> tuple[Assignment | None, Sequence[str]]:
         """Return what a processor runs next, if there is anything, and whose threads may go on."""
         try:
-            if made is not None:
-                self._end(processor, made, now_s)
-            asks = processor not in self._given and not self.abandoned
-            woken = self._decide(now_s) if asks else ()
-            return self._begin(processor, now_s), woken
+            if outputs is not None:
+                self._end_assignment(processor, outputs, now_s)
+            asks = processor not in self._assigned and not self.abandoned
+            woken = self._call_strategy(now_s) if asks else ()
+            return self._begin_assignment(processor, now_s), woken
         except Exception as error:  # noqa: BLE001 - whatever comes of a state that was changed
-            return None, self._unusable(error)
+            return None, self._give_up_unusable(error)
 
-    def _unusable(self, error: Exception) -> Sequence[str]:
-        return self._give_up_run(f"strategy '{self._engine.name}' {unusable(error)}")
+    def _give_up_unusable(self, error: Exception) -> Sequence[str]:
+        return self._give_up_run(f"strategy '{self._engine.name}' {unusable_sentence(error)}")
 
     def _give_up_run(self, cause: str) -> Sequence[str]:
         """End the run; return whose threads may go on."""
         self.cause = self.cause or cause
         self.abandoned = True
-        self._tell_sink()
-        return self._woken(tuple(self._parked))
+        self._notify_sink()
+        return self._wake(tuple(self._parked))
 
     def _is_over(self) -> bool:
         return self.abandoned or self._engine.is_all_begun
 
-    def _decide(self, now_s: float) -> Sequence[str]:
+    def _call_strategy(self, now_s: float) -> Sequence[str]:
         """Ask the strategy; return whose threads may go on."""
-        self._asked_s, self._asks = now_s, get_ident()
+        self._called_since_s, self._calling_thread = now_s, get_ident()
         try:
-            given = self._engine.decide(now_s - self._begin_s)
+            processors = self._engine.decide(now_s - self._begin_s)
         except StrategyError as error:
             return self._give_up_run(f"{error}")
         finally:
-            self._asked_s = None
+            self._called_since_s = None
         if self.abandoned:
             return self._give_up_run(self.cause or "")
-        if not given:
+        if not processors:
             return ()
         running = self._engine.state.running
-        for processor in given:
-            self._given.add(processor)
+        for processor in processors:
+            self._assigned.add(processor)
             frame = running[processor].job.frame  # type: ignore[union-attr] # it was given it
             self._newest = max(self._newest, frame + 1)
-        return self._woken(tuple(self._parked)) if self._parked else ()
+        return self._wake(tuple(self._parked)) if self._parked else ()
 
-    def _begin(self, processor: int, now_s: float) -> Given | None:
-        if processor not in self._given or self.abandoned:
+    def _begin_assignment(self, processor: int, now_s: float) -> Assignment | None:
+        if processor not in self._assigned or self.abandoned:
             return None
-        self._given.remove(processor)
+        self._assigned.remove(processor)
         running = self._engine.state.running[processor]
         assert running is not None
         task, frame, _ = running.jobs[0]
-        self._does[processor] = task, frame, now_s
+        self._running[processor] = task, frame, now_s
         if len(running.jobs) > 1 or self._engine.state.is_split(frame):
             return self._begin_several(running)
-        inputs = {name: held[frame][0] for name, held in self._reads[task]}
-        return Given((Piece(task, frame, self.batch, None),), inputs, running.replace)
+        inputs = {name: buffers[frame][0] for name, buffers in self._reads[task]}
+        return Assignment((Piece(task, frame, self.batch, None),), inputs, running.replace)
 
-    def _begin_several(self, running: Running) -> Given:
+    def _begin_several(self, running: Running) -> Assignment:
         """Begin several pieces, or one of a micro-batch."""
         frame = running.job.frame
         sizes = self._engine.state.sizes(frame)
@@ -259,52 +261,52 @@ class StrategyFlow(Flow):
         for task, run in groupby(running.jobs, key=lambda job: job.task):
             micros = [job.micro for job in run]
             begin, size = sum(sizes[: micros[0]]), sum(sizes[micro] for micro in micros)
-            into = self._into(task, frame, begin, size) if len(sizes) > 1 else None
+            into = self._output_slices(task, frame, begin, size) if len(sizes) > 1 else None
             pieces.append(Piece(task, frame, size, into))
-            for name, held in self._reads[task]:
-                if frame in held:  # else a piece before makes it
-                    inputs[name] = self._slices.of(name, held[frame][0], begin, size)
-        return Given(tuple(pieces), inputs, running.replace)
+            for name, buffers in self._reads[task]:
+                if frame in buffers:  # else a piece before makes it
+                    inputs[name] = self._slices.of(name, buffers[frame][0], begin, size)
+        return Assignment(tuple(pieces), inputs, running.replace)
 
-    def _into(self, task: int, frame: int, begin: int, size: int) -> dict[str, Any]:
+    def _output_slices(self, task: int, frame: int, begin: int, size: int) -> dict[str, Any]:
         """Return where a piece writes: slices of buffers, which the first piece allocates."""
-        found = {}
+        slices = {}
         for name in self._segments[task].outputs:
-            if name in self._held and self._slices.is_cut(name):
-                if frame not in self._held[name]:
+            if name in self._buffered and self._slices.is_cut(name):
+                if frame not in self._buffered[name]:
                     self._put(name, frame, self._slices.buffer(name, lent=name in self._outputs))
-                found[name] = self._slices.of(name, self._held[name][frame][0], begin, size)
-        return found
+                slices[name] = self._slices.of(name, self._buffered[name][frame][0], begin, size)
+        return slices
 
-    def _end(self, processor: int, made: Made, now_s: float) -> None:
+    def _end_assignment(self, processor: int, outputs: Outputs, now_s: float) -> None:
         through = False
-        del self._does[processor]
-        for (task, frame, size, into), arrays in made:
+        del self._running[processor]
+        for (task, frame, size, into), arrays in outputs:
             for name, array in arrays.items():
-                if into is None or (name not in into and frame not in self._held.get(name, ())):
+                if into is None or (name not in into and frame not in self._buffered.get(name, ())):
                     self._put(name, frame, array)
-            for name, held in self._reads[task]:
-                if frame in held:  # else a replaced piece would have made it
+            for name, buffers in self._reads[task]:
+                if frame in buffers:  # else a replaced piece would have made it
                     self._release(name, frame, size)
-            through = through or task in self._ends
+            through = through or task in self._output_tasks
         self._engine.end(processor, now_s - self._begin_s)
         if through and self._is_through(self._ended[SINK]):
-            self._tell_sink()
+            self._notify_sink()
 
     def _put(self, name: str, frame: int, array: Any) -> None:  # noqa: ANN401 - any dtype
-        if name in self._held:
-            self._held[name][frame] = [array, self._readers[name] * self.batch]
+        if name in self._buffered:
+            self._buffered[name][frame] = [array, self._readers[name] * self.batch]
 
     def _drop(self, name: str, frame: int) -> None:
         self._release(name, frame, self.batch)
 
     def _release(self, name: str, frame: int, size: int) -> None:
         """Let a tensor go when the last of its readers has read the whole batch."""
-        held = self._held[name][frame]
-        held[1] -= size
-        if not held[1]:
-            del self._held[name][frame]
-            self._slices.free(name, held[0])
+        entry = self._buffered[name][frame]
+        entry[1] -= size
+        if not entry[1]:
+            del self._buffered[name][frame]
+            self._slices.free(name, entry[0])
 
     def _advance(self, name: str, frame: int) -> Sequence[str]:
         """Count a frame as admitted or its results as taken; return whose threads may go on."""
@@ -315,15 +317,15 @@ class StrategyFlow(Flow):
             if name == SOURCE:
                 self._engine.admit(now_s)
                 if SOURCE in self._makers:
-                    self._tell_sink()
+                    self._notify_sink()
             else:
                 assert name == SINK
                 self._engine.take_results(now_s)
-            return self._who_asks()
+            return self._next_caller()
         except Exception as error:  # noqa: BLE001 - whatever comes of a state that was changed
-            return self._unusable(error)
+            return self._give_up_unusable(error)
 
-    def _who_asks(self) -> Sequence[str]:
+    def _next_caller(self) -> Sequence[str]:
         """Return a parked processor that is to ask the strategy, if there is anything to decide.
 
         Whoever admits frames or takes results does not: a strategy that never returns would keep
@@ -345,12 +347,12 @@ class StrategyFlow(Flow):
     def _may_go(self, processor: str) -> bool:
         if processor == SOURCE:
             return super()._may_go(processor)
-        return self._names.index(processor) in self._given or self._is_over()
+        return self._names.index(processor) in self._assigned or self._is_over()
 
     def _is_through(self, frame: int) -> bool:
         ended = self._engine.state.ended
         there = SOURCE not in self._makers or self._ended[SOURCE] > frame
-        return there and all(ended[task].below > frame for task in self._ends)
+        return there and all(ended[task].below > frame for task in self._output_tasks)
 
     def _end_before(self, frame: int) -> None:
         with self._lock:

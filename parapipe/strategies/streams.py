@@ -29,8 +29,8 @@ class Streams:
         number = {each.id: v for v, each in enumerate(operators)}
         readers: list[set[int]] = [set() for _ in operators]
         for v, each in enumerate(operators):
-            for made in each.reads:
-                readers[number[made]].add(v)
+            for producer in each.reads:
+                readers[number[producer]].add(v)
         names: dict[str, str] = {}
         times_ns = [round(each.time_s * 1e9) for each in operators]  # equal ones without rounding
         for c, cluster in enumerate(clusters(times_ns, readers, cls.most)):

@@ -6,12 +6,14 @@ operator or a segment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 from math import exp, inf
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+Value = TypeVar("Value")
 
 
 class Job(NamedTuple):
@@ -64,6 +66,14 @@ class Order:
     processors: tuple[int, ...]
 
 
+def _grouped(count: int, pairs: Iterable[tuple[int, Value]]) -> tuple[tuple[Value, ...], ...]:
+    """Return the values of pairs by their keys, which are numbers below a count."""
+    groups: list[list[Value]] = [[] for _ in range(count)]
+    for key, value in pairs:
+        groups[key].append(value)
+    return tuple(map(tuple, groups))
+
+
 @dataclass(frozen=True)
 class Work:
     """What is to be done for every frame.
@@ -111,8 +121,8 @@ class Work:
 
     def seconds(self, task: int, processor: int, size: int | None = None) -> float:
         """Return predicted seconds of a task; of a micro-batch of some size, if one is given."""
-        known = self.time_s if size is None or size == self.batch else self.sized_s[size]
-        return known[task][processor]
+        times_s = self.time_s if size is None or size == self.batch else self.sized_s[size]
+        return times_s[task][processor]
 
     def least_s(self, sizes: Sequence[int]) -> float:
         """Return what a frame that is split so keeps processors busy, with each task at its best.
@@ -158,28 +168,20 @@ class Work:
     @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
         """Tasks that read from each task."""
-        found: list[list[int]] = [[] for _ in self.tasks]
-        for task, producers in enumerate(self.producers):
-            for producer in producers:
-                found[producer].append(task)
-        return tuple(map(tuple, found))
+        pairs = ((u, v) for v, producers in enumerate(self.producers) for u in producers)
+        return _grouped(len(self.tasks), pairs)
 
     @cached_property
     def makes(self) -> tuple[tuple[int, ...], ...]:
         """Tensors that each task makes for others."""
-        found: list[list[int]] = [[] for _ in self.tasks]
-        for number, tensor in enumerate(self.tensors):
-            found[tensor.producer].append(number)
-        return tuple(map(tuple, found))
+        pairs = ((tensor.producer, number) for number, tensor in enumerate(self.tensors))
+        return _grouped(len(self.tasks), pairs)
 
     @cached_property
     def read_by(self) -> tuple[tuple[int, ...], ...]:
         """Tasks that read each tensor."""
-        found: list[list[int]] = [[] for _ in self.tensors]
-        for task, read in enumerate(self.reads):
-            for tensor in read:
-                found[tensor].append(task)
-        return tuple(map(tuple, found))
+        pairs = ((tensor, task) for task, read in enumerate(self.reads) for tensor in read)
+        return _grouped(len(self.tensors), pairs)
 
     @cached_property
     def moves(self) -> bool:
@@ -189,32 +191,26 @@ class Work:
     @cached_property
     def depth(self) -> tuple[int, ...]:
         """How many tasks lie on the longest way to each task."""
-        found = [-1] * len(self.tasks)
+        depths = [-1] * len(self.tasks)
         left = list(range(len(self.tasks)))
         while left:
             task = left[-1]
-            missing = [u for u in self.producers[task] if found[u] < 0]
+            missing = [u for u in self.producers[task] if depths[u] < 0]
             left += missing
             if not missing:
                 left.pop()
-                found[task] = 1 + max((found[u] for u in self.producers[task]), default=-1)
-        return tuple(found)
+                depths[task] = 1 + max((depths[u] for u in self.producers[task]), default=-1)
+        return tuple(depths)
 
     @cached_property
     def holds(self) -> tuple[tuple[tuple[int, int], ...], ...]:
         """Tasks that each task makes room for, and how many frames later."""
-        found: list[list[tuple[int, int]]] = [[] for _ in self.tasks]
-        for u, v, slots in self.room:
-            found[v].append((u, slots))
-        return tuple(map(tuple, found))
+        return _grouped(len(self.tasks), ((v, (u, slots)) for u, v, slots in self.room))
 
     @cached_property
     def waits_for_room(self) -> tuple[tuple[tuple[int, int], ...], ...]:
         """Tasks that each task waits for to have room, and how many frames before."""
-        found: list[list[tuple[int, int]]] = [[] for _ in self.tasks]
-        for u, v, slots in self.room:
-            found[u].append((v, slots))
-        return tuple(map(tuple, found))
+        return _grouped(len(self.tasks), ((u, (v, slots)) for u, v, slots in self.room))
 
     @cached_property
     def waits(self) -> tuple[tuple[int, tuple[int, ...]], ...]:
@@ -306,9 +302,9 @@ class Pace:
 
     def add(self, took_s: float, predicted_s: float) -> None:
         """Count something that has ended."""
-        kept = exp(-predicted_s / self.window_s) if self.window_s else 0.0
-        self.took_s = kept * self.took_s + took_s
-        self.predicted_s = kept * self.predicted_s + predicted_s
+        retained = exp(-predicted_s / self.window_s) if self.window_s else 0.0
+        self.took_s = retained * self.took_s + took_s
+        self.predicted_s = retained * self.predicted_s + predicted_s
 
     @property
     def factor(self) -> float:

@@ -56,13 +56,13 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
         If the script cannot be written.
     """
     refuse_converted(plan, TARGET)
-    letters = _letters(plan)
-    program, blocks = _blocks(plan, model)
-    options = [f"--order={_order(plan, blocks, letters)}", *_threads(plan, letters)]
+    letters = _letters_of_processors(plan)
+    program, blocks = _program_and_blocks(plan, model)
+    options = [f"--order={_order_letters(plan, blocks, letters)}", *_thread_options(plan, letters)]
     line, notes = f"{program} {' '.join(options)}", tuple(_notes(plan))
     if destination is None:
         return Exported(TARGET, (), 0, (), notes, line)
-    path = _script(destination)
+    path = _script_path(destination)
     comments = "".join(f"# {note}\n" for note in notes)
     content = f'#!/bin/sh\n{comments}{_EXEC}{line} "$@"\n'.encode()
     write_atomically(path, content, executable=True)
@@ -71,14 +71,14 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
 
 def written(destination: Path) -> Iterator[Written]:
     """Yield the script; its last line tells that it is an export's."""
-    yield Written(_script(destination), lambda content: f"\n{_EXEC}graph_".encode() in content)
+    yield Written(_script_path(destination), lambda content: f"\n{_EXEC}graph_".encode() in content)
 
 
-def _script(destination: Path) -> Path:
+def _script_path(destination: Path) -> Path:
     return destination / _SCRIPT if destination.is_dir() else destination
 
 
-def _letters(plan: Plan) -> dict[str, str]:
+def _letters_of_processors(plan: Plan) -> dict[str, str]:
     """Return the letter of each processor, by its name."""
     letters = {p.name: _LETTERS.get((p.kind, p.name[0].lower()), "") for p in plan.processors}
     odd = [f"'{p.name}' ({p.kind})" for p in plan.processors if not letters[p.name]]
@@ -92,22 +92,22 @@ def _letters(plan: Plan) -> dict[str, str]:
     return letters
 
 
-def _blocks(plan: Plan, model: Path) -> tuple[str, dict[str, int]]:
+def _program_and_blocks(plan: Plan, model: Path) -> tuple[str, dict[str, int]]:
     """Return the program of the network, and the block of each single operator by its id."""
     shapes = {name: plan.tensors[name].shape for name in plan.inputs}
     graph = import_model(model, granularity="onnx", shapes=shapes, digests=False)
-    found = recognise(graph, measured_networks(_MEASURED_ON))
-    if found is None or found.network.name not in _PROGRAMS:
+    recognised = recognise(graph, measured_networks(_MEASURED_ON))
+    if recognised is None or recognised.network.name not in _PROGRAMS:
         raise _refusal(
             plan,
             f"it has programs for {listed([*_PROGRAMS])} only, and this network is none of them",
         )
-    of_graph = found.blocks_of(graph)
+    of_graph = recognised.blocks_of(graph)
     blocks = {operator.id: of_graph[v] for v, operator in enumerate(graph.operators)}
-    return _PROGRAMS[found.network.name], blocks
+    return _PROGRAMS[recognised.network.name], blocks
 
 
-def _order(plan: Plan, blocks: Mapping[str, int], letters: Mapping[str, str]) -> str:
+def _order_letters(plan: Plan, blocks: Mapping[str, int], letters: Mapping[str, str]) -> str:
     """Return a letter for each block."""
     view = mapped(plan)
     runs: dict[int, dict[str, None]] = {}
@@ -149,7 +149,7 @@ def _obstacles(plan: Plan, runs: Mapping[int, Mapping[str, None]]) -> Iterator[s
         )
 
 
-def _threads(plan: Plan, letters: Mapping[str, str]) -> list[str]:
+def _thread_options(plan: Plan, letters: Mapping[str, str]) -> list[str]:
     """Return how many threads clusters have, and which cores are theirs: the little ones first."""
     cores = {letters[p.name]: sorted(p.cores) for p in plan.processors if p.cores}
     little = len(cores["L"]) if "L" in cores else min(cores.get("B", [0]))

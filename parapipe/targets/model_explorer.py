@@ -74,8 +74,8 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
         Path(name): json.dumps(document, indent=1, allow_nan=False).encode()
         for name, document in documents.items()
     }
-    told = {name: FILES[name] for name in documents}
-    files[Path(README)] = readme(plan, TARGET, USE, told).encode()
+    descriptions = {name: FILES[name] for name in documents}
+    files[Path(README)] = readme(plan, TARGET, USE, descriptions).encode()
     write_folder(destination, files)
     shown = documents["stage.json"]["results"]
     unknown = ("the plan does not know its operators' energies; map the model again for them",)
@@ -114,17 +114,17 @@ class Node:
 def model_nodes(graph: onnx.GraphProto) -> list[Node]:
     """Return the nodes of the main graph, in order."""
     nodes: list[Node] = []
-    given: Counter[str] = Counter()  # numbers behind names; bodies of control flow count along
+    suffixes: Counter[str] = Counter()  # numbers behind names; bodies of control flow count along
 
     def visit(part: onnx.GraphProto, *, main: bool) -> None:
-        taken: set[str] = set()
+        used_names: set[str] = set()
         for node in part.node:
             wanted = node.name or "node"
             name = wanted
-            while name in taken:
-                given[wanted] += 1
-                name = f"{wanted}_{given[wanted]}"
-            taken.add(name)
+            while name in used_names:
+                suffixes[wanted] += 1
+                name = f"{wanted}_{suffixes[wanted]}"
+            used_names.add(name)
             if main:
                 outputs = tuple(node.output)
                 member = node.name or next(filter(None, outputs), "")
@@ -140,46 +140,46 @@ def model_nodes(graph: onnx.GraphProto) -> list[Node]:
 
 def _documents(plan: Plan, nodes: Sequence[Node]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the name and the content of each file."""
-    known: dict[str, list[Node]] = {}
+    nodes_of: dict[str, list[Node]] = {}
     for node in nodes:
-        known.setdefault(node.member, []).append(node)
+        nodes_of.setdefault(node.member, []).append(node)
     view = mapped(plan)
     listed = (each for stage in plan.stages for each in stage.processors)
     energies = {at.operator: at.energy_j for each in listed for at in each.operators}
     shown = [
         (at, energies[operator], ids)
         for operator, at in view.placements.items()
-        if (ids := _nodes(plan.operators[at.operator], known))
+        if (ids := _node_ids(plan.operators[at.operator], nodes_of))
     ]
     stages = [(f"stage {view.stage(at)}", view.stage(at), ids) for at, _, ids in shown]
     processors = [(view.name(at), at.processor, ids) for at, _, ids in shown]
-    yield "stage.json", _words(NAMES["stage.json"], stages)
-    yield "processor.json", _words(NAMES["processor.json"], processors)
+    yield "stage.json", _word_data(NAMES["stage.json"], stages)
+    yield "processor.json", _word_data(NAMES["processor.json"], processors)
     times = [(at.end_s - at.start_s, ids[0]) for at, _, ids in shown]
-    yield "time.json", _numbers(NAMES["time.json"], times)
-    told = [(energy_j, ids[0]) for _, energy_j, ids in shown if energy_j is not None]
-    if len(told) == len(shown):
-        yield "energy.json", _numbers(NAMES["energy.json"], told)
+    yield "time.json", _number_data(NAMES["time.json"], times)
+    shown_energies = [(energy_j, ids[0]) for _, energy_j, ids in shown if energy_j is not None]
+    if len(shown_energies) == len(shown):
+        yield "energy.json", _number_data(NAMES["energy.json"], shown_energies)
 
 
-def _nodes(operator: Operator, known: Mapping[str, Sequence[Node]]) -> list[str]:
+def _node_ids(operator: Operator, nodes_of: Mapping[str, Sequence[Node]]) -> list[str]:
     """Return the ids of the nodes that an operator stands for, first the one that gives its type.
 
     Of several nodes of one name they are those that make what the operator makes.
     """
-    made = {name for single in (operator, *operator.parts) for name in single.outputs}
+    outputs = {name for single in (operator, *operator.parts) for name in single.outputs}
     nodes = [
         node
         for member in operator.members
-        for some in [known.get(member, ())]
+        for some in [nodes_of.get(member, ())]
         for node in some
-        if len(some) == 1 or made.intersection(node.outputs)
+        if len(some) == 1 or outputs.intersection(node.outputs)
     ]
     nodes.sort(key=lambda node: node.type != operator.type)
     return list(dict.fromkeys(node.id for node in nodes))
 
 
-def _words(name: str, shown: Sequence[tuple[str, int, list[str]]]) -> dict[str, Any]:
+def _word_data(name: str, shown: Sequence[tuple[str, int, list[str]]]) -> dict[str, Any]:
     """Return data that are words, each with a colour of its own as far as there are any."""
     return {
         "name": name,
@@ -194,7 +194,7 @@ def _words(name: str, shown: Sequence[tuple[str, int, list[str]]]) -> dict[str, 
     }
 
 
-def _numbers(name: str, values: Sequence[tuple[float, str]]) -> dict[str, Any]:
+def _number_data(name: str, values: Sequence[tuple[float, str]]) -> dict[str, Any]:
     """Return data that are numbers, in thousandths, from pale to dark."""
     return {
         "name": name,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 
@@ -19,7 +20,8 @@ from parapipe.files.titles import model_title
 from parapipe.plan.mapped import mapped
 from parapipe.plan.program import program
 from parapipe.plan.schema import Plan
-from parapipe.runtime.record import Arrow, Frame, Record, Span, chrome_trace
+from parapipe.runtime.record import Frame, Record, Span, chrome_trace
+from parapipe.simulate.simulation import record_of
 
 FURTHER_FRAMES = 4  # beyond those that fill the pipeline
 _PREDICTED = ", predicted"  # ends the title of a trace
@@ -71,30 +73,26 @@ def predicted_record(plan: Plan) -> Record:
     period_s, replicas = plan.predicted.period_s, mapped(plan).replicas
     spans = [
         Span(names[n % len(names)], name, n, n * period_s + start_s, n * period_s + end_s)
-        for resource, name, start_s, end_s in _of_a_frame(plan)
+        for resource, name, start_s, end_s in _rows_of_first_frame(plan)
         for names in [replicas.get(resource, (resource,))]
         for n in frames
     ]
     done_s = max(span.end_s for span in spans if span.frame == 0)
-    first_of = {name: first for first, names in replicas.items() for name in names}
-    resource_of = {span.name: first_of.get(span.resource, span.resource) for span in spans}
-    tasks = program(plan)
-    arrows = tuple(
-        Arrow(each.tensor, resource_of[source], source, resource_of[target], target)
-        for each in tasks.handovers
-        for source, target in [(tasks.tasks[each.producer].name, tasks.tasks[each.consumer].name)]
-    )
+    passed = tuple(Frame(n, n * period_s, n * period_s + done_s) for n in frames)
+    record = record_of(program(plan), spans, passed)
+    row_of = {span.name: record.first_of.get(span.resource, span.resource) for span in spans}
     resources = [processor.name for processor in plan.processors]
-    return Record(
+    return replace(
+        record,
         resources=tuple(dict.fromkeys([*resources, *sorted(span.resource for span in spans)])),
-        spans=tuple(sorted(spans, key=lambda span: (span.start_s, span.end_s))),
-        arrows=arrows,
-        frames=tuple(Frame(n, n * period_s, n * period_s + done_s) for n in frames),
-        first_of=first_of,
+        arrows=tuple(
+            replace(each, source=row_of[each.producer], target=row_of[each.consumer])
+            for each in record.arrows
+        ),
     )
 
 
-def _of_a_frame(plan: Plan) -> Iterator[tuple[str, str, float, float]]:
+def _rows_of_first_frame(plan: Plan) -> Iterator[tuple[str, str, float, float]]:
     """Yield row, name, start and end of what is done for the first frame."""
     view = mapped(plan)
     period_s = plan.predicted.period_s

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parapipe.export.onnxruntime.boundary import Handed
+from parapipe.export.onnxruntime.boundary import Handovers
 from parapipe.export.onnxruntime.session_document import numbered_segments, session_plan
 from parapipe.plan.build import build_plan
 from parapipe.plan.segments import segments
@@ -18,7 +18,9 @@ SEEDS = st.integers(0, 10**9)
 
 
 def document_of(plan):
-    return session_plan(plan, numbered_segments(plan), Handed.of(plan), {"network.onnx": "0" * 64})
+    return session_plan(
+        plan, numbered_segments(plan), Handovers.of(plan), {"network.onnx": "0" * 64}
+    )
 
 
 def test_the_document_of_the_drawn_plan() -> None:

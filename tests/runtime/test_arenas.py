@@ -15,8 +15,7 @@ import pytest
 from parapipe.export.onnxruntime.arena import COPIES, OTHER_TYPE, RESULTS
 from parapipe.graph.onnx_import import import_model
 from parapipe.plan.build import build_plan
-from parapipe.runtime.arena import SOURCE, waits
-from parapipe.runtime.arena_use import placed_as_taken
+from parapipe.runtime.arena import SOURCE, arena_waits, restrict_places
 from parapipe.runtime.document import Arena, Place
 from parapipe.runtime.executor import Executor
 from parapipe.runtime.folder import RunError, open_folder
@@ -160,7 +159,7 @@ def placed(folder, **offsets):
 def test_who_writes_waits_for_the_last_that_used_the_same_bytes(tmp_path):
     # p is read until second 2, r until 4, when the next frame comes
     folder = placed(row(tmp_path), x=(24,), p=(0,), r=(0,))
-    assert {name: {*each} for name, each in waits(folder).items()} == {
+    assert {name: {*each} for name, each in arena_waits(folder).items()} == {
         SOURCE: {("p", -1)},
         "p": {("s", -1)},
         "r": {("s", -1), ("q", 0)},
@@ -168,14 +167,19 @@ def test_who_writes_waits_for_the_last_that_used_the_same_bytes(tmp_path):
 
 
 def test_a_tensor_with_two_offsets_waits_for_the_frame_before_the_last(tmp_path):
-    assert waits(placed(row(tmp_path), p=(0, 24))) == {"p": (("q", -2),)}
-    assert waits(placed(row(tmp_path), p=(0, 20))) == {"p": (("q", -1),)}  # four bytes of both
-    assert waits(placed(row(tmp_path), p=(0, 24, 0, 24))) == {"p": (("q", -2),)}
+    assert arena_waits(placed(row(tmp_path), p=(0, 24))) == {"p": (("q", -2),)}
+    assert arena_waits(placed(row(tmp_path), p=(0, 20))) == {
+        "p": (("q", -1),)
+    }  # four bytes of both
+    assert arena_waits(placed(row(tmp_path), p=(0, 24, 0, 24))) == {"p": (("q", -2),)}
 
 
 def test_bytes_next_to_each_other_are_not_waited_for(tmp_path):
-    assert waits(placed(row(tmp_path), p=(0,), r=(24,))) == {"p": (("q", -1),), "r": (("s", -1),)}
-    assert ("q", 0) in waits(placed(row(tmp_path), p=(0,), r=(23,)))["r"]
+    assert arena_waits(placed(row(tmp_path), p=(0,), r=(24,))) == {
+        "p": (("q", -1),),
+        "r": (("s", -1),),
+    }
+    assert ("q", 0) in arena_waits(placed(row(tmp_path), p=(0,), r=(23,)))["r"]
 
 
 def test_a_frame_without_later_ones_comes_out_at_the_end(tmp_path):
@@ -223,7 +227,7 @@ def test_parts_lie_in_the_arena_with_what_they_are_parts_of(tmp_path, monkeypatc
     executor = check(folder, model, monkeypatch)
     views = Views(executor.folder, executor._arenas)
     (whole,) = (each for each in folder.places if each.tensor == "a")
-    part = views._array("a/part1", 0, {})
+    part = views._array_of("a/part1", 0, {})
     begin = executor._arenas[whole.arena].ctypes.data + whole.offset_bytes[0]
     assert part.ctypes.data == begin + 5 * 8 * 4
 
@@ -232,7 +236,7 @@ def test_what_another_provider_makes_lies_outside(tmp_path):
     folder = placed(row(tmp_path), x=(24,), p=(0,), q=(48,))
     sessions, used = open_sessions(folder)
     other = [replace(used[0], provider="OpenVINOExecutionProvider"), used[1]]
-    left = placed_as_taken(folder, sessions, other)
+    left = restrict_places(folder, sessions, other)
     assert [each.tensor for each in left.places] == ["x", "q"]
     assert [each.why for each in left.outside] == ["OpenVINOExecutionProvider makes them"]
 

@@ -20,7 +20,7 @@ from parapipe.plan.build import build_plan
 from parapipe.runtime.executor import Executor
 from parapipe.runtime.fields import DamagedError
 from parapipe.runtime.folder import open_folder
-from parapipe.runtime.sessions import open_sessions, stopper
+from parapipe.runtime.sessions import open_sessions, stoppable_options
 from parapipe.runtime.views import Views, check_views
 from tests.cases.split_runs import equal, random_rules, run, split
 
@@ -100,7 +100,7 @@ def test_parts_write_their_range_of_one_buffer_and_who_reads_it_is_given_that(tm
     assert [node.op_type for node in whole.graph.node].count("Concat") == 1
     first, second, last = folder.segments
     sessions, _ = open_sessions(folder)
-    buffers, (options, _), (frame,) = Views(folder), stopper(), frames_of(1)
+    buffers, (options, _), (frame,) = Views(folder), stoppable_options(), frames_of(1)
     made = {}
     for segment in (first, second):
         for at in (0, 1):  # frames have buffers of their own
@@ -229,7 +229,7 @@ def test_processors_in_turn_have_a_buffer_for_each_frame_under_way(tmp_path):
     )
     sessions, _ = open_sessions(folder)
     makes, reads = (each for each in folder.segments if each.processor == own.name)
-    views, (options, _), frames = Views(folder), stopper(), frames_of(3)
+    views, (options, _), frames = Views(folder), stoppable_options(), frames_of(3)
     for at, frame in enumerate(frames):  # all three make their parts before any one is read
         views.run(sessions[own.name, makes.id], makes, at, frame, options)
     for at, frame in enumerate(frames):

@@ -6,8 +6,8 @@ import pytest
 
 import parapipe
 from parapipe.plan.program import program
-from parapipe.simulate.contention import Contention, Memory, moved_bytes
 from parapipe.simulate.simulation import simulate
+from parapipe.simulate.variation import Contention, Memory, moved_bytes
 from tests.cases.plan_cases import drawn_plan
 
 PLAN = drawn_plan()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from parapipe.mappings.event_graph import PICOSECONDS
 from parapipe.plan.build import build_plan
 from parapipe.simulate.simulation import simulate
-from parapipe.simulate.variation import Jitter, Luck
+from parapipe.simulate.variation import Luck, jitter_factors
 from tests.cases.plan_cases import drawn_plan, random_case
 
 PLAN = drawn_plan()
@@ -106,7 +106,7 @@ def test_only_what_is_without_chance_and_saturated_recurs():
 
 @pytest.mark.parametrize("share", [0.05, 0.5])
 def test_factors_have_mean_one_and_the_standard_deviation_asked_for(share):
-    jitter = Jitter(share, 0, "conv")
+    jitter = jitter_factors(share, 0, "conv")
     factors = [jitter.of_frame(frame) for frame in range(20_000)]
     assert min(factors) > 0
     assert fmean(factors) == pytest.approx(1, abs=0.02)
@@ -115,7 +115,7 @@ def test_factors_have_mean_one_and_the_standard_deviation_asked_for(share):
 
 def test_factors_depend_on_seed_and_name_and_not_on_when_they_are_asked_for():
     def factors(seed, name, frames):
-        jitter = Jitter(0.1, seed, name)
+        jitter = jitter_factors(0.1, seed, name)
         return {frame: jitter.of_frame(frame) for frame in frames}
 
     assert factors(1, "conv", [3, 0, 2, 1]) == factors(1, "conv", [0, 1, 2, 3])

@@ -11,9 +11,9 @@ from benchmarks.open_batch import write_open
 from parapipe.errors import StrategyError
 from parapipe.plan.summary import Batches
 from parapipe.simulate.strategies import Arrivals, strategy_replay
+from parapipe.strategies.folder_work import Slices
 from parapipe.strategies.micro_batches import MicroBatches, forecast_s
 from parapipe.strategies.order_of_plan import ReadyPool
-from parapipe.strategies.slices import Slices
 from parapipe.strategies.state import State
 from parapipe.strategies.work import Job, MicroBatch, Order, Tensor, Work
 from tests.cases.hand_made import Piece, folder_of, node

@@ -9,7 +9,7 @@ import pytest
 import parapipe
 from parapipe.errors import ExecutionError, StrategyError
 from parapipe.simulate.strategies import Arrivals, strategy_replay
-from parapipe.strategies.joined import joined_work, own_part
+from parapipe.strategies.joined import joined_work, part_of_plan
 from parapipe.strategies.order_of_plan import ReadyPool
 from parapipe.zoo.registry import write
 from tests.cases.branchy import branchy
@@ -103,7 +103,7 @@ def test_two_chains_in_one_pool_take_two_cores_as_one_chain_takes_one():
     spans, frames = strategy_replay(both, ReadyPool, "ready-pool", 10, Arrivals(None, 2))
     assert max(span.end_s for span in spans) == 30
     for number in range(2):
-        own, passed = own_part(spans, frames, number)
+        own, passed = part_of_plan(spans, frames, number)
         made = sorted((s.name, s.frame) for s in own)
         assert made == [(name, n) for name in "ab" for n in range(10)]
         assert [frame.index for frame in passed] == list(range(10))

@@ -8,15 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from parapipe.cost.precision import type_there
-from parapipe.export.onnxruntime.boundary import Handed
+from parapipe.export.onnxruntime.boundary import Handovers
 from parapipe.graph.operator_graph import ITEM_BYTES, size_in_bytes
 from parapipe.parts.elementwise import ANY_AXIS
-from parapipe.plan.records import Arena as PlannedArena
 from parapipe.plan.records import PlacedBuffer
 from parapipe.plan.schema import Operator, Plan
-from parapipe.runtime.arena import Moments, Used, used_places
+from parapipe.runtime.arena import Moments, PlaceUse, used_places
 from parapipe.runtime.document import Arena, Outside, Place, Segment, SessionPlan
-from parapipe.runtime.views import ranges_of, sources
+from parapipe.runtime.views import container_of, ranges_of, sources
 
 READ_AGAIN = frozenset({"Gelu", "Mish", "Swish", "HardSwish", "Celu"})
 """Types whose kernels may read an element again when they have written what becomes of it."""
@@ -37,7 +36,7 @@ IN_PLACE = "what makes them may read again what it would write over"
 AT_WORK = "sessions of several operators still use the bytes that single operators would have left"
 
 
-def with_places(document: SessionPlan, plan: Plan, handed: Handed) -> SessionPlan:
+def with_places(document: SessionPlan, plan: Plan, handovers: Handovers) -> SessionPlan:
     """Return what a folder says of itself, with the places of tensors in arenas.
 
     The plan's offsets are of operators, and a session may run several: it reads and writes all the
@@ -47,19 +46,19 @@ def with_places(document: SessionPlan, plan: Plan, handed: Handed) -> SessionPla
     ----------
     plan
         With offsets; without them nothing is added.
-    handed
+    handovers
         What segments hand to each other.
     """
     if plan.memory is None:
         return document
-    found = _Places(document, plan, handed)
+    located = _Places(document, plan, handovers)
     arenas = tuple(Arena(each.name, each.size_bytes) for each in plan.memory.arenas)
-    return replace(document, arenas=arenas, places=found.places, outside=found.outside)
+    return replace(document, arenas=arenas, places=located.places, outside=located.outside)
 
 
 class _Places:
-    def __init__(self, document: SessionPlan, plan: Plan, handed: Handed) -> None:
-        self._document, self._plan, self._handed = document, plan, handed
+    def __init__(self, document: SessionPlan, plan: Plan, handovers: Handovers) -> None:
+        self._document, self._plan, self._handovers = document, plan, handovers
         self._buffers: dict[str, list[PlacedBuffer]] = {}
         for each in plan.buffers:
             self._buffers.setdefault(each.tensor, []).append(each)
@@ -70,35 +69,38 @@ class _Places:
             for name in segment.outputs:
                 self._maker_segments.setdefault(name, []).append(segment)
         self._alone = {v.operators[0] for v in document.segments if len(v.operators) == 1}
-        obstacles = {name: self._obstacle(name) for name in self._between()}
-        asked = tuple(self._place(name) for name, why in obstacles.items() if why is None)
-        self.places = tuple(each.place for each in _taken(replace(document, places=asked)))
+        obstacles = {name: self._obstacle(name) for name in self._tensors_between()}
+        requested = tuple(self._place_of(name) for name, why in obstacles.items() if why is None)
+        self.places = tuple(
+            each.place for each in _compatible_places(replace(document, places=requested))
+        )
         placed = {each.tensor for each in self.places}
         self.outside = tuple(
             Outside(name, why or AT_WORK) for name, why in obstacles.items() if name not in placed
         )
 
-    def _between(self) -> list[str]:
+    def _tensors_between(self) -> list[str]:
         """Return what is read or made by segments; of what is made of ranges, the whole."""
         document = self._document
-        whole_of = {each.tensor: whole for whole, made in self._ranges.items() for each in made}
+        containers = container_of(document)
         read = {name for names in sources(document).values() for name in names}
-        made = {name for each in document.segments for name in each.outputs}
+        outputs = {name for each in document.segments for name in each.outputs}
         loaded = read.intersection(document.inputs)
-        return sorted({whole_of.get(name, name) for name in made | loaded})
+        return sorted({containers.get(name, name) for name in outputs | loaded})
 
     def _obstacle(self, name: str) -> str | None:
         """Return why a tensor cannot have a place; None if it can."""
-        tensor, found = self._document.tensors[name], self._buffers.get(self._meant(name), [])
+        tensor = self._document.tensors[name]
+        buffers = self._buffers.get(self._planned_name(name), [])
         if name in {each.tensor for each in self._document.outputs}:
             return RESULTS
         if tensor.dtype not in NUMBERS:
             return NO_SIZE
         if not self._bound_by_makers(name):
             return NO_BINDING
-        if len(found) != 1:
+        if len(buffers) != 1:
             return COPIES
-        (buffer,) = found
+        (buffer,) = buffers
         if size_in_bytes(tensor.shape, self._planned_type(buffer)) != tensor.size_bytes:
             return OTHER_TYPE
         if any(offset % ITEM_BYTES[tensor.dtype] for offset in buffer.offset_bytes):
@@ -117,8 +119,8 @@ class _Places:
             for each in (*segment.inputs, *segment.outputs)
         )
 
-    def _meant(self, name: str) -> str:
-        return self._handed.meant[name][0]
+    def _planned_name(self, name: str) -> str:
+        return self._handovers.tensor_and_type[name][0]
 
     def _writes_over(self, operator: Operator) -> bool:
         """Whether a session may write an operator's result over one of its operands."""
@@ -135,28 +137,25 @@ class _Places:
         keeper = next(p for p in self._plan.processors if p.name == buffer.processors[0])
         return type_there(self._plan.tensors[buffer.tensor].dtype, keeper.data_type)
 
-    def _arena_of(self, buffer: PlacedBuffer) -> PlannedArena:
+    def _place_of(self, name: str) -> Place:
         assert self._plan.memory is not None
+        (buffer,) = self._buffers[self._planned_name(name)]
         arenas = self._plan.memory.arenas
-        return next(each for each in arenas if buffer.processors[0] in each.processors)
-
-    def _place(self, name: str) -> Place:
-        (buffer,) = self._buffers[self._meant(name)]
-        arena = self._arena_of(buffer).name
+        arena = next(each.name for each in arenas if buffer.processors[0] in each.processors)
         return Place(name, arena, buffer.offset_bytes, buffer.over, buffer.within)
 
 
-def _taken(asked: SessionPlan) -> list[Used]:
+def _compatible_places(requested: SessionPlan) -> list[PlaceUse]:
     """Return places whose tensors are never in one another's way, the largest first."""
-    moments, kept = Moments(asked), list[Used]()
-    used = sorted(used_places(asked), key=lambda each: (-each.size_bytes, each.place.tensor))
-    root_of = _roots(asked)
-    taken = _Taken(moments)
+    moments, retained = Moments(requested), list[PlaceUse]()
+    used = sorted(used_places(requested), key=lambda each: (-each.size_bytes, each.place.tensor))
+    root_of = _roots(requested)
+    occupied = _OccupiedPlaces(moments)
     for each in used:
-        if taken.is_free_for(each, root_of):
-            kept.append(each)
-            taken.add(each)
-    return kept
+        if occupied.is_free_for(each, root_of):
+            retained.append(each)
+            occupied.add(each)
+    return retained
 
 
 def _roots(plan: SessionPlan) -> dict[str, str]:
@@ -172,21 +171,21 @@ def _roots(plan: SessionPlan) -> dict[str, str]:
     return roots
 
 
-class _Taken:
+class _OccupiedPlaces:
     """Places that are taken: a row for each offset, with when its tensor of frame 0 lives."""
 
     def __init__(self, moments: Moments) -> None:
         self._moments = moments
-        self._used: list[Used] = []
+        self._used: list[PlaceUse] = []
         self._rows: list[tuple[int, ...]] = []
         self._arenas: dict[str, int] = {}
 
-    def add(self, used: Used) -> None:
+    def add(self, used: PlaceUse) -> None:
         """Take a place."""
         self._rows += self._rows_of(used)
         self._used.append(used)
 
-    def is_free_for(self, used: Used, root_of: Mapping[str, str]) -> bool:
+    def is_free_for(self, used: PlaceUse, root_of: Mapping[str, str]) -> bool:
         """Whether no tensor that has a place lives in the same bytes at the same time."""
         period, (begin, end) = self._moments.period, used.span(self._moments)
         if end - begin > len(used.place.offset_bytes) * period:
@@ -202,11 +201,11 @@ class _Taken:
             met = (arena == own_arena) & (low < own_high) & (own_low < high) & (ahead <= most)
             for row in np.nonzero(met)[0]:
                 same = ahead[row] == 0 and ahead[row] + step[row] > most[row]
-                if not (same and self._share(used, self._used[owner[row]], root_of)):
+                if not (same and self._may_overlap(used, self._used[owner[row]], root_of)):
                     return False
         return True
 
-    def _rows_of(self, used: Used) -> list[tuple[int, ...]]:
+    def _rows_of(self, used: PlaceUse) -> list[tuple[int, ...]]:
         offsets, span = used.place.offset_bytes, used.span(self._moments)
         arena = self._arenas.setdefault(used.place.arena, len(self._arenas))
         return [
@@ -214,13 +213,13 @@ class _Taken:
             for number, at in enumerate(offsets)
         ]
 
-    def _share(self, one: Used, other: Used, root_of: Mapping[str, str]) -> bool:
+    def _may_overlap(self, one: PlaceUse, other: PlaceUse, root_of: Mapping[str, str]) -> bool:
         """Whether one is a range of the other, or written over it by the last that uses it."""
         if root_of[one.place.tensor] == root_of[other.place.tensor]:
             return True
-        return self._is_over(one, other) or self._is_over(other, one)
+        return self._is_written_over(one, other) or self._is_written_over(other, one)
 
-    def _is_over(self, one: Used, other: Used) -> bool:
+    def _is_written_over(self, one: PlaceUse, other: PlaceUse) -> bool:
         end, begin = self._moments.end, self._moments.begin
         return one.place.over == other.place.tensor and all(
             each in one.makers or end[each] <= begin[one.makers[0]] for each in other.users

@@ -34,15 +34,15 @@ def unconverted(plan: Plan) -> list[str]:
     """Return a sentence if segments are not of the types that a plan is for."""
     if plan.precision in (None, CONVERTED_TO):
         return []
-    told = (
+    sentence = (
         f"the plan's times are for {plan.precision}, but these segments compute in the model's own "
         f"data types; for {plan.precision}, quantise the model (QDQ), map it, and export that plan"
     )
-    return [told]
+    return [sentence]
 
 
 @dataclass(frozen=True)
-class Handed:
+class Handovers:
     """Names and types of the tensors between a plan's segments.
 
     Parameters
@@ -55,7 +55,7 @@ class Handed:
     maker: Mapping[str, str]
 
     @classmethod
-    def of(cls, plan: Plan) -> Handed:
+    def of(cls, plan: Plan) -> Handovers:
         """Return what a plan's segments hand to each other."""
         where = {
             at.operator: processor.name
@@ -72,7 +72,7 @@ class Handed:
         return {p.name: p.data_type if converts else None for p in self.plan.processors}
 
     @cached_property
-    def meant(self) -> Mapping[str, tuple[str, str]]:
+    def tensor_and_type(self) -> Mapping[str, tuple[str, str]]:
         """Tensor of the plan and type, by the name that the tensor has in that type."""
         types = CHAINS[CONVERTED_TO] if self.plan.precision == CONVERTED_TO else ()
         return {
@@ -82,22 +82,22 @@ class Handed:
         }
 
     @cached_property
-    def _mark(self) -> str:
+    def _type_separator(self) -> str:
         """What stands between a name and a type, so that no tensor has the whole for its name."""
-        known = {*self.plan.tensors, *_constants(self.plan)}
+        names = {*self.plan.tensors, *_constant_names(self.plan)}
         mark = "."
-        while any(f"{mark}{dtype}" in name for name in known for dtype in CHAINS[CONVERTED_TO]):
+        while any(f"{mark}{dtype}" in name for name in names for dtype in CHAINS[CONVERTED_TO]):
             mark += "_"
         return mark
 
     def name(self, name: str, dtype: str) -> str:
         """Return what a tensor or constant of the model is called in a type."""
         own = self.plan.tensors.get(name)
-        return name if own and own.dtype == dtype else f"{name}{self._mark}{dtype}"
+        return name if own and own.dtype == dtype else f"{name}{self._type_separator}{dtype}"
 
-    def tensor(self, handed: str) -> Tensor:
+    def tensor(self, handover: str) -> Tensor:
         """Return a tensor by the name that it has in its type."""
-        name, dtype = self.meant[handed]
+        name, dtype = self.tensor_and_type[handover]
         shape = self.plan.tensors[name].shape
         return Tensor(shape=shape, dtype=dtype, size_bytes=size_in_bytes(shape, dtype) or 0)
 
@@ -120,25 +120,25 @@ class Handed:
             for name in each.inputs:
                 readers.setdefault(name, {})[self.read(name, each.processor)] = None
         for each in listed:
-            made = [
-                handed
+            outputs = [
+                handover
                 for name in each.outputs
-                for handed in {
+                for handover in {
                     **({name: None} if name in self.plan.outputs else {}),
                     **readers.get(name, {}),
                 }
             ]
             read = tuple(self.read(name, each.processor) for name in each.inputs)
-            yield replace(each, inputs=read, outputs=tuple(made))
+            yield replace(each, inputs=read, outputs=tuple(outputs))
 
 
-def _constants(plan: Plan) -> Iterator[str]:
+def _constant_names(plan: Plan) -> Iterator[str]:
     for operator in plan.operators:
         for single in (operator, *operator.parts):
             yield from (constant.name for constant in single.constants)
 
 
-def viewed(
+def drop_copies(
     plan: Plan, network: Network, *, single: bool = False, pieces: Pieces = NO_PIECES
 ) -> InPlace:
     """Leave out what copies nothing.
@@ -153,34 +153,34 @@ def viewed(
     """
     left = {} if plan.precision == CONVERTED_TO else _candidates(plan, network)
     while left:
-        found = without(left, plan)
-        taken = _read_where_made(plan, found, left, single=single, pieces=pieces)
-        if not taken:
+        in_place = without(left, plan)
+        blocked = _read_in_making_session(plan, in_place, left, single=single, pieces=pieces)
+        if not blocked:
             break
-        left = {name: each for name, each in left.items() if name not in taken}
-    if not left or not all(p.operators for stage in found.plan.stages for p in stage.processors):
+        left = {name: each for name, each in left.items() if name not in blocked}
+    if not left or not all(p.operators for stage in in_place.plan.stages for p in stage.processors):
         return InPlace(plan, {})
-    return found
+    return in_place
 
 
 def _candidates(plan: Plan, network: Network) -> dict[str, Operator]:
     """Return operators that copy nothing, by their results."""
-    made_by = producers(plan)
+    producer_of = producers(plan)
     marked = {
         each.outputs[0]: each
         for each in plan.operators
         if len(each.members) == 1 and _copies_nothing(each, plan, network)
     }
-    found: dict[str, Operator] = {}
+    candidates: dict[str, Operator] = {}
     parts: set[str] = set()
     for name, each in marked.items():
         read = reads(each, plan)
-        apart = set(read).isdisjoint({*marked, *parts, *plan.outputs})
-        if each.type == JOIN and apart and all(part in made_by for part in each.inputs):
-            found[name] = each
+        disjoint = set(read).isdisjoint({*marked, *parts, *plan.outputs})
+        if each.type == JOIN and disjoint and all(part in producer_of for part in each.inputs):
+            candidates[name] = each
             parts |= set(read)
     cuts = {name: each for name, each in marked.items() if each.type == CUT}
-    return found | {name: each for name, each in cuts.items() if each.inputs[0] not in cuts}
+    return candidates | {name: each for name, each in cuts.items() if each.inputs[0] not in cuts}
 
 
 def _copies_nothing(operator: Operator, plan: Plan, network: Network) -> bool:
@@ -189,20 +189,20 @@ def _copies_nothing(operator: Operator, plan: Plan, network: Network) -> bool:
     if operator.inputs[0] not in plan.tensors:
         return False
     (node,) = network.nodes[operator.id]
-    read, made = (plan.tensors[each[0]].shape for each in (operator.inputs, operator.outputs))
-    return is_within_buffer(node, read, made)
+    read, written = (plan.tensors[each[0]].shape for each in (operator.inputs, operator.outputs))
+    return is_within_buffer(node, read, written)
 
 
-def _read_where_made(
-    plan: Plan, found: InPlace, left: Mapping[str, Operator], *, single: bool, pieces: Pieces
+def _read_in_making_session(
+    plan: Plan, in_place: InPlace, left: Mapping[str, Operator], *, single: bool, pieces: Pieces
 ) -> set[str]:
     """Return what is read in one session with a part of it, or with what it is cut from."""
     before = {each.id: reads(each, plan) for each in plan.operators}
-    after = {each.id: set(reads(each, found.plan)) for each in found.plan.operators}
-    made_by = producers(found.plan)
+    after = {each.id: set(reads(each, in_place.plan)) for each in in_place.plan.operators}
+    producer_of = producers(in_place.plan)
     run_of = {
         v: run
-        for mine in segments(found.plan, prompt=True, single=single, pieces=pieces).values()
+        for mine in segments(in_place.plan, prompt=True, single=single, pieces=pieces).values()
         for run in mine
         for v in run.operators
     }
@@ -212,6 +212,6 @@ def _read_where_made(
         if v in after
         for name in names
         if name in left
-        for part in made_of(name, left, found.ranges)
-        if part in made_by and run_of[made_by[part]] is run_of[v]
+        for part in made_of(name, left, in_place.ranges)
+        if part in producer_of and run_of[producer_of[part]] is run_of[v]
     }

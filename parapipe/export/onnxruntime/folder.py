@@ -16,11 +16,11 @@ import onnx
 from parapipe.errors import ExportError
 from parapipe.export.exported import Exported, export_folder, readme
 from parapipe.export.onnxruntime.arena import with_places
-from parapipe.export.onnxruntime.boundary import Handed, unconverted
-from parapipe.export.onnxruntime.model_file import placed_tensors, segment_model, staged_model
+from parapipe.export.onnxruntime.boundary import Handovers, unconverted
+from parapipe.export.onnxruntime.network import placed_tensors, segment_model, staged_model
 from parapipe.export.onnxruntime.parts import parts_of
 from parapipe.export.onnxruntime.session_document import WHOLE, session_plan
-from parapipe.export.onnxruntime.weights import Place, places, write_weights
+from parapipe.export.onnxruntime.weights import Place, assign_places, write_weights
 from parapipe.files.mistakes import listed
 from parapipe.graph.operator_graph import ITEM_BYTES
 from parapipe.graph.weights import denormals_in
@@ -81,13 +81,13 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
         return (
             f"segments    {len(document.segments)}: {shares}",
             f"channels    {sum(each.producer is not None for each in document.channels)}",
-        ), (*unconverted(plan), *_notes(document))
+        ), (*unconverted(plan), *_notes_of_document(document))
 
     about = readme(plan, "onnxruntime", USE, FILES)
-    return export_folder("onnxruntime", destination, SCHEMA, _earlier, write, readme=about)
+    return export_folder("onnxruntime", destination, SCHEMA, _earlier_names, write, readme=about)
 
 
-def _notes(document: SessionPlan) -> Iterator[str]:
+def _notes_of_document(document: SessionPlan) -> Iterator[str]:
     for each in document.processors:
         if each.substitute:
             yield f"segments of '{each.name}' run on the CPU: {each.substitute}"
@@ -95,7 +95,7 @@ def _notes(document: SessionPlan) -> Iterator[str]:
         yield denormal
 
 
-def _earlier(document: Mapping[str, Any]) -> set[str]:
+def _earlier_names(document: Mapping[str, Any]) -> set[str]:
     """Return the names that an earlier export has put beside its plan."""
     return {*(Path(name).parts[0] for name in runner_files()), *document.get("files", ())}
 
@@ -137,8 +137,10 @@ def write_session_folder(
     """
     parts = parts_of(plan, model, in_place=in_place, single=single, pieces=pieces)
     numbered, network = parts.segments, parts.network
-    _check_types(plan, numbered, parts.handed)
-    where = places({name: placed_tensors(part, network) for name, part in parts.files.items()})
+    _check_types(plan, numbered, parts.handovers)
+    where = assign_places(
+        {name: placed_tensors(part, network) for name, part in parts.files.items()}
+    )
     denormal: Counter[str] = Counter()
 
     def count(place: Place, chunk: bytes) -> None:
@@ -151,19 +153,19 @@ def write_session_folder(
             "parapipe.processor": each.processor,
             "parapipe.stage": str(each.stage),
         }
-        made = segment_model(parts.files[each.id], network, where, about)
-        digests[each.file] = write_model(folder / each.file, made, each.operators)
+        proto = segment_model(parts.files[each.id], network, where, about)
+        digests[each.file] = write_model(folder / each.file, proto, each.operators)
     names = [processor.name for processor in plan.processors]
-    whole = staged_model(parts.whole, network, where, plan.platform, names)
-    digests[WHOLE] = write_model(folder / WHOLE, whole, ())
-    found = tuple(
+    network_proto = staged_model(parts.network_file, network, where, plan.platform, names)
+    digests[WHOLE] = write_model(folder / WHOLE, network_proto, ())
+    denormals = tuple(
         Denormals(each.name, denormal[each.name], int(each.size_bytes / ITEM_BYTES[each.dtype]))
         for each in where.values()
         if denormal[each.name]
     )
-    run = session_plan(parts.plan, numbered, parts.handed, digests, views=parts.views)
+    run = session_plan(parts.plan, numbered, parts.handovers, digests, views=parts.views)
     read = tuple(replace(each, inputs=tuple(parts.files[each.id].inputs)) for each in numbered)
-    document = with_places(replace(run, segments=read, denormals=found), plan, parts.handed)
+    document = with_places(replace(run, segments=read, denormals=denormals), plan, parts.handovers)
     _write_bytes(folder / PLAN, (json.dumps(asdict(document), indent=1) + "\n").encode())
     for name, content in runner_files().items():
         (folder / name).parent.mkdir(exist_ok=True)
@@ -171,9 +173,13 @@ def write_session_folder(
     return document
 
 
-def _check_types(plan: Plan, numbered: Sequence[Segment], handed: Handed) -> None:
+def _check_types(plan: Plan, numbered: Sequence[Segment], handovers: Handovers) -> None:
     """Check that every tensor between segments can be handed on as an array."""
-    crossing = {handed.meant[name] for each in numbered for name in (*each.inputs, *each.outputs)}
+    crossing = {
+        handovers.tensor_and_type[name]
+        for each in numbered
+        for name in (*each.inputs, *each.outputs)
+    }
     shown = [f"'{name}' ({dtype})" for name, dtype in sorted(crossing) if dtype in WITHOUT_ARRAY]
     if shown:
         odd = {name for name, dtype in crossing if dtype in WITHOUT_ARRAY}

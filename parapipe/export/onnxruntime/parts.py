@@ -19,10 +19,9 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from parapipe.export.constants import needed_for
-from parapipe.export.onnxruntime.boundary import CONVERTED_TO, Handed, viewed
-from parapipe.export.onnxruntime.model_file import Marked, ModelFile
-from parapipe.export.onnxruntime.network import Network, load_network
+from parapipe.export.constants import constant_parts
+from parapipe.export.onnxruntime.boundary import CONVERTED_TO, Handovers, drop_copies
+from parapipe.export.onnxruntime.network import Marked, ModelFile, Network, load_network
 from parapipe.export.onnxruntime.session_document import numbered_segments
 from parapipe.graph.data_types import CONVERTED, dtype_name, element_type, element_type_of
 from parapipe.graph.infer import schema_of
@@ -38,7 +37,7 @@ LARGEST = float(np.finfo(np.float16).max)
 
 
 def converted_parts(
-    parts: Iterable[ModelFile], network: Network, plan: Plan, handed: Handed
+    parts: Iterable[ModelFile], network: Network, plan: Plan, handovers: Handovers
 ) -> tuple[list[ModelFile], Network]:
     """Return model files in the types of their plan, and the network with what they read besides.
 
@@ -49,9 +48,11 @@ def converted_parts(
     parts
         Nodes in the model's types; inputs and outputs as they are handed over.
     """
-    known = _Known(network, handed, dict(network.resolved.types), dict(network.resolved.origins))
+    typed = _TypedNetwork(
+        network, handovers, dict(network.resolved.types), dict(network.resolved.origins)
+    )
     types = {
-        at.operator: at.data_type or handed.working[processor.name]
+        at.operator: at.data_type or handovers.working[processor.name]
         for stage in plan.stages
         for processor in stage.processors
         for at in processor.operators
@@ -62,17 +63,17 @@ def converted_parts(
         for v, nodes in network.nodes.items()
         for node in nodes
     }
-    found = [_Segment(known, part, wanted).converted() for part in parts]
-    resolved = replace(network.resolved, types=known.types, origins=known.origins)
-    return found, replace(network, resolved=resolved)
+    converted = [_SegmentConversion(typed, part, wanted).converted() for part in parts]
+    resolved = replace(network.resolved, types=typed.types, origins=typed.origins)
+    return converted, replace(network, resolved=resolved)
 
 
 @dataclass(frozen=True)
-class _Known:
+class _TypedNetwork:
     """Types and constants of the network, those in other types added as they are needed."""
 
     network: Network
-    handed: Handed
+    handovers: Handovers
     types: dict[str, onnx.TypeProto]
     origins: dict[str, Origin]
 
@@ -85,37 +86,37 @@ class _Known:
         dtype = dtype_name(element_type_of(self.network.resolved.types.get(name)))
         return dtype if dtype in CONVERTED else None
 
-    def named(self, name: str, dtype: str) -> str:
+    def name_in_type(self, name: str, dtype: str) -> str:
         """Return the name of a tensor in a type, which is known from then on."""
         if dtype == self.own_type(name):
             return name
-        called = self.handed.name(name, dtype)
-        if called not in self.types:
+        new_name = self.handovers.name(name, dtype)
+        if new_name not in self.types:
             kind = deepcopy(self.network.resolved.types[name])
             kind.tensor_type.elem_type = element_type(dtype) or 0
-            self.types[called] = kind
-        return called
+            self.types[new_name] = kind
+        return new_name
 
-    def constant(self, name: str, dtype: str) -> str:
+    def constant_in_type(self, name: str, dtype: str) -> str:
         """Return the name of a constant in a type: converted here, or by a node when loaded."""
-        called = self.named(name, dtype)
-        if called not in self.origins:
-            held = needed_for([name], self.network.resolved).tensors.get(name)
-            self.origins[called] = (
-                helper.make_node("Cast", [name], [called], to=element_type(dtype))
-                if held is None or dtype != "float16"
-                else self._values(held, called)
+        new_name = self.name_in_type(name, dtype)
+        if new_name not in self.origins:
+            tensor = constant_parts([name], self.network.resolved).tensors.get(name)
+            self.origins[new_name] = (
+                helper.make_node("Cast", [name], [new_name], to=element_type(dtype))
+                if tensor is None or dtype != "float16"
+                else self._float16_values(tensor, new_name)
             )
-        return called
+        return new_name
 
-    def _values(self, tensor: onnx.TensorProto, name: str) -> onnx.TensorProto:
+    def _float16_values(self, tensor: onnx.TensorProto, name: str) -> onnx.TensorProto:
         values: Any = numpy_helper.to_array(tensor, str(self.network.folder)).astype(np.float32)
         clipped = np.where(np.isfinite(values), np.clip(values, -LARGEST, LARGEST), values)
         return numpy_helper.from_array(clipped.astype(np.float16), name)
 
 
 @dataclass
-class _Segment:
+class _SegmentConversion:
     """A segment being converted.
 
     Parameters
@@ -128,7 +129,7 @@ class _Segment:
         What was made so far of the operator at hand.
     """
 
-    known: _Known
+    typed: _TypedNetwork
     part: ModelFile
     wanted: Mapping[str, str | None]
     there: dict[str, list[str]] = field(default_factory=dict)
@@ -136,72 +137,72 @@ class _Segment:
 
     def converted(self) -> ModelFile:
         """Return the segment in its types."""
-        meant = self.known.handed.meant
-        for handed in self.part.inputs:
-            name, dtype = meant[handed]
+        tensor_and_type = self.typed.handovers.tensor_and_type
+        for handover in self.part.inputs:
+            name, dtype = tensor_and_type[handover]
             self.there.setdefault(name, []).append(dtype)
         marked = []
         for each in self.part.marked:
             for node in each.nodes:
-                self._add(node)
+                self._add_node(node)
             marked.append(Marked(self.nodes, each.processor, each.stage))
             self.nodes = []
-        for handed in self.part.outputs:
-            name, dtype = meant[handed]
-            if self.known.own_type(name) is not None:
-                self._in_type(name, dtype)
+        for handover in self.part.outputs:
+            name, dtype = tensor_and_type[handover]
+            if self.typed.own_type(name) is not None:
+                self._cast_to(name, dtype)
         last = marked[-1]
         marked[-1] = replace(last, nodes=[*last.nodes, *self.nodes])
         return replace(self.part, marked=marked)
 
-    def _add(self, original: onnx.NodeProto) -> None:
+    def _add_node(self, original: onnx.NodeProto) -> None:
         """Add a node, its inputs cast to what it computes in."""
-        node, known = deepcopy(original), self.known
-        schema = schema_of(node.op_type, known.opsets.get(node.domain, 0), node.domain)
+        node, typed = deepcopy(original), self.typed
+        schema = schema_of(node.op_type, typed.opsets.get(node.domain, 0), node.domain)
         within = any(a.HasField("g") or a.graphs for a in node.attribute)
         wanted = self.wanted[next(filter(None, original.output))]
         as_it_is = schema is None or within or node.domain or wanted is None
         bound: dict[str, str] = {}
         for position, name in enumerate(node.input):
-            own = known.own_type(name) if name else None
+            own = typed.own_type(name) if name else None
             if own is None:
                 continue
             formal = None if as_it_is or schema is None else _formal(schema.inputs, position)
             dtype = wanted if formal and wanted and f"tensor({wanted})" in formal.types else own
             if formal:
                 bound[formal.type_str] = dtype
-            node.input[position] = self._in_type(name, dtype)
+            node.input[position] = self._cast_to(name, dtype)
         for name in reads_of(node)[len(node.input) :]:  # what bodies take from outside
-            if (own := known.own_type(name)) is not None:
-                self._in_type(name, own)
-        if node.op_type == "Cast" and not as_it_is and known.own_type(node.output[0]):
+            if (own := typed.own_type(name)) is not None:
+                self._cast_to(name, own)
+        if node.op_type == "Cast" and not as_it_is and typed.own_type(node.output[0]):
             _set_integer(node, "to", element_type(wanted or "") or 0)
             bound["T2"] = wanted or ""
         for position, name in enumerate(node.output):
-            own = known.own_type(name) if name else None
+            own = typed.own_type(name) if name else None
             if own is None:
                 continue
             formal = None if schema is None else _formal(schema.outputs, position)
             dtype = bound.get(formal.type_str, own) if formal else own
-            node.output[position] = known.named(name, dtype)
+            node.output[position] = typed.name_in_type(name, dtype)
             self.there[name] = [dtype]
         self.nodes.append(node)
 
-    def _in_type(self, name: str, dtype: str) -> str:
+    def _cast_to(self, name: str, dtype: str) -> str:
         """Return the name of a tensor in a type, cast from the one that it is there in if need be.
 
         What is no tensor of the segment is a constant.
         """
-        known = self.known
+        typed = self.typed
         if name not in self.there:
-            return name if dtype == known.own_type(name) else known.constant(name, dtype)
-        called = known.named(name, dtype)
+            return name if dtype == typed.own_type(name) else typed.constant_in_type(name, dtype)
+        new_name = typed.name_in_type(name, dtype)
         if dtype not in self.there[name]:
-            source = known.named(name, self.there[name][0])
-            cast = helper.make_node("Cast", [source], [called], to=element_type(dtype))
+            source = typed.name_in_type(name, self.there[name][0])
+            cast = helper.make_node("Cast", [source], [new_name], to=element_type(dtype))
             self.nodes.append(cast)
             self.there[name].append(dtype)
-        return called
+        return new_name
 
 
 def _formal(
@@ -226,7 +227,7 @@ class Parts:
 
     Parameters
     ----------
-    handed
+    handovers
         Names and types of what goes from segment to segment.
     plan
         As it runs: without operators that sessions need not run, if that was asked for.
@@ -237,18 +238,18 @@ class Parts:
         Ranges of tensors.
     files
         What goes into each segment's file, by its id.
-    whole
+    network_file
         What goes into the file of the whole network.
     network
         What they are made of.
     """
 
     plan: Plan
-    handed: Handed
+    handovers: Handovers
     segments: tuple[Segment, ...]
     views: tuple[View, ...]
     files: Mapping[str, ModelFile]
-    whole: ModelFile
+    network_file: ModelFile
     network: Network
 
 
@@ -265,7 +266,7 @@ def parts_of(
     Parameters
     ----------
     in_place
-        Leave out what joins and cuts tensors where they lie; see `viewed`.
+        Leave out what joins and cuts tensors where they lie; see `drop_copies`.
     single, pieces
         As of `segments`.
 
@@ -277,32 +278,37 @@ def parts_of(
         If the plan's operators are not those of the model.
     """
     network = load_network(plan, model)
-    run = viewed(plan, network, single=single, pieces=pieces) if in_place else InPlace(plan, {})
-    handed = Handed.of(run.plan)
-    segments = tuple(handed.segments(numbered_segments(run.plan, single=single, pieces=pieces)))
-    read = {each.id: _read(each, plan) if run.ranges else each.inputs for each in segments}
+    run = (
+        drop_copies(plan, network, single=single, pieces=pieces) if in_place else InPlace(plan, {})
+    )
+    handovers = Handovers.of(run.plan)
+    segments = tuple(handovers.segments(numbered_segments(run.plan, single=single, pieces=pieces)))
+    read = {each.id: _plan_inputs(each, plan) if run.ranges else each.inputs for each in segments}
     files = [
-        ModelFile(each.id, _marked(each, network), read[each.id], each.outputs) for each in segments
+        ModelFile(each.id, _marked_nodes(each, network), read[each.id], each.outputs)
+        for each in segments
     ]
     listed = numbered_segments(plan) if run.ranges else segments
-    marked = [each for segment in listed for each in _marked(segment, network)]
-    whole = ModelFile("network", marked, plan.inputs, plan.outputs)
+    marked = [each for segment in listed for each in _marked_nodes(segment, network)]
+    network_file = ModelFile("network", marked, plan.inputs, plan.outputs)
     if plan.precision == CONVERTED_TO:
-        (whole, *files), network = converted_parts((whole, *files), network, plan, handed)
+        (network_file, *files), network = converted_parts(
+            (network_file, *files), network, plan, handovers
+        )
     views = tuple(
         View(each.tensor, each.whole, each.begin, each.end) for each in run.ranges.values()
     )
     by_name = {part.name: part for part in files}
-    return Parts(run.plan, handed, segments, views, by_name, whole, network)
+    return Parts(run.plan, handovers, segments, views, by_name, network_file, network)
 
 
-def _marked(segment: Segment, network: Network) -> list[Marked]:
+def _marked_nodes(segment: Segment, network: Network) -> list[Marked]:
     return [Marked(network.nodes[v], segment.processor, segment.stage) for v in segment.operators]
 
 
-def _read(segment: Segment, plan: Plan) -> tuple[str, ...]:
+def _plan_inputs(segment: Segment, plan: Plan) -> tuple[str, ...]:
     """Return what the operators of a segment read in the plan and do not make."""
     operators = [each for each in plan.operators if each.id in segment.operators]
-    made = {name for each in operators for name in each.outputs}
+    outputs = {name for each in operators for name in each.outputs}
     names = dict.fromkeys(name for each in operators for name in reads(each, plan))
-    return tuple(name for name in names if name not in made)
+    return tuple(name for name in names if name not in outputs)

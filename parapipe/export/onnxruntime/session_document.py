@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from graphlib import TopologicalSorter
 
-from parapipe.export.onnxruntime.boundary import Handed
+from parapipe.export.onnxruntime.boundary import Handovers
 from parapipe.plan.mapped import mapped
 from parapipe.plan.schema import Plan, Processor
 from parapipe.plan.segments import NO_PIECES, Pieces, Segment, segments
@@ -38,10 +38,10 @@ def numbered_segments(
         for mine in segments(plan, prompt=True, single=single, pieces=pieces).values()
         for position, segment in enumerate(each for each in mine if each.outputs)
     ]
-    sorter: TopologicalSorter[int] = TopologicalSorter(_before([each for _, each in listed]))
+    sorter: TopologicalSorter[int] = TopologicalSorter(_predecessors([each for _, each in listed]))
     sorter.prepare()
     ready: list[tuple[int, float, int]] = []
-    found: list[document.Segment] = []
+    numbered: list[document.Segment] = []
     while sorter.is_active():
         for i in sorter.get_ready():
             first = placements[listed[i][1].operators[0]]
@@ -50,8 +50,8 @@ def numbered_segments(
         position, segment = listed[i]
         at = [placements[operator] for operator in segment.operators]
         plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in segment.processor)
-        name = f"{len(found):02d}-{plain}"
-        found.append(
+        name = f"{len(numbered):02d}-{plain}"
+        numbered.append(
             document.Segment(
                 id=name,
                 file=f"{name}.onnx",
@@ -68,10 +68,10 @@ def numbered_segments(
             )
         )
         sorter.done(i)
-    return tuple(found)
+    return tuple(numbered)
 
 
-def _before(listed: Sequence[Segment]) -> dict[int, set[int]]:
+def _predecessors(listed: Sequence[Segment]) -> dict[int, set[int]]:
     """Return what each waits for with a frame: who makes its inputs, and the one before it."""
     makers = {name: i for i, segment in enumerate(listed) for name in segment.outputs}
     last: dict[tuple[str, int], int] = {}
@@ -88,7 +88,7 @@ def _before(listed: Sequence[Segment]) -> dict[int, set[int]]:
 def session_plan(
     plan: Plan,
     listed: Sequence[document.Segment],
-    handed: Handed,
+    handovers: Handovers,
     files: Mapping[str, str],
     *,
     views: Sequence[View] = (),
@@ -99,14 +99,14 @@ def session_plan(
     ----------
     listed
         Segments that read what others make.
-    handed
+    handovers
         What they hand to each other.
     files
         Digest of each file by its name.
     views
         Ranges of tensors.
     """
-    channels = tuple(_channels(plan, listed, handed))
+    channels = tuple(_channels(plan, listed, handovers))
     turns = {name: names for names in mapped(plan).replicas.values() for name in names}
     ranges = (name for each in views for name in (each.tensor, each.whole))
     crossing = (channel.tensor for channel in channels)
@@ -116,13 +116,13 @@ def session_plan(
         schema=SCHEMA,
         model=document.Model(name=plan.model.name, sha256=plan.model.sha256),
         platform=plan.platform,
-        processors=tuple(_processor(each, turns.get(each.name, ())) for each in plan.processors),
+        processors=tuple(_describe(each, turns.get(each.name, ())) for each in plan.processors),
         inputs=plan.inputs,
         outputs=tuple(document.Result(name, makers[name]) for name in plan.outputs),
         tensors={
             name: document.Tensor(tensor.dtype, tensor.shape, tensor.size_bytes)
             for name in named
-            for tensor in [handed.tensor(name)]
+            for tensor in [handovers.tensor(name)]
         },
         segments=tuple(listed),
         channels=channels,
@@ -137,7 +137,7 @@ def session_plan(
     )
 
 
-def _processor(processor: Processor, turns: tuple[str, ...]) -> document.Processor:
+def _describe(processor: Processor, turns: tuple[str, ...]) -> document.Processor:
     chosen = choice_of(processor.kind, processor.backend, processor.cores, processor.options)
     return document.Processor(
         name=processor.name,
@@ -153,26 +153,30 @@ def _processor(processor: Processor, turns: tuple[str, ...]) -> document.Process
     )
 
 
-def _channels(plan: Plan, listed: Sequence[document.Segment], handed: Handed) -> Iterator[Channel]:
+def _channels(
+    plan: Plan, listed: Sequence[document.Segment], handovers: Handovers
+) -> Iterator[Channel]:
     """Yield a channel for each tensor and processor, in the order of their first readers."""
     makers = {name: each for each in listed for name in each.outputs}
     readers: dict[tuple[str, str], list[document.Segment]] = {}
     for each in listed:
         for name in each.inputs:
             readers.setdefault((name, each.processor), []).append(each)
-    transfers = {(handed.moved(transfer), transfer.target): transfer for transfer in plan.transfers}
+    transfers = {
+        (handovers.moved(transfer), transfer.target): transfer for transfer in plan.transfers
+    }
     for (name, processor), reading in readers.items():
         maker = makers.get(name)
         transfer = transfers.get((name, processor))
         in_order = sorted(reading, key=lambda each: (each.lag, each.position))
-        apart = in_order[-1].lag - (maker.lag if maker else 0)
+        lag_distance = in_order[-1].lag - (maker.lag if maker else 0)
         yield Channel(
             tensor=name,
             kind="input" if maker is None else transfer.kind if transfer else "local",
             producer=maker.id if maker else None,
             processor=processor,
             consumers=tuple(each.id for each in in_order),
-            queue_depth=transfer.queue_depth if transfer else apart + 1,
+            queue_depth=transfer.queue_depth if transfer else lag_distance + 1,
             time_s=transfer.time_s if transfer else 0.0,
         )
 

@@ -68,7 +68,7 @@ def is_placed(tensor: onnx.TensorProto) -> bool:
     return is_external(tensor) or len(tensor.raw_data) >= SMALL_BYTES
 
 
-def places(read_by: Mapping[str, Mapping[Key, onnx.TensorProto]]) -> dict[Key, Place]:
+def assign_places(read_by: Mapping[str, Mapping[Key, onnx.TensorProto]]) -> dict[Key, Place]:
     """Give each tensor its place.
 
     Parameters
@@ -83,7 +83,7 @@ def places(read_by: Mapping[str, Mapping[Key, onnx.TensorProto]]) -> dict[Key, P
             users.setdefault(key, []).append(segment)
             tensors[key] = tensor
     ends: dict[str, int] = {}
-    found = {}
+    place_of = {}
     for key, tensor in tensors.items():
         location = SHARED if len(users[key]) > 1 else f"{users[key][0]}.bin"
         size_bytes = size_of(tensor)
@@ -92,8 +92,8 @@ def places(read_by: Mapping[str, Mapping[Key, onnx.TensorProto]]) -> dict[Key, P
         ends[location] = offset + size_bytes
         dtype = dtype_name(tensor.data_type) or ""
         name = tensor.name or str(key[0])
-        found[key] = Place(name, dtype, location, offset, size_bytes, _source(tensor))
-    return found
+        place_of[key] = Place(name, dtype, location, offset, size_bytes, _data_source(tensor))
+    return place_of
 
 
 def refer(tensor: onnx.TensorProto, place: Place) -> None:
@@ -113,13 +113,13 @@ def write_weights(
     where: Iterable[Place],
     model_folder: Path,
     folder: Path,
-    told: Callable[[Place, bytes], None] = lambda _place, _chunk: None,
+    on_chunk: Callable[[Place, bytes], None] = lambda _place, _chunk: None,
 ) -> dict[str, str]:
     """Write the files of weights; return the SHA-256 of each by its name.
 
     Parameters
     ----------
-    told
+    on_chunk
         Called with each tensor's place and data, piece by piece, each of whole numbers.
 
     Raises
@@ -134,7 +134,7 @@ def write_weights(
     for location, inside in by_file.items():
         digest = hashlib.sha256()
         with (folder / location).open("xb") as file:
-            for chunk in _content(inside, model_folder, told):
+            for chunk in _file_content(inside, model_folder, on_chunk):
                 digest.update(chunk)
                 if chunk == _ZEROS[: len(chunk)]:
                     file.seek(len(chunk), os.SEEK_CUR)
@@ -147,15 +147,15 @@ def write_weights(
     return digests
 
 
-def _content(
-    inside: Iterable[Place], model_folder: Path, told: Callable[[Place, bytes], None]
+def _file_content(
+    inside: Iterable[Place], model_folder: Path, on_chunk: Callable[[Place, bytes], None]
 ) -> Iterator[bytes]:
     """Yield the bytes of a file of weights, its gaps included."""
     at = 0
     for place in inside:
         yield bytes(place.offset - at)
         for chunk in _chunks(place, model_folder):
-            told(place, chunk)
+            on_chunk(place, chunk)
             yield chunk
         at = place.offset + place.size_bytes
 
@@ -177,7 +177,7 @@ def _chunks(place: Place, model_folder: Path) -> Iterator[bytes]:
             left -= len(chunk)
 
 
-def _source(tensor: onnx.TensorProto) -> onnx.TensorProto | tuple[str, int]:
+def _data_source(tensor: onnx.TensorProto) -> onnx.TensorProto | tuple[str, int]:
     if not is_external(tensor):
         return tensor
     return external_place(tensor)[:2]

@@ -17,16 +17,8 @@ from parapipe.plan.network import network_of
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.records import MemoryLayout, PlacedBuffer, PredictedTimes
 from parapipe.plan.schema import Operator, Plan, Processor, StageProcessor
-from parapipe.targets.armcl import (
-    convolution,
-    elementwise,
-    layout,
-    library_plan,
-    product,
-    reduction,
-    windows,
-)
-from parapipe.targets.armcl.elementwise import own_form
+from parapipe.targets.armcl import convolution, functions, layout, library_plan, product, windows
+from parapipe.targets.armcl.functions import own_form
 from parapipe.targets.armcl.library_plan import (
     ACTIVATIONS,
     MOST_DIMENSIONS,
@@ -69,23 +61,21 @@ def arena_of(plan: Plan, into: Steps) -> Arena | None:
 def _places(
     plan: Plan, layout: MemoryLayout, into: Steps, number: Mapping[str, int], lives: PlanLives
 ) -> Iterator[Place]:
-    users = _users(into, number, lives)
+    users = _tensor_users(into, number, lives)
     inputs = {name: plan.tensors[name].shape for name in plan.inputs}
     shapes = inputs | into.shapes
-    steps_of: dict[str, list[str]] = {}
-    for step in into.steps:
-        steps_of.setdefault(step.source or step.id, []).append(step.type)
+    steps_of = _steps_of_operators(into)
     maker = {name: operator.id for operator in plan.operators for name in operator.outputs}
     for each in plan.buffers:
         there = [p for p in each.processors if p in users.get(each.tensor, ())]
         arena = next(a for a in layout.arenas if each.processors[0] in a.processors)
-        taken = (
+        keeps_place = (
             each.content != "copy"
             and there[:1] == [each.processors[0]]
-            and _fits(each, prod(shapes[each.tensor]) * ITEM_BYTES, arena.alignment_bytes)
+            and _fits_buffer(each, prod(shapes[each.tensor]) * ITEM_BYTES, arena.alignment_bytes)
             and (each.over is None or _writes_over(steps_of[maker[each.tensor]]))
         )
-        if taken:
+        if keeps_place:
             yield Place(
                 tensor=each.tensor,
                 processors=tuple(there),
@@ -94,32 +84,31 @@ def _places(
             )
 
 
-def _users(into: Steps, number: Mapping[str, int], lives: PlanLives) -> dict[str, set[str]]:
+def _tensor_users(into: Steps, number: Mapping[str, int], lives: PlanLives) -> dict[str, set[str]]:
     """Return the processors whose steps read or make each tensor."""
     names, at = lives.view.resources, lives.view.mapping.at
-    found: dict[str, set[str]] = {}
+    users: dict[str, set[str]] = {}
     for step in into.steps:
         processor = names[at[number[step.source or step.id]].processor]
         for name in (*step.inputs, *step.outputs):
-            found.setdefault(name, set()).add(processor)
-    return found
+            users.setdefault(name, set()).add(processor)
+    return users
 
 
-def _fits(buffer: PlacedBuffer, size_bytes: int, alignment_bytes: int) -> bool:
+def _fits_buffer(buffer: PlacedBuffer, size_bytes: int, alignment_bytes: int) -> bool:
     aligned = -(-size_bytes // alignment_bytes) * alignment_bytes
     return aligned == buffer.size_bytes and not any(at % ITEM_BYTES for at in buffer.offset_bytes)
 
 
-def _writes_over(steps: list[str]) -> bool:
-    return len(steps) == 1 and steps[0] in ELEMENT_BY_ELEMENT
+def _writes_over(steps: Sequence[library_plan.Operator]) -> bool:
+    return len(steps) == 1 and steps[0].type in ELEMENT_BY_ELEMENT
 
 
 RULES: Mapping[str, Rule] = {
     **convolution.RULES,
     **windows.RULES,
     **product.RULES,
-    **elementwise.RULES,
-    **reduction.RULES,
+    **functions.RULES,
     **layout.RULES,
 }
 
@@ -128,7 +117,7 @@ _BACKENDS = {"cpu": "neon", "gpu": "opencl"}
 _FLOATS_ONLY = "and only float32 is exported"
 
 
-def lowered(plan: Plan, constants: Constants) -> Steps:
+def lower_plan(plan: Plan, constants: Constants) -> Steps:
     """Return what the operators of a plan become.
 
     Raises
@@ -161,7 +150,7 @@ def unexportable(network: Network, into: Steps) -> Iterator[tuple[Operator, str]
     for operator in network.operators:
         try:
             into.begin(operator)
-            _lower(operator, into)
+            _lower_operator(operator, into)
         except NotExportable as reason:
             yield operator, str(reason)
 
@@ -182,12 +171,12 @@ def _plan_obstacles(plan: Plan) -> Iterator[str]:
         )
 
 
-def _lower(operator: Operator, into: Steps) -> None:
+def _lower_operator(operator: Operator, into: Steps) -> None:
     """Add the steps of an operator; activations of a fused one go to the step before."""
     require(not operator.computes_in, f"it computes in {operator.computes_in}, {_FLOATS_ONLY}")
     for position, part in enumerate(operator.parts or (operator,)):
         try:
-            _check(part, into)
+            _refuse_unsupported(part, into)
             form = own_form(part, into) if position else None
             if form and into.activate(part.inputs[0], part.outputs[0], form[0], **form[1]):
                 continue
@@ -198,7 +187,7 @@ def _lower(operator: Operator, into: Steps) -> None:
             ) from None
 
 
-def _check(operator: Operator, into: Steps) -> None:
+def _refuse_unsupported(operator: Operator, into: Steps) -> None:
     """Refuse what no rule takes."""
     require(not operator.domain, "the library knows no operators of this domain")
     require(operator.opaque is None, "the library has no control flow")
@@ -219,7 +208,7 @@ def _check(operator: Operator, into: Steps) -> None:
     )
 
 
-def folder_of(
+def library_plan_of(
     plan: Plan, into: Steps, file: library_plan.WeightsFile, offsets: dict[str, int]
 ) -> library_plan.LibraryPlan:
     """Return the `plan.json` of an exported folder.
@@ -266,20 +255,26 @@ def _processor(processor: Processor) -> library_plan.Processor:
 
 
 def _stages(plan: Plan, into: Steps) -> Iterator[library_plan.Stage]:
-    steps: dict[str, list[str]] = {}
-    for step in into.steps:
-        steps.setdefault(step.source or step.id, []).append(step.id)
+    steps_of = _steps_of_operators(into)
     for stage in plan.stages:
         yield library_plan.Stage(
             index=stage.index,
-            processors=tuple(_stage_processor(each, steps) for each in stage.processors),
+            processors=tuple(_stage_processor(each, steps_of) for each in stage.processors),
         )
 
 
+def _steps_of_operators(into: Steps) -> dict[str, list[library_plan.Operator]]:
+    """Return the steps that stand for each operator of the plan, by its id."""
+    steps_of: dict[str, list[library_plan.Operator]] = {}
+    for step in into.steps:
+        steps_of.setdefault(step.source or step.id, []).append(step)
+    return steps_of
+
+
 def _stage_processor(
-    processor: StageProcessor, steps: Mapping[str, Sequence[str]]
+    processor: StageProcessor, steps_of: Mapping[str, Sequence[library_plan.Operator]]
 ) -> library_plan.StageProcessor:
-    turns = [(step, at.lag) for at in processor.operators for step in steps[at.operator]]
+    turns = [(step.id, at.lag) for at in processor.operators for step in steps_of[at.operator]]
     lags = tuple(lag for _, lag in turns)
     return library_plan.StageProcessor(
         name=processor.name,
@@ -295,10 +290,10 @@ def _transfers(plan: Plan, into: Steps) -> Iterator[library_plan.Transfer]:
     read = {(name, place[step.source or step.id]) for step in into.steps for name in step.inputs}
     for transfer in plan.transfers:
         if (transfer.tensor, transfer.target) in read:
-            said = transfer.model_dump(
+            fields = transfer.model_dump(
                 by_alias=True, include=set(library_plan.Transfer.model_fields)
             )
-            yield library_plan.Transfer.model_validate(said)
+            yield library_plan.Transfer.model_validate(fields)
 
 
 def profile_rows(plan: Plan) -> Iterator[tuple[str, ProfileRow]]:

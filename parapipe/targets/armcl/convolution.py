@@ -55,25 +55,25 @@ class _Constants:
         def load(values: Array) -> Floats:
             return folded.scaled(values[rows], rows, axis=0).reshape(kernel)
 
-        return [into.made(self.weights, f"{self.operator.id}:{part}", kernel, load), *bias]
+        return [into.derived(self.weights, f"{self.operator.id}:{part}", kernel, load), *bias]
 
     def of_transpose(self, part: int, group: int, window_: Window) -> list[str]:
         """Return weights and bias of a group, the kernel dilated and made square by zeros."""
         channels, count = self.into.shape(self.weights)[:2]
         rows = slice(part * (channels // group), (part + 1) * (channels // group))
-        made = slice(part * count, (part + 1) * count)
+        outputs = slice(part * count, (part + 1) * count)
         side = max(window_.extents)
         shape = (channels // group, count, side, side)
 
         def load(values: Array) -> Floats:
             square = np.zeros(shape, np.float32)
             (high, wide), (down, right) = window_.extents, window_.dilations
-            scaled = self.folded.scaled(values[rows], made, axis=1)
+            scaled = self.folded.scaled(values[rows], outputs, axis=1)
             square[:, :, :high:down, :wide:right] = scaled.reshape(*shape[:2], *window_.kernel)
             return square
 
-        called = f"{self.operator.id}:{part}"
-        return [self.into.made(self.weights, called, shape, load), *self.bias_of(part, count)]
+        label = f"{self.operator.id}:{part}"
+        return [self.into.derived(self.weights, label, shape, load), *self.bias_of(part, count)]
 
 
 def conv(operator: Operator, into: Steps) -> None:

@@ -13,7 +13,7 @@ from parapipe.export.constants import Constants
 from parapipe.export.exported import Exported, export_folder, readme, refuse_converted
 from parapipe.plan.schema import Plan
 from parapipe.targets.armcl import library_plan
-from parapipe.targets.armcl.build import folder_of, lowered
+from parapipe.targets.armcl.build import library_plan_of, lower_plan
 from parapipe.targets.armcl.steps import Weight
 
 NAME = "weights.bin"
@@ -83,9 +83,9 @@ def write_library_folder(plan: Plan, model: Path, folder: Path) -> library_plan.
     """
     refuse_converted(plan, "armcl")
     with Constants(plan, model) as constants:
-        into = lowered(plan, constants)
-        offsets, size_bytes = _layout(into.weights)
-        document = folder_of(
+        into = lower_plan(plan, constants)
+        offsets, size_bytes = _weight_offsets(into.weights)
+        document = library_plan_of(
             plan, into, library_plan.WeightsFile(file=NAME, size_bytes=size_bytes), offsets
         )
         _write_weights(folder / NAME, into.weights, offsets)
@@ -93,7 +93,7 @@ def write_library_folder(plan: Plan, model: Path, folder: Path) -> library_plan.
     return document
 
 
-def _layout(weights: Mapping[str, Weight]) -> tuple[dict[str, int], int]:
+def _weight_offsets(weights: Mapping[str, Weight]) -> tuple[dict[str, int], int]:
     """Return where each constant starts, and the size of the file, in bytes."""
     offsets: dict[str, int] = {}
     end = 0

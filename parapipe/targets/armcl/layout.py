@@ -54,10 +54,10 @@ def permute(
     output
         Its name.
     """
-    extents, order = _joined(shape, perm)
+    extents, order = _merge_axes(shape, perm)
     if len(shape) <= MOST_DIMENSIONS and len(order) > 1:
         extents, order = tuple(shape), tuple(perm)
-    made = source
+    current = source
     while len(extents) > MOST_DIMENSIONS:
         # Bring the axis that should stand first where the order differs there, past those before.
         first = next(at for at, axis in enumerate(order) if at != axis)
@@ -68,17 +68,17 @@ def permute(
             extents[axis],
             prod(extents[axis + 1 :]),
         )
-        made = _transposed(into, made, blocks, (0, 2, 1, 3))
+        current = _add_transpose(into, current, blocks, (0, 2, 1, 3))
         moved = [*range(first), axis, *range(first, axis), *range(axis + 1, len(extents))]
         place = {axis: at for at, axis in enumerate(moved)}
-        extents, order = _joined([extents[axis] for axis in moved], [place[a] for a in order])
+        extents, order = _merge_axes([extents[axis] for axis in moved], [place[a] for a in order])
     if len(order) <= 1:
-        into.reshape(made, written, output=output)
+        into.reshape(current, written, output=output)
         return
-    _transposed(into, made, extents, order, output)
+    _add_transpose(into, current, extents, order, output)
 
 
-def _transposed(
+def _add_transpose(
     into: Steps, source: str, extents: Shape, perm: Shape, output: str | None = None
 ) -> str:
     read = into.reshape(source, extents)
@@ -86,23 +86,20 @@ def _transposed(
     return into.add("Transpose", (read,), shape, output=output, perm=perm)
 
 
-def _joined(shape: Sequence[int], perm: Sequence[int]) -> tuple[Shape, Shape]:
+def _merge_axes(shape: Sequence[int], perm: Sequence[int]) -> tuple[Shape, Shape]:
     """Drop axes of extent 1 and join those that stay next to each other."""
-    kept = [axis for axis in perm if shape[axis] != 1]
-    rank = {axis: at for at, axis in enumerate(sorted(kept))}
-    extent = [shape[axis] for axis in sorted(kept)]
+    moving = [axis for axis in perm if shape[axis] != 1]
+    rank = {axis: at for at, axis in enumerate(sorted(moving))}
+    extent = [shape[axis] for axis in sorted(moving)]
     runs: list[list[int]] = []
-    for axis in (rank[axis] for axis in kept):
+    for axis in (rank[axis] for axis in moving):
         if runs and runs[-1][-1] + 1 == axis:
             runs[-1].append(axis)
         else:
             runs.append([axis])
     starts = sorted(run[0] for run in runs)
     lengths = {run[0]: prod(extent[axis] for axis in run) for run in runs}
-    return (
-        tuple(lengths[start] for start in starts),
-        tuple(starts.index(run[0]) for run in runs),
-    )
+    return (tuple(lengths[start] for start in starts), tuple(starts.index(run[0]) for run in runs))
 
 
 def regroup(operator: Operator, into: Steps) -> None:
@@ -150,10 +147,10 @@ def slice_(operator: Operator, into: Steps) -> None:
     ranges = [range(extent) for extent in shape]
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         ranges[axis] = ranges[axis][slice(start, end, step)]
-    _cut(into, source, ranges, output)
+    _keep_ranges(into, source, ranges, output)
 
 
-def _cut(into: Steps, source: str, ranges: list[range], output: str | None) -> str:
+def _keep_ranges(into: Steps, source: str, ranges: list[range], output: str | None) -> str:
     """Add a step that keeps a range of each axis."""
     return into.add(
         "Slice",
@@ -177,7 +174,7 @@ def split(operator: Operator, into: Steps) -> None:
         if name in into.wanted:
             ranges = [range(size) for size in shape]
             ranges[axis] = range(stop - extent, stop)
-            _cut(into, source, ranges, name)
+            _keep_ranges(into, source, ranges, name)
 
 
 def gather(operator: Operator, into: Steps) -> None:
@@ -193,7 +190,7 @@ def gather(operator: Operator, into: Steps) -> None:
     require(list(evenly) == indices, "its indices do not rise in equal steps")
     ranges = [range(size) for size in shape]
     ranges[axis] = evenly
-    _cut(into, source, ranges, output)
+    _keep_ranges(into, source, ranges, output)
 
 
 def pad(operator: Operator, into: Steps) -> None:
@@ -202,14 +199,14 @@ def pad(operator: Operator, into: Steps) -> None:
     shape = into.shape(source)
     mode = text(operator, "mode", "constant")
     require(mode in ("constant", "reflect"), f"its mode is '{mode}'")
-    befores, afters = _frame(operator, into, shape)
+    befores, afters = _padding_of_axes(operator, into, shape)
     inner = [
         range(max(-before, 0), extent - max(-after, 0))
         for extent, before, after in zip(shape, befores, afters, strict=True)
     ]
     if tuple(map(len, inner)) != shape:
         require(mode == "constant", "its padding is negative, and it reflects")
-        source = _cut(into, source, inner, None)
+        source = _keep_ranges(into, source, inner, None)
     pads = tuple(max(extent, 0) for extent in (*befores, *afters))
     value = number(operator, "value", 0.0) if mode == "constant" else 0.0
     if mode == "constant" and len(operator.inputs) > 2 and operator.inputs[2]:
@@ -218,7 +215,7 @@ def pad(operator: Operator, into: Steps) -> None:
     into.add("Pad", (source,), shape, output=output, mode=mode, pads=pads, value=value)
 
 
-def _frame(operator: Operator, into: Steps, shape: Shape) -> tuple[Shape, Shape]:
+def _padding_of_axes(operator: Operator, into: Steps, shape: Shape) -> tuple[Shape, Shape]:
     """Return how much is added before and after each axis."""
     pads = integers(operator, "pads", integers(operator, "paddings", ()))
     constant = all(into.is_constant(name) for name in operator.inputs[1:] if name)
@@ -254,8 +251,6 @@ RULES: Mapping[str, Rule] = {
     "Split": Rule(split, "Slice, one for each output"),
     "Gather": Rule(gather, "Slice, Reshape", "constant indices that rise in equal steps"),
     "Pad": Rule(
-        pad,
-        "Pad; Slice where it is negative",
-        'constant padding; `mode` "constant" or "reflect"',
+        pad, "Pad; Slice where it is negative", 'constant padding; `mode` "constant" or "reflect"'
     ),
 }

@@ -48,10 +48,7 @@ _PAIR = Form((2, 2))
 _MANY = 1 << 30
 
 ACTIVATIONS: Mapping[str, Form] = {
-    **dict.fromkeys(
-        ("Relu", "Sigmoid", "Tanh", "HardSwish", "Softplus", "Abs", "Sqrt"),
-        _PLAIN,
-    ),
+    **dict.fromkeys(("Relu", "Sigmoid", "Tanh", "HardSwish", "Softplus", "Abs", "Sqrt"), _PLAIN),
     **dict.fromkeys(("LeakyRelu", "Elu"), Form(attributes={"alpha": "number"})),
     "Clip": Form(attributes={"min": "number", "max": "number"}),
 }
@@ -100,7 +97,7 @@ ALIGNMENT_BYTES: Final = 64
 Attribute = int | float | str | tuple[int, ...]
 
 
-def _known(kind: str) -> str:
+def _in_forms(kind: str) -> str:
     if kind not in FORMS:
         raise ValueError(f"is no operator of this format: '{kind}'")
     return kind
@@ -140,7 +137,7 @@ class Operator(Record):
 
     id: Name
     """Name of its output, unique."""
-    type: Annotated[str, AfterValidator(_known), Field(json_schema_extra={"enum": list(FORMS)})]
+    type: Annotated[str, AfterValidator(_in_forms), Field(json_schema_extra={"enum": list(FORMS)})]
     """What it does, in the words of ONNX."""
     inputs: OneOrMore[str]
     """Tensors by position."""
@@ -166,13 +163,13 @@ class Operator(Record):
         return self
 
 
-def _check_attributes(called: str, kind: str, attributes: Mapping[str, Attribute]) -> None:
+def _check_attributes(operator: str, kind: str, attributes: Mapping[str, Attribute]) -> None:
     form = FORMS[kind].attributes
     if set(form) != set(attributes):
-        raise ValueError(f"'{called}' should have the attributes {sorted(form)}")
+        raise ValueError(f"'{operator}' should have the attributes {sorted(form)}")
     for name, value in attributes.items():
         if not fits(form[name], value):
-            raise ValueError(f"'{called}': {name} should be of the kind {form[name]}")
+            raise ValueError(f"'{operator}': {name} should be of the kind {form[name]}")
 
 
 MOST_LAG = 1024

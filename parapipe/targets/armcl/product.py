@@ -57,11 +57,11 @@ class Folded:
     def _scale_and_shift(self) -> tuple[Doubles, Doubles]:
         scale, shift = np.ones(self.channels), np.zeros(self.channels)
         for operator in self.operators:
-            factor, summand = self._one(operator)
+            factor, summand = self._scale_and_shift_of(operator)
             scale, shift = scale * factor, shift * factor + summand
         return scale, shift
 
-    def _one(self, operator: Operator) -> tuple[Doubles, Doubles]:
+    def _scale_and_shift_of(self, operator: Operator) -> tuple[Doubles, Doubles]:
         names = [constant.name for constant in operator.constants]
         if operator.type == "BatchNormalization":
             gamma, beta, mean, variance = (self._values(name) for name in operator.inputs[1:])
@@ -78,7 +78,7 @@ class Folded:
 
 
 def bias_of(
-    folded: Folded, name: str, called: str, rows: slice, count: int, *, factor: float = 1
+    folded: Folded, name: str, label: str, rows: slice, count: int, *, factor: float = 1
 ) -> list[str]:
     """Return the name of the bias of some channels, times a factor; none if there is none.
 
@@ -86,7 +86,7 @@ def bias_of(
     ----------
     name
         Constant of the plan that is the bias before; "" if there is none.
-    called
+    label
         Name of the new constant.
     rows, count
         Which channels, and how many.
@@ -103,7 +103,7 @@ def bias_of(
             before = as_floats(into.values(name)).reshape(-1)[rows] * np.float32(factor)
         return np.broadcast_to(folded.shifted(before, rows), (count,))
 
-    return [into.make(called, (count,), load)]
+    return [into.make(label, (count,), load)]
 
 
 def as_floats(values: Array) -> Floats:
@@ -131,14 +131,14 @@ def gemm(operator: Operator, into: Steps) -> None:
     require(per_column, "its third input differs from row to row")
     folded, beta = Folded(operator.folded, columns, into), number(operator, "beta", 1.0)
     constants = [
-        _weights(operator, into, weights, folded),
+        _weight_rows(operator, into, weights, folded),
         *bias_of(folded, bias, f"{operator.id}:bias", slice(None), columns, factor=beta),
     ]
     written = into.shape(operator.outputs[0])
     into.add("Gemm", (source, *constants), written, output=operator.outputs[0], transB=1)
 
 
-def _weights(operator: Operator, into: Steps, name: str, folded: Folded) -> str:
+def _weight_rows(operator: Operator, into: Steps, name: str, folded: Folded) -> str:
     shape = into.shape(name)
     transposed = bool(integer(operator, "transB", 0))
     alpha = number(operator, "alpha", 1.0)
@@ -150,8 +150,8 @@ def _weights(operator: Operator, into: Steps, name: str, folded: Folded) -> str:
         rows = as_floats(values if transposed else values.T)
         return folded.scaled(rows * np.float32(alpha), slice(None), axis=0)
 
-    called = "transposed" if plain else operator.id
-    return into.made(name, called, shape if transposed else shape[::-1], load)
+    label = "transposed" if plain else operator.id
+    return into.derived(name, label, shape if transposed else shape[::-1], load)
 
 
 def matmul(operator: Operator, into: Steps) -> None:
@@ -185,7 +185,7 @@ def _from_the_right(
     name = (
         into.weight(weights)
         if matrix == extents
-        else into.made(weights, "matrix", matrix, lambda values: values.reshape(matrix))
+        else into.derived(weights, "matrix", matrix, lambda values: values.reshape(matrix))
     )
     product = (*read[:-1], matrix[1])
     require(len(read) <= MOST_DIMENSIONS, f"it has {len(read)} dimensions, and the library has 4")
@@ -196,7 +196,7 @@ def _from_the_right(
 
 
 def _transposed(into: Steps, name: str, matrix: Shape) -> str:
-    return into.made(name, "transposed", matrix[::-1], lambda values: values.reshape(matrix).T)
+    return into.derived(name, "transposed", matrix[::-1], lambda values: values.reshape(matrix).T)
 
 
 def _from_the_left(
@@ -212,12 +212,12 @@ def _from_the_left(
     )
     swap = (*range(rank - 2), rank - 1, rank - 2)
     name = _transposed(into, weights, extents[-_MATRIX:])
-    turned = into.add("Transpose", (source,), _permuted(read, swap), perm=swap)
-    product = into.add("MatMul", (turned, name), _permuted(written, swap))
+    turned = into.add("Transpose", (source,), _permute_shape(read, swap), perm=swap)
+    product = into.add("MatMul", (turned, name), _permute_shape(written, swap))
     into.add("Transpose", (product,), written, output=output, perm=swap)
 
 
-def _permuted(shape: Shape, perm: Shape) -> Shape:
+def _permute_shape(shape: Shape, perm: Shape) -> Shape:
     return tuple(shape[axis] for axis in perm)
 
 

@@ -117,7 +117,7 @@ class Steps:
         """Take over a constant of the plan as it stands."""
         return self.make(name, self.shape(name), lambda: self.values(name))
 
-    def made(self, name: str, change: str, shape: Shape, load: Callable[[Array], Array]) -> str:
+    def derived(self, name: str, change: str, shape: Shape, load: Callable[[Array], Array]) -> str:
         """Take over a constant of the plan with a change, which is called `change`."""
         return self.make(f"{name}:{change}", shape, lambda: load(self.values(name)))
 
@@ -125,12 +125,12 @@ class Steps:
         """Return a constant that holds one number."""
         return self.make(f"={value!r}", (), lambda: np.array(value, np.float32))
 
-    def make(self, called: str, shape: Shape, load: Callable[[], Array]) -> str:
-        """Return the name of a constant; the same for the same `called`."""
-        if called not in self._named:
-            self._named[called] = called if self.is_constant(called) else self._fresh(called)
-            self.weights[self._named[called]] = Weight(stored(shape), load)
-        return self._named[called]
+    def make(self, label: str, shape: Shape, load: Callable[[], Array]) -> str:
+        """Return the name of a constant; the same for the same `label`."""
+        if label not in self._named:
+            self._named[label] = label if self.is_constant(label) else self._unused_name(label)
+            self.weights[self._named[label]] = Weight(stored(shape), load)
+        return self._named[label]
 
     def add(
         self,
@@ -152,9 +152,9 @@ class Steps:
             plan gives it another shape, a Reshape follows.
         """
         if output is not None and stored(shape) != stored(self.shape(output)):
-            made = self.add(kind, inputs, shape, output=None, **attributes)
-            return self.reshape(made, self.shape(output), output=output)
-        name = self._fresh(self._source) if output is None else output
+            intermediate = self.add(kind, inputs, shape, output=None, **attributes)
+            return self.reshape(intermediate, self.shape(output), output=output)
+        name = self._unused_name(self._source) if output is None else output
         self.shapes[name] = stored(shape)
         self.steps.append(
             library_plan.Operator(
@@ -212,11 +212,11 @@ class Steps:
         read = {name for step in self.steps for name in step.inputs}
         self.weights = {name: weight for name, weight in self.weights.items() if name in read}
 
-    def _fresh(self, wanted: str) -> str:
+    def _unused_name(self, wanted: str) -> str:
         """Return the name, or with a number behind it if it is taken."""
-        taken = (self.shapes, self.weights, self._network.tensors, self._declared)
+        namespaces = (self.shapes, self.weights, self._network.tensors, self._declared)
         name, number = wanted, 0
-        while any(name in names for names in taken):
+        while any(name in names for names in namespaces):
             number += 1
             name = f"{wanted}:{number}"
         return name

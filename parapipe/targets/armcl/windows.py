@@ -124,12 +124,12 @@ def pool(operator: Operator, into: Steps) -> None:
     require(max(window_.dilations) == 1, "its window is dilated")
     kind, attributes = f"Global{operator.type}", dict[str, Attribute]()
     if window_.kernel != window_.shape[2:] or any(window_.pads):
-        kind, attributes = operator.type, _attributes(operator, window_)
+        kind, attributes = operator.type, _pool_attributes(operator, window_)
     output = operator.outputs[0]
     into.add(kind, (window_.source,), window_.written, output=output, **attributes)
 
 
-def _attributes(operator: Operator, window_: Window) -> dict[str, Attribute]:
+def _pool_attributes(operator: Operator, window_: Window) -> dict[str, Attribute]:
     """Return attributes without `ceil_mode`: a window that starts inside may reach beyond the end.
 
     What it finds there counts as padding; so an average that counts padding would be another one.
@@ -146,8 +146,8 @@ def _attributes(operator: Operator, window_: Window) -> dict[str, Attribute]:
         not counted or ends == window_.ends,
         "its average counts padding, and its last window reaches beyond it (ceil_mode)",
     )
-    require(_within(window_.pads, kernel), "its padding is as large as its window")
-    require(_within(ends, kernel), "its last window lies in the padding only (ceil_mode)")
+    require(_is_smaller(window_.pads, kernel), "its padding is as large as its window")
+    require(_is_smaller(ends, kernel), "its last window lies in the padding only (ceil_mode)")
     attributes: dict[str, Attribute] = {
         "kernel_shape": kernel,
         "strides": strides,
@@ -159,7 +159,7 @@ def _attributes(operator: Operator, window_: Window) -> dict[str, Attribute]:
     return attributes
 
 
-def _within(pads: Shape, kernel: Shape) -> bool:
+def _is_smaller(pads: Shape, kernel: Shape) -> bool:
     return all(pad < extent for pad, extent in zip(pads, kernel * 2, strict=False))
 
 
@@ -201,7 +201,7 @@ def resize(operator: Operator, into: Steps) -> None:
     require(mode in ("nearest", "linear"), f"its mode is '{mode}'")
     if mode == "nearest":
         same = all(
-            _nearest(size, out, scale, coordinates, _rounding(operator, scale))
+            _nearest(size, out, scale, coordinates, _rounding_mode(operator, scale))
             == [at * size // out for at in range(out)]
             for size, out, scale in zip(read[2:], written[2:], scales[2:], strict=True)
         )
@@ -212,18 +212,18 @@ def resize(operator: Operator, into: Steps) -> None:
         coordinates = "asymmetric"
     else:
         require(coordinates in _LINEAR, f"its coordinates are '{coordinates}'")
-        whole = all(
+        integral = all(
             math.isclose(size * scale, out)
             for size, out, scale in zip(read, written, scales, strict=True)
         )
-        require(whole or coordinates == "align_corners", "its scale gives no whole size")
+        require(integral or coordinates == "align_corners", "its scale gives no whole size")
         edge = coordinates == "pytorch_half_pixel" and 1 in written[2:]
         require(not edge, "its coordinates differ where the new size is 1")
         coordinates = _LINEAR[coordinates]
     into.add("Resize", (source,), written, output=output, mode=mode, coordinates=coordinates)
 
 
-def _rounding(operator: Operator, scale: float) -> str:
+def _rounding_mode(operator: Operator, scale: float) -> str:
     if _is_old(operator):
         return "ceil" if scale < 1 else "floor"
     return text(operator, "nearest_mode", "round_prefer_floor")
@@ -238,11 +238,11 @@ def _scales(operator: Operator, into: Steps) -> tuple[float, ...]:
     constant = all(into.is_constant(name) for name in operator.inputs[1:] if name)
     require(constant, "its size is not constant")
     read, written = (into.shape(name) for name in (operator.inputs[0], operator.outputs[0]))
-    given = operator.attributes.get("scales")
+    attribute = operator.attributes.get("scales")
     axes = integers(operator, "axes", range(len(read)))
     scales = [out / size for size, out in zip(read, written, strict=True)]
-    if isinstance(given, tuple):
-        for axis, scale in zip(axes, map(float, given), strict=True):
+    if isinstance(attribute, tuple):
+        for axis, scale in zip(axes, map(float, attribute), strict=True):
             scales[axis] = scale
     policy = text(operator, "keep_aspect_ratio_policy", "stretch")
     require(policy == "stretch", "it keeps the aspect ratio")
@@ -253,12 +253,14 @@ def _nearest(size: int, out: int, scale: float, coordinates: str, rounding: str)
     """Return which elements an axis of ONNX's Resize picks; empty if its words are unknown."""
     if rounding not in _ROUNDINGS:
         return []
-    places = [_place(at, (size, out), scale, coordinates) for at in range(out)]
+    places = [_source_position(at, (size, out), scale, coordinates) for at in range(out)]
     nearest = [_ROUNDINGS[rounding](place) for place in places if place is not None]
     return [min(max(element, 0), size - 1) for element in nearest]
 
 
-def _place(at: int, extents: tuple[int, int], scale: float, coordinates: str) -> float | None:
+def _source_position(
+    at: int, extents: tuple[int, int], scale: float, coordinates: str
+) -> float | None:
     """Return where an element of the output lies in the input; the equations are ONNX's."""
     size, out = extents
     if coordinates == "asymmetric":
