@@ -57,16 +57,16 @@ def attributes_of(
     are given too, so that a reader need not know the opset. A number that is not finite is given
     as the text "inf", "-inf" or "nan", which JSON can hold; a list with such a number, as texts.
     """
-    found = {
+    result = {
         attribute.name: value
         for attribute in node.attribute
-        if (value := _value(attribute)) is not None
+        if (value := _attribute_value(attribute)) is not None
     }
     if not node.domain:
-        found.update(_from_inputs(node, values))
+        result.update(_attributes_from_inputs(node, values))
         if node.op_type == "Clip":
-            found = {name: at for name, at in found.items() if (name, at) not in _NO_BOUND}
-    return {name: _finite(found[name]) for name in sorted(found)}
+            result = {name: at for name, at in result.items() if (name, at) not in _NO_BOUND}
+    return {name: _without_infinities(result[name]) for name in sorted(result)}
 
 
 def input_of(operator_type: str, name: str) -> int | None:
@@ -75,27 +75,27 @@ def input_of(operator_type: str, name: str) -> int | None:
     return next((position for position, each in former.items() if each == name), None)
 
 
-def _finite(value: AttributeValue) -> AttributeValue:
+def _without_infinities(value: AttributeValue) -> AttributeValue:
     numbers = value if isinstance(value, tuple) else (value,)
     if all(not isinstance(item, float) or math.isfinite(item) for item in numbers):
         return value
     return tuple(map(str, numbers)) if isinstance(value, tuple) else str(value)
 
 
-def _from_inputs(
+def _attributes_from_inputs(
     node: onnx.NodeProto, values: Mapping[str, NDArray[np.generic]]
 ) -> dict[str, AttributeValue]:
     former = _FORMER.get(node.op_type, {})
     if node.op_type == "Resize" and len(node.input) == 2:  # as in opset 10
         former = {1: "scales"}
-    found: dict[str, AttributeValue] = {}
+    attributes: dict[str, AttributeValue] = {}
     for position, name in former.items():
         array = values.get(node.input[position]) if position < len(node.input) else None
         if array is None or array.size == 0:
             continue
         flat = [number(item) for item in array.reshape(-1)]
-        found[name] = flat[0] if name in _SCALARS else tuple(flat)
-    return found
+        attributes[name] = flat[0] if name in _SCALARS else tuple(flat)
+    return attributes
 
 
 def number(item: np.generic) -> int | float:
@@ -105,7 +105,7 @@ def number(item: np.generic) -> int | float:
     return float(str(item))
 
 
-def _value(attribute: onnx.AttributeProto) -> AttributeValue | None:
+def _attribute_value(attribute: onnx.AttributeProto) -> AttributeValue | None:
     match attribute.type:
         case AttributeProto.INT:
             return int(attribute.i)

@@ -55,11 +55,11 @@ def element_type_of(kind: onnx.TypeProto | None) -> int:
 
 def shape_of(kind: onnx.TypeProto | None) -> tuple[int, ...] | None:
     """Return the shape of a dense tensor; None if a dimension or the rank is not known."""
-    return None if kind is None else _shape(kind.SerializeToString())
+    return None if kind is None else _parse_shape(kind.SerializeToString())
 
 
 @lru_cache(maxsize=4096)  # of a network, few types differ, and fields are looked up slowly
-def _shape(kind_bytes: bytes) -> tuple[int, ...] | None:
+def _parse_shape(kind_bytes: bytes) -> tuple[int, ...] | None:
     kind = onnx.TypeProto.FromString(kind_bytes)
     if not kind.HasField("tensor_type"):
         return None
@@ -71,7 +71,7 @@ def _shape(kind_bytes: bytes) -> tuple[int, ...] | None:
     return tuple(dim.dim_value for dim in dims)
 
 
-def unwrapped(kind: onnx.TypeProto) -> onnx.TypeProto:
+def unwrap(kind: onnx.TypeProto) -> onnx.TypeProto:
     """Return the type that an optional holds; any other type as it is."""
     inner: onnx.TypeProto = kind.optional_type.elem_type
     return inner if kind.HasField("optional_type") else kind
@@ -81,15 +81,15 @@ def tensor_of(name: str, kind: onnx.TypeProto | None) -> Tensor | None:
     """Return a tensor, perhaps an optional one, of known shape and type; None if not known."""
     if kind is None:
         return None
-    shape, dtype = _tensor(kind.SerializeToString())
+    shape, dtype = _parse_tensor(kind.SerializeToString())
     return None if shape is None else Tensor(name, shape, dtype)
 
 
 @lru_cache(maxsize=4096)
-def _tensor(kind_bytes: bytes) -> tuple[tuple[int, ...] | None, str]:
+def _parse_tensor(kind_bytes: bytes) -> tuple[tuple[int, ...] | None, str]:
     """Return the shape and the data type of a tensor, perhaps an optional one."""
     kind = onnx.TypeProto.FromString(kind_bytes)
-    inner = unwrapped(kind)
+    inner = unwrap(kind)
     shape, dtype = shape_of(inner), dtype_name(inner.tensor_type.elem_type)
     if shape is None or dtype is None:
         return None, ""
@@ -98,19 +98,19 @@ def _tensor(kind_bytes: bytes) -> tuple[tuple[int, ...] | None, str]:
 
 def tensor_type(element_type: int, shape: Iterable[int]) -> onnx.TypeProto:
     """Return the type of a dense tensor; without a shape where a size is beyond ONNX's 64 bits."""
-    return _tensor_type(element_type, tuple(shape))
+    return _make_tensor_type(element_type, tuple(shape))
 
 
 @lru_cache(maxsize=4096)
-def _tensor_type(element_type: int, sizes: tuple[int, ...]) -> onnx.TypeProto:
-    known = all(size <= _LARGEST_SIZE for size in sizes)
-    return onnx.helper.make_tensor_type_proto(element_type, sizes if known else None)
+def _make_tensor_type(element_type: int, sizes: tuple[int, ...]) -> onnx.TypeProto:
+    fits = all(size <= _LARGEST_SIZE for size in sizes)
+    return onnx.helper.make_tensor_type_proto(element_type, sizes if fits else None)
 
 
 CONVERTED = ("float16", "bfloat16", "float32")
 """Data types of tensors that a conversion concerns, the narrowest first."""
 
-_Known = Mapping[str, Tensor | Constant]
+_Tensors = Mapping[str, Tensor | Constant]
 
 
 def converted(graph: OperatorGraph, dtype: str) -> OperatorGraph:
@@ -127,23 +127,23 @@ def converted(graph: OperatorGraph, dtype: str) -> OperatorGraph:
         name: replace(constant, dtype=dtype) if constant.dtype in CONVERTED else constant
         for name, constant in graph.constants.items()
     }
-    before: _Known = {**graph.constants, **graph.tensors}
-    after: _Known = {**constants, **tensors}
+    before: _Tensors = {**graph.constants, **graph.tensors}
+    after: _Tensors = {**constants, **tensors}
     return replace(
         graph,
-        operators=tuple(_operator(each, before, after) for each in graph.operators),
+        operators=tuple(_convert_operator(each, before, after) for each in graph.operators),
         tensors=tensors,
         constants=constants,
     )
 
 
-def _operator(operator: Operator, before: _Known, after: _Known) -> Operator:
+def _convert_operator(operator: Operator, before: _Tensors, after: _Tensors) -> Operator:
     if operator.computes_in:
         return operator
-    folded = tuple(_operator(each, before, after) for each in operator.folded)
+    folded = tuple(_convert_operator(each, before, after) for each in operator.folded)
     if operator.singles == (operator,):
-        return replace(operator, work=_work(operator, before, after), folded=folded)
-    parts = tuple(_operator(part, before, after) for part in operator.parts)
+        return replace(operator, work=_converted_work(operator, before, after), folded=folded)
+    parts = tuple(_convert_operator(part, before, after) for part in operator.parts)
     work = replace(
         operator.work,
         read_bytes=sum(part.work.read_bytes for part in parts),
@@ -152,7 +152,7 @@ def _operator(operator: Operator, before: _Known, after: _Known) -> Operator:
     return replace(operator, parts=parts, work=work, folded=folded)
 
 
-def _work(operator: Operator, before: _Known, after: _Known) -> Work:
+def _converted_work(operator: Operator, before: _Tensors, after: _Tensors) -> Work:
     """Return what an operator moves then; in proportion where rules or folding gave its bytes."""
     names = [name for name in (*operator.inputs, *operator.outputs) if name in before]
     changed = [name for name in names if before[name].dtype != after[name].dtype]
@@ -167,9 +167,9 @@ def _work(operator: Operator, before: _Known, after: _Known) -> Work:
                 operator.attributes,
                 operator.inputs,
                 operator.outputs,
-                known=known,
+                known=tensors,
             )
-            for known in (before, after)
+            for tensors in (before, after)
         )
         if (then.read_bytes, then.written_bytes) == own:
             return replace(

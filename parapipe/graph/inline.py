@@ -27,7 +27,7 @@ def inlined(model: onnx.ModelProto, model_name: str) -> onnx.ModelProto:
     if not model.functions:
         return model
     try:
-        if _operators(model) > MOST_OPERATORS:
+        if _count_inlined(model) > MOST_OPERATORS:
             raise ModelError(
                 f"'{model_name}' has functions that come to more than {MOST_OPERATORS} operators: "
                 "export it without"
@@ -40,7 +40,7 @@ def inlined(model: onnx.ModelProto, model_name: str) -> onnx.ModelProto:
         ) from None
 
 
-def _operators(model: onnx.ModelProto) -> int:
+def _count_inlined(model: onnx.ModelProto) -> int:
     """Return how many operators a model has once its functions are inlined."""
     functions: Mapping[_Key, onnx.FunctionProto] = {
         (each.domain, each.name, each.overload): each for each in model.functions
@@ -52,24 +52,24 @@ def _operators(model: onnx.ModelProto) -> int:
         if key in open_ones:
             raise ValueError(f"'{key[1]}' calls itself")
         open_ones.add(key)
-        count = _count(functions[key].node, called)
+        count = _count_nodes(functions[key].node, count_calls)
         open_ones.remove(key)
         return count
 
-    def called(node: onnx.NodeProto) -> int:
+    def count_calls(node: onnx.NodeProto) -> int:
         key = (node.domain, node.op_type, node.overload)
         return of_function(key) if key in functions else 1
 
-    return _count(model.graph.node, called)
+    return _count_nodes(model.graph.node, count_calls)
 
 
-def _count(nodes: Iterable[onnx.NodeProto], called: Callable[[onnx.NodeProto], int]) -> int:
+def _count_nodes(nodes: Iterable[onnx.NodeProto], calls: Callable[[onnx.NodeProto], int]) -> int:
     total = 0
     for node in nodes:
-        total += called(node)
+        total += calls(node)
         for attribute in node.attribute:
             for graph in (attribute.g, *attribute.graphs):
-                total += _count(graph.node, called)
+                total += _count_nodes(graph.node, calls)
     return total
 
 

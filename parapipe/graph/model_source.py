@@ -43,18 +43,18 @@ def model_source(
         the model's folder, itself or through a symbolic link.
     """
     folder = path.parent
-    needed: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     mistakes: list[str] = []
     for tensor in tensors_of(model):
         if is_external(tensor):
             location = external_entries(tensor).get("location", "")
-            needed[location] = max(needed.get(location, 0), _end(tensor, mistakes))
-    mistakes += (found for location in sorted(needed) if (found := _mistake(folder, location)))
+            sizes[location] = max(sizes.get(location, 0), _required_bytes(tensor, mistakes))
+    mistakes += (why for location in sorted(sizes) if (why := _location_mistake(folder, location)))
     if mistakes:
         raise ModelError(f"'{path}' has external data that cannot be used: {listed(mistakes)}")
     short = [
         f"'{location}' has {(folder / location).stat().st_size} bytes of {size}"
-        for location, size in sorted(needed.items())
+        for location, size in sorted(sizes.items())
         if (folder / location).stat().st_size < size
     ]
     if short:
@@ -63,10 +63,10 @@ def model_source(
         )
     if not digests:
         return ModelSource(str(path), "")
-    for location in needed:  # what cannot be read is found now, not once there is a front
-        with _opened(folder / location):
+    for location in sizes:  # what cannot be read is found now, not once there is a front
+        with _open_readable(folder / location):
             pass
-    source = ModelSource(str(path), _sha256(path), dict.fromkeys(sorted(needed), ""))
+    source = ModelSource(str(path), _sha256(path), dict.fromkeys(sorted(sizes), ""))
     return with_weights(source) if weights else source
 
 
@@ -81,7 +81,7 @@ def with_weights(source: ModelSource) -> ModelSource:
     folder = Path(source.name).parent
     return replace(
         source,
-        external={at: known or _sha256(folder / at) for at, known in source.external.items()},
+        external={at: digest or _sha256(folder / at) for at, digest in source.external.items()},
     )
 
 
@@ -139,12 +139,12 @@ def take_indices_in(model: onnx.ModelProto, folder: Path) -> None:
 
 def tensors_of(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
     """Yield every tensor of a model: initializers and attributes, those of subgraphs included."""
-    yield from _of_graph(model.graph)
+    yield from _tensors_of_graph(model.graph)
     for function in model.functions:
         yield from tensors_of_nodes(function.node)
 
 
-def _of_graph(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
+def _tensors_of_graph(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
     yield from graph.initializer
     for sparse in graph.sparse_initializer:
         yield sparse.values
@@ -162,12 +162,12 @@ def tensors_of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.TensorPro
                 yield attribute.t
             yield from attribute.tensors
             if attribute.HasField("g"):
-                yield from _of_graph(attribute.g)
+                yield from _tensors_of_graph(attribute.g)
             for graph in attribute.graphs:
-                yield from _of_graph(graph)
+                yield from _tensors_of_graph(graph)
 
 
-def _end(tensor: onnx.TensorProto, mistakes: list[str]) -> int:
+def _required_bytes(tensor: onnx.TensorProto, mistakes: list[str]) -> int:
     """Return how many bytes the external file must have."""
     entries, size_bytes = external_entries(tensor), _size_bytes(tensor)
     numbers = {}
@@ -192,7 +192,7 @@ def _size_bytes(tensor: onnx.TensorProto) -> int:
     return -(-four // 4)  # four of it, for items may be parts of a byte
 
 
-def _mistake(folder: Path, location: str) -> str:
+def _location_mistake(folder: Path, location: str) -> str:
     """Return what is wrong with an external location; empty if nothing is."""
     if not location or "\0" in location:
         return "a tensor names no file: export the model again"
@@ -210,12 +210,12 @@ def _mistake(folder: Path, location: str) -> str:
 
 
 def _sha256(path: Path) -> str:
-    with _opened(path) as file:
+    with _open_readable(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BufferedReader]:
+def _open_readable(path: Path) -> Iterator[BufferedReader]:
     """Open a file; whatever cannot be read of it is a ModelError."""
     try:
         with path.open("rb") as file:

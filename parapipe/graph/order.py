@@ -31,7 +31,7 @@ def reads_of(node: onnx.NodeProto) -> tuple[str, ...]:
     captured: dict[str, None] = {}
     for attribute in node.attribute:
         for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
-            captured.update(dict.fromkeys(taken_from_outside(graph)))
+            captured.update(dict.fromkeys(outer_names(graph)))
     return (*direct, *(name for name in captured if name not in direct))
 
 
@@ -43,7 +43,7 @@ def has_body(node: onnx.NodeProto) -> bool:
     return False
 
 
-class Looked(NamedTuple):
+class NodeView(NamedTuple):
     """A node with its `reads_of`, its `has_body`, and the bytes of its attributes."""
 
     node: onnx.NodeProto
@@ -52,21 +52,21 @@ class Looked(NamedTuple):
     attributes: tuple[bytes, ...]
 
 
-class Nodes:
+class NodeCache:
     """What is asked of nodes again and again, looked up once; they must not be changed."""
 
     def __init__(self) -> None:
-        self._looked: dict[int, Looked] = {}  # which hold the nodes, so that ids stay theirs
+        self._facts: dict[int, NodeView] = {}  # which hold the nodes, so that ids stay theirs
 
-    def __call__(self, node: onnx.NodeProto) -> Looked:
+    def __call__(self, node: onnx.NodeProto) -> NodeView:
         """Look at a node."""
-        found = self._looked.get(id(node))
-        if found is None:
+        facts = self._facts.get(id(node))
+        if facts is None:
             body = has_body(node)
             reads = reads_of(node) if body else tuple(node.input)
             texts = [each.SerializeToString(deterministic=True) for each in node.attribute]
-            found = self._looked[id(node)] = Looked(node, reads, body, tuple(texts))
-        return found
+            facts = self._facts[id(node)] = NodeView(node, reads, body, tuple(texts))
+        return facts
 
     def reads(self, node: onnx.NodeProto) -> tuple[str, ...]:
         """Return what `reads_of` does."""
@@ -77,7 +77,7 @@ class Nodes:
         return self(node).has_body
 
 
-def taken_from_outside(graph: onnx.GraphProto) -> list[str]:
+def outer_names(graph: onnx.GraphProto) -> list[str]:
     """Names that a body reads and does not make."""
     own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
     own |= {sparse.values.name for sparse in graph.sparse_initializer}
@@ -87,34 +87,34 @@ def taken_from_outside(graph: onnx.GraphProto) -> list[str]:
     return [name for name in dict.fromkeys(read) if name and name not in own]
 
 
-def needed(
+def needed_nodes(
     nodes: Sequence[onnx.NodeProto],
     outputs: Iterable[str],
     reads: Callable[[onnx.NodeProto], tuple[str, ...]] = reads_of,
 ) -> list[onnx.NodeProto]:
     """Keep the nodes whose results reach an output, in their order."""
     producer = {name: node for node in nodes for name in node.output if name}
-    found: set[int] = set()
+    reached: set[int] = set()
     waiting = list(outputs)
     while waiting:
         node = producer.get(waiting.pop())
-        if node is not None and id(node) not in found:
-            found.add(id(node))
+        if node is not None and id(node) not in reached:
+            reached.add(id(node))
             waiting.extend(reads(node))
-    return [node for node in nodes if id(node) in found]
+    return [node for node in nodes if id(node) in reached]
 
 
-def ordered(
+def sort_nodes(
     model_name: str,
     nodes: Sequence[onnx.NodeProto],
-    known: Collection[str],
+    existing: Collection[str],
     reads_of: Callable[[onnx.NodeProto], tuple[str, ...]] = reads_of,
 ) -> list[onnx.NodeProto]:
     """Sort nodes topologically; of those that can run, the first in the file goes first.
 
     Parameters
     ----------
-    known
+    existing
         Names that exist before the first node: graph inputs and initializers.
 
     Raises
@@ -122,9 +122,9 @@ def ordered(
     ModelError
         If a tensor is made twice or by nobody, or if nodes wait for each other.
     """
-    producer = _producers(model_name, nodes, known)
+    producer = _producers(model_name, nodes, existing)
     reads = [{name for name in reads_of(node) if name} for node in nodes]
-    _check_made(model_name, nodes, reads, producer.keys() | set(known))
+    _check_reads(model_name, nodes, reads, producer.keys() | set(existing))
     waits = [{producer[name] for name in names if name in producer} for names in reads]
     if all(other < index for index, before in enumerate(waits) for other in before):
         return list(nodes)
@@ -148,13 +148,13 @@ def ordered(
 
 
 def _producers(
-    model_name: str, nodes: Sequence[onnx.NodeProto], known: Collection[str]
+    model_name: str, nodes: Sequence[onnx.NodeProto], existing: Collection[str]
 ) -> dict[str, int]:
     producer: dict[str, int] = {}
     twice: list[str] = []
     for index, node in enumerate(nodes):
         for name in node.output:
-            if name in producer or name in known:
+            if name in producer or name in existing:
                 twice.append(name)
             elif name:
                 producer[name] = index
@@ -165,17 +165,17 @@ def _producers(
     return producer
 
 
-def _check_made(
+def _check_reads(
     model_name: str,
     nodes: Sequence[onnx.NodeProto],
     reads: Sequence[Collection[str]],
-    made: Collection[str],
+    produced: Collection[str],
 ) -> None:
     lacking = [
         f"'{node_name(node)}' reads '{name}'"
         for node, names in zip(nodes, reads, strict=True)
         for name in sorted(names)
-        if name not in made
+        if name not in produced
     ]
     if lacking:
         raise ModelError(

@@ -129,12 +129,12 @@ def skim(path: Path) -> onnx.ModelProto:
     ModelError
         If the file is missing, unreadable, empty, truncated or no ONNX model.
     """
-    small = _skimmed_bytes(path)
+    small = _skim_file(path)
     model = onnx.ModelProto()
     try:
         model.ParseFromString(small)
     except DecodeError:
-        raise _too_deep(path) from None
+        raise _too_deep_error(path) from None
     if not model.HasField("graph") or not model.graph.node:
         raise ModelError(f"'{path}' holds no graph with operators: export the model again")
     if not model.opset_import:
@@ -142,7 +142,7 @@ def skim(path: Path) -> onnx.ModelProto:
     return model
 
 
-def _skimmed_bytes(path: Path) -> bytes:
+def _skim_file(path: Path) -> bytes:
     try:
         if path.is_dir():
             raise ModelError(f"'{path}' is a folder: give the .onnx file in it")
@@ -151,7 +151,7 @@ def _skimmed_bytes(path: Path) -> bytes:
             if path.stat().st_size == 0:
                 raise ModelError(f"'{path}' is empty: copy or export the model again")
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                return _skimmed(path, data)
+                return _skim_bytes(path, data)
     except FileNotFoundError:
         raise ModelError(f"there is no file '{path}': check the path") from None
     except (OSError, ValueError) as error:
@@ -159,31 +159,31 @@ def _skimmed_bytes(path: Path) -> bytes:
         raise ModelError(f"'{path}' cannot be read ({reason}): check the file") from None
 
 
-def _skimmed(path: Path, data: mmap.mmap) -> bytes:
+def _skim_bytes(path: Path, data: mmap.mmap) -> bytes:
     if data[:24].startswith(b"version https://git-lfs"):
         raise ModelError(f"'{path}' is a Git LFS pointer, not the model: run `git lfs pull`")
     out = bytearray()
     try:
         key, _ = _varint(data, 0, len(data))
         if key >> 3 not in _TOP_FIELDS or _is_text(data[:256]):
-            raise _no_model(path)
-        _copy(data, 0, len(data), "model", out)
+            raise _no_model_error(path)
+        _copy_message(data, 0, len(data), "model", out)
     except OverrunError:
         raise ModelError(
             f"'{path}' is truncated: it ends in the middle of its graph, so copy or export it again"
         ) from None
     except WireError:
-        raise _no_model(path) from None
+        raise _no_model_error(path) from None
     except RecursionError:
-        raise _too_deep(path) from None
+        raise _too_deep_error(path) from None
     return bytes(out)
 
 
-def _no_model(path: Path) -> ModelError:
+def _no_model_error(path: Path) -> ModelError:
     return ModelError(f"'{path}' is no ONNX model: give a file in ONNX's binary format")
 
 
-def _too_deep(path: Path) -> ModelError:
+def _too_deep_error(path: Path) -> ModelError:
     return ModelError(
         f"'{path}' is no ONNX model, or its subgraphs are nested more than 30 deep: give a file in "
         "ONNX's binary format, or export its subgraphs flatter"
@@ -198,7 +198,7 @@ def _is_text(start: bytes) -> bool:
     return all(character.isprintable() or character in "\r\n\t" for character in text)
 
 
-def _copy(data: mmap.mmap, begin: int, end: int, kind: str, out: bytearray) -> None:
+def _copy_message(data: mmap.mmap, begin: int, end: int, kind: str, out: bytearray) -> None:
     """Append the message in `begin` to `end` to `out`, without the data of its large tensors."""
     for field in fields(data, begin, end):
         inside = INSIDE[kind].get(field.number) if field.wire == LENGTH else None
@@ -209,7 +209,7 @@ def _copy(data: mmap.mmap, begin: int, end: int, kind: str, out: bytearray) -> N
         if inside == "tensor":
             _copy_tensor(data, field.content, field.stop, part)
         else:
-            _copy(data, field.content, field.stop, inside, part)
+            _copy_message(data, field.content, field.stop, inside, part)
         _write_varint(field.number << 3 | LENGTH, out)
         _write_varint(len(part), out)
         out += part

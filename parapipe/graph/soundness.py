@@ -95,7 +95,7 @@ def _is_text(message: Message) -> bool:
     if isinstance(message, onnx.TensorProto):
         return type(message.name) is str and all(map(_is_text, message.external_data))
     for field, value in message.ListFields():
-        kind = _kind_of(field)
+        kind = _message_or_text_type(field)
         if kind is None or isinstance(value, str):
             continue
         several = (value,) if isinstance(value, bytes | Message) else value
@@ -108,7 +108,7 @@ def _is_text(message: Message) -> bool:
 
 
 @cache
-def _kind_of(field: FieldDescriptor) -> int | None:
+def _message_or_text_type(field: FieldDescriptor) -> int | None:
     """Return whether a field holds names or messages; None if neither."""
     if {field.name, field.full_name} & _NO_NAMES or field.type not in _TEXT_OR_MESSAGE:
         return None
@@ -138,11 +138,11 @@ def _tensor_mistake(tensor: onnx.TensorProto) -> str:
         return ""
     if tensor.HasField("segment"):
         return "comes in segments, which nobody reads"
-    have, want, unit = _amounts(tensor, dtype)
+    have, want, unit = _data_amounts(tensor, dtype)
     return "" if have == want else f"has {have} of {want} {unit}"
 
 
-def _amounts(tensor: onnx.TensorProto, dtype: str) -> tuple[int, int, str]:
+def _data_amounts(tensor: onnx.TensorProto, dtype: str) -> tuple[int, int, str]:
     """Return how much data a tensor has, how much its shape asks for, and in what unit."""
     count = prod(tensor.dims)
     # In quarters of bytes, since four elements of 2 bits share one.

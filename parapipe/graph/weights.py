@@ -67,7 +67,7 @@ class Weights:
         try:
             with path.open("rb") as file:
                 self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            self._index(0, len(self._data), "model")
+            self._index_message(0, len(self._data), "model")
         except (OSError, ValueError, WireError) as error:
             raise ModelError(f"'{path}' cannot be read ({error}): check the file") from None
 
@@ -98,7 +98,7 @@ class Weights:
             else onnx.TensorProto.FromString(content)
         )
         if isinstance(value, onnx.TensorProto):
-            return self._array(name, value)
+            return self._read_tensor(name, value)
         if value is None or isinstance(value, onnx.SparseTensorProto):
             raise ModelError(
                 f"constant '{name}' of '{self._path}' is sparse or empty: store it as a dense "
@@ -106,7 +106,7 @@ class Weights:
             )
         return value
 
-    def _array(self, name: str, tensor: onnx.TensorProto) -> Array:
+    def _read_tensor(self, name: str, tensor: onnx.TensorProto) -> Array:
         try:
             if is_external(tensor):
                 tensor.raw_data = external_bytes(tensor, self._path.parent)
@@ -119,25 +119,25 @@ class Weights:
                 "again"
             ) from None
 
-    def _index(self, begin: int, end: int, kind: str) -> None:
+    def _index_message(self, begin: int, end: int, kind: str) -> None:
         """Note where the constants of a message are; outer ones first."""
         nested: list[tuple[int, int, str]] = []
         for field in fields(self._data, begin, end):
             inside = INSIDE[kind].get(field.number, "") if field.wire == LENGTH else ""
             place = (field.content, field.stop, inside)
-            if inside == "node" and self._text(_NODE_OP_TYPE, place) == b"Constant":
-                name = self._text(_NODE_OUTPUT, place)
+            if inside == "node" and self._text_field(_NODE_OP_TYPE, place) == b"Constant":
+                name = self._text_field(_NODE_OUTPUT, place)
             elif inside == "tensor" and kind == "graph":
-                name = self._text(_TENSOR_NAME, place)
+                name = self._text_field(_TENSOR_NAME, place)
             else:
                 name = b""
                 nested += [place] if inside in ("graph", "node", "attribute") else []
             if name:
                 self._places.setdefault(name.decode(errors="replace"), place)
         for part in nested:
-            self._index(*part)
+            self._index_message(*part)
 
-    def _text(self, number: int, place: tuple[int, int, str]) -> bytes:
+    def _text_field(self, number: int, place: tuple[int, int, str]) -> bytes:
         """Return the first text field of that number in a message; empty if there is none."""
-        found = (each for each in fields(self._data, *place[:2]) if each.number == number)
-        return next((self._data[at.content : at.stop] for at in found if at.wire == LENGTH), b"")
+        matches = (each for each in fields(self._data, *place[:2]) if each.number == number)
+        return next((self._data[at.content : at.stop] for at in matches if at.wire == LENGTH), b"")

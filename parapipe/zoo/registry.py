@@ -98,12 +98,12 @@ def described(name: str) -> tuple[onnx.ModelProto, str]:
     """
     from parapipe.zoo.emitter import digest, weights_left_out
 
-    with weights_left_out() as left_out:
+    with weights_left_out() as makers:
         model = build(name)
     with DIGESTS.open(encoding="utf-8") as file:
-        known = {row["without_numbers"]: row["file"] for row in csv.DictReader(file)}
-    found = known.get(sha256(serialize(model)).hexdigest())
-    return model, found or digest(model, left_out)
+        digests = {row["without_numbers"]: row["file"] for row in csv.DictReader(file)}
+    file_digest = digests.get(sha256(serialize(model)).hexdigest())
+    return model, file_digest or digest(model, makers)
 
 
 def write(name: str, path: Path, *, weightless: bool = False) -> None:

@@ -63,10 +63,10 @@ def _bottleneck(net: Emitter, x: str, name: str, inner: int, *, strides: tuple[i
     return net.relu(net.add(shortcut, y, f"{name}/add"), f"{name}/Relu")
 
 
-def _shortcut(net: Emitter, x: str, name: str, wanted: Shape) -> str:
-    stride = net.shape(x)[2] // wanted[2]
-    if net.shape(x)[1] != wanted[1]:
-        return _conv_norm(net, x, name, wanted[1], 1, stride=stride)
+def _shortcut(net: Emitter, x: str, name: str, shape: Shape) -> str:
+    stride = net.shape(x)[2] // shape[2]
+    if net.shape(x)[1] != shape[1]:
+        return _conv_norm(net, x, name, shape[1], 1, stride=stride)
     if stride > 1:
         return net.pool("MaxPool", x, f"{name}/MaxPool", 1, stride=stride)
     return x
