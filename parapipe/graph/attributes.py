@@ -12,6 +12,8 @@ from onnx import AttributeProto
 
 from parapipe.graph.operator_graph import AttributeValue
 
+_Values = Mapping[str, NDArray[np.generic]]
+
 # Inputs that an earlier opset had as attributes, under the name that it had there.
 _FORMER: Mapping[str, Mapping[int, str]] = {
     "Clip": {1: "min", 2: "max"},
@@ -28,7 +30,7 @@ _FORMER: Mapping[str, Mapping[int, str]] = {
     "Upsample": {1: "scales"},
     **{
         f"Reduce{kind}": {1: "axes"}
-        for kind in (
+        for kind in [
             "Mean",
             "Sum",
             "Max",
@@ -39,7 +41,7 @@ _FORMER: Mapping[str, Mapping[int, str]] = {
             "LogSum",
             "LogSumExp",
             "SumSquare",
-        )
+        ]
     },
 }
 _SCALARS = frozenset({"min", "max", "k"})
@@ -47,9 +49,7 @@ _SCALARS = frozenset({"min", "max", "k"})
 _NO_BOUND = (("min", -math.inf), ("max", math.inf))
 
 
-def attributes_of(
-    node: onnx.NodeProto, values: Mapping[str, NDArray[np.generic]]
-) -> dict[str, AttributeValue]:
+def attributes_of(node: onnx.NodeProto, values: _Values) -> dict[str, AttributeValue]:
     """Return the attributes of a node by name, sorted.
 
     Numbers, texts and lists of them are given; tensors and subgraphs are not. Inputs with known
@@ -82,9 +82,7 @@ def _without_infinities(value: AttributeValue) -> AttributeValue:
     return tuple(map(str, numbers)) if isinstance(value, tuple) else str(value)
 
 
-def _attributes_from_inputs(
-    node: onnx.NodeProto, values: Mapping[str, NDArray[np.generic]]
-) -> dict[str, AttributeValue]:
+def _attributes_from_inputs(node: onnx.NodeProto, values: _Values) -> dict[str, AttributeValue]:
     former = _FORMER.get(node.op_type, {})
     if node.op_type == "Resize" and len(node.input) == 2:  # as in opset 10
         former = {1: "scales"}

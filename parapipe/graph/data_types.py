@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 from math import ceil
@@ -11,7 +11,7 @@ import onnx
 
 from parapipe.graph.operator_graph import (
     ITEM_BYTES,
-    Constant,
+    NamedTensors,
     Operator,
     OperatorGraph,
     Tensor,
@@ -110,8 +110,6 @@ def _make_tensor_type(element_type: int, sizes: tuple[int, ...]) -> onnx.TypePro
 CONVERTED = ("float16", "bfloat16", "float32")
 """Data types of tensors that a conversion concerns, the narrowest first."""
 
-_Tensors = Mapping[str, Tensor | Constant]
-
 
 def converted(graph: OperatorGraph, dtype: str) -> OperatorGraph:
     """Return a graph whose floating-point tensors and constants are of a data type.
@@ -127,8 +125,8 @@ def converted(graph: OperatorGraph, dtype: str) -> OperatorGraph:
         name: replace(constant, dtype=dtype) if constant.dtype in CONVERTED else constant
         for name, constant in graph.constants.items()
     }
-    before: _Tensors = {**graph.constants, **graph.tensors}
-    after: _Tensors = {**constants, **tensors}
+    before: NamedTensors = {**graph.constants, **graph.tensors}
+    after: NamedTensors = {**constants, **tensors}
     return replace(
         graph,
         operators=tuple(_convert_operator(each, before, after) for each in graph.operators),
@@ -137,7 +135,7 @@ def converted(graph: OperatorGraph, dtype: str) -> OperatorGraph:
     )
 
 
-def _convert_operator(operator: Operator, before: _Tensors, after: _Tensors) -> Operator:
+def _convert_operator(operator: Operator, before: NamedTensors, after: NamedTensors) -> Operator:
     if operator.computes_in:
         return operator
     folded = tuple(_convert_operator(each, before, after) for each in operator.folded)
@@ -152,7 +150,7 @@ def _convert_operator(operator: Operator, before: _Tensors, after: _Tensors) -> 
     return replace(operator, parts=parts, work=work, folded=folded)
 
 
-def _converted_work(operator: Operator, before: _Tensors, after: _Tensors) -> Work:
+def _converted_work(operator: Operator, before: NamedTensors, after: NamedTensors) -> Work:
     """Return what an operator moves then; in proportion where rules or folding gave its bytes."""
     names = [name for name in (*operator.inputs, *operator.outputs) if name in before]
     changed = [name for name in names if before[name].dtype != after[name].dtype]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -291,8 +292,7 @@ def declared_types(model: onnx.ModelProto, sizes: Mapping[str, int]) -> dict[str
     """Return the types that the file declares for results, with `sizes` for named dimensions."""
     types: dict[str, onnx.TypeProto] = {}
     for value in (*model.graph.value_info, *model.graph.output):
-        kind = onnx.TypeProto()
-        kind.CopyFrom(value.type)
+        kind = deepcopy(value.type)
         if kind.HasField("tensor_type"):
             for dim in kind.tensor_type.shape.dim:
                 if dim.dim_param in sizes:

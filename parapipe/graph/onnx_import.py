@@ -10,19 +10,17 @@ import onnx
 
 from parapipe.errors import ModelError
 from parapipe.graph.attributes import attributes_of
-from parapipe.graph.inline import inlined
 from parapipe.graph.input_shapes import Shapes, declared_types, input_types, read_user_shapes
 from parapipe.graph.model_source import model_source
 from parapipe.graph.operator_graph import (
-    Constant,
     Granularity,
     ModelSource,
+    NamedTensors,
     Operator,
     OperatorGraph,
-    Tensor,
     Work,
 )
-from parapipe.graph.order import has_body
+from parapipe.graph.order import has_body, inlined
 from parapipe.graph.part_marks import PART_TYPES, is_within_buffer
 from parapipe.graph.quantised import compute_dtype
 from parapipe.graph.resolve import Resolved, ResolvedNode, resolve
@@ -185,7 +183,7 @@ def graph_of_nodes(
     resolved: Resolved, source: ModelSource, inputs: tuple[str, ...]
 ) -> OperatorGraph:
     """Return what `resolve_proto` has found as a graph with an operator for each node."""
-    known: dict[str, Tensor | Constant] = {**resolved.constants, **resolved.tensors}
+    known: NamedTensors = {**resolved.constants, **resolved.tensors}
     operators = []
     for item in resolved.nodes:
         node = item.node
@@ -221,7 +219,7 @@ def graph_of_nodes(
     )
 
 
-def _is_within_buffer(item: ResolvedNode, known: Mapping[str, Tensor | Constant]) -> bool:
+def _is_within_buffer(item: ResolvedNode, known: NamedTensors) -> bool:
     """Whether a node only cuts a buffer for parts of an operator, or joins their results in one."""
     if item.node.op_type not in PART_TYPES:
         return False

@@ -79,6 +79,32 @@ class Constant:
         return size_in_bytes(self.shape, self.stored or self.dtype) or 0
 
 
+NamedTensors = Mapping[str, Tensor | Constant]
+
+
+class AttributeReader:
+    """Typed values of an operator's attributes."""
+
+    __slots__ = ()
+    attributes: Mapping[str, AttributeValue]
+
+    def integer(self, name: str, default: int) -> int:
+        """Return an integer attribute."""
+        value = self.attributes.get(name, default)
+        return value if isinstance(value, int) else default
+
+    def integers(self, name: str, default: Sequence[int] = ()) -> tuple[int, ...]:
+        """Return a list of integers."""
+        value = self.attributes.get(name)
+        items = value if isinstance(value, tuple) else default
+        return tuple(item for item in items if isinstance(item, int))
+
+    def text(self, name: str, default: str = "") -> str:
+        """Return a string attribute."""
+        value = self.attributes.get(name, default)
+        return value if isinstance(value, str) else default
+
+
 @dataclass(frozen=True, slots=True)
 class Work:
     """What one run of an operator moves and multiplies.

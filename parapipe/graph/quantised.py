@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from parapipe.graph.operator_graph import Constant, Operator, OperatorGraph, Tensor
+from parapipe.graph.operator_graph import NamedTensors, Operator, OperatorGraph
 from parapipe.graph.work import work_of
 
 QUANTISES, DEQUANTISES = "QuantizeLinear", "DequantizeLinear"
@@ -77,7 +77,7 @@ _TELLING = {"QLinearConcat": 2, "QLinearWhere": 1, "DynamicQuantizeMatMul": 1}
 
 
 def compute_dtype(
-    domain: str, operator_type: str, inputs: Sequence[str], known: Mapping[str, Tensor | Constant]
+    domain: str, operator_type: str, inputs: Sequence[str], tensors: NamedTensors
 ) -> str:
     """Return the data type that a kernel for integers computes in; empty for other operators.
 
@@ -85,13 +85,13 @@ def compute_dtype(
     ----------
     inputs
         Names by position.
-    known
+    tensors
         All tensors and constants that they name.
     """
     if (domain, operator_type) not in _INTEGER_TYPES:
         return ""
     position = _TELLING.get(operator_type, 0)
-    data = known.get(inputs[position]) if position < len(inputs) else None
+    data = tensors.get(inputs[position]) if position < len(inputs) else None
     return data.dtype if data else ""
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import count
@@ -69,8 +70,7 @@ def _use_own_copies(node: onnx.NodeProto, free: dict[str, list[str]]) -> onnx.No
     own = [free[name].pop(0) if free.get(name) else name for name in node.input]
     if own == list(node.input):
         return node
-    changed = onnx.NodeProto()
-    changed.CopyFrom(node)
+    changed = deepcopy(node)
     changed.input[:] = own
     return changed
 
@@ -82,8 +82,7 @@ def _copy_dequantiser(node: onnx.NodeProto, name: str, walk: Walk) -> onnx.NodeP
         for number in count(2)
         if (new := f"{name}/{number}") not in walk.facts.types and not walk.times_named[new]
     )
-    copy = onnx.NodeProto()
-    copy.CopyFrom(node)
+    copy = deepcopy(node)
     copy.name = ""  # it goes by its output's
     copy.output[0] = own
     if name in walk.facts.types:

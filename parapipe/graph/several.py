@@ -18,7 +18,6 @@ import onnx
 
 from parapipe.errors import ModelError
 from parapipe.files.mistakes import listed
-from parapipe.graph.inline import inlined, renamed_node
 from parapipe.graph.operator_graph import (
     Constant,
     Member,
@@ -27,6 +26,7 @@ from parapipe.graph.operator_graph import (
     OperatorGraph,
     Tensor,
 )
+from parapipe.graph.order import inlined, renamed_node
 
 Named = TypeVar("Named", Tensor, Constant)
 
@@ -211,7 +211,6 @@ def _add_renamed(
     names: Mapping[str, str],
 ) -> None:
     for each in values:
-        copy = onnx.ValueInfoProto()
-        copy.CopyFrom(each)
+        copy = deepcopy(each)
         copy.name = names.get(each.name, each.name)
         to.append(copy)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -339,8 +340,7 @@ def _extents(shape: tuple[int, ...]) -> str:
 def _use_main_domain(node: onnx.NodeProto) -> onnx.NodeProto:
     if node.domain != "ai.onnx":
         return node
-    renamed = onnx.NodeProto()
-    renamed.CopyFrom(node)
+    renamed = deepcopy(node)
     renamed.domain = ""
     return renamed
 

@@ -18,8 +18,10 @@ from math import prod
 from typing import Literal
 
 from parapipe.graph.operator_graph import (
+    AttributeReader,
     AttributeValue,
     Constant,
+    NamedTensors,
     Operator,
     OperatorGraph,
     Tensor,
@@ -30,7 +32,7 @@ Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Operands:
+class Operands(AttributeReader):
     """An operator's attributes and what it reads and writes, by position; None where omitted."""
 
     attributes: Mapping[str, AttributeValue]
@@ -45,16 +47,6 @@ class Operands:
     def output(self, position: int = 0) -> Shape:
         """Return the shape of an output; empty where it is omitted or a scalar."""
         return self.outputs[position].shape if position < len(self.outputs) else ()
-
-    def integer(self, name: str, default: int) -> int:
-        """Return an integer attribute."""
-        value = self.attributes.get(name, default)
-        return value if isinstance(value, int) else default
-
-    def text(self, name: str) -> str:
-        """Return a string attribute, empty if it is missing."""
-        value = self.attributes.get(name, "")
-        return value if isinstance(value, str) else ""
 
 
 # None: of a type that is known, but in a form whose MACs are not.
@@ -292,7 +284,7 @@ def work_of(
     inputs: Sequence[str],
     outputs: Iterable[str],
     *,
-    known: Mapping[str, Tensor | Constant],
+    known: NamedTensors,
 ) -> Work:
     """Work of a single operator.
 
@@ -365,7 +357,7 @@ def _operands(
     attributes: Mapping[str, AttributeValue],
     inputs: Iterable[str],
     outputs: Iterable[str],
-    known: Mapping[str, Tensor | Constant],
+    known: NamedTensors,
 ) -> Operands:
     written = (known[name] for name in outputs if name)
     return Operands(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import gcd, prod
+from typing import NamedTuple
 
 from parapipe.parts.part import (
     Cut,
@@ -80,12 +81,13 @@ def _view(single: Single, axis: int) -> Cut:
     return Cut(part, step)
 
 
-class _Block:
+class _Block(NamedTuple):
     """Axes of the input and of the result that hold the same elements."""
 
-    def __init__(self, before: int, before_end: int, after: int, after_end: int) -> None:
-        self.before, self.before_end = before, before_end
-        self.after, self.after_end = after, after_end
+    before: int
+    before_end: int
+    after: int
+    after_end: int
 
 
 def _find_block(before: Shape, after: Shape, axis: int) -> _Block:

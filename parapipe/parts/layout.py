@@ -191,7 +191,6 @@ RULES: Mapping[str, Rule] = {
 
 _SHIFTED = frozenset({"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel"})
 _REACH = {"nearest": 1, "linear": 1, "cubic": 2}  # rows read on either side of a place
-_BY_SIZES = 3  # position of the input `sizes`
 
 
 @dataclass(frozen=True, slots=True)

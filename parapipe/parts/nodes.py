@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import count, starmap
 from math import prod
@@ -252,8 +253,7 @@ class PartNodes:
         return results
 
     def _add_step(self, step: Step, number: int, results: _Results) -> None:
-        node = onnx.NodeProto()
-        node.CopyFrom(self.protos[step.operator.name])
+        node = deepcopy(self.protos[step.operator.name])
         node.name = self.slices.node_names.free(part_name(step.operator.name, number))
         inputs = [
             self._input_name(name, ranges, results)
@@ -321,8 +321,7 @@ class PartNodes:
             (),
         )
         (step,) = Run((operator,), tensors, resolved.opsets).part(requested).steps
-        copy = onnx.NodeProto()
-        copy.CopyFrom(node)
+        copy = deepcopy(node)
         result = f"{node.output[0]}/{requested.axis}:{requested.begin}-{requested.end}"
         copy.output[0] = self.slices.tensors.free(result)
         copy.name = self.slices.node_names.free(result)

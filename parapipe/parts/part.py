@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias
 
-from parapipe.graph.operator_graph import AttributeValue, Constant, Operator, Tensor
+from parapipe.graph.operator_graph import AttributeReader, AttributeValue, NamedTensors, Operator
 
 Shape: TypeAlias = tuple[int, ...]
 
@@ -84,7 +84,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Single:
+class Single(AttributeReader):
     """One operator as the rules see it.
 
     Parameters
@@ -121,22 +121,6 @@ class Single:
         """Return the shape of an input; empty where it is omitted or a scalar."""
         return (self.inputs[position] or ()) if position < len(self.inputs) else ()
 
-    def integer(self, name: str, default: int) -> int:
-        """Return an integer attribute."""
-        value = self.attributes.get(name, default)
-        return value if isinstance(value, int) else default
-
-    def integers(self, name: str, default: Sequence[int] = ()) -> tuple[int, ...]:
-        """Return a list of integers."""
-        value = self.attributes.get(name)
-        items = value if isinstance(value, tuple) else default
-        return tuple(item for item in items if isinstance(item, int))
-
-    def text(self, name: str, default: str = "") -> str:
-        """Return a string attribute."""
-        value = self.attributes.get(name, default)
-        return value if isinstance(value, str) else default
-
     def reads(self, ranges: Mapping[int, Ranges]) -> tuple[Ranges | None, ...]:
         """Return what is read of each input: ranges of some, all of the others."""
         return tuple(ranges.get(position, ()) for position in range(len(self.inputs)))
@@ -146,9 +130,7 @@ Rule: TypeAlias = Callable[[Single, int], Cut]
 """Returns how an operator is cut along an axis of its output; WholeError if it cannot be."""
 
 
-def single_of(
-    operator: Operator, tensors: Mapping[str, Tensor | Constant], opsets: Mapping[str, int]
-) -> Single:
+def single_of(operator: Operator, tensors: NamedTensors, opsets: Mapping[str, int]) -> Single:
     """Return an operator as the rules see it.
 
     Parameters

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,11 +12,10 @@ import onnx
 
 from parapipe.errors import SplitError
 from parapipe.files.mistakes import did_you_mean
-from parapipe.graph.inline import inlined
 from parapipe.graph.input_shapes import Shapes
 from parapipe.graph.onnx_import import graph_of_nodes, resolve_proto, simplify
 from parapipe.graph.operator_graph import Granularity, ModelSource, OperatorGraph
-from parapipe.graph.order import needed_nodes, sort_nodes
+from parapipe.graph.order import inlined, needed_nodes, sort_nodes
 from parapipe.graph.part_marks import IR_VERSION, again_name, own_and_run
 from parapipe.graph.resolve import DEQUANTISES, Resolved, ResolvedNode
 from parapipe.parts.split import copy_fields, fix_types, use_main_domain, visible_names
@@ -209,8 +209,7 @@ class _Writer:
                 yield self._rerun_node(item, run)
 
     def _rerun_node(self, item: ResolvedNode, run: Run) -> onnx.NodeProto:
-        node = onnx.NodeProto()
-        node.CopyFrom(item.node)
+        node = deepcopy(item.node)
         for place, name in enumerate(node.input):
             node.input[place] = self._source_name(name, run)
         if run[1]:

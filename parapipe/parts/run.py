@@ -10,13 +10,36 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from parapipe.graph.operator_graph import Constant, Operator, Tensor
-from parapipe.parts.elementwise import VIEW_RULES as VIEWS
-from parapipe.parts.part import Cut, Part, Range, RangeError, Ranges, WholeError, single_of
-from parapipe.parts.registry import RULES
+from parapipe.graph.operator_graph import NamedTensors, Operator
+from parapipe.parts import elementwise, layout, products, windows
+from parapipe.parts.part import Cut, Part, Range, RangeError, Ranges, Rule, WholeError, single_of
+
+RULES: Mapping[str, Mapping[str, Rule]] = {
+    "": {
+        **windows.RULES,
+        **windows.TRANSPOSED_RULES,
+        **products.RULES,
+        **products.ATTENTION_RULES,
+        **elementwise.RULES,
+        **elementwise.NORMALISATION_RULES,
+        **elementwise.REDUCTION_RULES,
+        **layout.RESIZE_RULES,
+        **layout.RULES,
+        **elementwise.VIEW_RULES,
+        **layout.QUANTISATION_RULES,
+    },
+    "com.microsoft": {
+        **elementwise.MICROSOFT,
+        **products.MICROSOFT,
+        **products.MICROSOFT_ATTENTIONS,
+        **elementwise.MICROSOFT_NORMALISATIONS,
+        **layout.MICROSOFT_QUANTISATION,
+    },
+}
+"""How operators are cut, by domain and type."""
 
 # A kernel for integers reads what a DequantizeLinear reads, so that this one computes nothing.
-_FREE = VIEWS.keys() | {"Identity", "Dropout", "DequantizeLinear"}
+_FREE = elementwise.VIEW_RULES.keys() | {"Identity", "Dropout", "DequantizeLinear"}
 _MOST_TRIED = 8  # boundaries tried to see whether a step is large enough
 
 
@@ -69,7 +92,7 @@ class Run:
     """
 
     operators: tuple[Operator, ...]
-    tensors: Mapping[str, Tensor | Constant]
+    tensors: NamedTensors
     opsets: Mapping[str, int]
     _cuts: dict[tuple[str, int], Cut | str] = field(default_factory=dict, compare=False)
 

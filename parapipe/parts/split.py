@@ -10,11 +10,10 @@ from google.protobuf.message import Message
 
 from parapipe.errors import SplitError
 from parapipe.files.mistakes import listed_sentences
-from parapipe.graph.inline import inlined
 from parapipe.graph.input_shapes import Shapes
 from parapipe.graph.onnx_import import graph_of_nodes, resolve_proto, simplify
 from parapipe.graph.operator_graph import Granularity, ModelSource, OperatorGraph
-from parapipe.graph.order import needed_nodes, reads_of, sort_nodes
+from parapipe.graph.order import inlined, needed_nodes, reads_of, sort_nodes
 from parapipe.graph.part_marks import IR_VERSION
 from parapipe.graph.resolve import DEQUANTISES, Resolved
 from parapipe.parts.nodes import Names, PartNodes, Slices

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from parapipe.graph.operator_graph import AttributeValue
@@ -50,6 +50,11 @@ class Window:
         """Elements from the first to the last that the window covers."""
         return (self.kernel - 1) * self.dilation + 1
 
+    def padded(self, total: int, *, upper: bool) -> Window:
+        """Return it with a padding of `total`; `upper` puts the smaller half before."""
+        before = total // 2 if upper else total - total // 2
+        return replace(self, before=before, after=total - before)
+
 
 def convolution(weights: int = 1, per_channel: Sequence[int] = (2,)) -> Rule:
     """Return the rule of a convolution.
@@ -95,25 +100,32 @@ def _cut_channels(single: Single, weights: int, per_channel: Sequence[int]) -> C
 
 def windows(single: Single, kernel: Sequence[int]) -> Iterator[Window]:
     """Yield the window of each axis after the second, its padding as numbers."""
+    mode = single.text("auto_pad", "NOTSET")
+    for window, output_size in _stated_windows(single, kernel):
+        if mode == "VALID":
+            yield replace(window, before=0, after=0)
+        elif mode.startswith("SAME"):
+            total = (output_size - 1) * window.stride + window.extent - window.size
+            if total < 0 and "Conv" not in single.type:
+                # ONNX would cut something off; runtimes do so in different ways.
+                raise WholeError("with auto_pad, its strides are larger than its windows")
+            yield window.padded(max(0, total), upper=mode == "SAME_UPPER")
+        else:
+            yield window
+
+
+def _stated_windows(single: Single, kernel: Sequence[int]) -> Iterator[tuple[Window, int]]:
+    """Yield the window of each axis after the second as attributes state it, and the result's size.
+
+    What they do not state of the padding is 0.
+    """
     count = len(kernel)
     strides = single.integers("strides", (1,) * count)
     dilations = single.integers("dilations", (1,) * count)
     pads = single.integers("pads", (0,) * 2 * count)
-    mode = single.text("auto_pad", "NOTSET")
     for at, (length, stride, dilation) in enumerate(zip(kernel, strides, dilations, strict=True)):
         size, output_size = single.shape()[_SPATIAL + at], single.output[_SPATIAL + at]
-        before, after = pads[at], pads[count + at]
-        if mode == "VALID":
-            before = after = 0
-        elif mode.startswith("SAME"):
-            total = (output_size - 1) * stride + (length - 1) * dilation + 1 - size
-            if total < 0 and "Conv" not in single.type:
-                # ONNX would cut something off; runtimes do so in different ways.
-                raise WholeError("with auto_pad, its strides are larger than its windows")
-            total = max(0, total)
-            before = total // 2 if mode == "SAME_UPPER" else total - total // 2
-            after = total - before
-        yield Window(size, length, stride, dilation, before, after)
+        yield Window(size, length, stride, dilation, pads[at], pads[count + at]), output_size
 
 
 def _rows(single: Single, along_axes: Sequence[Window], axis: int, begin: int, end: int) -> Part:
@@ -198,25 +210,18 @@ def _transposed_windows(single: Single) -> tuple[list[Window], list[int]]:
     A window's padding is what is cut off the output.
     """
     kernel = single.shape(1)[_SPATIAL:]
-    count = len(kernel)
-    strides = single.integers("strides", (1,) * count)
-    dilations = single.integers("dilations", (1,) * count)
-    extra = list(single.integers("output_padding", (0,) * count))
-    pads = single.integers("pads", (0,) * 2 * count)
+    extra = list(single.integers("output_padding", (0,) * len(kernel)))
     mode = single.text("auto_pad", "NOTSET")
     if mode.startswith("SAME") and any(extra):
         raise WholeError("what auto_pad does with its output_padding is not defined")
     result = []
-    for at, (length, stride, dilation) in enumerate(zip(kernel, strides, dilations, strict=True)):
-        size, output_size = single.shape()[_SPATIAL + at], single.output[_SPATIAL + at]
-        before, after = pads[at], pads[count + at]
+    for at, (window, output_size) in enumerate(_stated_windows(single, kernel)):
         if single.integers("output_shape") or mode.startswith("SAME"):
-            total = (size - 1) * stride + extra[at] + (length - 1) * dilation + 1 - output_size
+            total = (window.size - 1) * window.stride + extra[at] + window.extent - output_size
             extra[at] += max(0, -total)
-            total = max(0, total)
-            before = total // 2 if mode == "SAME_UPPER" else total - total // 2
-            after = total - before
-        result.append(Window(size, length, stride, dilation, before, after))
+            result.append(window.padded(max(0, total), upper=mode == "SAME_UPPER"))
+        else:
+            result.append(window)
     return result, extra
 
 

@@ -9,6 +9,7 @@ from math import ceil
 from parapipe.graph.operator_graph import (
     AttributeValue,
     Constant,
+    NamedTensors,
     Operator,
     OperatorGraph,
     Tensor,
@@ -114,7 +115,7 @@ def change_attributes(
     return {name: value for name, value in {**before, **changes}.items() if value is not None}
 
 
-def _tensors(step: Step, tensors: Mapping[str, Tensor | Constant]) -> dict[str, Tensor | Constant]:
+def _tensors(step: Step, tensors: NamedTensors) -> dict[str, Tensor | Constant]:
     """Return what an operator reads and makes in a part, with its shapes there."""
     ranges: dict[str, Ranges] = {}
     for position, name in enumerate(step.operator.inputs):

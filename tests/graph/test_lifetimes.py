@@ -44,7 +44,9 @@ def test_live_tensors_are_those_made_before_and_read_behind(case):
     order = low_memory_order(n, lifetimes)
     for i, live in enumerate(count_live_behind(order, lifetimes)):
         before, behind = {None, *order[: i + 1]}, set(order[i + 1 :])
-        waiting = [t for t in lifetimes if t.maker in before and (t.kept or t.readers & behind)]
+        waiting = [
+            t for t in lifetimes if t.maker in before and (t.live_at_end or t.readers & behind)
+        ]
         assert live == len(waiting)
 
 
