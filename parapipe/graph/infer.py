@@ -22,6 +22,7 @@ from parapipe.graph.data_types import shape_of
 from parapipe.graph.order import NodeCache
 
 Array: TypeAlias = NDArray[np.generic]
+Types: TypeAlias = Mapping[str, onnx.TypeProto]
 Elements: TypeAlias = tuple[tuple[int, ...], ...]
 _CacheKey: TypeAlias = tuple[object, ...]
 _Result = TypeVar("_Result")
@@ -166,7 +167,7 @@ def _infer_node(node: onnx.NodeProto, facts: Facts) -> tuple[dict[str, onnx.Type
     except DecodeError:  # protobuf reads 100 messages within each other, three for each subgraph
         return {}, "its subgraphs are nested too deep to infer shapes: export them flatter"
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
-        return {}, "" if _is_about_another(str(error), node.op_type) else _error_reason(str(error))
+        return {}, _error_reason(str(error), node.op_type)
     types = {value.name: value.type for value in inferred.graph.output}
     if mistake := _reshape_mistake(node, facts, types):
         return {}, mistake
@@ -224,9 +225,7 @@ def _group_mistake(node: onnx.NodeProto, facts: Facts) -> str:
     return ""
 
 
-def _reshape_mistake(
-    node: onnx.NodeProto, facts: Facts, types: Mapping[str, onnx.TypeProto]
-) -> str:
+def _reshape_mistake(node: onnx.NodeProto, facts: Facts, types: Types) -> str:
     """Return whether a Reshape would make or lose elements, which ONNX does not look at."""
     if node.op_type != "Reshape" or node.domain:
         return ""
@@ -237,9 +236,7 @@ def _reshape_mistake(
     return f"it cannot turn {next(texts)} into {next(texts)}"
 
 
-def evaluate(
-    node: onnx.NodeProto, facts: Facts, inferred: Mapping[str, onnx.TypeProto]
-) -> dict[str, Array]:
+def evaluate(node: onnx.NodeProto, facts: Facts, inferred: Types) -> dict[str, Array]:
     """Compute a node's outputs from known values; empty if it cannot be or is not worth it."""
     if node.op_type in ("Shape", "Size") and not node.domain:
         return _evaluate_shape(node, facts)
@@ -311,18 +308,16 @@ def _evaluate_shape(node: onnx.NodeProto, facts: Facts) -> dict[str, Array]:
     return {node.output[0]: np.array(part, np.int64)}
 
 
-def _is_small(node: onnx.NodeProto, inferred: Mapping[str, onnx.TypeProto]) -> bool:
+def _is_small(node: onnx.NodeProto, inferred: Types) -> bool:
     shapes = [shape_of(inferred.get(name)) for name in node.output if name]
     if any(shape is None for shape in shapes):
         return node.op_type in _BOUNDED_BY_INPUTS
     return all(prod(shape) <= MOST_ELEMENTS for shape in shapes if shape is not None)
 
 
-def _is_about_another(error: str, operator_type: str) -> bool:
-    """Whether inference failed within the function that ONNX defines an operator by."""
-    return bool(set(re.findall(r"\(op_type:(\w+)", error)) - {operator_type})
-
-
-def _error_reason(error: str) -> str:
+def _error_reason(error: str, operator_type: str) -> str:
+    """Return why inference failed; empty if it did within the function that defines an operator."""
+    if set(re.findall(r"\(op_type:(\w+)", error)) - {operator_type}:
+        return ""
     last = error.strip().splitlines()[-1]
     return re.split(r"\[\w*InferenceError\]", last)[-1].strip().rstrip(".") or "no reason given"

@@ -9,9 +9,9 @@ from pathlib import Path
 import onnx
 
 from parapipe.errors import ModelError
-from parapipe.graph.attributes import attributes_of
+from parapipe.graph.data_types import attributes_of
 from parapipe.graph.input_shapes import Shapes, declared_types, input_types, read_user_shapes
-from parapipe.graph.model_source import model_source
+from parapipe.graph.model_source import check_sound, check_texts, model_source
 from parapipe.graph.operator_graph import (
     Granularity,
     ModelSource,
@@ -26,7 +26,6 @@ from parapipe.graph.quantised import compute_dtype
 from parapipe.graph.resolve import Resolved, ResolvedNode, resolve
 from parapipe.graph.rewrites import absorb_flattens, fold_scales, fuse, remove_without_effect
 from parapipe.graph.skim import skim
-from parapipe.graph.soundness import check_sound, check_texts
 from parapipe.graph.work import work_of
 
 

@@ -20,7 +20,7 @@ import onnx
 from parapipe.errors import ModelError
 from parapipe.files.mistakes import listed, listed_sentences
 from parapipe.graph.data_types import element_type_of
-from parapipe.graph.infer import Array, Facts, schema_of
+from parapipe.graph.infer import Array, Facts, Types, schema_of
 from parapipe.graph.input_shapes import UserShape
 from parapipe.graph.operator_graph import Constant, Tensor
 from parapipe.graph.order import needed_nodes, sort_nodes
@@ -141,7 +141,7 @@ class Resolved:
     constants: Mapping[str, Constant]
     values: Mapping[str, Array]
     outputs: tuple[str, ...]
-    types: Mapping[str, onnx.TypeProto]
+    types: Types
     origins: Mapping[str, Origin]
     opsets: Mapping[str, int]
     notes: tuple[str, ...] = ()
@@ -150,8 +150,8 @@ class Resolved:
 def resolve(
     model: onnx.ModelProto,
     model_name: str,
-    inputs: Mapping[str, onnx.TypeProto],
-    declared: Mapping[str, onnx.TypeProto],
+    inputs: Types,
+    declared: Types,
     user_shapes: Mapping[str, UserShape] | None = None,
 ) -> Resolved:
     """Find shapes, types and constants of a whole model.

@@ -17,10 +17,8 @@ import numpy as np
 import onnx
 
 from parapipe.graph.data_types import dtype_name, shape_of, tensor_type, unwrap
-from parapipe.graph.infer import Elements, Facts, integer
+from parapipe.graph.infer import Elements, Facts, Types, integer
 from parapipe.graph.operator_graph import Tensor
-
-Types = Mapping[str, onnx.TypeProto]
 
 # The version of Scan before this one has a batch axis of its own.
 _SCAN_SINCE = 9

@@ -23,9 +23,9 @@ from parapipe.graph.data_types import (
     tensor_type,
     unwrap,
 )
-from parapipe.graph.infer import MOST_ELEMENTS, Array, Facts, constant_value, evaluate, infer
+from parapipe.graph.infer import MOST_ELEMENTS, Array, Facts, Types, constant_value, evaluate, infer
 from parapipe.graph.input_shapes import UserShape
-from parapipe.graph.model_source import is_external
+from parapipe.graph.model_source import has_data, is_external
 from parapipe.graph.operator_graph import Constant, Tensor
 from parapipe.graph.order import needed_nodes, outer_names
 from parapipe.graph.sequences import (
@@ -35,7 +35,6 @@ from parapipe.graph.sequences import (
     sequence_tensor,
     shape_from_sequence,
 )
-from parapipe.graph.soundness import has_data
 
 _RANDOM = frozenset(
     {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike"}
@@ -77,7 +76,7 @@ class Walk:
     """
 
     facts: Facts
-    declared: Mapping[str, onnx.TypeProto]
+    declared: Types
     user_shapes: Mapping[str, UserShape]
     times_named: Counter[str]
     tensors: dict[str, Tensor] = field(default_factory=dict)
@@ -169,7 +168,7 @@ class Walk:
             self._add_frame_node(node, inferred, contradiction or _why_unknown(node))
         return None
 
-    def _walk_body(self, body: onnx.GraphProto, fed: Mapping[str, onnx.TypeProto]) -> BodyResult:
+    def _walk_body(self, body: onnx.GraphProto, fed: Types) -> BodyResult:
         """Walk through a body by itself, with what is known outside of it."""
         facts = self.facts
         outside = {name for name in outer_names(body) if name in facts.types}
@@ -234,7 +233,7 @@ class Walk:
             return False
         return onnx.defs.has(node.op_type, node.domain) and node.op_type not in _RANDOM
 
-    def _fold(self, node: onnx.NodeProto, inferred: Mapping[str, onnx.TypeProto]) -> bool:
+    def _fold(self, node: onnx.NodeProto, inferred: Types) -> bool:
         """Make constants of the outputs; False if the shape of one stays unknown."""
         # Weights that are stored as integers have no values here, so that exports keep them so.
         stored = node.op_type == _DEQUANTISES
@@ -273,9 +272,7 @@ class Walk:
             return ""
         return dtype_name(element_type_of(self.facts.types.get(node.input[0]))) or ""
 
-    def _add_frame_node(
-        self, node: onnx.NodeProto, inferred: Mapping[str, onnx.TypeProto], why: str
-    ) -> None:
+    def _add_frame_node(self, node: onnx.NodeProto, inferred: Types, why: str) -> None:
         self.frame_nodes.append(node)
         for name in filter(None, node.output):
             kind = inferred.get(name)

@@ -136,10 +136,6 @@ def _reduce(single: Single, axis: int) -> Cut:
     return _cut_beside_reduced(single, axis, [each % rank for each in axes] or range(rank))
 
 
-def _arg_reduce(single: Single, axis: int) -> Cut:
-    return _cut_beside_reduced(single, axis, [single.integer("axis", 0) % len(single.shape())])
-
-
 def _cut_beside_reduced(single: Single, axis: int, reduced: Sequence[int]) -> Cut:
     if single.integer("keepdims", 1):
         return along_same(axis, reduced, _REDUCES)
@@ -153,7 +149,12 @@ def _top_k(single: Single, axis: int) -> Cut:
 
 REDUCTION_RULES: Mapping[str, Rule] = {
     **dict.fromkeys([f"Reduce{kind}" for kind in _KINDS.split()], _reduce),
-    **dict.fromkeys(("ArgMax", "ArgMin"), _arg_reduce),
+    **dict.fromkeys(
+        ("ArgMax", "ArgMin"),
+        lambda single, axis: _cut_beside_reduced(
+            single, axis, [single.integer("axis", 0) % len(single.shape())]
+        ),
+    ),
     "TopK": _top_k,
 }
 

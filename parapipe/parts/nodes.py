@@ -12,8 +12,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from parapipe.graph.attributes import attributes_of, input_of
-from parapipe.graph.data_types import dtype_name, shape_of, tensor_of
+from parapipe.graph.data_types import attributes_of, dtype_name, input_of, shape_of, tensor_of
 from parapipe.graph.model_source import external_place, is_external
 from parapipe.graph.operator_graph import ITEM_BYTES, Operator, Work
 from parapipe.graph.part_marks import mark, part_name

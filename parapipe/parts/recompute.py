@@ -15,10 +15,10 @@ from parapipe.files.mistakes import did_you_mean
 from parapipe.graph.input_shapes import Shapes
 from parapipe.graph.onnx_import import graph_of_nodes, resolve_proto, simplify
 from parapipe.graph.operator_graph import Granularity, ModelSource, OperatorGraph
-from parapipe.graph.order import inlined, needed_nodes, sort_nodes
-from parapipe.graph.part_marks import IR_VERSION, again_name, own_and_run
+from parapipe.graph.order import inlined
+from parapipe.graph.part_marks import again_name, own_and_run
 from parapipe.graph.resolve import DEQUANTISES, Resolved, ResolvedNode
-from parapipe.parts.split import copy_fields, fix_types, use_main_domain, visible_names
+from parapipe.parts.split import replace_graph_fields, replace_nodes, visible_names
 
 _FORM = re.compile(r"(?P<operator>.+):again(?P<run>[1-9][0-9]{0,5})=(?P<reader>.+)")
 _BY_CHANCE = re.compile(r"Random.*|Multinomial|Bernoulli")
@@ -90,23 +90,13 @@ def again_proto(
     nodes = graph_of_nodes(resolved, ModelSource(name, ""), inputs)
     graph = simplify(nodes, resolved, granularity)
     writer = _Writer(graph, resolved, rules, visible_names(model))
-    before, dropped, added = model.graph, writer.dropped, list(writer.nodes())
-    rest = [node for node in before.node if dropped.isdisjoint(node.output)]
-    names = {each.name for each in (*before.input, *before.initializer)}
-    names |= {each.values.name for each in before.sparse_initializer}
-    outputs = [value.name for value in before.output]
-    result = onnx.ModelProto()
-    copy_fields(model, result, graph=[])
-    copy_fields(
-        before,
-        result.graph,
-        node=needed_nodes(sort_nodes("the model with runs again", [*rest, *added], names), outputs),
-        value_info=[*before.value_info, *writer.types()],
+    added = list(writer.nodes())
+    return replace_graph_fields(
+        model,
+        resolved,
+        node=replace_nodes(model.graph, writer.dropped, added, "the model with runs again"),
+        value_info=[*model.graph.value_info, *writer.types()],
     )
-    fix_types(result.graph, resolved)
-    use_main_domain(result)
-    result.ir_version = max(result.ir_version, IR_VERSION)
-    return result
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import onnx
@@ -231,8 +231,7 @@ class _Finder:
 def _rewrite_model(
     model: onnx.ModelProto, slices: Slices, split: Sequence[tuple[Run, list[RunPart]]]
 ) -> onnx.ModelProto:
-    resolved = slices.resolved
-    writer = PartNodes({item.name: item.node for item in resolved.nodes}, slices)
+    writer = PartNodes({item.name: item.node for item in slices.resolved.nodes}, slices)
     replaced: set[str] = set()
     cut_constants: set[str] = set()
     for run, parts in split:
@@ -240,19 +239,15 @@ def _rewrite_model(
         replaced.update(filter(None, run.last.outputs))
         cut_constants.update(read_of(parts[0]))
     before = model.graph
-    rest = [node for node in before.node if replaced.isdisjoint(node.output)]
-    names = {each.name for each in (*before.input, *before.initializer, *slices.initializers)}
-    names |= {each.values.name for each in before.sparse_initializer}
-    outputs = [value.name for value in before.output]
-    nodes = needed_nodes(sort_nodes("the split model", [*rest, *slices.nodes], names), outputs)
-    unread = cut_constants - {name for node in nodes for name in reads_of(node)} - {*outputs}
+    nodes = replace_nodes(before, replaced, slices.nodes, "the split model", slices.initializers)
+    unread = cut_constants.difference(
+        *map(reads_of, nodes), (value.name for value in before.output)
+    )
     gone = {each.name for each in before.initializer}.intersection(unread)
     produced = {name for node in nodes for name in node.output}
-    result = onnx.ModelProto()
-    copy_fields(model, result, graph=[])
-    copy_fields(
-        before,
-        result.graph,
+    return replace_graph_fields(
+        model,
+        slices.resolved,
         node=nodes,
         initializer=[
             *(each for each in before.initializer if each.name not in gone),
@@ -261,13 +256,50 @@ def _rewrite_model(
         input=[each for each in before.input if each.name not in gone],
         value_info=[each for each in before.value_info if each.name in produced],
     )
-    fix_types(result.graph, resolved)
-    use_main_domain(result)
+
+
+def replace_nodes(
+    graph: onnx.GraphProto,
+    replaced: Collection[str],
+    added: Sequence[onnx.NodeProto],
+    title: str,
+    initializers: Sequence[onnx.TensorProto] = (),
+) -> list[onnx.NodeProto]:
+    """Return the nodes that a graph's outputs need once others make some tensors, in order.
+
+    Parameters
+    ----------
+    replaced
+        Names of tensors whose nodes go.
+    added
+        Nodes in their place, which may read the initializers, too.
+    title
+        What to call the new model in messages.
+    """
+    rest = [node for node in graph.node if set(replaced).isdisjoint(node.output)]
+    names = {each.name for each in (*graph.input, *graph.initializer, *initializers)}
+    names |= {each.values.name for each in graph.sparse_initializer}
+    outputs = (value.name for value in graph.output)
+    return needed_nodes(sort_nodes(title, [*rest, *added], names), outputs)
+
+
+def replace_graph_fields(
+    model: onnx.ModelProto, resolved: Resolved, **changed: Sequence[Message]
+) -> onnx.ModelProto:
+    """Return a model with other fields of its graph, for the sizes that it was resolved with."""
+    result = onnx.ModelProto()
+    _copy_fields(model, result, graph=[])
+    _copy_fields(model.graph, result.graph, **changed)
+    for value in (*result.graph.input, *result.graph.output, *result.graph.value_info):
+        kind = resolved.types.get(value.name)
+        if kind is not None and kind.HasField("tensor_type"):
+            value.type.CopyFrom(kind)
+    _use_main_domain(result)
     result.ir_version = max(result.ir_version, IR_VERSION)
     return result
 
 
-def copy_fields(source: Message, target: Message, **changed: Sequence[Message]) -> None:
+def _copy_fields(source: Message, target: Message, **changed: Sequence[Message]) -> None:
     """Copy the fields of a message, some of them changed; each weight is copied once."""
     for field, value in source.ListFields():
         if field.name in changed:
@@ -281,15 +313,7 @@ def copy_fields(source: Message, target: Message, **changed: Sequence[Message]) 
             getattr(target, name).extend(values)
 
 
-def fix_types(graph: onnx.GraphProto, resolved: Resolved) -> None:
-    """State the sizes that the parts are made for."""
-    for value in (*graph.input, *graph.output, *graph.value_info):
-        kind = resolved.types.get(value.name)
-        if kind is not None and kind.HasField("tensor_type"):
-            value.type.CopyFrom(kind)
-
-
-def use_main_domain(model: onnx.ModelProto) -> None:
+def _use_main_domain(model: onnx.ModelProto) -> None:
     """Call ONNX's own domain by its first name, since the nodes of parts do."""
     for opset in model.opset_import:
         opset.domain = "" if opset.domain == _MAIN_DOMAIN else opset.domain
