@@ -206,7 +206,9 @@ def read_user_shapes(model_name: str, shapes: Shapes) -> dict[str, UserShape]:
         dtype, shape = _split_spec(spec)
         number = onnx.TensorProto.UNDEFINED if dtype is None else element_type(dtype)
         if number is None:
-            mistakes.append(f"{name}={dtype}: there is no data type '{dtype}'{_hint(dtype or '')}")
+            close = nearest(dtype or "", dtype_names())
+            known = f"did you mean '{close}'?" if close else f"only {', '.join(dtype_names())}"
+            mistakes.append(f"{name}={dtype}: there is no data type '{dtype}', {known}")
         else:
             user_shapes[name] = UserShape(shape, number)
     if mistakes:
@@ -227,11 +229,6 @@ def shape_text(spec: Shape | tuple[str, Shape]) -> str:
     """Return what is given of a tensor as `--shape` takes it: float32:1x64."""
     dtype, shape = _split_spec(spec)
     return ("" if dtype is None else f"{dtype}:") + "x".join(map(str, shape))
-
-
-def _hint(dtype: str) -> str:
-    close = nearest(dtype, dtype_names())
-    return f", did you mean '{close}'?" if close else f", only {', '.join(dtype_names())}"
 
 
 def input_types(

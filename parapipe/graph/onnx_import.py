@@ -23,7 +23,7 @@ from parapipe.graph.operator_graph import (
 from parapipe.graph.order import has_body, inlined
 from parapipe.graph.part_marks import PART_TYPES, is_within_buffer
 from parapipe.graph.quantised import compute_dtype
-from parapipe.graph.resolve import Resolved, ResolvedNode, resolve
+from parapipe.graph.resolve import Resolved, resolve
 from parapipe.graph.rewrites import absorb_flattens, fold_scales, fuse, remove_without_effect
 from parapipe.graph.skim import skim
 from parapipe.graph.work import work_of
@@ -188,8 +188,10 @@ def graph_of_nodes(
         node = item.node
         attributes = attributes_of(node, resolved.values)
         work = work_of(node.domain, node.op_type, attributes, item.reads, item.writes, known=known)
-        if _is_within_buffer(item, known):
-            work = Work(0, 0, 0)
+        if node.op_type in PART_TYPES and is_within_buffer(
+            node, known[item.reads[0]].shape, known[item.writes[0]].shape
+        ):
+            work = Work(0, 0, 0)  # it cuts a buffer for parts, or joins their results in one
         operators.append(
             Operator(
                 id=item.writes[0],
@@ -216,13 +218,6 @@ def graph_of_nodes(
         resolved.notes,
         resolved.opsets,
     )
-
-
-def _is_within_buffer(item: ResolvedNode, known: NamedTensors) -> bool:
-    """Whether a node only cuts a buffer for parts of an operator, or joins their results in one."""
-    if item.node.op_type not in PART_TYPES:
-        return False
-    return is_within_buffer(item.node, known[item.reads[0]].shape, known[item.writes[0]].shape)
 
 
 def _drop_unused(graph: OperatorGraph) -> OperatorGraph:

@@ -318,7 +318,8 @@ def canonical_order(graph: OperatorGraph, *, longest: bool = True) -> list[int]:
     false; of equals, that which it reads first. So branches stay together. Operators that no output
     needs come last, in the order of the file.
     """
-    reads = [_producers_of(graph, v) for v in range(len(graph.operators))]
+    producers = ([graph.producer.get(name) for name in each.inputs] for each in graph.operators)
+    reads = [list(dict.fromkeys(u for u in each if u is not None)) for each in producers]
     depth: list[int] = []
     for before in reads:
         depth.append(max((depth[u] + 1 for u in before), default=0))
@@ -329,12 +330,6 @@ def canonical_order(graph: OperatorGraph, *, longest: bool = True) -> list[int]:
     for v in (*(graph.producer[name] for name in graph.outputs), *range(len(reads))):
         _append_after(v, reads, order)
     return list(order)
-
-
-def _producers_of(graph: OperatorGraph, v: int) -> list[int]:
-    """Return what makes the tensors that an operator reads, in the order of its inputs."""
-    makers = (graph.producer.get(name) for name in graph.operators[v].inputs)
-    return list(dict.fromkeys(u for u in makers if u is not None))
 
 
 def _append_after(v: int, reads: Sequence[Collection[int]], order: dict[int, None]) -> None:

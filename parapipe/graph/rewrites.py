@@ -63,13 +63,10 @@ def _scaled_tensor(operator: Operator, graph: OperatorGraph) -> str:
             if source in graph.tensors and constant in graph.constants:
                 target = graph.tensors[operator.outputs[0]].shape
                 same = graph.tensors[source].shape == target
-                per_channel = _is_per_channel(graph.constants[constant].shape, len(target))
-                return source if same and per_channel else ""
+                shape = graph.constants[constant].shape
+                axes = enumerate(shape, len(target) - len(shape))
+                return source if same and all(n == 1 for at, n in axes if at != 1) else ""
     return ""
-
-
-def _is_per_channel(shape: tuple[int, ...], rank: int) -> bool:
-    return all(size == 1 for axis, size in enumerate(shape, rank - len(shape)) if axis != 1)
 
 
 def _absorbs(operator: Operator, graph: OperatorGraph) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, MutableSequence, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from hashlib import sha256
+from itertools import chain
 from typing import TypeVar
 
 import onnx
@@ -186,7 +187,8 @@ def _add_frames(to: onnx.GraphProto, graph: onnx.GraphProto, member: Member, sha
         to.sparse_initializer[-1].values.name = shared[sparse.values.name]
     for frame in range(member.frames):
         prefix = member.prefix(frame)
-        names = {name: prefix + name for name in _produced_names(graph)} | shared
+        own = (*(each.name for each in graph.input), *chain(*(node.output for node in graph.node)))
+        names = {name: prefix + name for name in own if name} | shared
         for node in graph.node:
             copy = renamed_node(deepcopy(node), names)
             copy.name = copy.name and prefix + copy.name
@@ -197,12 +199,6 @@ def _add_frames(to: onnx.GraphProto, graph: onnx.GraphProto, member: Member, sha
         if shapes:
             intermediate = [each for each in graph.value_info if each.name not in shared]
             _add_renamed(to.value_info, intermediate, names)
-
-
-def _produced_names(graph: onnx.GraphProto) -> Iterator[str]:
-    yield from (each.name for each in graph.input)
-    for node in graph.node:
-        yield from filter(None, node.output)
 
 
 def _add_renamed(

@@ -243,7 +243,10 @@ def _label_nodes(dag: Dag, cuts: set[int], dominator_of: dict[int, int]) -> list
         first, *others = sorted({label[successor] for successor in dag.successors[node]})
         label[node] = first
         for cut in others:
-            if not _dominates(first, cut, dominator_of):
+            above = cut
+            while above > first:
+                above = dominator_of.get(above, -1)
+            if above != first:
                 joined[_naming_cut(cut, joined)] = _naming_cut(first, joined)
     return [_naming_cut(cut, joined) for cut in label]
 
@@ -253,12 +256,6 @@ def _naming_cut(cut: int, joined: dict[int, int]) -> int:
     while joined[cut] != cut:
         joined[cut] = cut = joined[joined[cut]]
     return cut
-
-
-def _dominates(cut: int, other: int, dominator_of: dict[int, int]) -> bool:
-    while other > cut:
-        other = dominator_of.get(other, -1)
-    return other == cut
 
 
 def _order_subgraphs(dag: Dag, label: list[int]) -> list[list[int]]:

@@ -7,9 +7,10 @@ Concat) is known before the Reshape that needs it.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from itertools import starmap
 from math import prod
 
 import onnx
@@ -115,7 +116,9 @@ class Walk:
             branch = self._constant_branch(node) or self._visit(_use_main_domain(node))
             if branch is not None:
                 self.add_initializers(branch)
-                inlined = [*branch.node, *_identity_nodes(branch, node)]
+                pairs = zip(branch.output, node.output, strict=True)
+                ends = [("Identity", [inner.name], [outer]) for inner, outer in pairs if outer]
+                inlined = [*branch.node, *starmap(onnx.helper.make_node, ends)]
                 self.times_named.update(inner.name for inner in inlined if inner.name)
                 waiting.extendleft(reversed(inlined))
 
@@ -340,9 +343,3 @@ def _use_main_domain(node: onnx.NodeProto) -> onnx.NodeProto:
     renamed = deepcopy(node)
     renamed.domain = ""
     return renamed
-
-
-def _identity_nodes(branch: onnx.GraphProto, node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
-    for inner, outer in zip(branch.output, node.output, strict=True):
-        if outer:
-            yield onnx.helper.make_node("Identity", [inner.name], [outer])

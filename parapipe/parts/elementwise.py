@@ -18,6 +18,7 @@ from parapipe.parts.part import (
     along,
     along_same,
     broadcast,
+    except_own_axis,
     same_axis,
 )
 
@@ -143,10 +144,6 @@ def _cut_beside_reduced(single: Single, axis: int, reduced: Sequence[int]) -> Cu
     return along((0, left[axis]))
 
 
-def _top_k(single: Single, axis: int) -> Cut:
-    return along_same(axis, [single.integer("axis", -1) % single.rank], "it sorts along that axis")
-
-
 REDUCTION_RULES: Mapping[str, Rule] = {
     **dict.fromkeys([f"Reduce{kind}" for kind in _KINDS.split()], _reduce),
     **dict.fromkeys(
@@ -155,7 +152,7 @@ REDUCTION_RULES: Mapping[str, Rule] = {
             single, axis, [single.integer("axis", 0) % len(single.shape())]
         ),
     ),
-    "TopK": _top_k,
+    "TopK": except_own_axis(-1, "it sorts along that axis"),
 }
 
 
@@ -228,17 +225,6 @@ def _softmax(single: Single, axis: int) -> Cut:
     return along_same(axis, wholly, _NORMALISES)
 
 
-def _one_axis_norm(default: int) -> Rule:
-    def rule(single: Single, axis: int) -> Cut:
-        return along_same(axis, [single.integer("axis", default) % single.rank], _NORMALISES)
-
-    return rule
-
-
-def _mean_variance(single: Single, axis: int) -> Cut:
-    return along_same(axis, single.integers("axes", (0, 2, 3)), _NORMALISES)
-
-
 NORMALISATION_RULES: Mapping[str, Rule] = {
     "BatchNormalization": _batch_norm,
     **dict.fromkeys(
@@ -247,8 +233,10 @@ NORMALISATION_RULES: Mapping[str, Rule] = {
     "InstanceNormalization": _instance_norm,
     "GroupNormalization": _group_norm,
     "LRN": _local_response,
-    "LpNormalization": _one_axis_norm(-1),
-    "MeanVarianceNormalization": _mean_variance,
+    "LpNormalization": except_own_axis(-1, _NORMALISES),
+    "MeanVarianceNormalization": lambda single, axis: along_same(
+        axis, single.integers("axes", (0, 2, 3)), _NORMALISES
+    ),
     **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), _softmax),
 }
 MICROSOFT_NORMALISATIONS: Mapping[str, Rule] = dict.fromkeys(

@@ -23,6 +23,7 @@ from parapipe.parts.part import (
     WholeError,
     along,
     along_same,
+    except_own_axis,
     same_axis,
 )
 
@@ -82,11 +83,6 @@ def _slice(single: Single, axis: int) -> Cut:
         return Part(single.reads({0: (read,)}), {"starts": tuple(begins), "ends": tuple(stops)})
 
     return Cut(part)
-
-
-def _split(single: Single, axis: int) -> Cut:
-    own = single.integer("axis", 0) % single.rank
-    return along_same(axis, [own], "its results have different ranges along that axis")
 
 
 def _pad(single: Single, axis: int) -> Cut:
@@ -176,7 +172,7 @@ def _grid_sample(single: Single, axis: int) -> Cut:
 RULES: Mapping[str, Rule] = {
     "Concat": concat(),
     "Slice": _slice,
-    "Split": _split,
+    "Split": except_own_axis(0, "its results have different ranges along that axis"),
     "Pad": _pad,
     "Transpose": _transpose,
     "Gather": _gather,
@@ -231,7 +227,8 @@ class _Axis:
 def _resize(single: Single, axis: int) -> Cut:
     if not _is_resized(single, axis):
         return Cut(partial(_unresized, single, axis))
-    mode = single.text("coordinate_transformation_mode", _default_coordinates(single))
+    old = single.type == "Upsample" or 0 < single.opset < 11
+    mode = single.text("coordinate_transformation_mode", "asymmetric" if old else "half_pixel")
     if mode not in (*_SHIFTED, "asymmetric"):
         raise WholeError(f"a row's place depends on the number of rows ('{mode}')")
     if single.integer("antialias", 0):
@@ -246,11 +243,6 @@ def _resize(single: Single, axis: int) -> Cut:
     if scale is not None and abs(scale * size - output) > 1e-5 * output:
         raise WholeError("its scale is no ratio of its sizes")
     return Cut(partial(_cut_rows, single, resized, axis))
-
-
-def _default_coordinates(single: Single) -> str:
-    old = single.type == "Upsample" or 0 < single.opset < 11
-    return "asymmetric" if old else "half_pixel"
 
 
 def _resized_axes(single: Single) -> tuple[int, ...]:

@@ -230,7 +230,10 @@ class PartNodes:
 
     def add(self, run: Run, parts: Sequence[RunPart]) -> None:
         """Add the nodes of a run's parts, and those that join them to the run's outputs."""
-        part_results = [self._add_part(part, number) for number, part in enumerate(parts)]
+        part_results: list[_Results] = [{} for _ in parts]
+        for number, part in enumerate(parts):
+            for step in part.steps:
+                self._add_step(step, number, part_results[number])
         for name in filter(None, run.last.outputs):
             axis = parts[0].requested.axis
             results = [
@@ -244,12 +247,6 @@ class PartNodes:
             join = self.slices.node_names.free(f"{name}/join")
             joined = helper.make_node("Concat", results, [name], join, axis=axis)
             self.slices.nodes.append(mark(joined))
-
-    def _add_part(self, part: RunPart, number: int) -> _Results:
-        results: _Results = {}
-        for step in part.steps:
-            self._add_step(step, number, results)
-        return results
 
     def _add_step(self, step: Step, number: int, results: _Results) -> None:
         node = deepcopy(self.protos[step.operator.name])

@@ -222,6 +222,15 @@ def along_same(axis: int, wholly: Iterable[int], why: str) -> Cut:
     return along((0, axis))
 
 
+def except_own_axis(default: int, why: str) -> Rule:
+    """Return the rule of what is cut like its input, but not along the axis that it names."""
+
+    def rule(single: Single, axis: int) -> Cut:
+        return along_same(axis, [single.integer("axis", default) % single.rank], why)
+
+    return rule
+
+
 _BY_RANK: Mapping[int, Mapping[str, int]] = {
     2: {"batch": 0, "channels": 1},
     3: {"batch": 0, "tokens": 1, "channels": 2},
