@@ -207,8 +207,8 @@ def read_user_shapes(model_name: str, shapes: Shapes) -> dict[str, UserShape]:
         number = onnx.TensorProto.UNDEFINED if dtype is None else element_type(dtype)
         if number is None:
             close = nearest(dtype or "", dtype_names())
-            known = f"did you mean '{close}'?" if close else f"only {', '.join(dtype_names())}"
-            mistakes.append(f"{name}={dtype}: there is no data type '{dtype}', {known}")
+            choice = f"did you mean '{close}'?" if close else f"only {', '.join(dtype_names())}"
+            mistakes.append(f"{name}={dtype}: there is no data type '{dtype}', {choice}")
         else:
             user_shapes[name] = UserShape(shape, number)
     if mistakes:

@@ -182,14 +182,16 @@ def graph_of_nodes(
     resolved: Resolved, source: ModelSource, inputs: tuple[str, ...]
 ) -> OperatorGraph:
     """Return what `resolve_proto` has found as a graph with an operator for each node."""
-    known: NamedTensors = {**resolved.constants, **resolved.tensors}
+    tensors: NamedTensors = {**resolved.constants, **resolved.tensors}
     operators = []
     for item in resolved.nodes:
         node = item.node
         attributes = attributes_of(node, resolved.values)
-        work = work_of(node.domain, node.op_type, attributes, item.reads, item.writes, known=known)
+        work = work_of(
+            node.domain, node.op_type, attributes, item.reads, item.writes, known=tensors
+        )
         if node.op_type in PART_TYPES and is_within_buffer(
-            node, known[item.reads[0]].shape, known[item.writes[0]].shape
+            node, tensors[item.reads[0]].shape, tensors[item.writes[0]].shape
         ):
             work = Work(0, 0, 0)  # it cuts a buffer for parts, or joins their results in one
         operators.append(
@@ -204,7 +206,7 @@ def graph_of_nodes(
                 work=work,
                 members=(item.name,),
                 opaque=has_body(node),
-                computes_in=compute_dtype(node.domain, node.op_type, item.reads, known),
+                computes_in=compute_dtype(node.domain, node.op_type, item.reads, tensors),
             )
         )
     return OperatorGraph(

@@ -157,8 +157,8 @@ def _integer_operator(
         Tensors of integers and constants, in the positions of the standard type.
     """
     names = (*inputs, *main.outputs)
-    known = {n: at for n in names if (at := graph.tensors.get(n) or graph.constants.get(n))}
-    work = work_of("", main.type, main.attributes, inputs, main.outputs, known=known)
+    tensors = {n: at for n in names if (at := graph.tensors.get(n) or graph.constants.get(n))}
+    work = work_of("", main.type, main.attributes, inputs, main.outputs, known=tensors)
     dequantised = [part.inputs[0] for part in parts if part.type == DEQUANTISES]
     read = [graph.tensors[name].dtype for name in dequantised]
     stored = [graph.constants[name].stored for name in inputs if name in graph.constants]

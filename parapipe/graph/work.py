@@ -325,8 +325,8 @@ def operator_class(operator: Operator, graph: OperatorGraph) -> OperatorClass:
     if single.type not in MACS.get(single.domain, {}):
         return "other"
     names = (*single.inputs, *single.outputs)
-    known = {n: at for n in names if (at := graph.tensors.get(n) or graph.constants.get(n))}
-    operands = _operands(single.attributes, single.inputs, single.outputs, known)
+    tensors = {n: at for n in names if (at := graph.tensors.get(n) or graph.constants.get(n))}
+    operands = _operands(single.attributes, single.inputs, single.outputs, tensors)
     if single.type in CONVOLUTIONS:
         return _convolution_class(single.type, operands)
     return _product_class(single.type, operands)
@@ -357,11 +357,11 @@ def _operands(
     attributes: Mapping[str, AttributeValue],
     inputs: Iterable[str],
     outputs: Iterable[str],
-    known: NamedTensors,
+    tensors: NamedTensors,
 ) -> Operands:
-    written = (known[name] for name in outputs if name)
+    written = (tensors[name] for name in outputs if name)
     return Operands(
         attributes,
-        tuple(known.get(name) if name else None for name in inputs),
+        tuple(tensors.get(name) if name else None for name in inputs),
         tuple(tensor for tensor in written if isinstance(tensor, Tensor)),
     )
