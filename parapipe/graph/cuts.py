@@ -156,10 +156,7 @@ def lossless_cuts(graph: OperatorGraph, order: Sequence[int], heavy: Sequence[bo
 
 
 def mergeable_ranges(
-    graph: OperatorGraph,
-    units: Sequence[Sequence[int]],
-    live: Sequence[int],
-    heavy: Sequence[bool],
+    graph: OperatorGraph, units: Sequence[Sequence[int]], live: Sequence[int], heavy: Sequence[bool]
 ) -> list[tuple[int, int]]:
     """Find runs of units that lose by the cuts between them: side towers, heads, parts of one.
 

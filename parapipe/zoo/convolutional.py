@@ -244,11 +244,7 @@ def _double_size(net: Emitter, x: str, name: str, channels: int) -> str:
     weight = net.weights(f"{name}/weight", (inner, channels, 2, 2), sqrt(3 / inner))
     bias = net.weights(f"{name}/bias", (channels,), 0.05)
     return net.operator(
-        "ConvTranspose",
-        [x, weight, bias],
-        name,
-        kernel_shape=(2, 2),
-        strides=(2, 2),
+        "ConvTranspose", [x, weight, bias], name, kernel_shape=(2, 2), strides=(2, 2)
     )
 
 

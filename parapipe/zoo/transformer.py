@@ -204,11 +204,7 @@ _DEEPEST_WITH_WEIGHTS = 48  # GPT-2's deepest; with more than 70 a file of 2 GB 
 
 
 def gpt(
-    layers: int,
-    *,
-    weightless: bool = False,
-    tokens: int = 128,
-    vocabulary: int = _GPT_VOCABULARY,
+    layers: int, *, weightless: bool = False, tokens: int = 128, vocabulary: int = _GPT_VOCABULARY
 ) -> onnx.ModelProto:
     """GPT: a decoder in the style of GPT-2 (small), of any depth, on 128 tokens.
 
