@@ -8,8 +8,8 @@ from pathlib import Path
 
 import onnx
 
-from parapipe.zoo import gpt
 from parapipe.zoo.emitter import Emitter, same
+from parapipe.zoo.transformer import gpt
 
 CHANNELS = (32, 48, 64)  # of one convolution after the other
 BLOCK = 9  # operators of an inception-like block
@@ -46,7 +46,7 @@ def inception_like(operators: int) -> onnx.ModelProto:
 
 def transformer_like(operators: int) -> onnx.ModelProto:
     """Return layers of a decoder, one behind the other."""
-    return gpt.build(max(1, operators // LAYER), weightless=True)
+    return gpt(max(1, operators // LAYER), weightless=True)
 
 
 def fan(branches: int) -> onnx.ModelProto:

@@ -47,8 +47,8 @@ from parapipe.profiling.measure import session
 from parapipe.runtime.executor import Executor
 from parapipe.runtime.folder import open_folder
 from parapipe.runtime.frames import DISTINCT, random_frames
-from parapipe.zoo import bert_base
 from parapipe.zoo.registry import write
+from parapipe.zoo.transformer import bert_base
 
 FRAMES_IN_PATTERN = {"googlenet": 1.0, "squeezenet": 3.0, "bert": 2.0}
 LAYERS, TOKENS, VOCABULARY = 2, 32, 2000  # of the BERT
@@ -90,7 +90,7 @@ def models_in(work: Path) -> dict[str, Path]:
         if path.exists():
             continue
         if name == "bert":
-            made = bert_base.build(layers=LAYERS, tokens=TOKENS, vocabulary=VOCABULARY)
+            made = bert_base(layers=LAYERS, tokens=TOKENS, vocabulary=VOCABULARY)
             path.write_bytes(made.SerializeToString(deterministic=True))
         else:
             write(name, path)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource, OperatorGraph
 from parapipe.graph.partition import partition
 from parapipe.graph.rewrites import fuse
-from parapipe.zoo.registry import build, examples, module_of
+from parapipe.zoo.registry import build, builder_of, examples
 
 PAGE = Path(__file__).with_name("models.md")
 _TABLE = re.compile(r"(<!-- (\w+): .*? -->\n).*?(?=\n\n|\Z)", re.DOTALL)
@@ -59,7 +58,7 @@ def _input(graph: OperatorGraph) -> str:
 def _sources() -> Iterator[str]:
     yield "| model | what it is | source |\n|---|---|---|"
     for name in examples():
-        text = " ".join((import_module(module_of(name)).__doc__ or "").split())
+        text = " ".join((builder_of(name).__doc__ or "").split())
         what = text.partition(". ")[0]
         cited = re.search(r"Source: (.+?, \d{4})", text)
         yield f"| `{name}` | {what} | {cited[1] if cited else ''} |"

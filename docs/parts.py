@@ -15,8 +15,7 @@ from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph
 from parapipe.parts import elementwise
 from parapipe.parts.part import cut_shape, shared_out
-from parapipe.parts.registry import RULES
-from parapipe.parts.run import read_of
+from parapipe.parts.run import RULES, read_of
 from parapipe.parts.work import CutAxis, cuttable_axes, run_of
 
 PAGE = Path(__file__).with_name("parts.md")

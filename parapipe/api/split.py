@@ -94,9 +94,8 @@ def _loaded(name: str, out: Path) -> onnx.ModelProto:
     import onnx
     from google.protobuf.message import DecodeError
 
-    from parapipe.graph.model_source import model_source
+    from parapipe.graph.model_source import check_texts, model_source
     from parapipe.graph.skim import skim
-    from parapipe.graph.soundness import check_texts
 
     path = Path(name)
     skimmed = skim(path)

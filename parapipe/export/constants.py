@@ -14,12 +14,10 @@ from onnx import helper, numpy_helper
 
 from parapipe.errors import ModelError
 from parapipe.graph.infer import Array
-from parapipe.graph.inline import inlined
 from parapipe.graph.onnx_import import resolve_proto
-from parapipe.graph.order import reads_of
+from parapipe.graph.order import inlined, reads_of
 from parapipe.graph.resolve import Resolved
-from parapipe.graph.skim import skim
-from parapipe.graph.weights import Weights
+from parapipe.graph.skim import Weights, skim
 from parapipe.plan.schema import Operator, Tensor
 
 _IR_VERSION = 10

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate, pairwise, takewhile
 
-from parapipe.graph.lifetimes import Lifetime, frugal_order, live_behind
+from parapipe.graph.lifetimes import Lifetime, count_live_behind, low_memory_order
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.subgraphs import parallelism
 
@@ -30,9 +30,9 @@ HEAVY = 0.005  # of all multiply-accumulates, or of all bytes that are moved
 
 def heavy_operators(graph: OperatorGraph) -> list[bool]:
     """Tell of each operator whether its share of the work is worth overlapping with others."""
-    works = [operator.work for operator in graph.operators]
-    macs = [work.macs for work in works]
-    moved = [work.read_bytes + work.written_bytes for work in works]
+    all_work = [operator.work for operator in graph.operators]
+    macs = [work.macs for work in all_work]
+    moved = [work.read_bytes + work.written_bytes for work in all_work]
     least_macs, least_moved = HEAVY * sum(macs), HEAVY * sum(moved)
     return [
         bool(m and m >= least_macs) or bool(b and b >= least_moved)
@@ -40,7 +40,7 @@ def heavy_operators(graph: OperatorGraph) -> list[bool]:
     ]
 
 
-def cut(
+def cut_unit(
     graph: OperatorGraph,
     operators: Sequence[int],
     before: Collection[str],
@@ -67,39 +67,39 @@ def cut(
     -------
     The operators of each smaller unit, in a topological order.
     """
-    if not oversize(graph, operators):
+    if not is_oversize(graph, operators):
         return [tuple(operators)]
     orders = (operators, sorted(operators, key=other.__getitem__))
-    found = [_cut(graph, order, before, behind, heavy) for order in orders]
-    return min(found, key=lambda parts: _loss(graph, parts))
+    candidates = [_cut_in_order(graph, order, before, behind, heavy) for order in orders]
+    return min(candidates, key=lambda parts: _loss(graph, parts))
 
 
 def _loss(graph: OperatorGraph, parts: Sequence[Sequence[int]]) -> tuple[int, int]:
     """Count operators in oversize parts, and multiply-accumulates on the longest paths of parts."""
-    large = sum(len(part) for part in parts if oversize(graph, part))
-    in_turn = 0
+    large = sum(len(part) for part in parts if is_oversize(graph, part))
+    serial_macs = 0
     for part in parts:
         until: dict[int, int] = {}
         for v in part:
             longest = max((until.get(u, 0) for u in graph.predecessors(v)), default=0)
             until[v] = longest + graph.operators[v].work.macs
-        in_turn += max(until.values())
-    return large, in_turn
+        serial_macs += max(until.values())
+    return large, serial_macs
 
 
-def _cut(
+def _cut_in_order(
     graph: OperatorGraph,
     operators: Sequence[int],
     before: Collection[str],
     behind: Collection[str],
     heavy: Sequence[bool],
 ) -> list[tuple[int, ...]]:
-    lifetimes = _lifetimes(graph, operators, before, behind)
-    ranks = frugal_order(len(operators), lifetimes)
+    lifetimes = _tensor_lifetimes(graph, operators, before, behind)
+    ranks = low_memory_order(len(operators), lifetimes)
     order = [operators[rank] for rank in ranks]
-    live = live_behind(ranks, lifetimes)
+    live = count_live_behind(ranks, lifetimes)
     sizes = [len(graph.operators[v].singles) for v in order]
-    free = lossless(graph, order, heavy)
+    free = lossless_cuts(graph, order, heavy)
     ends: list[int] = []
     begin, allowed = 0, list[int]()
     for i, few in enumerate(live):
@@ -107,14 +107,14 @@ def _cut(
         if few <= MOST_LIVE or last:
             allowed.append(i - begin)
         if last or (few <= MOST_LIVE and free[i]):
-            chosen = _fewest(sizes[begin : i + 1], live[begin : i + 1], allowed)
+            chosen = _choose_cuts(sizes[begin : i + 1], live[begin : i + 1], allowed)
             ends += [begin + end for end in chosen]
             begin, allowed = i + 1, []
-    kept = _worthwhile(graph, order, ends, live)
-    return [tuple(order[a:b]) for a, b in pairwise([0, *(end + 1 for end in kept)])]
+    retained = _without_costly_cuts(graph, order, ends, live)
+    return [tuple(order[a:b]) for a, b in pairwise([0, *(end + 1 for end in retained)])]
 
 
-def _worthwhile(
+def _without_costly_cuts(
     graph: OperatorGraph, order: Sequence[int], ends: Sequence[int], live: Sequence[int]
 ) -> list[int]:
     """Leave out cuts that multiply the locations around an oversize unit that is hard to map.
@@ -125,13 +125,13 @@ def _worthwhile(
     left_out: set[int] = set()
     for i, (begin, end) in enumerate(pairwise([0, *(end + 1 for end in ends)])):
         unit = order[begin:end]
-        if oversize(graph, unit) and _is_wide(graph, unit):
+        if is_oversize(graph, unit) and _is_wide(graph, unit):
             left_out.update(takewhile(lambda at: live[at] > 1, reversed(ends[:i])))
             left_out.update(takewhile(lambda at: live[at] > 1, ends[i:-1]))
     return [end for end in ends if end not in left_out]
 
 
-def lossless(graph: OperatorGraph, order: Sequence[int], heavy: Sequence[bool]) -> list[bool]:
+def lossless_cuts(graph: OperatorGraph, order: Sequence[int], heavy: Sequence[bool]) -> list[bool]:
     """Tell for each position whether all heavy operators behind it wait for all those up to it.
 
     Parameters
@@ -145,21 +145,18 @@ def lossless(graph: OperatorGraph, order: Sequence[int], heavy: Sequence[bool]) 
         waits_for[v] = 0
         for u in graph.predecessors(v):
             waits_for[v] |= waits_for.get(u, 0) | bit.get(u, 0)
-    found: list[bool] = []
+    flags: list[bool] = []
     common = before = sum(bit.values())
     for v in reversed(order):
-        found.append(not before & ~common)
+        flags.append(not before & ~common)
         if v in bit:
             before ^= bit[v]
             common &= waits_for[v]
-    return found[::-1]
+    return flags[::-1]
 
 
-def mergeable(
-    graph: OperatorGraph,
-    units: Sequence[Sequence[int]],
-    live: Sequence[int],
-    heavy: Sequence[bool],
+def mergeable_ranges(
+    graph: OperatorGraph, units: Sequence[Sequence[int]], live: Sequence[int], heavy: Sequence[bool]
 ) -> list[tuple[int, int]]:
     """Find runs of units that lose by the cuts between them: side towers, heads, parts of one.
 
@@ -178,11 +175,11 @@ def mergeable(
     `LARGEST_MERGED` operators, and with no more than `MOST_LIVE` tensors live at either end: larger
     mapping problems may take a minute each, and there is one for each combination of locations.
     """
-    free = lossless(graph, [v for unit in units for v in unit], heavy)
+    free = lossless_cuts(graph, [v for unit in units for v in unit], heavy)
     ends = accumulate(len(unit) for unit in units)
     tied = [not free[end - 1] for end in ends]  # to the unit behind
     sizes = [len(unit) for unit in units]
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     begin = 0
     while begin < len(units):
         best = begin + 1
@@ -192,35 +189,35 @@ def mergeable(
             if max(live[begin], live[end]) <= MOST_LIVE:
                 best = end
         if best > begin + 1:
-            found.append((begin, best))
+            ranges.append((begin, best))
         begin = best
-    return found
+    return ranges
 
 
 def _is_wide(graph: OperatorGraph, operators: Sequence[int]) -> bool:
     return parallelism(operators, {v: graph.successors(v) for v in operators}) > 1
 
 
-def oversize(graph: OperatorGraph, operators: Sequence[int]) -> bool:
+def is_oversize(graph: OperatorGraph, operators: Sequence[int]) -> bool:
     """Tell whether a unit holds too many single operators: a fused one stands for several."""
     return sum(len(graph.operators[v].singles) for v in operators) > OVERSIZE
 
 
-def _lifetimes(
+def _tensor_lifetimes(
     graph: OperatorGraph, operators: Sequence[int], before: Collection[str], behind: Collection[str]
 ) -> list[Lifetime]:
     """Tensors that are live somewhere in a unit; nodes are ranks in `operators`."""
     rank = {v: i for i, v in enumerate(operators)}
-    made = {name: i for i, v in enumerate(operators) for name in graph.operators[v].outputs}
-    found = []
-    for name in (*before, *made):
+    maker = {name: i for i, v in enumerate(operators) for name in graph.operators[v].outputs}
+    lifetimes = []
+    for name in (*before, *maker):
         inside = frozenset(rank[v] for v in graph.consumers.get(name, ()) if v in rank)
         if inside or name in behind:
-            found.append(Lifetime(made.get(name), inside, name in behind))
-    return found
+            lifetimes.append(Lifetime(maker.get(name), inside, name in behind))
+    return lifetimes
 
 
-def _fewest(sizes: Sequence[int], live: Sequence[int], allowed: Sequence[int]) -> list[int]:
+def _choose_cuts(sizes: Sequence[int], live: Sequence[int], allowed: Sequence[int]) -> list[int]:
     """Choose cuts among the allowed: least operators beyond the limit, then fewest live tensors.
 
     Behind the last allowed position a cut must be made.

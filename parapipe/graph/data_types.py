@@ -1,17 +1,25 @@
-"""ONNX's types as the operator graph writes them, and a graph after conversion to another type."""
+"""ONNX's types and attributes as the operator graph writes them, and graphs of another data type.
+
+Constant inputs that an earlier opset had as attributes are attributes here.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from math import ceil
 
+import numpy as np
 import onnx
+from numpy.typing import NDArray
+from onnx import AttributeProto
 
 from parapipe.graph.operator_graph import (
     ITEM_BYTES,
-    Constant,
+    AttributeValue,
+    NamedTensors,
     Operator,
     OperatorGraph,
     Tensor,
@@ -55,11 +63,11 @@ def element_type_of(kind: onnx.TypeProto | None) -> int:
 
 def shape_of(kind: onnx.TypeProto | None) -> tuple[int, ...] | None:
     """Return the shape of a dense tensor; None if a dimension or the rank is not known."""
-    return None if kind is None else _shape(kind.SerializeToString())
+    return None if kind is None else _parse_shape(kind.SerializeToString())
 
 
 @lru_cache(maxsize=4096)  # of a network, few types differ, and fields are looked up slowly
-def _shape(kind_bytes: bytes) -> tuple[int, ...] | None:
+def _parse_shape(kind_bytes: bytes) -> tuple[int, ...] | None:
     kind = onnx.TypeProto.FromString(kind_bytes)
     if not kind.HasField("tensor_type"):
         return None
@@ -71,7 +79,7 @@ def _shape(kind_bytes: bytes) -> tuple[int, ...] | None:
     return tuple(dim.dim_value for dim in dims)
 
 
-def unwrapped(kind: onnx.TypeProto) -> onnx.TypeProto:
+def unwrap(kind: onnx.TypeProto) -> onnx.TypeProto:
     """Return the type that an optional holds; any other type as it is."""
     inner: onnx.TypeProto = kind.optional_type.elem_type
     return inner if kind.HasField("optional_type") else kind
@@ -81,15 +89,15 @@ def tensor_of(name: str, kind: onnx.TypeProto | None) -> Tensor | None:
     """Return a tensor, perhaps an optional one, of known shape and type; None if not known."""
     if kind is None:
         return None
-    shape, dtype = _tensor(kind.SerializeToString())
+    shape, dtype = _parse_tensor(kind.SerializeToString())
     return None if shape is None else Tensor(name, shape, dtype)
 
 
 @lru_cache(maxsize=4096)
-def _tensor(kind_bytes: bytes) -> tuple[tuple[int, ...] | None, str]:
+def _parse_tensor(kind_bytes: bytes) -> tuple[tuple[int, ...] | None, str]:
     """Return the shape and the data type of a tensor, perhaps an optional one."""
     kind = onnx.TypeProto.FromString(kind_bytes)
-    inner = unwrapped(kind)
+    inner = unwrap(kind)
     shape, dtype = shape_of(inner), dtype_name(inner.tensor_type.elem_type)
     if shape is None or dtype is None:
         return None, ""
@@ -98,19 +106,17 @@ def _tensor(kind_bytes: bytes) -> tuple[tuple[int, ...] | None, str]:
 
 def tensor_type(element_type: int, shape: Iterable[int]) -> onnx.TypeProto:
     """Return the type of a dense tensor; without a shape where a size is beyond ONNX's 64 bits."""
-    return _tensor_type(element_type, tuple(shape))
+    return _make_tensor_type(element_type, tuple(shape))
 
 
 @lru_cache(maxsize=4096)
-def _tensor_type(element_type: int, sizes: tuple[int, ...]) -> onnx.TypeProto:
-    known = all(size <= _LARGEST_SIZE for size in sizes)
-    return onnx.helper.make_tensor_type_proto(element_type, sizes if known else None)
+def _make_tensor_type(element_type: int, sizes: tuple[int, ...]) -> onnx.TypeProto:
+    fits = all(size <= _LARGEST_SIZE for size in sizes)
+    return onnx.helper.make_tensor_type_proto(element_type, sizes if fits else None)
 
 
 CONVERTED = ("float16", "bfloat16", "float32")
 """Data types of tensors that a conversion concerns, the narrowest first."""
-
-_Known = Mapping[str, Tensor | Constant]
 
 
 def converted(graph: OperatorGraph, dtype: str) -> OperatorGraph:
@@ -127,23 +133,23 @@ def converted(graph: OperatorGraph, dtype: str) -> OperatorGraph:
         name: replace(constant, dtype=dtype) if constant.dtype in CONVERTED else constant
         for name, constant in graph.constants.items()
     }
-    before: _Known = {**graph.constants, **graph.tensors}
-    after: _Known = {**constants, **tensors}
+    before: NamedTensors = {**graph.constants, **graph.tensors}
+    after: NamedTensors = {**constants, **tensors}
     return replace(
         graph,
-        operators=tuple(_operator(each, before, after) for each in graph.operators),
+        operators=tuple(_convert_operator(each, before, after) for each in graph.operators),
         tensors=tensors,
         constants=constants,
     )
 
 
-def _operator(operator: Operator, before: _Known, after: _Known) -> Operator:
+def _convert_operator(operator: Operator, before: NamedTensors, after: NamedTensors) -> Operator:
     if operator.computes_in:
         return operator
-    folded = tuple(_operator(each, before, after) for each in operator.folded)
+    folded = tuple(_convert_operator(each, before, after) for each in operator.folded)
     if operator.singles == (operator,):
-        return replace(operator, work=_work(operator, before, after), folded=folded)
-    parts = tuple(_operator(part, before, after) for part in operator.parts)
+        return replace(operator, work=_converted_work(operator, before, after), folded=folded)
+    parts = tuple(_convert_operator(part, before, after) for part in operator.parts)
     work = replace(
         operator.work,
         read_bytes=sum(part.work.read_bytes for part in parts),
@@ -152,7 +158,7 @@ def _operator(operator: Operator, before: _Known, after: _Known) -> Operator:
     return replace(operator, parts=parts, work=work, folded=folded)
 
 
-def _work(operator: Operator, before: _Known, after: _Known) -> Work:
+def _converted_work(operator: Operator, before: NamedTensors, after: NamedTensors) -> Work:
     """Return what an operator moves then; in proportion where rules or folding gave its bytes."""
     names = [name for name in (*operator.inputs, *operator.outputs) if name in before]
     changed = [name for name in names if before[name].dtype != after[name].dtype]
@@ -167,9 +173,9 @@ def _work(operator: Operator, before: _Known, after: _Known) -> Work:
                 operator.attributes,
                 operator.inputs,
                 operator.outputs,
-                known=known,
+                known=tensors,
             )
-            for known in (before, after)
+            for tensors in (before, after)
         )
         if (then.read_bytes, then.written_bytes) == own:
             return replace(
@@ -179,3 +185,111 @@ def _work(operator: Operator, before: _Known, after: _Known) -> Work:
     ratio = ITEM_BYTES[after[first].dtype] / ITEM_BYTES[before[first].dtype]
     read, written = (ceil(size * ratio) for size in own)
     return replace(operator.work, read_bytes=read, written_bytes=written)
+
+
+_Values = Mapping[str, NDArray[np.generic]]
+
+# Inputs that an earlier opset had as attributes, under the name that it had there.
+_FORMER: Mapping[str, Mapping[int, str]] = {
+    "Clip": {1: "min", 2: "max"},
+    "Expand": {1: "shape"},
+    "Pad": {1: "pads"},
+    "Reshape": {1: "shape"},
+    "Resize": {2: "scales", 3: "sizes"},
+    "Slice": {1: "starts", 2: "ends", 3: "axes", 4: "steps"},
+    "Split": {1: "split"},
+    "Squeeze": {1: "axes"},
+    "Tile": {1: "repeats"},
+    "TopK": {1: "k"},
+    "Unsqueeze": {1: "axes"},
+    "Upsample": {1: "scales"},
+    **{
+        f"Reduce{kind}": {1: "axes"}
+        for kind in [
+            "Mean",
+            "Sum",
+            "Max",
+            "Min",
+            "Prod",
+            "L1",
+            "L2",
+            "LogSum",
+            "LogSumExp",
+            "SumSquare",
+        ]
+    },
+}
+_SCALARS = frozenset({"min", "max", "k"})
+# A bound that bounds nothing is as good as none.
+_NO_BOUND = (("min", -math.inf), ("max", math.inf))
+
+
+def attributes_of(node: onnx.NodeProto, values: _Values) -> dict[str, AttributeValue]:
+    """Return the attributes of a node by name, sorted.
+
+    Numbers, texts and lists of them are given; tensors and subgraphs are not. Inputs with known
+    `values` that an earlier opset had as attributes (Clip's `min` and `max`, `axes`, `pads`, ...)
+    are given too, so that a reader need not know the opset. A number that is not finite is given
+    as the text "inf", "-inf" or "nan", which JSON can hold; a list with such a number, as texts.
+    """
+    result = {
+        attribute.name: value
+        for attribute in node.attribute
+        if (value := _attribute_value(attribute)) is not None
+    }
+    if not node.domain:
+        result.update(_attributes_from_inputs(node, values))
+        if node.op_type == "Clip":
+            result = {name: at for name, at in result.items() if (name, at) not in _NO_BOUND}
+    return {name: _without_infinities(result[name]) for name in sorted(result)}
+
+
+def input_of(operator_type: str, name: str) -> int | None:
+    """Return the position of the input that an earlier opset had as an attribute of that name."""
+    former = _FORMER.get(operator_type, {})
+    return next((position for position, each in former.items() if each == name), None)
+
+
+def _without_infinities(value: AttributeValue) -> AttributeValue:
+    numbers = value if isinstance(value, tuple) else (value,)
+    if all(not isinstance(item, float) or math.isfinite(item) for item in numbers):
+        return value
+    return tuple(map(str, numbers)) if isinstance(value, tuple) else str(value)
+
+
+def _attributes_from_inputs(node: onnx.NodeProto, values: _Values) -> dict[str, AttributeValue]:
+    former = _FORMER.get(node.op_type, {})
+    if node.op_type == "Resize" and len(node.input) == 2:  # as in opset 10
+        former = {1: "scales"}
+    attributes: dict[str, AttributeValue] = {}
+    for position, name in former.items():
+        array = values.get(node.input[position]) if position < len(node.input) else None
+        if array is None or array.size == 0:
+            continue
+        flat = [number(item) for item in array.reshape(-1)]
+        attributes[name] = flat[0] if name in _SCALARS else tuple(flat)
+    return attributes
+
+
+def number(item: np.generic) -> int | float:
+    """Return a NumPy number as Python's; of a float32, the shortest that is the same float32."""
+    if np.issubdtype(item.dtype, np.integer) or item.dtype == np.bool_:
+        return int(item)
+    return float(str(item))
+
+
+def _attribute_value(attribute: onnx.AttributeProto) -> AttributeValue | None:
+    match attribute.type:
+        case AttributeProto.INT:
+            return int(attribute.i)
+        case AttributeProto.FLOAT:
+            return number(np.float32(attribute.f))
+        case AttributeProto.STRING:
+            return attribute.s.decode(errors="replace")
+        case AttributeProto.INTS:
+            return tuple(int(item) for item in attribute.ints)
+        case AttributeProto.FLOATS:
+            return tuple(float(number(np.float32(item))) for item in attribute.floats)
+        case AttributeProto.STRINGS:
+            return tuple(item.decode(errors="replace") for item in attribute.strings)
+    return None

@@ -19,12 +19,13 @@ from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
 from parapipe.graph.data_types import shape_of
-from parapipe.graph.order import Nodes
+from parapipe.graph.order import NodeCache
 
 Array: TypeAlias = NDArray[np.generic]
+Types: TypeAlias = Mapping[str, onnx.TypeProto]
 Elements: TypeAlias = tuple[tuple[int, ...], ...]
-_Content: TypeAlias = tuple[object, ...]
-_Found = TypeVar("_Found")
+_CacheKey: TypeAlias = tuple[object, ...]
+_Result = TypeVar("_Result")
 
 # Larger results are not computed: a constant of this size cannot be part of a shape.
 MOST_ELEMENTS = 4096
@@ -50,7 +51,7 @@ _IR_VERSION = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Facts:
     """What is known of tensors and sequences, by name; it grows while nodes are visited.
 
     Parameters
@@ -73,9 +74,9 @@ class Known:
     types: dict[str, onnx.TypeProto]
     values: dict[str, Array] = field(default_factory=dict)
     elements: dict[str, Elements] = field(default_factory=dict)
-    nodes: Nodes = field(default_factory=Nodes)
-    inferred: dict[_Content, list[onnx.TypeProto | None]] = field(default_factory=dict)
-    evaluated: dict[_Content, list[Array | None]] = field(default_factory=dict)
+    nodes: NodeCache = field(default_factory=NodeCache)
+    inferred: dict[_CacheKey, list[onnx.TypeProto | None]] = field(default_factory=dict)
+    evaluated: dict[_CacheKey, list[Array | None]] = field(default_factory=dict)
 
     def shape(self, name: str) -> tuple[int, ...] | None:
         """Return the shape of a tensor; None if it is not known."""
@@ -94,7 +95,7 @@ def integer(node: onnx.NodeProto, name: str, default: int) -> int:
     return next((a.i for a in node.attribute if a.name == name), default)
 
 
-def infer(node: onnx.NodeProto, known: Known) -> tuple[dict[str, onnx.TypeProto], str]:
+def infer(node: onnx.NodeProto, facts: Facts) -> tuple[dict[str, onnx.TypeProto], str]:
     """Infer the types of a node's outputs, given those of all that it reads.
 
     Returns
@@ -102,28 +103,28 @@ def infer(node: onnx.NodeProto, known: Known) -> tuple[dict[str, onnx.TypeProto]
     Types by output name, without those that cannot be inferred, and what contradicts itself
     (empty if nothing does).
     """
-    content = None if known.nodes.has_body(node) else _content(node, known, _shaping(node, known))
-    if content in known.inferred:
-        return _by_name(node, known.inferred[content]), ""
-    found, mistake = _infer(node, known)
-    if content and not mistake:
-        known.inferred[content] = [found.get(name) for name in node.output]
-    return found, mistake
+    key = None if facts.nodes.has_body(node) else _cache_key(node, facts, _shape_hints(node, facts))
+    if key in facts.inferred:
+        return _results_by_name(node, facts.inferred[key]), ""
+    types, mistake = _infer_node(node, facts)
+    if key and not mistake:
+        facts.inferred[key] = [types.get(name) for name in node.output]
+    return types, mistake
 
 
-def _by_name(node: onnx.NodeProto, found: Sequence[_Found | None]) -> dict[str, _Found]:
-    pairs = zip(node.output, found, strict=True)
+def _results_by_name(node: onnx.NodeProto, results: Sequence[_Result | None]) -> dict[str, _Result]:
+    pairs = zip(node.output, results, strict=True)
     return {name: each for name, each in pairs if name and each is not None}
 
 
-def _content(node: onnx.NodeProto, known: Known, values: Mapping[str, Array]) -> _Content:
+def _cache_key(node: onnx.NodeProto, facts: Facts, values: Mapping[str, Array]) -> _CacheKey:
     """Return what the results of a node without a body follow from, whatever names it has."""
     return (
         node.op_type,
         node.domain,
-        known.nodes(node).attributes,
+        facts.nodes(node).attributes,
         tuple(
-            (known.types[name].SerializeToString(deterministic=True), _bytes_of(values.get(name)))
+            (facts.types[name].SerializeToString(deterministic=True), _value_key(values.get(name)))
             if name
             else None
             for name in node.input
@@ -132,59 +133,59 @@ def _content(node: onnx.NodeProto, known: Known, values: Mapping[str, Array]) ->
     )
 
 
-def _bytes_of(value: Array | None) -> object:
+def _value_key(value: Array | None) -> object:
     if value is None:
         return None
     data = tuple(value.ravel().tolist()) if value.dtype.hasobject else value.tobytes()
     return (value.dtype.str, value.shape, data)
 
 
-def _shaping(node: onnx.NodeProto, known: Known) -> dict[str, Array]:
+def _shape_hints(node: onnx.NodeProto, facts: Facts) -> dict[str, Array]:
     """Return the values that shapes may depend on: integers, or a few scales."""
-    found = {name: known.values[name] for name in known.nodes.reads(node) if name in known.values}
+    values = {name: facts.values[name] for name in facts.nodes.reads(node) if name in facts.values}
     return {
         name: value
-        for name, value in found.items()
+        for name, value in values.items()
         if value.dtype.kind in "iub" or value.size <= _MOST_SCALES
     }
 
 
-def _infer(node: onnx.NodeProto, known: Known) -> tuple[dict[str, onnx.TypeProto], str]:
-    version = known.opsets.get(node.domain, 0)
-    form = _form_mistake(node, version) or _group_mistake(node, known)
-    if mistake := form or _size_mistake(node, known):
+def _infer_node(node: onnx.NodeProto, facts: Facts) -> tuple[dict[str, onnx.TypeProto], str]:
+    version = facts.opsets.get(node.domain, 0)
+    form = _form_mistake(node, version) or _group_mistake(node, facts)
+    if mistake := form or _size_mistake(node, facts):
         return {}, mistake
     if schema_of(node.op_type, version, node.domain) is None:
         return {}, ""
     try:
         # Bodies need values propagated into them; a node without one has them as initializers.
         inferred = onnx.shape_inference.infer_shapes(
-            _model(node, known, _shaping(node, known)),
+            _node_model(node, facts, _shape_hints(node, facts)),
             strict_mode=True,
-            data_prop=known.nodes.has_body(node),
+            data_prop=facts.nodes.has_body(node),
         )
     except DecodeError:  # protobuf reads 100 messages within each other, three for each subgraph
         return {}, "its subgraphs are nested too deep to infer shapes: export them flatter"
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
-        return {}, "" if _is_about_another(str(error), node.op_type) else _reason(str(error))
-    found = {value.name: value.type for value in inferred.graph.output}
-    if mistake := _reshape_mistake(node, known, found):
+        return {}, _error_reason(str(error), node.op_type)
+    types = {value.name: value.type for value in inferred.graph.output}
+    if mistake := _reshape_mistake(node, facts, types):
         return {}, mistake
-    return {name: kind for name, kind in found.items() if kind.WhichOneof("value")}, ""
+    return {name: kind for name, kind in types.items() if kind.WhichOneof("value")}, ""
 
 
-def _size_mistake(node: onnx.NodeProto, known: Known) -> str:
+def _size_mistake(node: onnx.NodeProto, facts: Facts) -> str:
     """Return whether a result would have absurdly many dimensions; empty if none would."""
     # ONNX writes one for each element of a shape, known or not, until memory ends.
-    body = known.nodes.has_body(node)
+    body = facts.nodes.has_body(node)
     if not body and node.op_type not in _TAKE_SHAPES:
         return ""
     limit = _MOST_OUTSIDE if body else _MOST_DIMENSIONS
-    for name in known.nodes.reads(node):
-        shape = known.shape(name)
+    for name in facts.nodes.reads(node):
+        shape = facts.shape(name)
         if shape is None or len(shape) != 1 or shape[0] <= limit:
             continue
-        if known.types[name].tensor_type.elem_type == onnx.TensorProto.INT64:
+        if facts.types[name].tensor_type.elem_type == onnx.TensorProto.INT64:
             return f"'{name}' is a shape of {shape[0]} dimensions"
     return ""
 
@@ -207,7 +208,7 @@ def _form_mistake(node: onnx.NodeProto, version: int) -> str:
     return ""
 
 
-def _group_mistake(node: onnx.NodeProto, known: Known) -> str:
+def _group_mistake(node: onnx.NodeProto, facts: Facts) -> str:
     """Return whether a convolution's channels do not fit its groups; empty if they do."""
     at = _CONVOLUTIONS.get(node.op_type)
     if at is None or len(node.input) <= at:
@@ -215,53 +216,49 @@ def _group_mistake(node: onnx.NodeProto, known: Known) -> str:
     group = integer(node, "group", 1)
     if group < 1:
         return f"its group is {group}, and must be at least 1"
-    data, weights = known.shape(node.input[0]), known.shape(node.input[at])
+    data, weights = facts.shape(node.input[0]), facts.shape(node.input[at])
     if not data or not weights or min(len(data), len(weights)) < 3:
         return ""
     if data[1] != weights[1] * group or weights[0] % group:
-        wanted = f"{group} groups of {weights[1]} channels"
-        return f"its weights are for {wanted} and {weights[0]} results, not for {data[1]} channels"
+        groups = f"{group} groups of {weights[1]} channels"
+        return f"its weights are for {groups} and {weights[0]} results, not for {data[1]} channels"
     return ""
 
 
-def _reshape_mistake(
-    node: onnx.NodeProto, known: Known, found: Mapping[str, onnx.TypeProto]
-) -> str:
+def _reshape_mistake(node: onnx.NodeProto, facts: Facts, types: Types) -> str:
     """Return whether a Reshape would make or lose elements, which ONNX does not look at."""
     if node.op_type != "Reshape" or node.domain:
         return ""
-    before, after = known.shape(node.input[0]), shape_of(found.get(node.output[0]))
+    before, after = facts.shape(node.input[0]), shape_of(types.get(node.output[0]))
     if before is None or after is None or prod(before) == prod(after):
         return ""
-    told = ("x".join(map(str, shape)) or "1" for shape in (before, after))
-    return f"it cannot turn {next(told)} into {next(told)}"
+    texts = ("x".join(map(str, shape)) or "1" for shape in (before, after))
+    return f"it cannot turn {next(texts)} into {next(texts)}"
 
 
-def evaluate(
-    node: onnx.NodeProto, known: Known, inferred: Mapping[str, onnx.TypeProto]
-) -> dict[str, Array]:
+def evaluate(node: onnx.NodeProto, facts: Facts, inferred: Types) -> dict[str, Array]:
     """Compute a node's outputs from known values; empty if it cannot be or is not worth it."""
     if node.op_type in ("Shape", "Size") and not node.domain:
-        return _evaluate_shape(node, known)
-    reads = [name for name in known.nodes.reads(node) if name]
-    if not known.values.keys() >= set(reads) or not _is_small(node, inferred):
+        return _evaluate_shape(node, facts)
+    reads = [name for name in facts.nodes.reads(node) if name]
+    if not facts.values.keys() >= set(reads) or not _is_small(node, inferred):
         return {}
-    feeds = {name: known.values[name] for name in reads}
-    content = None if known.nodes.has_body(node) else _content(node, known, known.values)
-    if content in known.evaluated:
-        return _by_name(node, known.evaluated[content])
-    found = _evaluate(node, known, feeds)
-    if content:
-        known.evaluated[content] = [found.get(name) for name in node.output]
-    return found
+    feeds = {name: facts.values[name] for name in reads}
+    key = None if facts.nodes.has_body(node) else _cache_key(node, facts, facts.values)
+    if key in facts.evaluated:
+        return _results_by_name(node, facts.evaluated[key])
+    results = _evaluate(node, facts, feeds)
+    if key:
+        facts.evaluated[key] = [results.get(name) for name in node.output]
+    return results
 
 
-def _evaluate(node: onnx.NodeProto, known: Known, feeds: dict[str, Array]) -> dict[str, Array]:
+def _evaluate(node: onnx.NodeProto, facts: Facts, feeds: dict[str, Array]) -> dict[str, Array]:
     from onnx.reference import ReferenceEvaluator
 
     try:
         with np.errstate(all="ignore"):
-            results = ReferenceEvaluator(_model(node, known, {})).run(None, feeds)
+            results = ReferenceEvaluator(_node_model(node, facts, {})).run(None, feeds)
     except Exception:  # noqa: BLE001 - raises whatever NumPy does; no value is no error
         return {}
     return {
@@ -287,22 +284,22 @@ def constant_value(
     return None
 
 
-def _model(node: onnx.NodeProto, known: Known, values: Mapping[str, Array]) -> onnx.ModelProto:
+def _node_model(node: onnx.NodeProto, facts: Facts, values: Mapping[str, Array]) -> onnx.ModelProto:
     """Return a model of one node, with the values that its shapes may depend on."""
-    opsets = [onnx.OperatorSetIdProto(domain=d, version=v) for d, v in known.opsets.items()]
+    opsets = [onnx.OperatorSetIdProto(domain=d, version=v) for d, v in facts.opsets.items()]
     model = onnx.ModelProto(ir_version=_IR_VERSION, opset_import=opsets)
     model.graph.name = "node"
     model.graph.node.append(node)
-    for name in filter(None, dict.fromkeys(known.nodes.reads(node))):
-        model.graph.input.add(name=name).type.CopyFrom(known.types[name])
+    for name in filter(None, dict.fromkeys(facts.nodes.reads(node))):
+        model.graph.input.add(name=name).type.CopyFrom(facts.types[name])
         if (value := values.get(name)) is not None:
             model.graph.initializer.append(onnx.numpy_helper.from_array(value, name))
     model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in node.output if name)
     return model
 
 
-def _evaluate_shape(node: onnx.NodeProto, known: Known) -> dict[str, Array]:
-    shape = known.shape(node.input[0])
+def _evaluate_shape(node: onnx.NodeProto, facts: Facts) -> dict[str, Array]:
+    shape = facts.shape(node.input[0])
     if shape is None:
         return {}
     if node.op_type == "Size":
@@ -311,18 +308,16 @@ def _evaluate_shape(node: onnx.NodeProto, known: Known) -> dict[str, Array]:
     return {node.output[0]: np.array(part, np.int64)}
 
 
-def _is_small(node: onnx.NodeProto, inferred: Mapping[str, onnx.TypeProto]) -> bool:
+def _is_small(node: onnx.NodeProto, inferred: Types) -> bool:
     shapes = [shape_of(inferred.get(name)) for name in node.output if name]
     if any(shape is None for shape in shapes):
         return node.op_type in _BOUNDED_BY_INPUTS
     return all(prod(shape) <= MOST_ELEMENTS for shape in shapes if shape is not None)
 
 
-def _is_about_another(error: str, operator_type: str) -> bool:
-    """Whether inference failed within the function that ONNX defines an operator by."""
-    return bool(set(re.findall(r"\(op_type:(\w+)", error)) - {operator_type})
-
-
-def _reason(error: str) -> str:
+def _error_reason(error: str, operator_type: str) -> str:
+    """Return why inference failed; empty if it did within the function that defines an operator."""
+    if set(re.findall(r"\(op_type:(\w+)", error)) - {operator_type}:
+        return ""
     last = error.strip().splitlines()[-1]
     return re.split(r"\[\w*InferenceError\]", last)[-1].strip().rstrip(".") or "no reason given"

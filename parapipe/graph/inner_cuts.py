@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain, combinations, pairwise
 
-from parapipe.graph.cuts import MOST_LIVE, lossless
+from parapipe.graph.cuts import MOST_LIVE, lossless_cuts
 from parapipe.graph.operator_graph import OperatorGraph, canonical_order
-from parapipe.graph.partition import CutGraph, Partition, Run, live_behind, unit_of
+from parapipe.graph.partition import CutGraph, Partition, Run, live_behind, make_unit
 
 LARGEST_SHARE = 0.05  # of a network's work, in what runs between two cuts where there may be more
 
@@ -38,7 +38,7 @@ def cuts_in_chains(
     before: set[int] = set()
     parts: list[list[Sequence[int]]] = []
     for unit in partition.units:
-        parts.append(list(_parts(graph, unit.operators, before, time_s, largest_s)))
+        parts.append(list(_cut_chain(graph, unit.operators, before, time_s, largest_s)))
         before.update(unit.operators)
     ends = [0, *accumulate(map(len, parts))]
     stretches = tuple(tuple(part) for each in parts for part in each)
@@ -51,16 +51,16 @@ def cuts_in_chains(
     for unit_ends in pairwise(ends):
         for begin, end in combinations(range(unit_ends[0], unit_ends[1] + 1), 2):
             inside = list(chain.from_iterable(stretches[begin:end]))
-            alone = end == begin + 1 or _overlaps(graph, boundaries[begin], inside)
+            alone = end == begin + 1 or _may_overlap(graph, boundaries[begin], inside)
             if alone or (begin, end) == unit_ends:
-                runs[begin].append(Run(end, unit_of(graph, inside), alone))
+                runs[begin].append(Run(end, make_unit(graph, inside), alone))
     for each in partition.merged_units:
         runs[ends[each.begin]].append(Run(ends[each.end], each.unit, alone=False))
     line = tuple(range(len(boundaries)))
     return CutGraph(boundaries, tuple(map(tuple, runs)), line, stretches)
 
 
-def _parts(
+def _cut_chain(
     graph: OperatorGraph,
     operators: Sequence[int],
     before: Collection[int],
@@ -69,7 +69,7 @@ def _parts(
 ) -> Iterator[Sequence[int]]:
     """Yield what a unit is cut into; one that is small or no chain stays as it is."""
     large = len(operators) > 1 and sum(time_s[v] for v in operators) > largest_s
-    if not large or not all(lossless(graph, operators, [True] * len(graph.operators))):
+    if not large or not all(lossless_cuts(graph, operators, [True] * len(graph.operators))):
         yield operators
         return
     begin, sum_s = 0, 0.0
@@ -82,7 +82,7 @@ def _parts(
     yield operators[begin:]
 
 
-def _overlaps(graph: OperatorGraph, live: Sequence[str], operators: Sequence[int]) -> bool:
+def _may_overlap(graph: OperatorGraph, live: Sequence[str], operators: Sequence[int]) -> bool:
     """Tell whether one of the tensors before a chain is first read behind its first operator."""
     readers = ({*graph.consumers[name]}.intersection(operators) for name in live)
     return any(some and operators[0] not in some for some in readers)
@@ -119,11 +119,11 @@ def cuts_at_ideals(
     sizes = {len(run.unit.operators) for runs in every for run, _ in runs}
     for most in sorted(sizes, reverse=True):
         runs = tuple(
-            tuple(run for run, needed in some if needed or len(run.unit.operators) <= most)
+            tuple(run for run, required in some if required or len(run.unit.operators) <= most)
             for some in every
         )
-        if fits(found := CutGraph(boundaries, runs, tuple(line), stretches, few=True)):
-            return found
+        if fits(cut_graph := CutGraph(boundaries, runs, tuple(line), stretches, few=True)):
+            return cut_graph
     return None
 
 
@@ -153,8 +153,8 @@ class _Lattice:
         order = tuple(
             v for unit in partition.units for v in sorted(unit.operators, key=rank.__getitem__)
         )
-        waits = _waits(graph, order)
-        every = _every_ideal(waits)
+        waits = _waiting_masks(graph, order)
+        every = _all_ideals(waits)
         if every is None:
             return None
         sizes = accumulate((len(unit.operators) for unit in partition.units), initial=0)
@@ -183,10 +183,10 @@ class _Lattice:
             if unit or not any(self._loses_nothing(begin, i, end) for i in between):
                 # as in units, operators stand as in the graph
                 operators = sorted(self.operators(end & ~begin))
-                alone = not between or self._overlaps(graph, begin, end)
-                yield Run(at, unit_of(graph, operators), alone), unit or not between
+                alone = not between or self._may_overlap(graph, begin, end)
+                yield Run(at, make_unit(graph, operators), alone), unit or not between
 
-    def _overlaps(self, graph: OperatorGraph, begin: int, end: int) -> bool:
+    def _may_overlap(self, graph: OperatorGraph, begin: int, end: int) -> bool:
         """Tell whether a tensor may come in while operators run that do not wait for it.
 
         If not, one processor takes as long for the operators one by one.
@@ -204,22 +204,22 @@ class _Lattice:
         return all(not before & ~waits for i, waits in enumerate(self.waits) if behind >> i & 1)
 
 
-def _waits(graph: OperatorGraph, order: Sequence[int]) -> list[int]:
+def _waiting_masks(graph: OperatorGraph, order: Sequence[int]) -> list[int]:
     """Return of each operator all that it waits for, as bit masks; operators are places."""
     place = {v: i for i, v in enumerate(order)}
-    found: list[int] = []
+    masks: list[int] = []
     for v in order:
         mask = 0
         for u in graph.predecessors(v):
-            mask |= 1 << place[u] | found[place[u]]
-        found.append(mask)
-    return found
+            mask |= 1 << place[u] | masks[place[u]]
+        masks.append(mask)
+    return masks
 
 
-def _every_ideal(waits: Sequence[int]) -> list[int] | None:
+def _all_ideals(waits: Sequence[int]) -> list[int] | None:
     """Return all ideals, smaller ones first; None if there are more than `MOST_IDEALS`."""
-    found = same_size = [0]
-    while len(found) <= MOST_IDEALS:
+    ideals = same_size = [0]
+    while len(ideals) <= MOST_IDEALS:
         larger = {
             ideal | 1 << i
             for ideal in same_size
@@ -227,7 +227,7 @@ def _every_ideal(waits: Sequence[int]) -> list[int] | None:
             if not ideal >> i & 1 and not before & ~ideal
         }
         if not larger:
-            return found
+            return ideals
         same_size = sorted(larger)
-        found = found + same_size
+        ideals = ideals + same_size
     return None

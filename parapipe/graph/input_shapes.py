@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -18,7 +19,7 @@ import onnx
 
 from parapipe.errors import ModelError
 from parapipe.files.mistakes import did_you_mean, listed, listed_sentences, nearest
-from parapipe.graph.data_types import dtype_name, dtype_names, element_type, shape_of, unwrapped
+from parapipe.graph.data_types import dtype_name, dtype_names, element_type, shape_of, unwrap
 
 Dims = Sequence[int | str]  # a size, the name of a dimension, or "?"
 UNNAMED = "?"
@@ -31,7 +32,7 @@ _EXAMPLE_PICTURE, _EXAMPLE = 640, 128
 
 
 @dataclass(slots=True)
-class Assumed:
+class AssumedShapes:
     """Shapes of inputs with what is assumed of them.
 
     Parameters
@@ -70,59 +71,59 @@ class Assumed:
             self.shapes[name] = [*shape[:axis], 1, *shape[axis + 1 :]]
             self.notes.append(
                 f"dimension {axis + 1} of '{name}' is taken as 1; give another by "
-                f"--shape {name}={_example(self.shapes[name])}"
+                f"--shape {name}={_example_shape(self.shapes[name])}"
             )
             return
         self.sizes[dim] = 1
         self.shapes = {
-            each: known and [1 if size == dim else size for size in known]
-            for each, known in self.shapes.items()
+            each: dims and [1 if size == dim else size for size in dims]
+            for each, dims in self.shapes.items()
         }
         self.notes.append(f"dimension '{dim}' is taken as 1; give another by --dim {dim}=…")
 
 
-def assumed(shapes: Mapping[str, Dims | None]) -> Assumed:
+def assume_sizes(shapes: Mapping[str, Dims | None]) -> AssumedShapes:
     """Take batches as 1, and then the one dimension that is left, if there is just one."""
-    found = Assumed(dict(shapes))
+    result = AssumedShapes(dict(shapes))
     for name, shape in shapes.items():
         for axis, dim in enumerate(shape or ()):
             if isinstance(dim, str) and _is_batch(dim, axis, len(shape or ())):
-                found.take_as_one(name, axis)
+                result.take_as_one(name, axis)
     left = {
         (dim, "" if dim != UNNAMED else f"{name} {axis}"): (name, axis, len(shape or ()))
-        for name, shape in found.unknown.items()
+        for name, shape in result.unknown.items()
         for axis, dim in enumerate(shape or ())
         if isinstance(dim, str)
     }
-    if len(left) == 1 and None not in found.shapes.values():
+    if len(left) == 1 and None not in result.shapes.values():
         (((dim, _), (name, axis, rank)),) = left.items()
         if rank < _PICTURE and not (_SIDE.search(dim) or _LENGTH.search(dim)):
-            found.doubt = request(found.unknown)
-            found.take_as_one(name, axis)
-    return found
+            result.doubt = request_text(result.unknown)
+            result.take_as_one(name, axis)
+    return result
 
 
-def request(shapes: Mapping[str, Dims | None]) -> str:
+def request_text(shapes: Mapping[str, Dims | None]) -> str:
     """Say which dimensions of which inputs are unknown, and how to give them, by their names."""
-    told = [
+    texts = [
         f"'{name}' [{' x '.join(map(str, shape)) if shape is not None else 'any rank'}]"
         for name, shape in shapes.items()
     ]
-    options = [f"`shapes` {name}={_example(shape)}" for name, shape in shapes.items()]
-    named = {
-        dim: _likely(axis, len(shape or ()))
+    options = [f"`shapes` {name}={_example_shape(shape)}" for name, shape in shapes.items()]
+    example_sizes = {
+        dim: _guess(axis, len(shape or ()))
         for shape in shapes.values()
         for axis, dim in enumerate(shape or ())
         if isinstance(dim, str)
     }
-    by_name = (
+    hint = (
         ""
-        if UNNAMED in named or None in shapes.values()
-        else (f", or by {' '.join(f'`dims` {dim}={size}' for dim, size in named.items())}")
+        if UNNAMED in example_sizes or None in shapes.values()
+        else (f", or by {' '.join(f'`dims` {dim}={size}' for dim, size in example_sizes.items())}")
     )
     return (
-        f"inputs with unknown dimensions: {listed(told)}; give their sizes, as in "
-        f"{' '.join(options)}{by_name}"
+        f"inputs with unknown dimensions: {listed(texts)}; give their sizes, as in "
+        f"{' '.join(options)}{hint}"
     )
 
 
@@ -130,18 +131,18 @@ def _is_batch(dim: str, axis: int, rank: int) -> bool:
     return bool(_BATCH.search(dim)) or (axis == 0 and rank > 1 and not _SIDE.search(dim))
 
 
-def _likely(axis: int, rank: int) -> int:
+def _guess(axis: int, rank: int) -> int:
     if axis == 0:
         return 1
     return _EXAMPLE_PICTURE if rank == _PICTURE and axis > 1 else _EXAMPLE
 
 
-def _example(shape: Dims | None) -> str:
+def _example_shape(shape: Dims | None) -> str:
     """Write a shape with sizes in place of what is unknown."""
     if shape is None:
         return "1x3x224x224"
     sizes = (
-        dim if isinstance(dim, int) else _likely(axis, len(shape)) for axis, dim in enumerate(shape)
+        dim if isinstance(dim, int) else _guess(axis, len(shape)) for axis, dim in enumerate(shape)
     )
     return "x".join(map(str, sizes))
 
@@ -151,7 +152,7 @@ Shapes: TypeAlias = Mapping[str, Shape | tuple[str, Shape]]
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class UserShape:
     """What the user says of a tensor.
 
     Parameters
@@ -186,7 +187,7 @@ class Inputs:
     doubt: str = ""
 
 
-def given_shapes(model_name: str, shapes: Shapes) -> dict[str, Given]:
+def read_user_shapes(model_name: str, shapes: Shapes) -> dict[str, UserShape]:
     """Return what is given by name of tensor.
 
     Parameters
@@ -199,57 +200,54 @@ def given_shapes(model_name: str, shapes: Shapes) -> dict[str, Given]:
     ModelError
         If there is no such data type; all such are named.
     """
-    found: dict[str, Given] = {}
+    user_shapes: dict[str, UserShape] = {}
     mistakes = []
-    for name, given in shapes.items():
-        dtype, shape = _parts(given)
+    for name, spec in shapes.items():
+        dtype, shape = _split_spec(spec)
         number = onnx.TensorProto.UNDEFINED if dtype is None else element_type(dtype)
         if number is None:
-            mistakes.append(f"{name}={dtype}: there is no data type '{dtype}'{_near(dtype or '')}")
+            close = nearest(dtype or "", dtype_names())
+            choice = f"did you mean '{close}'?" if close else f"only {', '.join(dtype_names())}"
+            mistakes.append(f"{name}={dtype}: there is no data type '{dtype}', {choice}")
         else:
-            found[name] = Given(shape, number)
+            user_shapes[name] = UserShape(shape, number)
     if mistakes:
         raise ModelError(
             f"the shapes given for '{model_name}' are wrong: {listed_sentences(mistakes)}"
         )
-    return found
+    return user_shapes
 
 
-def _parts(given: Shape | tuple[str, Shape]) -> tuple[str | None, Shape]:
-    if given and isinstance(given[0], str):
-        dtype, shape = given
+def _split_spec(spec: Shape | tuple[str, Shape]) -> tuple[str | None, Shape]:
+    if spec and isinstance(spec[0], str):
+        dtype, shape = spec
         return dtype, tuple(shape)
-    return None, tuple(given)
+    return None, tuple(spec)
 
 
-def shape_text(given: Shape | tuple[str, Shape]) -> str:
+def shape_text(spec: Shape | tuple[str, Shape]) -> str:
     """Return what is given of a tensor as `--shape` takes it: float32:1x64."""
-    dtype, shape = _parts(given)
+    dtype, shape = _split_spec(spec)
     return ("" if dtype is None else f"{dtype}:") + "x".join(map(str, shape))
-
-
-def _near(dtype: str) -> str:
-    close = nearest(dtype, dtype_names())
-    return f", did you mean '{close}'?" if close else f", only {', '.join(dtype_names())}"
 
 
 def input_types(
     model: onnx.ModelProto,
     model_name: str,
     dims: Mapping[str, int],
-    given: Mapping[str, Given],
+    user_shapes: Mapping[str, UserShape],
 ) -> Inputs:
     """Return the type of every graph input, with a known shape, and the sizes of named dimensions.
 
     A dimension of the same name has the same size everywhere, so what is given for one input
-    holds for the whole graph; `assumed_sizes` says what holds for others. Initializers that are
+    holds for the whole graph; `assume_sizes` says what holds for others. Initializers that are
     also listed as inputs (IR version < 4) are no inputs.
 
     Parameters
     ----------
     dims
         Sizes by name of dimension.
-    given
+    user_shapes
         Shapes by name of input, of which they may contradict no size or type that the file states;
         names of results are left to others. A size of 0, which some exporters write for an unknown
         one, may be given too.
@@ -257,72 +255,71 @@ def input_types(
     Raises
     ------
     ModelError
-        If dimensions stay unknown, if `dims` or `given` name nothing in the model, contradict
+        If dimensions stay unknown, if `dims` or `user_shapes` name nothing in the model, contradict
         each other or have another rank, or if an input is no dense tensor.
     """
     initializers = {tensor.name for tensor in model.graph.initializer}
     initializers |= {sparse.values.name for sparse in model.graph.sparse_initializer}
     inputs = [value for value in model.graph.input if value.name not in initializers]
     kinds = {value.name: value.type for value in inputs}
-    tensors = {name: unwrapped(kind).tensor_type for name, kind in kinds.items()}
+    tensors = {name: unwrap(kind).tensor_type for name, kind in kinds.items()}
     if wrong := [f"'{each}'" for each in tensors if dtype_name(tensors[each].elem_type) is None]:
         raise ModelError(
             f"'{model_name}' has inputs that are no dense tensors of a known type "
             f"({listed(wrong)}): export it with tensors as inputs"
         )
-    declared = {name: _dims(tensor) for name, tensor in tensors.items()}
+    declared = {name: _tensor_dims(tensor) for name, tensor in tensors.items()}
     results = {name for node in model.graph.node for name in node.output}
-    shapes = {name: each.shape for name, each in given.items() if name not in results}
-    sizes = _sizes(model_name, declared, dims, shapes, _wrong_types(tensors, given))
-    fixed = {name: _fixed(shapes.get(name, declared[name]), sizes) for name in declared}
-    whole = assumed(fixed)
-    if whole.unknown:
-        raise ModelError(f"'{model_name}' has {request(whole.unknown)}")
+    shapes = {name: each.shape for name, each in user_shapes.items() if name not in results}
+    sizes = _named_sizes(model_name, declared, dims, shapes, _wrong_types(tensors, user_shapes))
+    fixed = {name: _fill_in_sizes(shapes.get(name, declared[name]), sizes) for name in declared}
+    result = assume_sizes(fixed)
+    if result.unknown:
+        raise ModelError(f"'{model_name}' has {request_text(result.unknown)}")
     types: dict[str, onnx.TypeProto] = {}
     for name, kind in kinds.items():
-        found = onnx.helper.make_tensor_type_proto(tensors[name].elem_type, whole.shapes[name])
+        dense = onnx.helper.make_tensor_type_proto(tensors[name].elem_type, result.shapes[name])
         optional = kind.HasField("optional_type")
-        types[name] = onnx.helper.make_optional_type_proto(found) if optional else found
-    doubt = whole.doubt and f"'{model_name}' has {whole.doubt}"
-    return Inputs(types, sizes | whole.sizes, tuple(whole.notes), doubt)
+        types[name] = onnx.helper.make_optional_type_proto(dense) if optional else dense
+    doubt = result.doubt and f"'{model_name}' has {result.doubt}"
+    return Inputs(types, sizes | result.sizes, tuple(result.notes), doubt)
 
 
 def declared_types(model: onnx.ModelProto, sizes: Mapping[str, int]) -> dict[str, onnx.TypeProto]:
     """Return the types that the file declares for results, with `sizes` for named dimensions."""
-    found: dict[str, onnx.TypeProto] = {}
+    types: dict[str, onnx.TypeProto] = {}
     for value in (*model.graph.value_info, *model.graph.output):
-        kind = onnx.TypeProto()
-        kind.CopyFrom(value.type)
+        kind = deepcopy(value.type)
         if kind.HasField("tensor_type"):
             for dim in kind.tensor_type.shape.dim:
                 if dim.dim_param in sizes:
                     dim.dim_value = sizes[dim.dim_param]
         # A graph output may stand in value_info too, and only one of the two be complete.
-        if shape_of(found.get(value.name)) is None:
-            found[value.name] = kind
-    return found
+        if shape_of(types.get(value.name)) is None:
+            types[value.name] = kind
+    return types
 
 
 def _wrong_types(
-    tensors: Mapping[str, onnx.TypeProto.Tensor], given: Mapping[str, Given]
+    tensors: Mapping[str, onnx.TypeProto.Tensor], user_shapes: Mapping[str, UserShape]
 ) -> list[str]:
     """Return where a given data type contradicts that of an input."""
     return [
-        f"{name} is {dtype_name(tensor.elem_type)} in the file, not {dtype_name(wanted)}"
+        f"{name} is {dtype_name(tensor.elem_type)} in the file, not {dtype_name(requested)}"
         for name, tensor in tensors.items()
-        if name in given
-        and (wanted := given[name].element_type)
+        if name in user_shapes
+        and (requested := user_shapes[name].element_type)
         not in (tensor.elem_type, onnx.TensorProto.UNDEFINED)
     ]
 
 
-def _fixed(declared: Dims | None, sizes: Mapping[str, int]) -> Dims | None:
+def _fill_in_sizes(declared: Dims | None, sizes: Mapping[str, int]) -> Dims | None:
     if declared is None:
         return None
     return [sizes.get(dim, dim) if isinstance(dim, str) else dim for dim in declared]
 
 
-def _dims(tensor: onnx.TypeProto.Tensor) -> Dims | None:
+def _tensor_dims(tensor: onnx.TypeProto.Tensor) -> Dims | None:
     """Return an input's dimensions; None if even their number is unknown."""
     if not tensor.HasField("shape"):
         return None
@@ -335,28 +332,28 @@ def _dims(tensor: onnx.TypeProto.Tensor) -> Dims | None:
     ]
 
 
-def _sizes(
+def _named_sizes(
     model_name: str,
-    known: Mapping[str, Dims | None],
+    by_input: Mapping[str, Dims | None],
     dims: Mapping[str, int],
     shapes: Mapping[str, tuple[int, ...]],
     mistakes: Sequence[str],
 ) -> dict[str, int]:
     """Return the size of each named dimension that is given; ModelError tells all `mistakes`."""
-    names = sorted({dim for row in known.values() for dim in row or () if isinstance(dim, str)})
+    names = sorted({dim for row in by_input.values() for dim in row or () if isinstance(dim, str)})
     _check_names(model_name, "dimension", list(dims), [name for name in names if name != UNNAMED])
-    _check_names(model_name, "input", list(shapes), sorted(known))
-    told = (f"{name}={size} is no size" for name, size in dims.items() if size < 1)
-    mistakes = [*mistakes, *told]
+    _check_names(model_name, "input", list(shapes), sorted(by_input))
+    errors = (f"{name}={size} is no size" for name, size in dims.items() if size < 1)
+    mistakes = [*mistakes, *errors]
     sizes = dict(dims)
     for name, shape in shapes.items():
-        declared = known[name]
+        declared = by_input[name]
         if any(size < 1 for size in shape):
             mistakes.append(f"{name}={'x'.join(map(str, shape))} has a dimension below 1")
         elif declared is not None and len(declared) != len(shape):
             mistakes.append(f"{name} has {len(declared)} dimensions, not {len(shape)}")
         else:
-            mistakes += _contradictions(name, declared or (), shape, sizes)
+            mistakes += _find_contradictions(name, declared or (), shape, sizes)
     if mistakes:
         raise ModelError(
             f"the shapes given for '{model_name}' are wrong: {listed_sentences(mistakes)}"
@@ -364,7 +361,7 @@ def _sizes(
     return sizes
 
 
-def _contradictions(
+def _find_contradictions(
     name: str, declared: Sequence[int | str], shape: Sequence[int], sizes: dict[str, int]
 ) -> list[str]:
     """Return where a given shape contradicts the file or `sizes`, which learns new names."""
@@ -380,9 +377,9 @@ def _contradictions(
     return mistakes
 
 
-def _check_names(model_name: str, what: str, given: list[str], there: list[str]) -> None:
-    wrong = [name for name in given if name not in there]
+def _check_names(model_name: str, what: str, requested: list[str], existing: list[str]) -> None:
+    wrong = [name for name in requested if name not in existing]
     if wrong:
-        have = f"it has {listed(there)}" if there else "it has none that is named"
-        meant = did_you_mean(wrong[0], there)
+        have = f"it has {listed(existing)}" if existing else "it has none that is named"
+        meant = did_you_mean(wrong[0], existing)
         raise ModelError(f"'{model_name}' has no {what} named {listed(wrong)}: {have}{meant}")

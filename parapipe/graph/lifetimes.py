@@ -20,27 +20,27 @@ class Lifetime:
         The node that makes it; None if it is there before them all.
     readers
         The nodes that read it.
-    kept
+    live_at_end
         Whether it is read after them all, too.
     """
 
     maker: int | None
     readers: frozenset[int]
-    kept: bool = False
+    live_at_end: bool = False
 
 
-def live_behind(order: Sequence[int], lifetimes: Sequence[Lifetime]) -> list[int]:
+def count_live_behind(order: Sequence[int], lifetimes: Sequence[Lifetime]) -> list[int]:
     """Count, for each position, the tensors that are made up to it and read behind it."""
     position = {node: i for i, node in enumerate(order)}
     change = [0] * (len(order) + 1)
     for life in lifetimes:
         change[0 if life.maker is None else position[life.maker]] += 1
         readers = (position[reader] for reader in life.readers)
-        change[len(order) if life.kept else max(readers)] -= 1
+        change[len(order) if life.live_at_end else max(readers)] -= 1
     return list(accumulate(change[: len(order)]))
 
 
-def frugal_order(nodes: int, lifetimes: Sequence[Lifetime]) -> list[int]:
+def low_memory_order(nodes: int, lifetimes: Sequence[Lifetime]) -> list[int]:
     """Return a topological order of nodes 0 to `nodes` - 1 that lets live tensors die first.
 
     Chains of nodes stay together. Of the chains that can run, the one goes first that leaves
@@ -52,10 +52,10 @@ def frugal_order(nodes: int, lifetimes: Sequence[Lifetime]) -> list[int]:
     ValueError
         If nodes wait for each other.
     """
-    return _Frugal(nodes, lifetimes).order()
+    return _LowMemoryOrder(nodes, lifetimes).order()
 
 
-class _Frugal:
+class _LowMemoryOrder:
     """Chains of nodes, and which tensors they make and read."""
 
     def __init__(self, nodes: int, lifetimes: Sequence[Lifetime]) -> None:
@@ -64,7 +64,7 @@ class _Frugal:
         self.behind: list[set[int]] = [set() for _ in range(nodes)]
         self.before: list[set[int]] = [set() for _ in range(nodes)]
         self.waiting = [set(life.readers) for life in lifetimes]
-        self.open_readers = [len(life.readers) + life.kept for life in lifetimes]
+        self.open_readers = [len(life.readers) + life.live_at_end for life in lifetimes]
         for index, life in enumerate(lifetimes):
             for reader in life.readers:
                 self.reads[reader].append(index)
@@ -75,31 +75,31 @@ class _Frugal:
                     self.before[reader].add(life.maker)
 
     def order(self) -> list[int]:
-        chain_of = self._chains()
+        chain_of = self._find_chains()
         missing = {head: len(self.before[head]) for head in chain_of}
         # Growth only shrinks as others end: the least entry of a chain is its growth now.
-        ready = [(self._growth(chain_of[head]), head) for head, n in missing.items() if n == 0]
+        ready = [(self._live_growth(chain_of[head]), head) for head, n in missing.items() if n == 0]
         heapify(ready)
         done: set[int] = set()
-        found: list[int] = []
+        order: list[int] = []
         while ready:
             _, head = heappop(ready)
             if head in done:
                 continue
             done.add(head)
-            found += chain_of[head]
-            for reader in self._end(chain_of[head]):
+            order += chain_of[head]
+            for reader in self._finish_chain(chain_of[head]):
                 if missing.get(reader) == 0 and reader not in done:
-                    heappush(ready, (self._growth(chain_of[reader]), reader))
+                    heappush(ready, (self._live_growth(chain_of[reader]), reader))
             for follower in self.behind[chain_of[head][-1]]:
                 missing[follower] -= 1
                 if missing[follower] == 0:
-                    heappush(ready, (self._growth(chain_of[follower]), follower))
-        if len(found) < len(self.reads):
+                    heappush(ready, (self._live_growth(chain_of[follower]), follower))
+        if len(order) < len(self.reads):
             raise ValueError("nodes wait for each other")
-        return found
+        return order
 
-    def _end(self, chain: Sequence[int]) -> list[int]:
+    def _finish_chain(self, chain: Sequence[int]) -> list[int]:
         """Take a chain's reads as done; return who is left alone with a tensor by that."""
         alone: list[int] = []
         for node in chain:
@@ -110,7 +110,7 @@ class _Frugal:
                     alone += self.waiting[tensor]
         return alone
 
-    def _chains(self) -> dict[int, list[int]]:
+    def _find_chains(self) -> dict[int, list[int]]:
         """Nodes by the head of their chain: each next one follows the one before alone."""
         following: dict[int, int] = {}
         for node, after in enumerate(self.behind):
@@ -123,7 +123,7 @@ class _Frugal:
                 chains[head].append(following[chains[head][-1]])
         return chains
 
-    def _growth(self, chain: Sequence[int]) -> int:
+    def _live_growth(self, chain: Sequence[int]) -> int:
         """Tensors alive behind a chain that were not before it, less those that its head ends.
 
         A chain's other nodes may end tensors from before all nodes, which is left out: then a
@@ -166,8 +166,8 @@ def peak_activations(graph: OperatorGraph, order: Sequence[int]) -> Peak:
     live = sum(graph.tensors[name].size_bytes for name in graph.inputs if name in last)
     peak = Peak(-1, order[0])
     for step, v in enumerate(order):
-        made = [name for name in graph.operators[v].outputs if name]
-        live += sum(graph.tensors[name].size_bytes for name in made)
+        outputs = [name for name in graph.operators[v].outputs if name]
+        live += sum(graph.tensors[name].size_bytes for name in outputs)
         if live > peak.size_bytes:
             peak = Peak(live, v)
         live -= sum(graph.tensors[name].size_bytes for name in dying.get(step, ()) if name)

@@ -9,26 +9,23 @@ from pathlib import Path
 import onnx
 
 from parapipe.errors import ModelError
-from parapipe.graph.attributes import attributes_of
-from parapipe.graph.inline import inlined
-from parapipe.graph.input_shapes import Shapes, declared_types, given_shapes, input_types
-from parapipe.graph.model_source import model_source
+from parapipe.graph.data_types import attributes_of
+from parapipe.graph.input_shapes import Shapes, declared_types, input_types, read_user_shapes
+from parapipe.graph.model_source import check_sound, check_texts, model_source
 from parapipe.graph.operator_graph import (
-    Constant,
     Granularity,
     ModelSource,
+    NamedTensors,
     Operator,
     OperatorGraph,
-    Tensor,
     Work,
 )
-from parapipe.graph.order import has_body
+from parapipe.graph.order import has_body, inlined
 from parapipe.graph.part_marks import PART_TYPES, is_within_buffer
-from parapipe.graph.quantised import computed_in
-from parapipe.graph.resolve import Resolved, ResolvedNode, resolve
+from parapipe.graph.quantised import compute_dtype
+from parapipe.graph.resolve import Resolved, resolve
 from parapipe.graph.rewrites import absorb_flattens, fold_scales, fuse, remove_without_effect
 from parapipe.graph.skim import skim
-from parapipe.graph.soundness import check_sound, check_texts
 from parapipe.graph.work import work_of
 
 
@@ -132,14 +129,14 @@ def import_checked(
 ) -> OperatorGraph:
     """Do as `import_proto` does with a model of which it is known that names are text."""
     inputs, resolved = resolve_proto(model, source.name, dims=dims, shapes=shapes)
-    return simplified(graph_of_nodes(resolved, source, inputs), resolved, granularity)
+    return simplify(graph_of_nodes(resolved, source, inputs), resolved, granularity)
 
 
-def simplified(graph: OperatorGraph, resolved: Resolved, granularity: Granularity) -> OperatorGraph:
+def simplify(graph: OperatorGraph, resolved: Resolved, granularity: Granularity) -> OperatorGraph:
     """Return a graph of ONNX nodes as `import_proto` does, without what runtimes leave out."""
     graph = remove_without_effect(graph, resolved.values)
     graph = fold_scales(graph)
-    graph = _used(absorb_flattens(graph))
+    graph = _drop_unused(absorb_flattens(graph))
     return fuse(graph) if granularity == "fused" else graph
 
 
@@ -166,9 +163,9 @@ def resolve_proto(
     """
     check_sound(model, name)
     model = inlined(model, name)
-    given = given_shapes(name, shapes or {})
-    inputs = input_types(model, name, dims or {}, given)
-    results = {each: said for each, said in given.items() if each not in inputs.types}
+    user_shapes = read_user_shapes(name, shapes or {})
+    inputs = input_types(model, name, dims or {}, user_shapes)
+    results = {each: shape for each, shape in user_shapes.items() if each not in inputs.types}
     declared = declared_types(model, inputs.sizes)
     try:
         resolved = resolve(model, name, inputs.types, declared, results)
@@ -185,14 +182,18 @@ def graph_of_nodes(
     resolved: Resolved, source: ModelSource, inputs: tuple[str, ...]
 ) -> OperatorGraph:
     """Return what `resolve_proto` has found as a graph with an operator for each node."""
-    known: dict[str, Tensor | Constant] = {**resolved.constants, **resolved.tensors}
+    tensors: NamedTensors = {**resolved.constants, **resolved.tensors}
     operators = []
     for item in resolved.nodes:
         node = item.node
         attributes = attributes_of(node, resolved.values)
-        work = work_of(node.domain, node.op_type, attributes, item.reads, item.writes, known=known)
-        if _is_within_buffer(item, known):
-            work = Work(0, 0, 0)
+        work = work_of(
+            node.domain, node.op_type, attributes, item.reads, item.writes, known=tensors
+        )
+        if node.op_type in PART_TYPES and is_within_buffer(
+            node, tensors[item.reads[0]].shape, tensors[item.writes[0]].shape
+        ):
+            work = Work(0, 0, 0)  # it cuts a buffer for parts, or joins their results in one
         operators.append(
             Operator(
                 id=item.writes[0],
@@ -205,7 +206,7 @@ def graph_of_nodes(
                 work=work,
                 members=(item.name,),
                 opaque=has_body(node),
-                computes_in=computed_in(node.domain, node.op_type, item.reads, known),
+                computes_in=compute_dtype(node.domain, node.op_type, item.reads, tensors),
             )
         )
     return OperatorGraph(
@@ -221,29 +222,22 @@ def graph_of_nodes(
     )
 
 
-def _is_within_buffer(item: ResolvedNode, known: Mapping[str, Tensor | Constant]) -> bool:
-    """Whether a node only cuts a buffer for parts of an operator, or joins their results in one."""
-    if item.node.op_type not in PART_TYPES:
-        return False
-    return is_within_buffer(item.node, known[item.reads[0]].shape, known[item.writes[0]].shape)
-
-
-def _used(graph: OperatorGraph) -> OperatorGraph:
+def _drop_unused(graph: OperatorGraph) -> OperatorGraph:
     """Leave out operators that no output needs, and what then has nothing to do with any."""
-    needed = set(graph.outputs)
-    kept: list[Operator] = []
+    required = set(graph.outputs)
+    retained: list[Operator] = []
     for operator in reversed(graph.operators):
-        if needed.intersection(operator.outputs):
-            kept.append(operator)
-            needed.update(operator.inputs)
-    operators = tuple(reversed(kept))
+        if required.intersection(operator.outputs):
+            retained.append(operator)
+            required.update(operator.inputs)
+    operators = tuple(reversed(retained))
     singles = [single for operator in operators for single in (operator, *operator.folded)]
     read = {name for single in singles for name in single.inputs}
-    named = read | {name for single in singles for name in single.outputs}
+    in_use = read | {name for single in singles for name in single.outputs}
     return replace(
         graph,
         operators=operators,
-        tensors={name: tensor for name, tensor in graph.tensors.items() if name in named},
-        constants={name: constant for name, constant in graph.constants.items() if name in named},
+        tensors={name: tensor for name, tensor in graph.tensors.items() if name in in_use},
+        constants={name: constant for name, constant in graph.constants.items() if name in in_use},
         inputs=tuple(name for name in graph.inputs if name in read),
     )

@@ -79,6 +79,32 @@ class Constant:
         return size_in_bytes(self.shape, self.stored or self.dtype) or 0
 
 
+NamedTensors = Mapping[str, Tensor | Constant]
+
+
+class AttributeReader:
+    """Typed values of an operator's attributes."""
+
+    __slots__ = ()
+    attributes: Mapping[str, AttributeValue]
+
+    def integer(self, name: str, default: int) -> int:
+        """Return an integer attribute."""
+        value = self.attributes.get(name, default)
+        return value if isinstance(value, int) else default
+
+    def integers(self, name: str, default: Sequence[int] = ()) -> tuple[int, ...]:
+        """Return a list of integers."""
+        value = self.attributes.get(name)
+        items = value if isinstance(value, tuple) else default
+        return tuple(item for item in items if isinstance(item, int))
+
+    def text(self, name: str, default: str = "") -> str:
+        """Return a string attribute."""
+        value = self.attributes.get(name, default)
+        return value if isinstance(value, str) else default
+
+
 @dataclass(frozen=True, slots=True)
 class Work:
     """What one run of an operator moves and multiplies.
@@ -107,14 +133,14 @@ class Work:
     runs_on: tuple[str, ...] = ()
 
     @classmethod
-    def total(cls, works: Sequence[Work]) -> Work:
+    def total(cls, parts: Sequence[Work]) -> Work:
         """Return the work of operators that are run one after the other."""
         return cls(
-            sum(work.macs for work in works),
-            sum(work.read_bytes for work in works),
-            sum(work.written_bytes for work in works),
-            modelled=all(work.modelled for work in works),
-            rule=next((work.rule for work in works if work.rule), ""),
+            sum(work.macs for work in parts),
+            sum(work.read_bytes for work in parts),
+            sum(work.written_bytes for work in parts),
+            modelled=all(work.modelled for work in parts),
+            rule=next((work.rule for work in parts if work.rule), ""),
         )
 
 
@@ -292,7 +318,8 @@ def canonical_order(graph: OperatorGraph, *, longest: bool = True) -> list[int]:
     false; of equals, that which it reads first. So branches stay together. Operators that no output
     needs come last, in the order of the file.
     """
-    reads = [_makers(graph, v) for v in range(len(graph.operators))]
+    producers = ([graph.producer.get(name) for name in each.inputs] for each in graph.operators)
+    reads = [list(dict.fromkeys(u for u in each if u is not None)) for each in producers]
     depth: list[int] = []
     for before in reads:
         depth.append(max((depth[u] + 1 for u in before), default=0))
@@ -301,17 +328,11 @@ def canonical_order(graph: OperatorGraph, *, longest: bool = True) -> list[int]:
             before.sort(key=lambda u: -depth[u])
     order: dict[int, None] = {}
     for v in (*(graph.producer[name] for name in graph.outputs), *range(len(reads))):
-        _visit(v, reads, order)
+        _append_after(v, reads, order)
     return list(order)
 
 
-def _makers(graph: OperatorGraph, v: int) -> list[int]:
-    """Return what makes the tensors that an operator reads, in the order of its inputs."""
-    makers = (graph.producer.get(name) for name in graph.operators[v].inputs)
-    return list(dict.fromkeys(u for u in makers if u is not None))
-
-
-def _visit(v: int, reads: Sequence[Collection[int]], order: dict[int, None]) -> None:
+def _append_after(v: int, reads: Sequence[Collection[int]], order: dict[int, None]) -> None:
     """Add an operator to an order, behind all that it waits for."""
     stack = [(v, iter(reads[v]))]
     while stack:

@@ -15,7 +15,7 @@ PART_TYPES = frozenset({"Slice", "Concat"})
 """Types of the nodes that cut and join."""
 _KEY = "parapipe.parts"
 _PART = re.compile(r"(.+)/part(\d+)")
-_AGAIN = re.compile(r"(.+)/again(\d+)")
+_RECOMPUTED = re.compile(r"(.+)/again(\d+)")
 
 
 def part_name(name: str, number: int) -> str:
@@ -36,7 +36,7 @@ def again_name(name: str, number: int) -> str:
 
 def own_and_run(name: str) -> tuple[str, int] | None:
     """Return the name of what runs again, and the number of the run; None if it names none."""
-    match = _AGAIN.fullmatch(name)
+    match = _RECOMPUTED.fullmatch(name)
     return (match[1], int(match[2])) if match else None
 
 
@@ -46,24 +46,24 @@ def mark(node: onnx.NodeProto) -> onnx.NodeProto:
     return node
 
 
-def is_within_buffer(node: onnx.NodeProto, read: Sequence[int], made: Sequence[int]) -> bool:
+def is_within_buffer(node: onnx.NodeProto, first: Sequence[int], output: Sequence[int]) -> bool:
     """Whether a marked node copies nothing, if the whole tensor is allocated at once.
 
     Its parts then lie one behind the other in memory: all axes before the cut one have one element.
 
     Parameters
     ----------
-    read, made
+    first, output
         Shapes of the first input and of the output.
     """
     if not any(entry.key == _KEY for entry in node.metadata_props):
         return False
-    whole = read if node.op_type == "Slice" else made
-    cut = [axis for axis in range(len(whole)) if read[axis] != made[axis]]
-    return len(cut) == 1 and all(size == 1 for size in whole[: cut[0]])
+    joined = first if node.op_type == "Slice" else output
+    cut = [axis for axis in range(len(joined)) if first[axis] != output[axis]]
+    return len(cut) == 1 and all(size == 1 for size in joined[: cut[0]])
 
 
-class Joined(Protocol):
+class OperatorLike(Protocol):
     """An operator of a graph, or of a plan."""
 
     @property
@@ -82,7 +82,7 @@ class Joined(Protocol):
         ...
 
 
-def origins(operators: Sequence[Joined], model: Collection[str]) -> Mapping[str, str]:
+def origins(operators: Sequence[OperatorLike], model: Collection[str]) -> Mapping[str, str]:
     """Return the id of the model's operator for each id of the split model's.
 
     What cuts a tensor for parts or joins them belongs to the first operator that reads the result,
@@ -95,9 +95,9 @@ def origins(operators: Sequence[Joined], model: Collection[str]) -> Mapping[str,
     model
         Ids of the model's operators.
     """
-    found = {each.id: own for each in operators if (own := _own(each.id, model))}
-    if len(found) == len(operators):
-        return found
+    origin_of = {each.id: origin for each in operators if (origin := _origin(each.id, model))}
+    if len(origin_of) == len(operators):
+        return origin_of
     maker = {name: each.id for each in operators for name in each.outputs}
     makers = {each.id: [maker[n] for n in each.inputs if n in maker] for each in operators}
     readers: dict[str, list[str]] = defaultdict(list)
@@ -106,13 +106,13 @@ def origins(operators: Sequence[Joined], model: Collection[str]) -> Mapping[str,
             readers[source].append(reader)
     for near, order in ((readers, reversed(operators)), (makers, operators)):
         for each in order:
-            known = (found[other] for other in near[each.id] if other in found)
-            if each.id not in found and (own := next(known, "")):
-                found[each.id] = own
-    return found
+            near_origins = (origin_of[other] for other in near[each.id] if other in origin_of)
+            if each.id not in origin_of and (origin := next(near_origins, "")):
+                origin_of[each.id] = origin
+    return origin_of
 
 
-def _own(name: str, model: Collection[str]) -> str:
+def _origin(name: str, model: Collection[str]) -> str:
     """Return the id of the operator that this is, is a part or another run of; empty if none."""
-    others = (found[0] for found in (whole_and_number(name), own_and_run(name)) if found)
-    return next((own for own in (name, *others) if own in model), "")
+    others = (match[0] for match in (whole_and_number(name), own_and_run(name)) if match)
+    return next((origin for origin in (name, *others) if origin in model), "")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
-from parapipe.graph.cuts import cut, heavy_operators, mergeable, oversize
+from parapipe.graph.cuts import cut_unit, heavy_operators, is_oversize, mergeable_ranges
 from parapipe.graph.operator_graph import OperatorGraph, canonical_order
 from parapipe.graph.subgraphs import (
     Dag,
@@ -200,27 +200,28 @@ def partition(graph: OperatorGraph) -> Partition:
     order = canonical_order(graph)
     ranked = replace(graph, operators=tuple(graph.operators[v] for v in order))
     heavy = heavy_operators(ranked)
-    uncut = [_between_articulations(ranked, operators) for operators in _subgraphs(ranked)]
-    around = iter(pairwise(_boundaries(ranked, [unit for units in uncut for unit in units])))
+    uncut = [_between_articulations(ranked, operators) for operators in _paper_subgraphs(ranked)]
+    sides = iter(pairwise(_boundary_tensors(ranked, [unit for units in uncut for unit in units])))
     other = {v: i for i, v in enumerate(canonical_order(ranked, longest=False))}
-    cut_up = [
-        [cut(ranked, unit, *next(around), heavy, other=other) for unit in units] for units in uncut
+    cuts = [
+        [cut_unit(ranked, unit, *next(sides), heavy, other=other) for unit in units]
+        for units in uncut
     ]
-    parts = [part for units in cut_up for unit in units for part in unit]
-    boundaries = _boundaries(ranked, parts)
-    merged = mergeable(ranked, parts, [len(live) for live in boundaries], heavy)
-    found = tuple(
-        _subgraph(graph, [_in_the_graph(graph, unit, order) for unit in units]) for units in cut_up
+    parts = [part for units in cuts for unit in units for part in unit]
+    boundaries = _boundary_tensors(ranked, parts)
+    merged = mergeable_ranges(ranked, parts, [len(live) for live in boundaries], heavy)
+    paper_subgraphs = tuple(
+        _make_subgraph(graph, [_to_indices(graph, unit, order) for unit in units]) for units in cuts
     )
-    units = [unit.operators for subgraph in found for unit in subgraph.units]
+    units = [unit.operators for subgraph in paper_subgraphs for unit in subgraph.units]
     merged_units = tuple(
-        MergedUnit(begin, end, unit_of(graph, [v for unit in units[begin:end] for v in unit]))
+        MergedUnit(begin, end, make_unit(graph, [v for unit in units[begin:end] for v in unit]))
         for begin, end in merged
     )
-    return Partition(found, boundaries, merged_units)
+    return Partition(paper_subgraphs, boundaries, merged_units)
 
 
-def _in_the_graph(
+def _to_indices(
     graph: OperatorGraph, unit: Sequence[Sequence[int]], order: Sequence[int]
 ) -> list[list[int]]:
     """Return the parts of a unit, given by places in an order, by indices into the graph.
@@ -228,25 +229,25 @@ def _in_the_graph(
     The operators stand as in the graph, but for oversize units, which have an order of their own.
     """
     parts = [[order[v] for v in part] for part in unit]
-    whole = [v for part in parts for v in part]
-    return parts if oversize(graph, whole) else [sorted(part) for part in parts]
+    operators = [v for part in parts for v in part]
+    return parts if is_oversize(graph, operators) else [sorted(part) for part in parts]
 
 
-def _subgraphs(graph: OperatorGraph) -> Iterator[list[int]]:
+def _paper_subgraphs(graph: OperatorGraph) -> Iterator[list[int]]:
     """Yield the operators of each of the paper's subgraphs."""
     nodes = merge_nodes(graph)
     dag = node_dag(graph, nodes)
     node_of = {v: i for i, operators in enumerate(nodes) for v in operators}
     sinks = sorted({node_of[graph.producer[name]] for name in graph.outputs})
     best: list[list[int]] = []
-    for readers in _primaries(graph):
-        found = _merge_linear(subgraphs(dag, {node_of[v] for v in readers}, sinks), dag)
-        best = max(best, found, key=len)
+    for readers in _primary_readers(graph):
+        candidate = _merge_linear(subgraphs(dag, {node_of[v] for v in readers}, sinks), dag)
+        best = max(best, candidate, key=len)
     for run in best:
         yield sorted(v for i in run for v in nodes[i])
 
 
-def _primaries(graph: OperatorGraph) -> list[tuple[int, ...]]:
+def _primary_readers(graph: OperatorGraph) -> list[tuple[int, ...]]:
     """Return the readers of all graph inputs, and of each by itself: of many, of the first."""
     each = dict.fromkeys(graph.consumers[name] for name in graph.inputs if name in graph.consumers)
     tried = sorted(each)[:MOST_PRIMARIES]
@@ -254,10 +255,10 @@ def _primaries(graph: OperatorGraph) -> list[tuple[int, ...]]:
     return list(dict.fromkeys([everything, *(readers for readers in each if readers in tried)]))
 
 
-def _merge_linear(found: list[list[int]], dag: Dag) -> list[list[int]]:
+def _merge_linear(runs: list[list[int]], dag: Dag) -> list[list[int]]:
     """Join consecutive subgraphs of one node each, where each reads only the one before."""
     merged: list[list[int]] = []
-    for before, nodes in pairwise([[], *found]):
+    for before, nodes in pairwise([[], *runs]):
         if (
             len(nodes) == len(before) == 1
             and dag.predecessors[nodes[0]] == set(before)
@@ -269,13 +270,13 @@ def _merge_linear(found: list[list[int]], dag: Dag) -> list[list[int]]:
     return merged
 
 
-def _subgraph(graph: OperatorGraph, units: Sequence[Sequence[Sequence[int]]]) -> Subgraph:
+def _make_subgraph(graph: OperatorGraph, units: Sequence[Sequence[Sequence[int]]]) -> Subgraph:
     """Return a subgraph of some units, each given as the parts that it was cut into."""
-    whole = [[v for part in parts for v in part] for parts in units]
-    steps = (step for unit in whole for step in unit_of(graph, unit).structure)
-    operators = [v for unit in whole for v in unit]
+    whole_units = [[v for part in parts for v in part] for parts in units]
+    steps = (step for unit in whole_units for step in make_unit(graph, unit).structure)
+    operators = [v for unit in whole_units for v in unit]
     return Subgraph(
-        tuple(unit_of(graph, part) for parts in units for part in parts),
+        tuple(make_unit(graph, part) for parts in units for part in parts),
         parallelism(operators, {v: graph.successors(v) for v in operators}),
         branches=next((len(step) for step in steps if not isinstance(step, int)), 1),
     )
@@ -289,20 +290,20 @@ def _between_articulations(graph: OperatorGraph, operators: list[int]) -> list[l
     return [operators[begin:end] for begin, end in pairwise([0, *ends])]
 
 
-def unit_of(graph: OperatorGraph, operators: Sequence[int]) -> Unit:
+def make_unit(graph: OperatorGraph, operators: Sequence[int]) -> Unit:
     """Return a unit of operators in topological order."""
     successors = {v: graph.successors(v) for v in operators}
     return Unit(tuple(operators), structure(operators, successors))
 
 
-def _boundaries(
+def _boundary_tensors(
     graph: OperatorGraph, units: Sequence[Sequence[int]]
 ) -> tuple[tuple[str, ...], ...]:
-    unit_of = {v: i for i, operators in enumerate(units) for v in operators}
+    unit_by_operator = {v: i for i, operators in enumerate(units) for v in operators}
     live: list[list[str]] = [[] for _ in range(len(units) + 1)]
     for name, producer in graph.producer.items():
-        readers = [unit_of[v] for v in graph.consumers.get(name, ())]
-        for boundary in range(unit_of[producer] + 1, max(readers, default=-1) + 1):
+        readers = [unit_by_operator[v] for v in graph.consumers.get(name, ())]
+        for boundary in range(unit_by_operator[producer] + 1, max(readers, default=-1) + 1):
             live[boundary].append(name)
     return tuple(tuple(sorted(names)) for names in live)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from parapipe.graph.operator_graph import Constant, Operator, OperatorGraph, Tensor
+from parapipe.graph.operator_graph import NamedTensors, Operator, OperatorGraph
 from parapipe.graph.work import work_of
 
 QUANTISES, DEQUANTISES = "QuantizeLinear", "DequantizeLinear"
@@ -76,8 +76,8 @@ _INTEGER_TYPES = frozenset(
 _TELLING = {"QLinearConcat": 2, "QLinearWhere": 1, "DynamicQuantizeMatMul": 1}
 
 
-def computed_in(
-    domain: str, operator_type: str, inputs: Sequence[str], known: Mapping[str, Tensor | Constant]
+def compute_dtype(
+    domain: str, operator_type: str, inputs: Sequence[str], tensors: NamedTensors
 ) -> str:
     """Return the data type that a kernel for integers computes in; empty for other operators.
 
@@ -85,13 +85,13 @@ def computed_in(
     ----------
     inputs
         Names by position.
-    known
+    tensors
         All tensors and constants that they name.
     """
     if (domain, operator_type) not in _INTEGER_TYPES:
         return ""
     position = _TELLING.get(operator_type, 0)
-    data = known.get(inputs[position]) if position < len(inputs) else None
+    data = tensors.get(inputs[position]) if position < len(inputs) else None
     return data.dtype if data else ""
 
 
@@ -109,9 +109,9 @@ def join_quantised(graph: OperatorGraph) -> OperatorGraph:
     gone: set[int] = set()
     for index, operator in enumerate(graph.operators):
         if (operator.domain, operator.type) in _STANDARD:
-            joined[index] = _as_standard(operator, graph)
-        elif members := _members(index, graph):
-            joined[index] = _as_one(operator, [graph.operators[v] for v in members], graph)
+            joined[index] = _convert_to_standard(operator, graph)
+        elif members := _joinable_members(index, graph):
+            joined[index] = _join_members(operator, [graph.operators[v] for v in members], graph)
             gone.update(members)
     if not joined:
         return graph
@@ -123,7 +123,7 @@ def join_quantised(graph: OperatorGraph) -> OperatorGraph:
     return replace(graph, operators=operators)
 
 
-def _as_standard(operator: Operator, graph: OperatorGraph) -> Operator:
+def _convert_to_standard(operator: Operator, graph: OperatorGraph) -> Operator:
     """Return an operator of the form QOperator as the standard one, unless scales are computed."""
     kind, positions = _STANDARD[operator.domain, operator.type]
     count = len(operator.inputs)
@@ -132,19 +132,19 @@ def _as_standard(operator: Operator, graph: OperatorGraph) -> Operator:
     if any(name in graph.tensors for name in others):
         return operator
     inputs = [operator.inputs[at] if at < count else "" for at in chosen]
-    return _quantised(replace(operator, domain="", type=kind), [operator], inputs, graph)
+    return _integer_operator(replace(operator, domain="", type=kind), [operator], inputs, graph)
 
 
-def _as_one(operator: Operator, parts: Sequence[Operator], graph: OperatorGraph) -> Operator:
+def _join_members(operator: Operator, parts: Sequence[Operator], graph: OperatorGraph) -> Operator:
     """Join an operator with the DequantizeLinears before it and what is behind it."""
     integers = {part.outputs[0]: part.inputs[0] for part in parts if part.type == DEQUANTISES}
     inputs = [integers.get(name, name) for name in operator.inputs]
     outputs = tuple(part.outputs[0] for part in parts if part.type == QUANTISES)
     main = replace(operator, outputs=outputs or operator.outputs)
-    return _quantised(main, parts, inputs, graph)
+    return _integer_operator(main, parts, inputs, graph)
 
 
-def _quantised(
+def _integer_operator(
     main: Operator, parts: Sequence[Operator], inputs: Sequence[str], graph: OperatorGraph
 ) -> Operator:
     """Return the operator on integers that parts make up.
@@ -157,8 +157,8 @@ def _quantised(
         Tensors of integers and constants, in the positions of the standard type.
     """
     names = (*inputs, *main.outputs)
-    known = {n: at for n in names if (at := graph.tensors.get(n) or graph.constants.get(n))}
-    work = work_of("", main.type, main.attributes, inputs, main.outputs, known=known)
+    tensors = {n: at for n in names if (at := graph.tensors.get(n) or graph.constants.get(n))}
+    work = work_of("", main.type, main.attributes, inputs, main.outputs, known=tensors)
     dequantised = [part.inputs[0] for part in parts if part.type == DEQUANTISES]
     read = [graph.tensors[name].dtype for name in dequantised]
     stored = [graph.constants[name].stored for name in inputs if name in graph.constants]
@@ -173,25 +173,25 @@ def _quantised(
     )
 
 
-def _members(index: int, graph: OperatorGraph) -> list[int]:
+def _joinable_members(index: int, graph: OperatorGraph) -> list[int]:
     """Return the operators that are joined with one, in order; none if it is not joined."""
     operator = graph.operators[index]
     if operator.domain or operator.type not in _DATA or operator.folded:
         return []
     positions = _DATA[operator.type] or range(len(operator.inputs))
     operands = [operator.inputs[at] for at in positions if at < len(operator.inputs)]
-    found = [_dequantised(name, index, graph) for name in operands if name]
-    dtypes = [dtype for dtype, _ in found]
-    read = [dtype for dtype, maker in found if maker >= 0] or dtypes
+    sources = [_dequantised_source(name, index, graph) for name in operands if name]
+    dtypes = [dtype for dtype, _ in sources]
+    read = [dtype for dtype, maker in sources if maker >= 0] or dtypes
     if "" in dtypes or not (operator.type in _PRODUCTS or len(set(dtypes)) == 1):
         return []
-    behind = _behind(index, read[0], graph)
+    behind = _quantisers_behind(index, read[0], graph)
     if behind is None and operator.type not in _INTEGER_TO_FLOAT:
         return []
-    return [*sorted(maker for _, maker in found if maker >= 0), index, *(behind or ())]
+    return [*sorted(maker for _, maker in sources if maker >= 0), index, *(behind or ())]
 
 
-def _dequantised(name: str, reader: int, graph: OperatorGraph) -> tuple[str, int]:
+def _dequantised_source(name: str, reader: int, graph: OperatorGraph) -> tuple[str, int]:
     """Return the data type of the integers behind an operand, and the DequantizeLinear.
 
     The type is empty if the operand is none of integers; the index is -1 for a constant.
@@ -202,37 +202,37 @@ def _dequantised(name: str, reader: int, graph: OperatorGraph) -> tuple[str, int
     if maker < 0 or graph.operators[maker].type != DEQUANTISES or graph.sole_reader(name) != reader:
         return "", -1
     before = graph.operators[maker]
-    scaled = _constant_behind_first(before, graph)
+    scaled = _has_constant_parameters(before, graph)
     return graph.tensors[before.inputs[0]].dtype if scaled else "", maker
 
 
-def _behind(index: int, dtype: str, graph: OperatorGraph) -> list[int] | None:
+def _quantisers_behind(index: int, dtype: str, graph: OperatorGraph) -> list[int] | None:
     """Return the operators that quantise each result of one to a type; None if one is not."""
     operator = graph.operators[index]
-    found: list[int] = []
+    quantisers: list[int] = []
     for name in filter(None, operator.outputs):
         reader = graph.sole_reader(name)
-        if reader is not None and _clamps(graph.operators[reader], operator, graph):
-            found.append(reader)
+        if reader is not None and _is_clamp(graph.operators[reader], operator, graph):
+            quantisers.append(reader)
             reader = graph.sole_reader(graph.operators[reader].outputs[0])
-        if reader is None or not _quantises(graph.operators[reader], dtype, graph):
+        if reader is None or not _is_quantiser(graph.operators[reader], dtype, graph):
             return None
-        found.append(reader)
-    return found
+        quantisers.append(reader)
+    return quantisers
 
 
-def _quantises(operator: Operator, dtype: str, graph: OperatorGraph) -> bool:
+def _is_quantiser(operator: Operator, dtype: str, graph: OperatorGraph) -> bool:
     """Whether an operator is a QuantizeLinear to a data type."""
     fits = operator.type == QUANTISES and graph.tensors[operator.outputs[0]].dtype == dtype
-    return fits and _constant_behind_first(operator, graph)
+    return fits and _has_constant_parameters(operator, graph)
 
 
-def _clamps(operator: Operator, before: Operator, graph: OperatorGraph) -> bool:
+def _is_clamp(operator: Operator, before: Operator, graph: OperatorGraph) -> bool:
     """Whether an operator clamps what the one before it makes, as its kernel can."""
     fits = operator.type in _CLAMPS and before.type in _CLAMPED
-    return fits and _constant_behind_first(operator, graph)
+    return fits and _has_constant_parameters(operator, graph)
 
 
-def _constant_behind_first(operator: Operator, graph: OperatorGraph) -> bool:
+def _has_constant_parameters(operator: Operator, graph: OperatorGraph) -> bool:
     """Whether all inputs but the first, such as scales, are constants."""
     return all(name in graph.constants for name in operator.inputs[1:] if name)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import count
@@ -19,16 +20,16 @@ import onnx
 from parapipe.errors import ModelError
 from parapipe.files.mistakes import listed, listed_sentences
 from parapipe.graph.data_types import element_type_of
-from parapipe.graph.infer import Array, Known, schema_of
-from parapipe.graph.input_shapes import Given
+from parapipe.graph.infer import Array, Facts, Types, schema_of
+from parapipe.graph.input_shapes import UserShape
 from parapipe.graph.operator_graph import Constant, Tensor
-from parapipe.graph.order import needed, ordered
+from parapipe.graph.order import needed_nodes, sort_nodes
 from parapipe.graph.walk import Origin, Walk
 
 DEQUANTISES = "DequantizeLinear"
 
 
-def unshared(
+def unshare_dequantisers(
     nodes: Sequence[onnx.NodeProto], outputs: Collection[str], walk: Walk
 ) -> list[onnx.NodeProto]:
     """Return the nodes with the copies, each behind its original.
@@ -47,47 +48,45 @@ def unshared(
     """
     edges = Counter(name for node in nodes for name in node.input)
     read_within = {
-        name for node in nodes for name in walk.known.nodes.reads(node)[len(node.input) :]
+        name for node in nodes for name in walk.facts.nodes.reads(node)[len(node.input) :]
     }
     free: dict[str, list[str]] = {}  # names of outputs that no reader has yet, by the original's
-    found: list[onnx.NodeProto] = []
+    result: list[onnx.NodeProto] = []
     for node in nodes:
-        found.append(_reading_own(node, free))
+        result.append(_use_own_copies(node, free))
         if node.op_type != DEQUANTISES or not edges[node.output[0]]:
             continue
         name = node.output[0]
-        kept = name in read_within or name in outputs
-        free[name] = [] if kept else [name]
+        is_fixed = name in read_within or name in outputs
+        free[name] = [] if is_fixed else [name]
         for _ in range(edges[name] - len(free[name])):
-            found.append(_copy(node, name, walk))
-            free[name].append(found[-1].output[0])
-    return found
+            result.append(_copy_dequantiser(node, name, walk))
+            free[name].append(result[-1].output[0])
+    return result
 
 
-def _reading_own(node: onnx.NodeProto, free: dict[str, list[str]]) -> onnx.NodeProto:
+def _use_own_copies(node: onnx.NodeProto, free: dict[str, list[str]]) -> onnx.NodeProto:
     """Return the node, its inputs renamed to copies that no other one reads."""
     own = [free[name].pop(0) if free.get(name) else name for name in node.input]
     if own == list(node.input):
         return node
-    changed = onnx.NodeProto()
-    changed.CopyFrom(node)
+    changed = deepcopy(node)
     changed.input[:] = own
     return changed
 
 
-def _copy(node: onnx.NodeProto, name: str, walk: Walk) -> onnx.NodeProto:
+def _copy_dequantiser(node: onnx.NodeProto, name: str, walk: Walk) -> onnx.NodeProto:
     """Return a copy of a DequantizeLinear under a name that is not taken."""
     own = next(
         new
         for number in count(2)
-        if (new := f"{name}/{number}") not in walk.known.types and not walk.times_named[new]
+        if (new := f"{name}/{number}") not in walk.facts.types and not walk.times_named[new]
     )
-    copy = onnx.NodeProto()
-    copy.CopyFrom(node)
+    copy = deepcopy(node)
     copy.name = ""  # it goes by its output's
     copy.output[0] = own
-    if name in walk.known.types:
-        walk.known.types[own] = walk.known.types[name]
+    if name in walk.facts.types:
+        walk.facts.types[own] = walk.facts.types[name]
     if name in walk.tensors:
         walk.tensors[own] = replace(walk.tensors[name], name=own)
     return copy
@@ -117,7 +116,8 @@ class ResolvedNode:
 class Resolved:
     """The nodes that the outputs need, in topological order, and all they read and write.
 
-    Each reader of a dequantised activation has a DequantizeLinear of its own (see `unshare`).
+    Each reader of a dequantised activation has a DequantizeLinear of its own, see
+    `unshare_dequantisers`.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ class Resolved:
     constants: Mapping[str, Constant]
     values: Mapping[str, Array]
     outputs: tuple[str, ...]
-    types: Mapping[str, onnx.TypeProto]
+    types: Types
     origins: Mapping[str, Origin]
     opsets: Mapping[str, int]
     notes: tuple[str, ...] = ()
@@ -150,9 +150,9 @@ class Resolved:
 def resolve(
     model: onnx.ModelProto,
     model_name: str,
-    inputs: Mapping[str, onnx.TypeProto],
-    declared: Mapping[str, onnx.TypeProto],
-    given: Mapping[str, Given] | None = None,
+    inputs: Types,
+    declared: Types,
+    user_shapes: Mapping[str, UserShape] | None = None,
 ) -> Resolved:
     """Find shapes, types and constants of a whole model.
 
@@ -162,7 +162,7 @@ def resolve(
         Types of the graph inputs, with known shapes.
     declared
         Types that the file declares for results; used where none can be inferred.
-    given
+    user_shapes
         What the user says of results, which nothing may contradict.
 
     Raises
@@ -177,58 +177,60 @@ def resolve(
     opsets: dict[str, int] = {}
     for opset in model.opset_import:
         opsets.setdefault("" if opset.domain == "ai.onnx" else opset.domain, opset.version)
-    walk = Walk(Known(opsets, dict(inputs)), declared, given or {}, times_named)
+    walk = Walk(Facts(opsets, dict(inputs)), declared, user_shapes or {}, times_named)
     walk.add_initializers(graph)
-    nodes = ordered(model_name, graph.node, walk.known.types, walk.known.nodes.reads)
-    made = {name for node in nodes for name in node.output}
+    nodes = sort_nodes(model_name, graph.node, walk.facts.types, walk.facts.nodes.reads)
+    produced = {name for node in nodes for name in node.output}
     if lost := [
-        f"'{name}'" for name in outputs if name not in made and name not in walk.known.types
+        f"'{name}'" for name in outputs if name not in produced and name not in walk.facts.types
     ]:
         raise ModelError(
             f"'{model_name}' has outputs that nothing makes ({listed(lost)}): export it again"
         )
-    walk.run(needed(nodes, outputs, walk.known.nodes.reads))
+    walk.run(needed_nodes(nodes, outputs, walk.facts.nodes.reads))
     if walk.disagreeing:
         raise ModelError(
             f"the shapes given for '{model_name}' are wrong: "
             f"{listed_sentences(walk.disagreeing)}, as follows from its inputs and what the file "
             "states"
         )
-    return _live(model_name, walk, outputs, inputs)
+    return _resolve_needed(model_name, walk, outputs, inputs)
 
 
-def _live(model_name: str, walk: Walk, outputs: Iterable[str], inputs: Collection[str]) -> Resolved:
+def _resolve_needed(
+    model_name: str, walk: Walk, outputs: Iterable[str], inputs: Collection[str]
+) -> Resolved:
     """Keep what the outputs need once constants are folded, and check that all is known."""
-    reads_of = walk.known.nodes.reads
-    nodes = needed(walk.kept, outputs, reads_of)
-    made = {name for node in nodes for name in node.output}
-    wanted = tuple(name for name in outputs if name in made)
-    nodes = unshared(nodes, wanted, walk)
-    read = {name for node in nodes for name in reads_of(node)}.union(wanted)
-    if not wanted or read.isdisjoint(inputs):
+    reads_of = walk.facts.nodes.reads
+    nodes = needed_nodes(walk.frame_nodes, outputs, reads_of)
+    produced = {name for node in nodes for name in node.output}
+    produced_outputs = tuple(name for name in outputs if name in produced)
+    nodes = unshare_dequantisers(nodes, produced_outputs, walk)
+    read = {name for node in nodes for name in reads_of(node)}.union(produced_outputs)
+    if not produced_outputs or read.isdisjoint(inputs):
         raise ModelError(
             f"'{model_name}' has no output that depends on an input: nothing is left to map"
         )
     resolved = tuple(
-        ResolvedNode(node, walk.name(node), reads_of(node), _writes(node, read, walk.known.opsets))
+        ResolvedNode(node, walk.name(node), reads_of(node), _outputs(node, read, walk.facts.opsets))
         for node in nodes
     )
-    _check_known(model_name, resolved, walk)
+    _check_shapes(model_name, resolved, walk)
     constants = {name: walk.constant(name) for name in sorted(read & walk.constants.keys())}
     return Resolved(
         resolved,
         walk.tensors,
         constants,
-        walk.known.values,
-        wanted,
-        walk.known.types,
+        walk.facts.values,
+        produced_outputs,
+        walk.facts.types,
         walk.origins,
-        walk.known.opsets,
+        walk.facts.opsets,
         tuple(walk.notes),
     )
 
 
-def _writes(
+def _outputs(
     node: onnx.NodeProto, read: Collection[str], opsets: Mapping[str, int]
 ) -> tuple[str, ...]:
     optional = _optional_outputs(node.op_type, opsets.get(node.domain, 0), node.domain)
@@ -248,21 +250,21 @@ def _optional_outputs(op_type: str, version: int, domain: str) -> frozenset[int]
     return frozenset(i for i, output in enumerate(outputs) if output.option == kind)
 
 
-def _check_known(model_name: str, nodes: Sequence[ResolvedNode], walk: Walk) -> None:
-    made = {name for node in nodes for name in node.writes}
-    known = walk.tensors.keys() | walk.constants.keys()
+def _check_shapes(model_name: str, nodes: Sequence[ResolvedNode], walk: Walk) -> None:
+    produced = {name for node in nodes for name in node.writes}
+    resolved = walk.tensors.keys() | walk.constants.keys()
     read = {name for node in nodes for name in node.reads if name}
-    if odd := sorted(f"'{name}'" for name in read - known - made):
+    if odd := sorted(f"'{name}'" for name in read - resolved - produced):
         raise ModelError(
             f"'{model_name}' has constants of a type that parapipe does not know "
             f"({listed(odd)}): export it with another data type"
         )
-    unknown = [node for node in nodes if not known.issuperset(node.writes)]
+    unknown = [node for node in nodes if not resolved.issuperset(node.writes)]
     # Others are unknown because these are.
-    causes = [node for node in unknown if known.issuperset(filter(None, node.reads))] or unknown
+    causes = [node for node in unknown if resolved.issuperset(filter(None, node.reads))] or unknown
     if causes:
-        offenders = [_offender(node, walk.why_unknown) for node in causes]
-        count = len(made - known)
+        offenders = [_describe_node(node, walk.why_unknown) for node in causes]
+        count = len(produced - resolved)
         raise ModelError(
             f"'{model_name}' has {count} {'result' if count == 1 else 'results'} of unknown shape "
             f"or type, first those of {listed(offenders)}: {_advice(causes[0], walk)}, declare "
@@ -272,17 +274,17 @@ def _check_known(model_name: str, nodes: Sequence[ResolvedNode], walk: Walk) -> 
 
 def _advice(node: ResolvedNode, walk: Walk) -> str:
     """Return how to say what is not known of a node's first result that is not known."""
-    known = walk.tensors.keys() | walk.constants.keys()
-    result = next(name for name in node.writes if name not in known)
-    kind = walk.known.types.get(result) or walk.declared.get(result)
+    resolved = walk.tensors.keys() | walk.constants.keys()
+    result = next(name for name in node.writes if name not in resolved)
+    kind = walk.facts.types.get(result) or walk.declared.get(result)
     typed = "" if element_type_of(kind) else "float32:"
-    if result in walk.given:
-        sizes = "x".join(map(str, walk.given[result].shape))
+    if result in walk.user_shapes:
+        sizes = "x".join(map(str, walk.user_shapes[result].shape))
         return f"give '{result}' a data type, as in `shapes` {result}={typed}{sizes}"
     return f"give shapes, as in `shapes` {result}={typed}1x3x224x224"
 
 
-def _offender(node: ResolvedNode, why_unknown: Mapping[str, str]) -> str:
+def _describe_node(node: ResolvedNode, why_unknown: Mapping[str, str]) -> str:
     domain = f"{node.node.domain}." if node.node.domain else ""
     why = next((reason for name in node.writes if (reason := why_unknown.get(name))), "")
     return f"operator '{node.name}' ({domain}{node.node.op_type}{': ' + why if why else ''})"

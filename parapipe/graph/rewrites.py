@@ -27,17 +27,17 @@ def fold_scales(graph: OperatorGraph) -> OperatorGraph:
     between stay in `tensors`. ONNX Runtime (ConvBNFusion, ConvMulFusion, ConvAddFusion) and ARM
     Compute Library deploy networks this way.
     """
-    kept: list[Operator] = []
-    place: dict[str, int] = {}  # position in `kept` by what the operator there makes
+    result: list[Operator] = []
+    place: dict[str, int] = {}  # position in `result` by what the operator there makes
     for index, operator in enumerate(graph.operators):
-        source = _scaled(operator, graph)
+        source = _scaled_tensor(operator, graph)
         into = place.get(source, -1)
-        if into < 0 or graph.sole_reader(source) != index or not _takes(kept[into], graph):
-            place.update(dict.fromkeys(operator.outputs, len(kept)))
-            kept.append(operator)
+        if into < 0 or graph.sole_reader(source) != index or not _absorbs(result[into], graph):
+            place.update(dict.fromkeys(operator.outputs, len(result)))
+            result.append(operator)
             continue
-        before = kept[into]
-        kept[into] = replace(
+        before = result[into]
+        result[into] = replace(
             before,
             id=operator.outputs[0],
             outputs=operator.outputs,
@@ -45,34 +45,31 @@ def fold_scales(graph: OperatorGraph) -> OperatorGraph:
             folded=(*before.folded, operator),
         )
         place[operator.outputs[0]] = into
-    return replace(graph, operators=tuple(kept)) if len(kept) < len(graph.operators) else graph
+    return replace(graph, operators=tuple(result)) if len(result) < len(graph.operators) else graph
 
 
-def _scaled(operator: Operator, graph: OperatorGraph) -> str:
+def _scaled_tensor(operator: Operator, graph: OperatorGraph) -> str:
     """Return the tensor to which an operator applies constants per channel; empty for others."""
     if operator.domain or len(operator.outputs) != 1:
         return ""
     if operator.type == "BatchNormalization":
         plain = not operator.attributes.get("training_mode", 0)
         spatial = operator.attributes.get("spatial", 1)
-        known = all(name in graph.constants for name in operator.inputs[1:])
+        has_constants = all(name in graph.constants for name in operator.inputs[1:])
         complete = len(operator.inputs) == _BATCH_NORM_INPUTS
-        return operator.inputs[0] if plain and spatial and known and complete else ""
+        return operator.inputs[0] if plain and spatial and has_constants and complete else ""
     if operator.type in ("Mul", "Add"):
         for source, constant in (operator.inputs, operator.inputs[::-1]):
             if source in graph.tensors and constant in graph.constants:
                 target = graph.tensors[operator.outputs[0]].shape
                 same = graph.tensors[source].shape == target
-                per_channel = _is_per_channel(graph.constants[constant].shape, len(target))
-                return source if same and per_channel else ""
+                shape = graph.constants[constant].shape
+                axes = enumerate(shape, len(target) - len(shape))
+                return source if same and all(n == 1 for at, n in axes if at != 1) else ""
     return ""
 
 
-def _is_per_channel(shape: tuple[int, ...], rank: int) -> bool:
-    return all(size == 1 for axis, size in enumerate(shape, rank - len(shape)) if axis != 1)
-
-
-def _takes(operator: Operator, graph: OperatorGraph) -> bool:
+def _absorbs(operator: Operator, graph: OperatorGraph) -> bool:
     """Whether scales can be folded into an operator: its weights are constant."""
     constant = all(name in graph.constants for name in operator.inputs[1:] if name)
     return constant and operator.type in _WEIGHTED and not operator.domain
@@ -86,25 +83,25 @@ def absorb_flattens(graph: OperatorGraph) -> OperatorGraph:
     the flat one adds the view, which costs nothing, again.
     """
     absorbed: dict[str, Operator] = {}
-    kept = []
+    retained = []
     for operator in graph.operators:
         reader = graph.sole_reader(operator.outputs[0])
         if (
             reader is not None
-            and _flattens(operator, graph)
-            and _takes_matrix(graph.operators[reader], operator.outputs[0], graph)
+            and _is_flatten(operator, graph)
+            and _reads_as_matrix(graph.operators[reader], operator.outputs[0], graph)
         ):
             absorbed[operator.outputs[0]] = operator
         elif view := absorbed.get(next(iter(operator.inputs), "")):
             inputs = (view.inputs[0], *operator.inputs[1:])
             members = (*view.members, *operator.members)
-            kept.append(replace(operator, inputs=inputs, members=members))
+            retained.append(replace(operator, inputs=inputs, members=members))
         else:
-            kept.append(operator)
-    return replace(graph, operators=tuple(kept)) if absorbed else graph
+            retained.append(operator)
+    return replace(graph, operators=tuple(retained)) if absorbed else graph
 
 
-def _flattens(operator: Operator, graph: OperatorGraph) -> bool:
+def _is_flatten(operator: Operator, graph: OperatorGraph) -> bool:
     if operator.type not in _VIEWS or operator.domain or operator.inputs[0] not in graph.tensors:
         return False
     source = graph.tensors[operator.inputs[0]].shape
@@ -112,7 +109,7 @@ def _flattens(operator: Operator, graph: OperatorGraph) -> bool:
     return len(source) > _MATRIX_RANK and target == (source[0], prod(source[1:]))
 
 
-def _takes_matrix(operator: Operator, name: str, graph: OperatorGraph) -> bool:
+def _reads_as_matrix(operator: Operator, name: str, graph: OperatorGraph) -> bool:
     if operator.type not in ("Gemm", "MatMul") or operator.domain:
         return False
     left, right = operator.inputs[:2]
@@ -141,32 +138,32 @@ def remove_without_effect(graph: OperatorGraph, values: _Values) -> OperatorGrap
     """
     alias: dict[str, str] = {}  # what a removed operator handed on, by the name it gave it
     output_name: dict[str, str] = {}  # names of graph outputs, by what their producers called them
-    kept: list[Operator] = []
-    made = {name for operator in graph.operators for name in operator.outputs}
+    retained: list[Operator] = []
+    produced = {name for operator in graph.operators for name in operator.outputs}
     outputs = set(graph.outputs)
     for original in graph.operators:
-        operator = _renamed(original, alias)
+        operator = _rename_tensors(original, alias)
         if not _has_no_effect(operator, graph, values):
-            kept.append(operator)
+            retained.append(operator)
             continue
         source, target = operator.inputs[0], operator.outputs[0]
         if target not in outputs:
             alias[target] = source
-        elif source in made and source not in outputs and source not in output_name:
+        elif source in produced and source not in outputs and source not in output_name:
             alias[target] = source
             output_name[source] = target
         else:
-            kept.append(operator)
-    if len(kept) == len(graph.operators):
+            retained.append(operator)
+    if len(retained) == len(graph.operators):
         return graph
     tensors = dict(graph.tensors)
     for old, new in output_name.items():
         tensors[new] = replace(graph.tensors[old], name=new)
-    operators = tuple(_renamed(operator, output_name) for operator in kept)
+    operators = tuple(_rename_tensors(operator, output_name) for operator in retained)
     return replace(graph, operators=operators, tensors=tensors)
 
 
-def _renamed(operator: Operator, new_name: Mapping[str, str]) -> Operator:
+def _rename_tensors(operator: Operator, new_name: Mapping[str, str]) -> Operator:
     inputs = tuple(new_name.get(name, name) for name in operator.inputs)
     outputs = tuple(new_name.get(name, name) for name in operator.outputs)
     if inputs == operator.inputs and outputs == operator.outputs:
@@ -184,27 +181,27 @@ def _has_no_effect(operator: Operator, graph: OperatorGraph, values: _Values) ->
     return same and rule(operator, source, values)
 
 
-def _dropout(operator: Operator, _source: Tensor, values: _Values) -> bool:
+def _drops_nothing(operator: Operator, _source: Tensor, values: _Values) -> bool:
     training = next(iter(operator.inputs[_TRAINING_MODE:]), "")
     return not training or (training in values and not values[training].any())
 
 
-def _pad(operator: Operator, _source: Tensor, _values: _Values) -> bool:
+def _pads_nothing(operator: Operator, _source: Tensor, _values: _Values) -> bool:
     pads = operator.attributes.get("pads", operator.attributes.get("paddings"))
     return isinstance(pads, tuple) and not any(pads)
 
 
-def _slice(operator: Operator, _source: Tensor, _values: _Values) -> bool:
+def _slices_in_order(operator: Operator, _source: Tensor, _values: _Values) -> bool:
     steps = operator.attributes.get("steps")
     return not any(operator.inputs[_STEPS:]) or (isinstance(steps, tuple) and {*steps} == {1})
 
 
-def _transpose(operator: Operator, source: Tensor, _values: _Values) -> bool:
+def _keeps_axes(operator: Operator, source: Tensor, _values: _Values) -> bool:
     order = tuple(range(len(source.shape)))
     return operator.attributes.get("perm", order[::-1]) == order
 
 
-def _resize(operator: Operator, _source: Tensor, _values: _Values) -> bool:
+def _keeps_size(operator: Operator, _source: Tensor, _values: _Values) -> bool:
     plain = operator.attributes.get("coordinate_transformation_mode") != "tf_crop_and_resize"
     scales = operator.attributes.get("scales")
     return plain and (not isinstance(scales, tuple) or all(scale == 1 for scale in scales))
@@ -219,11 +216,11 @@ _RULES: Mapping[str, Callable[[Operator, Tensor, _Values], bool]] = {
     ),
     # float8 is the name of four formats
     **dict.fromkeys(("Cast", "CastLike"), lambda _operator, source, _: source.dtype != "float8"),
-    **dict.fromkeys(("Resize", "Upsample"), _resize),
-    "Dropout": _dropout,
-    "Pad": _pad,
-    "Slice": _slice,
-    "Transpose": _transpose,
+    **dict.fromkeys(("Resize", "Upsample"), _keeps_size),
+    "Dropout": _drops_nothing,
+    "Pad": _pads_nothing,
+    "Slice": _slices_in_order,
+    "Transpose": _keeps_axes,
 }
 
 
@@ -258,17 +255,17 @@ def fuse(graph: OperatorGraph) -> OperatorGraph:
     for index, operator in enumerate(graph.operators):
         reads = graph.reads(operator)
         run = run_of.get(reads[0]) if len(reads) == 1 else None
-        if run and graph.sole_reader(reads[0]) == index and _joins(operator, run[-1], graph):
+        if run and graph.sole_reader(reads[0]) == index and _can_join(operator, run[-1], graph):
             run.append(operator)
         else:
             run = [operator]
             runs.append(run)
         run_of[operator.outputs[0]] = run
-    operators = tuple(run[0] if len(run) == 1 else _fused(run) for run in runs)
+    operators = tuple(run[0] if len(run) == 1 else _join_parts(run) for run in runs)
     return replace(graph, granularity="fused", operators=operators)
 
 
-def _joins(operator: Operator, last: Operator, graph: OperatorGraph) -> bool:
+def _can_join(operator: Operator, last: Operator, graph: OperatorGraph) -> bool:
     """Whether an operator that alone reads what `last` makes may join it."""
     if operator.domain or last.domain or operator.computes_in or last.computes_in:
         return False
@@ -290,7 +287,7 @@ def _is_bias(operator: Operator, graph: OperatorGraph) -> bool:
     return any(shape[-1:] == columns and set(shape[:-1]) <= {1} for shape in shapes)
 
 
-def _fused(parts: Sequence[Operator]) -> Operator:
+def _join_parts(parts: Sequence[Operator]) -> Operator:
     """Join parts that are run one after the other, each reading the one before."""
     inside = {name for part in parts[:-1] for name in part.outputs}
     return replace(

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, MutableSequence, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from hashlib import sha256
+from itertools import chain
 from typing import TypeVar
 
 import onnx
 
 from parapipe.errors import ModelError
 from parapipe.files.mistakes import listed
-from parapipe.graph.inline import inlined, renamed_node
 from parapipe.graph.operator_graph import (
     Constant,
     Member,
@@ -27,14 +27,15 @@ from parapipe.graph.operator_graph import (
     OperatorGraph,
     Tensor,
 )
+from parapipe.graph.order import inlined, renamed_node
 
 Named = TypeVar("Named", Tensor, Constant)
 
 
 def source_of(members: Sequence[Member]) -> ModelSource:
     """Return where a graph of several models came from."""
-    told = "".join(f"{each.name} {each.frames} {each.source.sha256}\n" for each in members)
-    digest = sha256(told.encode()).hexdigest() if all(m.source.sha256 for m in members) else ""
+    text = "".join(f"{each.name} {each.frames} {each.source.sha256}\n" for each in members)
+    digest = sha256(text.encode()).hexdigest() if all(m.source.sha256 for m in members) else ""
     return ModelSource(" + ".join(each.name for each in members), digest, members=tuple(members))
 
 
@@ -59,10 +60,10 @@ def union(graphs: Sequence[OperatorGraph], members: Sequence[Member]) -> Operato
         for frame in range(member.frames):
             names = _Names(graph, member, frame)
             operators += map(names.operator, graph.operators)
-            tensors |= {each.name: each for each in map(names.named, graph.tensors.values())}
+            tensors |= {each.name: each for each in map(names.renamed, graph.tensors.values())}
             constants |= {each.name: each for each in names.constants()}
-            inputs += map(names.of, graph.inputs)
-            outputs += map(names.of, graph.outputs)
+            inputs += map(names.name_of, graph.inputs)
+            outputs += map(names.name_of, graph.outputs)
     return OperatorGraph(
         source_of(members),
         graphs[0].granularity,
@@ -86,33 +87,33 @@ class _Names:
     def __init__(self, graph: OperatorGraph, member: Member, frame: int) -> None:
         self.graph, self.shared, self.own = graph, f"{member.name}/", member.prefix(frame)
 
-    def of(self, name: str) -> str:
+    def name_of(self, name: str) -> str:
         """Return the name of a tensor, a constant or a node; "" stays."""
         constant = self.graph.constants.get(name)
         shared = constant is not None and not constant.nodes
         return name and (self.shared if shared else self.own) + name
 
-    def all(self, names: Sequence[str]) -> tuple[str, ...]:
+    def names(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the names of several."""
-        return tuple(map(self.of, names))
+        return tuple(map(self.name_of, names))
 
-    def named(self, each: Named) -> Named:
+    def renamed(self, each: Named) -> Named:
         """Return a tensor or a constant."""
-        return replace(each, name=self.of(each.name))
+        return replace(each, name=self.name_of(each.name))
 
     def constants(self) -> Iterator[Constant]:
         """Yield the constants; nodes that compute some are the frame's own."""
         for each in self.graph.constants.values():
-            yield replace(self.named(each), nodes=tuple(self.own + name for name in each.nodes))
+            yield replace(self.renamed(each), nodes=tuple(self.own + name for name in each.nodes))
 
     def operator(self, operator: Operator) -> Operator:
         """Return an operator."""
         return replace(
             operator,
-            id=self.of(operator.id),
+            id=self.name_of(operator.id),
             name=self.own + operator.name,
-            inputs=self.all(operator.inputs),
-            outputs=self.all(operator.outputs),
+            inputs=self.names(operator.inputs),
+            outputs=self.names(operator.outputs),
             members=tuple(self.own + name for name in operator.members),
             parts=tuple(map(self.operator, operator.parts)),
             folded=tuple(map(self.operator, operator.folded)),
@@ -141,8 +142,8 @@ def union_proto(
     versions: dict[str, int] = {}
     for model, member in zip(models, members, strict=True):
         flat = inlined(model, member.source.name)
-        versions |= _versions(flat)
-        _add(graph, flat.graph, member, shapes)
+        versions |= _opset_versions(flat)
+        _add_frames(graph, flat.graph, member, shapes)
     opsets = [onnx.helper.make_opsetid(*each) for each in versions.items()]
     return onnx.helper.make_model(
         graph,
@@ -152,7 +153,7 @@ def union_proto(
     )
 
 
-def _versions(model: onnx.ModelProto) -> dict[str, int]:
+def _opset_versions(model: onnx.ModelProto) -> dict[str, int]:
     return {
         "" if each.domain == "ai.onnx" else each.domain: each.version for each in model.opset_import
     }
@@ -161,19 +162,19 @@ def _versions(model: onnx.ModelProto) -> dict[str, int]:
 def _check_versions(models: Sequence[onnx.ModelProto], members: Sequence[Member]) -> None:
     by_domain: dict[str, dict[str, int]] = {}
     for model, member in zip(models, members, strict=True):
-        for domain, version in _versions(model).items():
+        for domain, version in _opset_versions(model).items():
             by_domain.setdefault(domain, {})[member.name] = version
-    for domain, found in by_domain.items():
-        if len({*found.values()}) > 1:
-            told = listed([f"'{name}' has {version}" for name, version in found.items()])
+    for domain, version_of in by_domain.items():
+        if len({*version_of.values()}) > 1:
+            text = listed([f"'{name}' has {version}" for name, version in version_of.items()])
             what = f"of '{domain}'" if domain else "of ONNX's operators"
             raise ModelError(
-                f"models with other versions {what} cannot be put into one file ({told}): convert "
+                f"models with other versions {what} cannot be put into one file ({text}): convert "
                 "them to the same, by onnx.version_converter"
             )
 
 
-def _add(to: onnx.GraphProto, graph: onnx.GraphProto, member: Member, shapes: bool) -> None:
+def _add_frames(to: onnx.GraphProto, graph: onnx.GraphProto, member: Member, shapes: bool) -> None:
     """Add the frames of a model; it is left as it was, and shares its weights' data with nobody."""
     weights = [each.name for each in graph.initializer]
     weights += [each.values.name for each in graph.sparse_initializer]
@@ -186,32 +187,26 @@ def _add(to: onnx.GraphProto, graph: onnx.GraphProto, member: Member, shapes: bo
         to.sparse_initializer[-1].values.name = shared[sparse.values.name]
     for frame in range(member.frames):
         prefix = member.prefix(frame)
-        names = {name: prefix + name for name in _values(graph)} | shared
+        own = (*(each.name for each in graph.input), *chain(*(node.output for node in graph.node)))
+        names = {name: prefix + name for name in own if name} | shared
         for node in graph.node:
-            made = renamed_node(deepcopy(node), names)
-            made.name = made.name and prefix + made.name
-            to.node.append(made)
+            copy = renamed_node(deepcopy(node), names)
+            copy.name = copy.name and prefix + copy.name
+            to.node.append(copy)
         fed = [each for each in graph.input if each.name not in shared]
-        _add_values(to.input, fed, names)
-        _add_values(to.output, graph.output, names)
+        _add_renamed(to.input, fed, names)
+        _add_renamed(to.output, graph.output, names)
         if shapes:
-            known = [each for each in graph.value_info if each.name not in shared]
-            _add_values(to.value_info, known, names)
+            intermediate = [each for each in graph.value_info if each.name not in shared]
+            _add_renamed(to.value_info, intermediate, names)
 
 
-def _values(graph: onnx.GraphProto) -> Iterator[str]:
-    yield from (each.name for each in graph.input)
-    for node in graph.node:
-        yield from filter(None, node.output)
-
-
-def _add_values(
+def _add_renamed(
     to: MutableSequence[onnx.ValueInfoProto],
     values: Sequence[onnx.ValueInfoProto],
     names: Mapping[str, str],
 ) -> None:
     for each in values:
-        copy = onnx.ValueInfoProto()
-        copy.CopyFrom(each)
+        copy = deepcopy(each)
         copy.name = names.get(each.name, each.name)
         to.append(copy)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import accumulate
 
-from parapipe.graph.lifetimes import Lifetime, frugal_order
+from parapipe.graph.lifetimes import Lifetime, low_memory_order
 from parapipe.graph.operator_graph import OperatorGraph
 
 # A series is run step by step: an operator, or parallel branches, each a series again.
@@ -33,13 +33,13 @@ def articulations(
     """
     position = {v: i for i, v in enumerate(operators)}
     fed = {s for v in operators for s in successors.get(v, ())}
-    found = []
+    positions = []
     reach = max(i for i, v in enumerate(operators) if v not in fed or v in entries)
     for i, v in enumerate(operators):
         if reach <= i:
-            found.append(i)  # reach: the furthest reader of what was made before i
+            positions.append(i)  # reach: the furthest reader of what was made before i
         reach = max([reach, *(position[s] for s in successors.get(v, ()) if s in position)])
-    return found
+    return positions
 
 
 def structure(operators: Sequence[int], successors: Successors) -> Series:
@@ -51,12 +51,12 @@ def structure(operators: Sequence[int], successors: Successors) -> Series:
     steps: list[int | Parallel] = []
     begin = 0
     for end in articulations(operators, successors):
-        steps.extend(_forked(operators[begin : end + 1], successors))
+        steps.extend(_fork_structure(operators[begin : end + 1], successors))
         begin = end + 1
     return tuple(steps)
 
 
-def _forked(operators: Sequence[int], successors: Successors) -> Series:
+def _fork_structure(operators: Sequence[int], successors: Successors) -> Series:
     """Structure of operators with no articulation but the last."""
     if len(operators) == 1:
         return tuple(operators)
@@ -95,11 +95,11 @@ def parallelism(operators: Sequence[int], successors: Successors) -> int:
     operators
         In topological order.
     """
-    nodes = _contracted(operators, successors)
-    return max((_antichain(part, nodes) for part in _divided(nodes)), default=1)
+    nodes = _chain_successors(operators, successors)
+    return max((_largest_antichain(part, nodes) for part in _between_barriers(nodes)), default=1)
 
 
-def _contracted(operators: Sequence[int], successors: Successors) -> list[set[int]]:
+def _chain_successors(operators: Sequence[int], successors: Successors) -> list[set[int]]:
     """Successors of each chain, chains numbered in a topological order."""
     inside = set(operators)
     behind = {v: {s for s in successors.get(v, ()) if s in inside} for v in operators}
@@ -112,13 +112,13 @@ def _contracted(operators: Sequence[int], successors: Successors) -> list[set[in
             chains += 1
         if len(behind[v]) == 1 and feeds[follower := next(iter(behind[v]))] == 1:
             chain_of[follower] = chain_of[v]
-    found: list[set[int]] = [set() for _ in range(chains)]
+    successor_sets: list[set[int]] = [set() for _ in range(chains)]
     for v, after in behind.items():
-        found[chain_of[v]] |= {chain_of[s] for s in after} - {chain_of[v]}
-    return found
+        successor_sets[chain_of[v]] |= {chain_of[s] for s in after} - {chain_of[v]}
+    return successor_sets
 
 
-def _divided(behind: Sequence[set[int]]) -> Iterator[range]:
+def _between_barriers(behind: Sequence[set[int]]) -> Iterator[range]:
     """Yield the nodes between those that are before or behind every other node."""
     count = len(behind)
     last_feeder = [-1] * count
@@ -138,7 +138,7 @@ def _divided(behind: Sequence[set[int]]) -> Iterator[range]:
         yield range(begin, count)
 
 
-def _antichain(part: range, behind: Sequence[set[int]]) -> int:
+def _largest_antichain(part: range, behind: Sequence[set[int]]) -> int:
     reach: dict[int, set[int]] = {}
     for v in reversed(part):
         direct = {s for s in behind[v] if s in part}
@@ -215,24 +215,24 @@ def subgraphs(dag: Dag, sources: Iterable[int], sinks: Iterable[int]) -> list[li
         while node >= 0 and node not in cuts:
             cuts.add(node)
             node = dominator_of[node]
-    return _ordered(dag, _labels(dag, cuts, dominator_of))
+    return _order_subgraphs(dag, _label_nodes(dag, cuts, dominator_of))
 
 
 def _dominators(dag: Dag, sources: Iterable[int]) -> dict[int, int]:
     """Immediate dominator of every node that `sources` reach; -1 where only the root dominates."""
     root, begins = -1, set(sources)
-    found: dict[int, int] = {}
+    tree: dict[int, int] = {}
     for node, before in enumerate(dag.predecessors):
-        ways: list[int] = [*(u for u in before if u in found), *((root,) if node in begins else ())]
-        if not ways:
+        paths: list[int] = [*(u for u in before if u in tree), *((root,) if node in begins else ())]
+        if not paths:
             continue
-        while len(ways := sorted(set(ways))) > 1:  # no dominator is behind what it dominates
-            ways.append(found[ways.pop()])
-        found[node] = ways[0]
-    return found
+        while len(paths := sorted(set(paths))) > 1:  # no dominator is behind what it dominates
+            paths.append(tree[paths.pop()])
+        tree[node] = paths[0]
+    return tree
 
 
-def _labels(dag: Dag, cuts: set[int], dominator_of: dict[int, int]) -> list[int]:
+def _label_nodes(dag: Dag, cuts: set[int], dominator_of: dict[int, int]) -> list[int]:
     """Subgraph of every node, named by a cut: its own, or the first one ahead of it."""
     joined = {cut: cut for cut in cuts}
     label = [-1] * len(dag.successors)
@@ -243,44 +243,41 @@ def _labels(dag: Dag, cuts: set[int], dominator_of: dict[int, int]) -> list[int]
         first, *others = sorted({label[successor] for successor in dag.successors[node]})
         label[node] = first
         for cut in others:
-            if not _dominates(first, cut, dominator_of):
-                joined[_name(cut, joined)] = _name(first, joined)
-    return [_name(cut, joined) for cut in label]
+            above = cut
+            while above > first:
+                above = dominator_of.get(above, -1)
+            if above != first:
+                joined[_naming_cut(cut, joined)] = _naming_cut(first, joined)
+    return [_naming_cut(cut, joined) for cut in label]
 
 
-def _name(cut: int, joined: dict[int, int]) -> int:
+def _naming_cut(cut: int, joined: dict[int, int]) -> int:
     """Return the cut that names all those that were joined to this one."""
     while joined[cut] != cut:
         joined[cut] = cut = joined[joined[cut]]
     return cut
 
 
-def _dominates(cut: int, other: int, dominator_of: dict[int, int]) -> bool:
-    while other > cut:
-        other = dominator_of.get(other, -1)
-    return other == cut
-
-
-def _ordered(dag: Dag, label: list[int]) -> list[list[int]]:
+def _order_subgraphs(dag: Dag, label: list[int]) -> list[list[int]]:
     """Collapse cycles between subgraphs and list them so that few of their results wait."""
     joined = {name: name for name in label}
-    while cycle := _cycle(dag, [_name(name, joined) for name in label]):
+    while cycle := _find_cycle(dag, [_naming_cut(name, joined) for name in label]):
         for name in cycle:
-            joined[_name(name, joined)] = _name(cycle[0], joined)
+            joined[_naming_cut(name, joined)] = _naming_cut(cycle[0], joined)
     members: dict[int, list[int]] = {}
     for node, name in enumerate(label):
-        members.setdefault(_name(name, joined), []).append(node)
-    found = sorted(members.values(), key=lambda nodes: nodes[-1])
-    subgraph_of = {node: i for i, nodes in enumerate(found) for node in nodes}
+        members.setdefault(_naming_cut(name, joined), []).append(node)
+    groups = sorted(members.values(), key=lambda nodes: nodes[-1])
+    subgraph_of = {node: i for i, nodes in enumerate(groups) for node in nodes}
     lifetimes = [
         Lifetime(subgraph_of[node], readers)
         for node, behind in enumerate(dag.successors)
         if (readers := frozenset(subgraph_of[v] for v in behind) - {subgraph_of[node]})
     ]
-    return [found[i] for i in frugal_order(len(found), lifetimes)]
+    return [groups[i] for i in low_memory_order(len(groups), lifetimes)]
 
 
-def _cycle(dag: Dag, label: list[int]) -> list[int]:
+def _find_cycle(dag: Dag, label: list[int]) -> list[int]:
     """Return subgraphs that wait for each other in a circle; none if there is no circle."""
     waits: dict[int, set[int]] = {name: set() for name in label}
     for node, before in enumerate(dag.predecessors):

@@ -7,8 +7,10 @@ Concat) is known before the Reshape that needs it.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from itertools import starmap
 from math import prod
 
 import onnx
@@ -20,21 +22,20 @@ from parapipe.graph.data_types import (
     shape_of,
     tensor_of,
     tensor_type,
-    unwrapped,
+    unwrap,
 )
-from parapipe.graph.infer import MOST_ELEMENTS, Array, Known, constant_value, evaluate, infer
-from parapipe.graph.input_shapes import Given
-from parapipe.graph.model_source import is_external
+from parapipe.graph.infer import MOST_ELEMENTS, Array, Facts, Types, constant_value, evaluate, infer
+from parapipe.graph.input_shapes import UserShape
+from parapipe.graph.model_source import has_data, is_external
 from parapipe.graph.operator_graph import Constant, Tensor
-from parapipe.graph.order import needed, taken_from_outside
+from parapipe.graph.order import needed_nodes, outer_names
 from parapipe.graph.sequences import (
-    Walked,
+    BodyResult,
     elements_of,
     infer_by_bodies,
     sequence_tensor,
-    taken_shape,
+    shape_from_sequence,
 )
-from parapipe.graph.soundness import has_data
 
 _RANDOM = frozenset(
     {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike"}
@@ -53,15 +54,15 @@ class Walk:
 
     Parameters
     ----------
-    known
+    facts
         Types of the graph inputs at first, then of everything.
     declared
         Types that the file declares for results; used where none can be inferred.
-    given
+    user_shapes
         What the user says of results.
     times_named
         How many nodes of the file have each name.
-    kept
+    frame_nodes
         The nodes that are no constants, in order.
     origins
         What each constant stems from: a tensor of the file, or the node that computes it.
@@ -75,14 +76,14 @@ class Walk:
         What was assumed.
     """
 
-    known: Known
-    declared: Mapping[str, onnx.TypeProto]
-    given: Mapping[str, Given]
+    facts: Facts
+    declared: Types
+    user_shapes: Mapping[str, UserShape]
     times_named: Counter[str]
     tensors: dict[str, Tensor] = field(default_factory=dict)
     constants: dict[str, Constant] = field(default_factory=dict)
     origins: dict[str, Origin] = field(default_factory=dict)
-    kept: list[onnx.NodeProto] = field(default_factory=list)
+    frame_nodes: list[onnx.NodeProto] = field(default_factory=list)
     why_unknown: dict[str, str] = field(default_factory=dict)
     disagreeing: list[str] = field(default_factory=list)
     contradictions: list[str] = field(default_factory=list)
@@ -90,7 +91,7 @@ class Walk:
 
     def __post_init__(self) -> None:
         """Take over the graph inputs."""
-        for name, kind in self.known.types.items():
+        for name, kind in self.facts.types.items():
             if tensor := tensor_of(name, kind):
                 self.tensors[name] = tensor
 
@@ -103,190 +104,192 @@ class Walk:
     def add_initializers(self, graph: onnx.GraphProto) -> None:
         """Take over the constants of a graph or of the branch of an If."""
         for tensor in graph.initializer:
-            self._add(tensor.name, tensor, tensor)
+            self._add_constant(tensor.name, tensor, tensor)
         for sparse in graph.sparse_initializer:
-            self._add(sparse.values.name, sparse, sparse)
+            self._add_constant(sparse.values.name, sparse, sparse)
 
     def run(self, nodes: Sequence[onnx.NodeProto]) -> None:
         """Visit nodes, which must be in topological order."""
         waiting = deque(nodes)
         while waiting:
             node = waiting.popleft()
-            branch = self._taken_branch(node) or self._visit(_in_main_domain(node))
+            branch = self._constant_branch(node) or self._visit(_use_main_domain(node))
             if branch is not None:
                 self.add_initializers(branch)
-                inlined = [*branch.node, *_renaming(branch, node)]
+                pairs = zip(branch.output, node.output, strict=True)
+                ends = [("Identity", [inner.name], [outer]) for inner, outer in pairs if outer]
+                inlined = [*branch.node, *starmap(onnx.helper.make_node, ends)]
                 self.times_named.update(inner.name for inner in inlined if inner.name)
                 waiting.extendleft(reversed(inlined))
 
-    def _taken_branch(self, node: onnx.NodeProto) -> onnx.GraphProto | None:
+    def _constant_branch(self, node: onnx.NodeProto) -> onnx.GraphProto | None:
         """Return the branch of an If whose condition is known; None for all else."""
-        condition = self.known.values.get(node.input[0]) if node.op_type == "If" else None
+        condition = self.facts.values.get(node.input[0]) if node.op_type == "If" else None
         if condition is None or condition.size != 1:
             return None
         return self._branch(node, "then_branch" if condition.reshape(-1)[0] else "else_branch")
 
-    def _branch(self, node: onnx.NodeProto, wanted: str) -> onnx.GraphProto | None:
-        branch = next((a.g for a in node.attribute if a.name == wanted), None)
-        own = {name for inner in branch.node for name in inner.output} if branch else set()
+    def _branch(self, node: onnx.NodeProto, name: str) -> onnx.GraphProto | None:
+        branch = next((a.g for a in node.attribute if a.name == name), None)
+        own = {output for inner in branch.node for output in inner.output} if branch else set()
         # Two branches may use the same names inside; the second one is not inlined.
-        return branch if own.isdisjoint(self.known.types) else None
+        return branch if own.isdisjoint(self.facts.types) else None
 
     def _visit(self, node: onnx.NodeProto) -> onnx.GraphProto | None:
         """Find what a node makes; return a branch to go on with in its place."""
         if node.op_type == "Constant" and not node.domain:
             value = constant_value(node)
             if value is None:
-                self._keep(node, {}, "it holds no value")
+                self._add_frame_node(node, {}, "it holds no value")
             else:
-                self._add(node.output[0], value, node)
+                self._add_constant(node.output[0], value, node)
             return None
-        reads = [name for name in self.known.nodes.reads(node) if name]
+        reads = [name for name in self.facts.nodes.reads(node) if name]
         inferred: dict[str, onnx.TypeProto] = {}
         contradiction = ""
-        if all(name in self.known.types for name in reads):
-            inferred, contradiction = infer(node, self.known)
+        if all(name in self.facts.types for name in reads):
+            inferred, contradiction = infer(node, self.facts)
             if not inferred and not contradiction:
-                inferred = infer_contrib(node, self.known)
+                inferred = infer_contrib(node, self.facts)
         if not contradiction:
             names = filter(None, node.output)
-            if self.known.nodes.has_body(node) and any(
+            if self.facts.nodes.has_body(node) and any(
                 shape_of(inferred.get(name)) is None for name in names
             ):
-                found = infer_by_bodies(node, self.known, self._walk_body)
-                if found.only and (branch := self._branch(node, found.only)):
+                result = infer_by_bodies(node, self.facts, self._walk_body)
+                if result.only and (branch := self._branch(node, result.only)):
                     self.notes.append(
-                        f"'{self.name(node)}' always takes its {found.only}: the other one cannot "
-                        f"run on inputs of these shapes ({found.why})"
+                        f"'{self.name(node)}' always takes its {result.only}: the other one cannot "
+                        f"run on inputs of these shapes ({result.why})"
                     )
                     return branch
-                inferred |= found.types
-            self._fill_in(node, inferred)
+                inferred |= result.types
+            self._fill_in_types(node, inferred)
         else:
             self.contradictions.append(f"{self.name(node)}: {contradiction}")
         if not (self._is_constant(node, reads) and self._fold(node, inferred)):
-            self._keep(node, inferred, contradiction or _why_unknown(node))
+            self._add_frame_node(node, inferred, contradiction or _why_unknown(node))
         return None
 
-    def _walk_body(self, body: onnx.GraphProto, fed: Mapping[str, onnx.TypeProto]) -> Walked:
+    def _walk_body(self, body: onnx.GraphProto, fed: Types) -> BodyResult:
         """Walk through a body by itself, with what is known outside of it."""
-        known = self.known
-        outside = {name for name in taken_from_outside(body) if name in known.types}
-        inside = Known(
-            known.opsets,
-            {**{name: known.types[name] for name in outside}, **fed},
-            {name: value for name, value in known.values.items() if name in outside},
-            {name: shapes for name, shapes in known.elements.items() if name in outside},
+        facts = self.facts
+        outside = {name for name in outer_names(body) if name in facts.types}
+        inside = Facts(
+            facts.opsets,
+            {**{name: facts.types[name] for name in outside}, **fed},
+            {name: value for name, value in facts.values.items() if name in outside},
+            {name: shapes for name, shapes in facts.elements.items() if name in outside},
         )
         declared = {value.name: value.type for value in (*body.value_info, *body.output)}
         inner = Walk(inside, declared, {}, Counter())
         inner.constants |= {n: self.constants[n] for n in outside if n in self.constants}
         inner.add_initializers(body)
         results = [value.name for value in body.output]
-        inner.run(needed(body.node, results))
+        inner.run(needed_nodes(body.node, results))
         values = [inside.values.get(name) for name in results]
-        return Walked(
+        return BodyResult(
             tuple(inside.types.get(name) for name in results),
             tuple(value is not None and bool(value.all()) for value in values),
             next(iter(inner.contradictions), ""),
         )
 
-    def _fill_in(self, node: onnx.NodeProto, inferred: dict[str, onnx.TypeProto]) -> None:
+    def _fill_in_types(self, node: onnx.NodeProto, inferred: dict[str, onnx.TypeProto]) -> None:
         """Take what inference leaves open from the user, from sequences, and from the file."""
-        elements = elements_of(node, self.known)
+        elements = elements_of(node, self.facts)
         if elements is not None:
-            self.known.elements[node.output[0]] = elements
-        shape = taken_shape(node, self.known)
+            self.facts.elements[node.output[0]] = elements
+        shape = shape_from_sequence(node, self.facts)
         for name in node.output:
             if name:
-                self._fill_in_result(name, shape, inferred)
+                self._fill_in_result_type(name, shape, inferred)
             shape = None  # it was that of the first result
 
-    def _fill_in_result(
+    def _fill_in_result_type(
         self, name: str, shape: tuple[int, ...] | None, inferred: dict[str, onnx.TypeProto]
     ) -> None:
-        declared, given = self.declared.get(name), self.given.get(name)
-        found = shape_of(inferred.get(name))
+        declared, stated = self.declared.get(name), self.user_shapes.get(name)
+        inferred_shape = shape_of(inferred.get(name))
         element_type = element_type_of(inferred.get(name)) or element_type_of(declared)
-        if given is not None:
-            self._compare(name, given, found, element_type)
-            shape, element_type = given.shape, element_type or given.element_type
-        if found is None and shape is not None and element_type:
+        if stated is not None:
+            self._check_user_shape(name, stated, inferred_shape, element_type)
+            shape, element_type = stated.shape, element_type or stated.element_type
+        if inferred_shape is None and shape is not None and element_type:
             inferred[name] = tensor_type(element_type, shape)
-        elif found is None and declared is not None and shape_of(declared) is not None:
+        elif inferred_shape is None and declared is not None and shape_of(declared) is not None:
             inferred[name] = declared
 
-    def _compare(
-        self, name: str, given: Given, shape: tuple[int, ...] | None, element_type: int
+    def _check_user_shape(
+        self, name: str, stated: UserShape, shape: tuple[int, ...] | None, element_type: int
     ) -> None:
         """Remember where what the user says is not what is known without."""
-        if shape is not None and given.shape != shape:
-            self.disagreeing.append(f"'{name}' is {_extents(shape)}, not {_extents(given.shape)}")
-        if element_type and given.element_type not in (element_type, onnx.TensorProto.UNDEFINED):
-            told = dtype_name(element_type), dtype_name(given.element_type)
-            self.disagreeing.append(f"'{name}' is {told[0]}, not {told[1]}")
+        if shape is not None and stated.shape != shape:
+            self.disagreeing.append(f"'{name}' is {_extents(shape)}, not {_extents(stated.shape)}")
+        if element_type and stated.element_type not in (element_type, onnx.TensorProto.UNDEFINED):
+            dtypes = dtype_name(element_type), dtype_name(stated.element_type)
+            self.disagreeing.append(f"'{name}' is {dtypes[0]}, not {dtypes[1]}")
 
     def _is_constant(self, node: onnx.NodeProto, reads: Sequence[str]) -> bool:
         if node.op_type in ("Shape", "Size") and not node.domain:
-            return self.known.shape(node.input[0]) is not None
-        if self.known.nodes.has_body(node) or any(name not in self.constants for name in reads):
+            return self.facts.shape(node.input[0]) is not None
+        if self.facts.nodes.has_body(node) or any(name not in self.constants for name in reads):
             return False
         return onnx.defs.has(node.op_type, node.domain) and node.op_type not in _RANDOM
 
-    def _fold(self, node: onnx.NodeProto, inferred: Mapping[str, onnx.TypeProto]) -> bool:
+    def _fold(self, node: onnx.NodeProto, inferred: Types) -> bool:
         """Make constants of the outputs; False if the shape of one stays unknown."""
         # Weights that are stored as integers have no values here, so that exports keep them so.
         stored = node.op_type == _DEQUANTISES
-        values = {} if stored else evaluate(node, self.known, inferred)
+        values = {} if stored else evaluate(node, self.facts, inferred)
         names = [name for name in node.output if name]
         if any(name not in values and not tensor_of(name, inferred.get(name)) for name in names):
             return False
         for name in names:
-            self._add(name, values[name] if name in values else inferred[name], node)
+            self._add_constant(name, values[name] if name in values else inferred[name], node)
         return True
 
     def constant(self, name: str) -> Constant:
         """Return a constant with the names of the nodes that compute it, in order."""
         steps: dict[str, None] = {}
         waiting = [(name, False)]
-        seen: set[str] = set()
+        visited: set[str] = set()
         while waiting:
             current, done = waiting.pop()
             node = self.origins.get(current)
-            if not isinstance(node, onnx.NodeProto) or (current in seen and not done):
+            if not isinstance(node, onnx.NodeProto) or (current in visited and not done):
                 continue
-            seen.add(current)
+            visited.add(current)
             if done:
                 steps[self.name(node)] = None
             else:
                 waiting.append((current, True))
-                waiting.extend((read, False) for read in reversed(self.known.nodes.reads(node)))
-        return replace(self.constants[name], nodes=tuple(steps), stored=self._stored(name))
+                waiting.extend((read, False) for read in reversed(self.facts.nodes.reads(node)))
+        return replace(self.constants[name], nodes=tuple(steps), stored=self._stored_dtype(name))
 
-    def _stored(self, name: str) -> str:
+    def _stored_dtype(self, name: str) -> str:
         """Return the data type of the integers that a constant is dequantised from."""
         node = self.origins.get(name)
         while isinstance(node, onnx.NodeProto) and node.op_type in _SAME_ELEMENTS:
             node = self.origins.get(node.input[0])
         if not isinstance(node, onnx.NodeProto) or node.op_type != _DEQUANTISES:
             return ""
-        return dtype_name(element_type_of(self.known.types.get(node.input[0]))) or ""
+        return dtype_name(element_type_of(self.facts.types.get(node.input[0]))) or ""
 
-    def _keep(self, node: onnx.NodeProto, inferred: Mapping[str, onnx.TypeProto], why: str) -> None:
-        self.kept.append(node)
+    def _add_frame_node(self, node: onnx.NodeProto, inferred: Types, why: str) -> None:
+        self.frame_nodes.append(node)
         for name in filter(None, node.output):
             kind = inferred.get(name)
             if kind is not None:
-                self.known.types[name] = kind
+                self.facts.types[name] = kind
             tensor = tensor_of(name, kind)
-            if kind is not None and name in self.known.elements:
-                tensor = sequence_tensor(name, kind, self.known.elements[name])
+            if kind is not None and name in self.facts.elements:
+                tensor = sequence_tensor(name, kind, self.facts.elements[name])
             if tensor:
                 self.tensors[name] = tensor
             else:
                 self.why_unknown[name] = _why_no_tensor(kind) or why
 
-    def _add(
+    def _add_constant(
         self,
         name: str,
         constant: onnx.TensorProto | onnx.SparseTensorProto | onnx.TypeProto | Array,
@@ -298,7 +301,7 @@ class Walk:
             kind = tensor_type(constant.data_type, constant.dims)
             external = is_external(constant)
             if has_data(constant) and prod(constant.dims) <= MOST_ELEMENTS:
-                self.known.values[name] = onnx.numpy_helper.to_array(constant)
+                self.facts.values[name] = onnx.numpy_helper.to_array(constant)
         elif isinstance(constant, onnx.SparseTensorProto):
             kind = tensor_type(constant.values.data_type, constant.dims)
         elif isinstance(constant, onnx.TypeProto):
@@ -306,8 +309,8 @@ class Walk:
         else:
             number = onnx.helper.np_dtype_to_tensor_dtype(constant.dtype)
             kind = tensor_type(number, constant.shape)
-            self.known.values[name] = constant
-        self.known.types[name] = kind
+            self.facts.values[name] = constant
+        self.facts.types[name] = kind
         self.origins[name] = origin
         if tensor := tensor_of(name, kind):
             self.constants[name] = Constant(name, tensor.shape, tensor.dtype, (), external)
@@ -323,9 +326,9 @@ def _why_unknown(node: onnx.NodeProto) -> str:
 def _why_no_tensor(kind: onnx.TypeProto | None) -> str:
     """Return why a result of a type cannot be moved like a tensor; empty if the type can be."""
     if kind is None or kind.HasField("tensor_type"):
-        known = shape_of(kind) is not None
-        return "a data type that parapipe does not know" if known else ""
-    if unwrapped(kind).HasField("sequence_type"):
+        has_shape = shape_of(kind) is not None
+        return "a data type that parapipe does not know" if has_shape else ""
+    if unwrap(kind).HasField("sequence_type"):
         return "it makes a sequence whose length follows from no shape"
     return "it makes neither a tensor nor a sequence of tensors"
 
@@ -334,16 +337,9 @@ def _extents(shape: tuple[int, ...]) -> str:
     return "x".join(map(str, shape)) or "a scalar"
 
 
-def _in_main_domain(node: onnx.NodeProto) -> onnx.NodeProto:
+def _use_main_domain(node: onnx.NodeProto) -> onnx.NodeProto:
     if node.domain != "ai.onnx":
         return node
-    renamed = onnx.NodeProto()
-    renamed.CopyFrom(node)
+    renamed = deepcopy(node)
     renamed.domain = ""
     return renamed
-
-
-def _renaming(branch: onnx.GraphProto, node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
-    for inner, outer in zip(branch.output, node.output, strict=True):
-        if outer:
-            yield onnx.helper.make_node("Identity", [inner.name], [outer])

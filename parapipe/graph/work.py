@@ -18,8 +18,10 @@ from math import prod
 from typing import Literal
 
 from parapipe.graph.operator_graph import (
+    AttributeReader,
     AttributeValue,
     Constant,
+    NamedTensors,
     Operator,
     OperatorGraph,
     Tensor,
@@ -30,7 +32,7 @@ Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Operands:
+class Operands(AttributeReader):
     """An operator's attributes and what it reads and writes, by position; None where omitted."""
 
     attributes: Mapping[str, AttributeValue]
@@ -39,34 +41,24 @@ class Operands:
 
     def shape(self, position: int) -> Shape:
         """Return the shape of an input; empty where it is omitted or a scalar."""
-        found = self.inputs[position] if position < len(self.inputs) else None
-        return found.shape if found else ()
+        operand = self.inputs[position] if position < len(self.inputs) else None
+        return operand.shape if operand else ()
 
     def output(self, position: int = 0) -> Shape:
         """Return the shape of an output; empty where it is omitted or a scalar."""
         return self.outputs[position].shape if position < len(self.outputs) else ()
-
-    def integer(self, name: str, default: int) -> int:
-        """Return an integer attribute."""
-        value = self.attributes.get(name, default)
-        return value if isinstance(value, int) else default
-
-    def text(self, name: str) -> str:
-        """Return a string attribute, empty if it is missing."""
-        value = self.attributes.get(name, "")
-        return value if isinstance(value, str) else ""
 
 
 # None: of a type that is known, but in a form whose MACs are not.
 Macs = Callable[[Operands], int | None]
 
 
-def convolution(weights: int) -> Macs:
+def convolution_macs(weights: int) -> Macs:
     """MACs of a convolution whose weights, `[out, in/group, *kernel]`, are input `weights`."""
     return lambda operands: prod(operands.output()) * prod(operands.shape(weights)[1:])
 
 
-def matrix_product(right: int, *, transposed: str = "") -> Macs:
+def matrix_product_macs(right: int, *, transposed: str = "") -> Macs:
     """MACs of A (input 0) times B (input `right`); the inner length is read from B.
 
     `transposed` names the attribute that says whether B's last two axes are swapped.
@@ -81,13 +73,13 @@ def matrix_product(right: int, *, transposed: str = "") -> Macs:
     return macs
 
 
-def _recurrent(operands: Operands) -> int:
+def _recurrent_macs(operands: Operands) -> int:
     # X is [steps, batch, input] in either layout; W and R hold every gate of every direction.
     steps_and_batch = prod(operands.shape(0)[:2])
     return steps_and_batch * (prod(operands.shape(1)) + prod(operands.shape(2)))
 
 
-def _einsum(operands: Operands) -> int | None:
+def _einsum_macs(operands: Operands) -> int | None:
     equation = operands.text("equation").replace(" ", "")
     left, arrow, result = equation.partition("->")
     terms = left.split(",")
@@ -103,7 +95,7 @@ def _einsum(operands: Operands) -> int | None:
     return prod(length.values())
 
 
-def _attention(operands: Operands) -> int | None:
+def _attention_macs(operands: Operands) -> int | None:
     """ONNX Attention: Q, K, V as `[batch, heads, length, size]` or `[batch, length, all heads]`."""
     q, k, v = (operands.shape(position) for position in range(3))
     past = operands.shape(4)[-2] if len(operands.shape(4)) == 4 else 0
@@ -112,7 +104,7 @@ def _attention(operands: Operands) -> int | None:
     return prod(q[:3]) * (k[-2] + past) * (q[3] + v[3])
 
 
-def _packed_attention(weights: int, past: int) -> Macs:
+def _packed_attention_macs(weights: int, past: int) -> Macs:
     """com.microsoft Attention: one product makes Q, K and V from `[batch, length, size]`."""
 
     def macs(operands: Operands) -> int:
@@ -127,7 +119,7 @@ def _packed_attention(weights: int, past: int) -> Macs:
     return macs
 
 
-def _multi_head_attention(operands: Operands) -> int | None:
+def _multi_head_attention_macs(operands: Operands) -> int | None:
     q, k, v = (operands.shape(position) for position in range(3))
     past = operands.shape(6)[2] if len(operands.shape(6)) == 4 else 0
     if len(q) == 3 and len(k) == 3 and len(v) == 3:
@@ -135,7 +127,7 @@ def _multi_head_attention(operands: Operands) -> int | None:
     return None
 
 
-def _group_query_attention(operands: Operands) -> int | None:
+def _group_query_attention_macs(operands: Operands) -> int | None:
     present = operands.output(1)
     if len(present) != 4 or len(operands.shape(0)) != 3:
         return None
@@ -161,20 +153,20 @@ LIKE_STANDARD: Mapping[str, tuple[str, tuple[int, ...]]] = {
     "QLinearGlobalAveragePool": ("GlobalAveragePool", (0,)),
 }
 _STANDARD: Mapping[str, Macs] = {
-    **dict.fromkeys(("Conv", "ConvInteger", "DeformConv"), convolution(1)),
+    **dict.fromkeys(("Conv", "ConvInteger", "DeformConv"), convolution_macs(1)),
     "ConvTranspose": lambda operands: prod(operands.shape(0)) * prod(operands.shape(1)[1:]),
-    "QLinearConv": convolution(3),
-    "Gemm": matrix_product(1, transposed="transB"),
-    "MatMul": matrix_product(1),
-    "MatMulInteger": matrix_product(1),
-    "QLinearMatMul": matrix_product(3),
-    "Einsum": _einsum,
-    **dict.fromkeys(("LSTM", "GRU", "RNN"), _recurrent),
-    "Attention": _attention,
+    "QLinearConv": convolution_macs(3),
+    "Gemm": matrix_product_macs(1, transposed="transB"),
+    "MatMul": matrix_product_macs(1),
+    "MatMulInteger": matrix_product_macs(1),
+    "QLinearMatMul": matrix_product_macs(3),
+    "Einsum": _einsum_macs,
+    **dict.fromkeys(("LSTM", "GRU", "RNN"), _recurrent_macs),
+    "Attention": _attention_macs,
 }
 _PRODUCTS: Mapping[str, Callable[[int], Macs]] = {
-    "Conv": convolution,
-    **dict.fromkeys(("Gemm", "MatMul"), partial(matrix_product, transposed="transB")),
+    "Conv": convolution_macs,
+    **dict.fromkeys(("Gemm", "MatMul"), partial(matrix_product_macs, transposed="transB")),
 }
 _MICROSOFT: Mapping[str, Macs] = {
     **{
@@ -186,11 +178,11 @@ _MICROSOFT: Mapping[str, Macs] = {
         ("MatMulNBits", "MatMulBnb4"),
         lambda operands: prod(operands.output()) * operands.integer("K", 0),
     ),
-    "Attention": _packed_attention(1, past=4),
-    "QAttention": _packed_attention(1, past=8),
-    "MultiHeadAttention": _multi_head_attention,
-    "GroupQueryAttention": _group_query_attention,
-    "DynamicQuantizeLSTM": _recurrent,
+    "Attention": _packed_attention_macs(1, past=4),
+    "QAttention": _packed_attention_macs(1, past=8),
+    "MultiHeadAttention": _multi_head_attention_macs,
+    "GroupQueryAttention": _group_query_attention_macs,
+    "DynamicQuantizeLSTM": _recurrent_macs,
 }
 MACS: Mapping[str, Mapping[str, Macs]] = {"": _STANDARD, "com.microsoft": _MICROSOFT}
 """By domain and type."""
@@ -218,26 +210,26 @@ CONVOLUTIONS = frozenset(
 )
 
 
-def _named(kind: OperatorClass, names: str) -> dict[str, OperatorClass]:
+def _class(kind: OperatorClass, names: str) -> dict[str, OperatorClass]:
     return dict.fromkeys(names.split(), kind)
 
 
 _STANDARD_CLASS: Mapping[str, OperatorClass] = {
-    **_named("view", "Reshape Flatten Squeeze Unsqueeze Identity Dropout"),
-    **_named(
+    **_class("view", "Reshape Flatten Squeeze Unsqueeze Identity Dropout"),
+    **_class(
         "pool",
         "MaxPool AveragePool LpPool GlobalMaxPool GlobalAveragePool GlobalLpPool MaxRoiPool "
         "ReduceMean ReduceSum ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceLogSum "
         "ReduceLogSumExp ReduceSumSquare ArgMax ArgMin",
     ),
-    **_named(
+    **_class(
         "norm",
         "BatchNormalization LayerNormalization InstanceNormalization GroupNormalization LRN "
         "RMSNormalization LpNormalization MeanVarianceNormalization SimplifiedLayerNormalization",
     ),
-    **_named("softmax", "Softmax LogSoftmax Hardmax"),
-    **_named("concat", "Concat"),
-    **_named(
+    **_class("softmax", "Softmax LogSoftmax Hardmax"),
+    **_class("concat", "Concat"),
+    **_class(
         "elementwise",
         "Relu LeakyRelu PRelu ThresholdedRelu Elu Celu Selu Gelu Mish Swish HardSwish HardSigmoid "
         "Sigmoid Tanh Softplus Softsign Clip Shrink Erf Exp Log Sqrt Reciprocal Abs Neg Sign Ceil "
@@ -246,14 +238,14 @@ _STANDARD_CLASS: Mapping[str, OperatorClass] = {
         "IsInf Where Cast CastLike BitShift BitwiseAnd BitwiseOr BitwiseXor BitwiseNot "
         "QuantizeLinear DequantizeLinear DynamicQuantizeLinear Bernoulli SwiGLU",
     ),
-    **_named(
+    **_class(
         "move",
         "Transpose Gather GatherElements GatherND Slice Split Pad Expand Tile Resize Upsample "
         "DepthToSpace SpaceToDepth Scatter ScatterElements ScatterND TensorScatter Compress "
         "ReverseSequence GridSample RoiAlign Trilu CenterCropPad Col2Im OneHot EyeLike Range "
         "ConstantOfShape Shape Size MaxUnpool ImageDecoder",
     ),
-    **_named(
+    **_class(
         "other",
         "TopK NonMaxSuppression NonZero Unique CumSum CumProd Det Multinomial RandomNormal "
         "RandomUniform RandomNormalLike RandomUniformLike RotaryEmbedding "
@@ -261,21 +253,21 @@ _STANDARD_CLASS: Mapping[str, OperatorClass] = {
     ),
 }
 _MICROSOFT_CLASS: Mapping[str, OperatorClass] = {
-    **_named("pool", "NhwcMaxPool QLinearGlobalAveragePool QLinearAveragePool QLinearReduceMean"),
-    **_named(
+    **_class("pool", "NhwcMaxPool QLinearGlobalAveragePool QLinearAveragePool QLinearReduceMean"),
+    **_class(
         "norm",
         "SkipLayerNormalization SimplifiedLayerNormalization SkipSimplifiedLayerNormalization "
         "EmbedLayerNormalization GroupNorm SkipGroupNorm",
     ),
-    **_named("softmax", "QLinearSoftmax BiasSoftmax"),
-    **_named("concat", "QLinearConcat"),
-    **_named(
+    **_class("softmax", "QLinearSoftmax BiasSoftmax"),
+    **_class("concat", "QLinearConcat"),
+    **_class(
         "elementwise",
         "Gelu FastGelu BiasGelu QuickGelu BiasAdd BiasSplitGelu QLinearAdd QLinearMul "
         "QLinearSigmoid QLinearLeakyRelu QLinearWhere QuantizeLinear DequantizeLinear BiasDropout",
     ),
-    **_named("move", "GatherBlockQuantized"),
-    **_named("other", "RotaryEmbedding"),
+    **_class("move", "GatherBlockQuantized"),
+    **_class("other", "RotaryEmbedding"),
 }
 _CLASSES = {"": _STANDARD_CLASS, "com.microsoft": _MICROSOFT_CLASS}
 
@@ -292,7 +284,7 @@ def work_of(
     inputs: Sequence[str],
     outputs: Iterable[str],
     *,
-    known: Mapping[str, Tensor | Constant],
+    known: NamedTensors,
 ) -> Work:
     """Work of a single operator.
 
@@ -333,8 +325,8 @@ def operator_class(operator: Operator, graph: OperatorGraph) -> OperatorClass:
     if single.type not in MACS.get(single.domain, {}):
         return "other"
     names = (*single.inputs, *single.outputs)
-    known = {n: at for n in names if (at := graph.tensors.get(n) or graph.constants.get(n))}
-    operands = _operands(single.attributes, single.inputs, single.outputs, known)
+    tensors = {n: at for n in names if (at := graph.tensors.get(n) or graph.constants.get(n))}
+    operands = _operands(single.attributes, single.inputs, single.outputs, tensors)
     if single.type in CONVOLUTIONS:
         return _convolution_class(single.type, operands)
     return _product_class(single.type, operands)
@@ -365,11 +357,11 @@ def _operands(
     attributes: Mapping[str, AttributeValue],
     inputs: Iterable[str],
     outputs: Iterable[str],
-    known: Mapping[str, Tensor | Constant],
+    tensors: NamedTensors,
 ) -> Operands:
-    written = (known[name] for name in outputs if name)
+    written = (tensors[name] for name in outputs if name)
     return Operands(
         attributes,
-        tuple(known.get(name) if name else None for name in inputs),
+        tuple(tensors.get(name) if name else None for name in inputs),
         tuple(tensor for tensor in written if isinstance(tensor, Tensor)),
     )

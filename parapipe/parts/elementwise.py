@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import gcd, prod
+from typing import NamedTuple
 
 from parapipe.parts.part import (
     Cut,
@@ -17,6 +18,7 @@ from parapipe.parts.part import (
     along,
     along_same,
     broadcast,
+    except_own_axis,
     same_axis,
 )
 
@@ -35,9 +37,9 @@ def expand(single: Single, axis: int) -> Cut:
     """Cut an Expand: an axis that it repeats is read whole."""
 
     def part(begin: int, end: int) -> Part:
-        asked = Range(axis, begin, end)
+        requested = Range(axis, begin, end)
         shape = (*single.output[:axis], end - begin, *single.output[axis + 1 :])
-        reads = {0: broadcast(single.shape(), single.rank, asked)}
+        reads = {0: broadcast(single.shape(), single.rank, requested)}
         return Part(single.reads(reads), {"shape": shape})
 
     return Cut(part)
@@ -61,7 +63,7 @@ def _view(single: Single, axis: int) -> Cut:
     in its block are of size 1, its range is a range of the first larger axis of the other block.
     """
     before, after = single.shape(), single.output
-    block = _block(before, after, axis)
+    block = _find_block(before, after, axis)
     if any(size != 1 for size in after[block.after : axis]):
         raise WholeError("that axis is made of several axes, or of parts of one, of its input")
     read = next(at for at in range(block.before, len(before)) if before[at] != 1)
@@ -80,35 +82,36 @@ def _view(single: Single, axis: int) -> Cut:
     return Cut(part, step)
 
 
-class _Block:
+class _Block(NamedTuple):
     """Axes of the input and of the result that hold the same elements."""
 
-    def __init__(self, before: int, before_end: int, after: int, after_end: int) -> None:
-        self.before, self.before_end = before, before_end
-        self.after, self.after_end = after, after_end
+    before: int
+    before_end: int
+    after: int
+    after_end: int
 
 
-def _block(before: Shape, after: Shape, axis: int) -> _Block:
+def _find_block(before: Shape, after: Shape, axis: int) -> _Block:
     """Return the smallest block that an axis of the result lies in."""
     if 0 in after:
         raise WholeError("it has no elements")
     i = j = 0
     while True:
         begin = i, j
-        left, right = _next(before, i), _next(after, j)
+        left, right = _next_large_axis(before, i), _next_large_axis(after, j)
         (left_size, i), (right_size, j) = left, right
         while left_size != right_size:
             if left_size < right_size:
-                size, i = _next(before, i)
+                size, i = _next_large_axis(before, i)
                 left_size *= size
             else:
-                size, j = _next(after, j)
+                size, j = _next_large_axis(after, j)
                 right_size *= size
         if axis < j:
             return _Block(begin[0], i, begin[1], j)
 
 
-def _next(shape: Shape, at: int) -> tuple[int, int]:
+def _next_large_axis(shape: Shape, at: int) -> tuple[int, int]:
     """Return the size of the next axis that is larger than 1, and the one behind it."""
     while at < len(shape) - 1 and shape[at] == 1:
         at += 1
@@ -131,28 +134,25 @@ def _reduce(single: Single, axis: int) -> Cut:
     if not axes and single.integer("noop_with_empty_axes", 0):
         return along((0, axis))
     rank = len(single.shape())
-    return _kept(single, axis, [each % rank for each in axes] or range(rank))
+    return _cut_beside_reduced(single, axis, [each % rank for each in axes] or range(rank))
 
 
-def _arg(single: Single, axis: int) -> Cut:
-    return _kept(single, axis, [single.integer("axis", 0) % len(single.shape())])
-
-
-def _kept(single: Single, axis: int, reduced: Sequence[int]) -> Cut:
+def _cut_beside_reduced(single: Single, axis: int, reduced: Sequence[int]) -> Cut:
     if single.integer("keepdims", 1):
         return along_same(axis, reduced, _REDUCES)
     left = [each for each in range(len(single.shape())) if each not in reduced]
     return along((0, left[axis]))
 
 
-def _top_k(single: Single, axis: int) -> Cut:
-    return along_same(axis, [single.integer("axis", -1) % single.rank], "it sorts along that axis")
-
-
 REDUCTION_RULES: Mapping[str, Rule] = {
     **dict.fromkeys([f"Reduce{kind}" for kind in _KINDS.split()], _reduce),
-    **dict.fromkeys(("ArgMax", "ArgMin"), _arg),
-    "TopK": _top_k,
+    **dict.fromkeys(
+        ("ArgMax", "ArgMin"),
+        lambda single, axis: _cut_beside_reduced(
+            single, axis, [single.integer("axis", 0) % len(single.shape())]
+        ),
+    ),
+    "TopK": except_own_axis(-1, "it sorts along that axis"),
 }
 
 
@@ -171,7 +171,7 @@ def _batch_norm(single: Single, axis: int) -> Cut:
     return along((0, axis), *((position, 0) for position in range(1, _PER_CHANNEL)))
 
 
-def _trailing(default: int) -> Rule:
+def _norm_behind(default: int) -> Rule:
     """Return the rule of what normalises along an axis and all behind it."""
 
     def rule(single: Single, axis: int) -> Cut:
@@ -212,8 +212,8 @@ def _local_response(single: Single, axis: int) -> Cut:
     size, channels = single.integer("size", 1), single.output[1]
 
     def part(begin: int, end: int) -> Part:
-        made = Range(1, max(0, begin - (size - 1) // 2), min(channels, end + size // 2))
-        return Part(((made,),), made=made)
+        computed = Range(1, max(0, begin - (size - 1) // 2), min(channels, end + size // 2))
+        return Part(((computed,),), computed=computed)
 
     return Cut(part)
 
@@ -225,29 +225,20 @@ def _softmax(single: Single, axis: int) -> Cut:
     return along_same(axis, wholly, _NORMALISES)
 
 
-def _one_axis(default: int) -> Rule:
-    def rule(single: Single, axis: int) -> Cut:
-        return along_same(axis, [single.integer("axis", default) % single.rank], _NORMALISES)
-
-    return rule
-
-
-def _mean_variance(single: Single, axis: int) -> Cut:
-    return along_same(axis, single.integers("axes", (0, 2, 3)), _NORMALISES)
-
-
 NORMALISATION_RULES: Mapping[str, Rule] = {
     "BatchNormalization": _batch_norm,
     **dict.fromkeys(
-        ("LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalization"), _trailing(-1)
+        ("LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalization"), _norm_behind(-1)
     ),
     "InstanceNormalization": _instance_norm,
     "GroupNormalization": _group_norm,
     "LRN": _local_response,
-    "LpNormalization": _one_axis(-1),
-    "MeanVarianceNormalization": _mean_variance,
+    "LpNormalization": except_own_axis(-1, _NORMALISES),
+    "MeanVarianceNormalization": lambda single, axis: along_same(
+        axis, single.integers("axes", (0, 2, 3)), _NORMALISES
+    ),
     **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), _softmax),
 }
 MICROSOFT_NORMALISATIONS: Mapping[str, Rule] = dict.fromkeys(
-    ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"), _trailing(-1)
+    ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"), _norm_behind(-1)
 )

@@ -23,6 +23,7 @@ from parapipe.parts.part import (
     WholeError,
     along,
     along_same,
+    except_own_axis,
     same_axis,
 )
 
@@ -82,11 +83,6 @@ def _slice(single: Single, axis: int) -> Cut:
         return Part(single.reads({0: (read,)}), {"starts": tuple(begins), "ends": tuple(stops)})
 
     return Cut(part)
-
-
-def _split(single: Single, axis: int) -> Cut:
-    own = single.integer("axis", 0) % single.rank
-    return along_same(axis, [own], "its results have different ranges along that axis")
 
 
 def _pad(single: Single, axis: int) -> Cut:
@@ -176,7 +172,7 @@ def _grid_sample(single: Single, axis: int) -> Cut:
 RULES: Mapping[str, Rule] = {
     "Concat": concat(),
     "Slice": _slice,
-    "Split": _split,
+    "Split": except_own_axis(0, "its results have different ranges along that axis"),
     "Pad": _pad,
     "Transpose": _transpose,
     "Gather": _gather,
@@ -191,7 +187,6 @@ RULES: Mapping[str, Rule] = {
 
 _SHIFTED = frozenset({"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel"})
 _REACH = {"nearest": 1, "linear": 1, "cubic": 2}  # rows read on either side of a place
-_BY_SIZES = 3  # position of the input `sizes`
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +197,7 @@ class _Axis:
     ----------
     ratio
         Rows made of one that is read.
-    size, made
+    size, output
         Rows of the input and of the result.
     shift
         Where in a row its place is: 1/2 if rows are taken as having an extent.
@@ -212,7 +207,7 @@ class _Axis:
 
     ratio: Fraction
     size: int
-    made: int
+    output: int
     shift: Fraction
     reach: int
 
@@ -232,77 +227,73 @@ class _Axis:
 def _resize(single: Single, axis: int) -> Cut:
     if not _is_resized(single, axis):
         return Cut(partial(_unresized, single, axis))
-    mode = single.text("coordinate_transformation_mode", _default_coordinates(single))
+    old = single.type == "Upsample" or 0 < single.opset < 11
+    mode = single.text("coordinate_transformation_mode", "asymmetric" if old else "half_pixel")
     if mode not in (*_SHIFTED, "asymmetric"):
         raise WholeError(f"a row's place depends on the number of rows ('{mode}')")
     if single.integer("antialias", 0):
         raise WholeError("it smooths along that axis (antialias)")
     if single.text("keep_aspect_ratio_policy", "stretch") != "stretch":
         raise WholeError("it keeps the ratio of the image's sides")
-    size, made = single.shape()[axis], single.output[axis]
+    size, output = single.shape()[axis], single.output[axis]
     shift = Fraction(1, 2) if mode in _SHIFTED else Fraction(0)
     reach = _REACH.get(single.text("mode", "nearest"), 2)
-    resized = _Axis(Fraction(made, size), size, made, shift, reach)
-    scale = _scale(single, axis)
-    if scale is not None and abs(scale * size - made) > 1e-5 * made:
+    resized = _Axis(Fraction(output, size), size, output, shift, reach)
+    scale = _scale_of(single, axis)
+    if scale is not None and abs(scale * size - output) > 1e-5 * output:
         raise WholeError("its scale is no ratio of its sizes")
-    return Cut(partial(_rows, single, resized, axis))
+    return Cut(partial(_cut_rows, single, resized, axis))
 
 
-def _default_coordinates(single: Single) -> str:
-    old = single.type == "Upsample" or 0 < single.opset < 11
-    return "asymmetric" if old else "half_pixel"
-
-
-def _axes(single: Single) -> tuple[int, ...]:
+def _resized_axes(single: Single) -> tuple[int, ...]:
     return tuple(at % single.rank for at in single.integers("axes", range(single.rank)))
 
 
 def _is_resized(single: Single, axis: int) -> bool:
-    return axis in _axes(single) and (
-        single.output[axis] != single.shape()[axis] or _scale(single, axis) not in (None, 1.0)
+    return axis in _resized_axes(single) and (
+        single.output[axis] != single.shape()[axis] or _scale_of(single, axis) not in (None, 1.0)
     )
 
 
-def _scale(single: Single, axis: int) -> float | None:
+def _scale_of(single: Single, axis: int) -> float | None:
     """Return the scale that is stated for an axis; None if a size is."""
     scales = single.attributes.get("scales")
     if not isinstance(scales, tuple):
         if single.attributes.get("sizes") is None:
             raise WholeError("its scales are not known")
         return None
-    return float(scales[_axes(single).index(axis)])
+    return float(scales[_resized_axes(single).index(axis)])
 
 
 def _unresized(single: Single, axis: int, begin: int, end: int) -> Part:
     cut = along((0, axis)).part(begin, end)
-    return Part(cut.reads, _sizes(single, axis, end - begin))
+    return Part(cut.reads, _part_sizes(single, axis, end - begin))
 
 
-def _sizes(single: Single, axis: int, made: int) -> dict[str, AttributeValue | None]:
+def _part_sizes(single: Single, axis: int, length: int) -> dict[str, AttributeValue | None]:
     """Return the sizes of a part, where the operator states sizes."""
     sizes = single.integers("sizes")
-    axes = _axes(single)
+    axes = _resized_axes(single)
     if not sizes or axis not in axes:
         return {}
-    return {"sizes": tuple(made if at == axis else n for at, n in zip(axes, sizes, strict=True))}
+    return {"sizes": tuple(length if at == axis else n for at, n in zip(axes, sizes, strict=True))}
 
 
-def _rows(single: Single, resized: _Axis, axis: int, begin: int, end: int) -> Part:
+def _cut_rows(single: Single, resized: _Axis, axis: int, begin: int, end: int) -> Part:
     first, last = resized.read(begin, end)
-    made = Range(axis, int(first * resized.ratio), int(last * resized.ratio))
-    scale = _scale(single, axis)
-    if scale is not None and floor(np.float32(last - first) * np.float32(scale)) != made.size:
+    computed = Range(axis, int(first * resized.ratio), int(last * resized.ratio))
+    scale = _scale_of(single, axis)
+    if scale is not None and floor(np.float32(last - first) * np.float32(scale)) != computed.size:
         raise RangeError("its scale is no ratio of its sizes")
-    if made.size <= 1:
+    if computed.size <= 1:
         raise RangeError("a part would be a single row")
-    return Part(((Range(axis, first, last),),), _sizes(single, axis, made.size), made)
+    return Part(((Range(axis, first, last),),), _part_sizes(single, axis, computed.size), computed)
 
 
 RESIZE_RULES: Mapping[str, Rule] = {"Resize": _resize, "Upsample": _resize}
 
 
-def _linear(single: Single, axis: int) -> Cut:
+def _quantise_linear(single: Single, axis: int) -> Cut:
     """Cut an operator whose scale is one number, one per element of an axis, or one per block."""
     scale = single.shape(1)
     own = single.integer("axis", 1) % max(1, single.rank)
@@ -320,7 +311,7 @@ def _linear(single: Single, axis: int) -> Cut:
 
 
 QUANTISATION_RULES: Mapping[str, Rule] = dict.fromkeys(
-    ("QuantizeLinear", "DequantizeLinear"), _linear
+    ("QuantizeLinear", "DequantizeLinear"), _quantise_linear
 )
 # Scales and zero points of these are single numbers.
 MICROSOFT_QUANTISATION: Mapping[str, Rule] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import count, starmap
 from math import prod
@@ -11,8 +12,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from parapipe.graph.attributes import attributes_of, input_of
-from parapipe.graph.data_types import dtype_name, shape_of, tensor_of
+from parapipe.graph.data_types import attributes_of, dtype_name, input_of, shape_of, tensor_of
 from parapipe.graph.model_source import external_place, is_external
 from parapipe.graph.operator_graph import ITEM_BYTES, Operator, Work
 from parapipe.graph.part_marks import mark, part_name
@@ -28,16 +28,16 @@ Dequantise = Callable[[onnx.NodeProto, Range], str]
 class Names:
     """Names that are in use."""
 
-    taken: set[str]
+    used: set[str]
 
     def free(self, name: str) -> str:
         """Return a name that is not in use: this one, if it is not; it is then."""
         free = next(
             each
             for number in count(1)
-            if (each := name if number == 1 else f"{name}/{number}") not in self.taken
+            if (each := name if number == 1 else f"{name}/{number}") not in self.used
         )
-        self.taken.add(free)
+        self.used.add(free)
         return free
 
 
@@ -49,7 +49,7 @@ class Slices:
     ----------
     resolved
         Types of tensors and constants, and what constants stem from.
-    tensors, named
+    tensors, node_names
         Names of tensors, and of nodes.
     copies
         What the model calls tensors that import has given several names.
@@ -64,7 +64,7 @@ class Slices:
 
     resolved: Resolved
     tensors: Names
-    named: Names
+    node_names: Names
     copies: Mapping[str, str] = field(default_factory=dict)
     ready: dict[tuple[str, Ranges], str] = field(default_factory=dict)
     parts: dict[str, list[tuple[Range, str]]] = field(default_factory=dict)
@@ -89,18 +89,18 @@ class Slices:
         shape = self.shape(name)
         ranges = tuple(each for each in ranges if each.size < shape[each.axis])
         if name in self.parts:
-            return self._gathered(name, ranges, shape)
+            return self._gather_parts(name, ranges, shape)
         if not ranges:
             return name
         key = (name, ranges)
         if key not in self.ready:
-            self.ready[key] = self._made(name, ranges, shape, dequantise)
+            self.ready[key] = self._add_range(name, ranges, shape, dequantise)
         return self.ready[key]
 
-    def _made(self, name: str, ranges: Ranges, shape: Shape, dequantise: Dequantise) -> str:
+    def _add_range(self, name: str, ranges: Ranges, shape: Shape, dequantise: Dequantise) -> str:
         origin = self.resolved.origins.get(name)
         if isinstance(origin, onnx.TensorProto) and not self.by_nodes:
-            tensor = _cut_tensor(origin, ranges, shape)
+            tensor = _cut_weight(origin, ranges, shape)
             if tensor is not None:
                 tensor.name = self.tensors.free(_sliced_name(name, ranges))
                 self.initializers.append(tensor)
@@ -111,28 +111,28 @@ class Slices:
             return dequantise(origin, ranges[0])
         return self.slice(name, ranges, self.tensors.free(_sliced_name(name, ranges)))
 
-    def _gathered(self, name: str, ranges: Ranges, shape: Shape) -> str:
+    def _gather_parts(self, name: str, ranges: Ranges, shape: Shape) -> str:
         """Return what holds ranges of a tensor that is made in parts, put together for one reader.
 
         Each reader has a join of its own: it may run on another processor than the others.
         """
         axis = self.parts[name][0][0].axis
-        wanted = next((e for e in ranges if e.axis == axis), Range(axis, 0, shape[axis]))
+        requested = next((e for e in ranges if e.axis == axis), Range(axis, 0, shape[axis]))
         others = tuple(each for each in ranges if each.axis != axis)
-        found = []
+        pieces = []
         for own, result in self.parts[name]:
-            common = Range(axis, max(own.begin, wanted.begin), min(own.end, wanted.end))
+            common = Range(axis, max(own.begin, requested.begin), min(own.end, requested.end))
             if common.size > 0:
                 within = Range(axis, common.begin - own.begin, common.end - own.begin)
-                found.append(self._of_part(result, (*others, *((within,) * (common != own)))))
-        if len(found) == 1:
-            return found[0]
-        joined = self.tensors.free(_sliced_name(name, (*others, wanted)))
-        node = helper.make_node("Concat", found, [joined], self.named.free(joined), axis=axis)
+                pieces.append(self._slice_part(result, (*others, *((within,) * (common != own)))))
+        if len(pieces) == 1:
+            return pieces[0]
+        joined = self.tensors.free(_sliced_name(name, (*others, requested)))
+        node = helper.make_node("Concat", pieces, [joined], self.node_names.free(joined), axis=axis)
         self.nodes.append(mark(node))
         return joined
 
-    def _of_part(self, result: str, ranges: Ranges) -> str:
+    def _slice_part(self, result: str, ranges: Ranges) -> str:
         """Return the name of what holds ranges of a part's result."""
         if not ranges:
             return result
@@ -148,13 +148,13 @@ class Slices:
             "ends": [each.end for each in ranges],
             "axes": [each.axis for each in ranges],
         }
-        named = self.named.free(result)
+        node_name = self.node_names.free(result)
         if self.resolved.opsets.get("", _INPUTS_SINCE) < _INPUTS_SINCE:
-            node = helper.make_node("Slice", [source], [result], named)
+            node = helper.make_node("Slice", [source], [result], node_name)
             node.attribute.extend(starmap(helper.make_attribute, bounds.items()))
         else:
-            given = [self.integers(f"{result}/{each}", at) for each, at in bounds.items()]
-            node = helper.make_node("Slice", [source, *given], [result], named)
+            bound_inputs = [self.integers(f"{result}/{each}", at) for each, at in bounds.items()]
+            node = helper.make_node("Slice", [source, *bound_inputs], [result], node_name)
         self.nodes.append(mark(node))
         return result
 
@@ -170,13 +170,13 @@ def _sliced_name(name: str, ranges: Ranges) -> str:
     return name + "".join(f"/{each.axis}:{each.begin}-{each.end}" for each in ranges)
 
 
-def _cut_tensor(tensor: onnx.TensorProto, ranges: Ranges, shape: Shape) -> onnx.TensorProto | None:
+def _cut_weight(tensor: onnx.TensorProto, ranges: Ranges, shape: Shape) -> onnx.TensorProto | None:
     """Return ranges of an initializer as one; None if a Slice must make them.
 
     External data stay where they are: a contiguous range is another place in the same file.
     """
     if is_external(tensor):
-        return _place_within(tensor, ranges, shape)
+        return _external_range(tensor, ranges, shape)
     try:
         array = numpy_helper.to_array(tensor)
     except (ValueError, TypeError):
@@ -189,7 +189,7 @@ def _cut_tensor(tensor: onnx.TensorProto, ranges: Ranges, shape: Shape) -> onnx.
     return numpy_helper.from_array(np.ascontiguousarray(array[tuple(at)]))
 
 
-def _place_within(
+def _external_range(
     tensor: onnx.TensorProto, ranges: Ranges, shape: Shape
 ) -> onnx.TensorProto | None:
     first = ranges[0]
@@ -198,19 +198,19 @@ def _place_within(
         return None
     location, offset, _ = external_place(tensor)
     row_bytes = int(item_bytes) * prod(shape[first.axis + 1 :])
-    found = onnx.TensorProto(data_type=tensor.data_type, dims=cut_shape(shape, ranges))
-    found.data_location = onnx.TensorProto.EXTERNAL
+    result = onnx.TensorProto(data_type=tensor.data_type, dims=cut_shape(shape, ranges))
+    result.data_location = onnx.TensorProto.EXTERNAL
     entries: Mapping[str, object] = {
         "location": location,
         "offset": offset + first.begin * row_bytes,
         "length": first.size * row_bytes,
     }
     for key, value in entries.items():
-        found.external_data.add(key=key, value=str(value))
-    return found
+        result.external_data.add(key=key, value=str(value))
+    return result
 
 
-_Made = dict[str, tuple[str, Range]]  # names of a part's results, and their ranges
+_Results = dict[str, tuple[str, Range]]  # names of a part's results, and their ranges
 
 
 @dataclass(slots=True)
@@ -230,62 +230,58 @@ class PartNodes:
 
     def add(self, run: Run, parts: Sequence[RunPart]) -> None:
         """Add the nodes of a run's parts, and those that join them to the run's outputs."""
-        made = [self._part(part, number) for number, part in enumerate(parts)]
+        part_results: list[_Results] = [{} for _ in parts]
+        for number, part in enumerate(parts):
+            for step in part.steps:
+                self._add_step(step, number, part_results[number])
         for name in filter(None, run.last.outputs):
-            axis = parts[0].asked.axis
+            axis = parts[0].requested.axis
             results = [
-                self._range_of(at, name, part.asked)
-                for at, part in zip(made, parts, strict=True)
+                self._result_range(at, name, part.requested)
+                for at, part in zip(part_results, parts, strict=True)
                 if name in at
             ]
             if len(results) == len(parts):
-                ranges = (part.asked for part in parts)
+                ranges = (part.requested for part in parts)
                 self.slices.parts[name] = list(zip(ranges, results, strict=True))
-            join = self.slices.named.free(f"{name}/join")
+            join = self.slices.node_names.free(f"{name}/join")
             joined = helper.make_node("Concat", results, [name], join, axis=axis)
             self.slices.nodes.append(mark(joined))
 
-    def _part(self, part: RunPart, number: int) -> _Made:
-        made: _Made = {}
-        for step in part.steps:
-            self._step(step, number, made)
-        return made
-
-    def _step(self, step: Step, number: int, made: _Made) -> None:
-        node = onnx.NodeProto()
-        node.CopyFrom(self.protos[step.operator.name])
-        node.name = self.slices.named.free(part_name(step.operator.name, number))
-        kept = [
-            self._input(name, ranges, made)
+    def _add_step(self, step: Step, number: int, results: _Results) -> None:
+        node = deepcopy(self.protos[step.operator.name])
+        node.name = self.slices.node_names.free(part_name(step.operator.name, number))
+        inputs = [
+            self._input_name(name, ranges, results)
             for position, name in enumerate(node.input)
             if (ranges := step.part.of(position)) is not None
         ]
-        node.input[:] = kept
-        self._change(node, step)
+        node.input[:] = inputs
+        self._change_attributes(node, step)
         for position, name in enumerate(node.output):
             if name in step.operator.outputs and name:
                 own = self.slices.tensors.free(part_name(name, number))
-                made[name] = own, step.made
+                results[name] = own, step.computed
                 node.output[position] = own
             else:
                 node.output[position] = ""
         self.slices.nodes.append(node)
 
-    def _input(self, name: str, ranges: Ranges, made: _Made) -> str:
-        if name in made:
-            return self._range_of(made, name, ranges[0])
-        return self.slices.of(name, ranges, self._dequantised) if name else name
+    def _input_name(self, name: str, ranges: Ranges, results: _Results) -> str:
+        if name in results:
+            return self._result_range(results, name, ranges[0])
+        return self.slices.of(name, ranges, self._add_dequantiser) if name else name
 
-    def _range_of(self, made: _Made, name: str, asked: Range) -> str:
+    def _result_range(self, results: _Results, name: str, requested: Range) -> str:
         """Return a range of what a part has made, which may be more."""
-        own, there = made[name]
-        if there == asked:
+        own, full = results[name]
+        if full == requested:
             return own
-        within = Range(asked.axis, asked.begin - there.begin, asked.end - there.begin)
+        within = Range(requested.axis, requested.begin - full.begin, requested.end - full.begin)
         result = self.slices.tensors.free(f"{own}/{within.axis}:{within.begin}-{within.end}")
         return self.slices.slice(own, (within,), result)
 
-    def _change(self, node: onnx.NodeProto, step: Step) -> None:
+    def _change_attributes(self, node: onnx.NodeProto, step: Step) -> None:
         """Give a node the attributes of a part, or the constants that stand for them."""
         for name, value in step.part.attributes.items():
             position = input_of(node.op_type, name)
@@ -298,17 +294,17 @@ class PartNodes:
                     kind.tensor_type.elem_type,
                 )
                 continue
-            kept = [each for each in node.attribute if each.name != name]
+            others = [each for each in node.attribute if each.name != name]
             node.ClearField("attribute")
-            node.attribute.extend(kept)
+            node.attribute.extend(others)
             if value is not None:
                 node.attribute.append(helper.make_attribute(name, value))
 
-    def _dequantised(self, node: onnx.NodeProto, asked: Range) -> str:
+    def _add_dequantiser(self, node: onnx.NodeProto, requested: Range) -> str:
         """Add a DequantizeLinear of a range of stored weights; return its result's name."""
         resolved = self.slices.resolved
-        named = [*node.input, *node.output]
-        known = {n: at for n in named if n and (at := tensor_of(n, resolved.types[n]))}
+        names = [*node.input, *node.output]
+        tensors = {n: at for n in names if n and (at := tensor_of(n, resolved.types[n]))}
         operator = Operator(
             node.output[0],
             node.output[0],
@@ -320,14 +316,13 @@ class PartNodes:
             Work(0, 0, 0),
             (),
         )
-        (step,) = Run((operator,), known, resolved.opsets).part(asked).steps
-        copy = onnx.NodeProto()
-        copy.CopyFrom(node)
-        result = f"{node.output[0]}/{asked.axis}:{asked.begin}-{asked.end}"
+        (step,) = Run((operator,), tensors, resolved.opsets).part(requested).steps
+        copy = deepcopy(node)
+        result = f"{node.output[0]}/{requested.axis}:{requested.begin}-{requested.end}"
         copy.output[0] = self.slices.tensors.free(result)
-        copy.name = self.slices.named.free(result)
+        copy.name = self.slices.node_names.free(result)
         copy.input[:] = [
-            self._input(name, step.part.of(position) or (), {})
+            self._input_name(name, step.part.of(position) or (), {})
             for position, name in enumerate(node.input)
         ]
         self.slices.nodes.append(copy)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias
 
-from parapipe.graph.operator_graph import AttributeValue, Constant, Operator, Tensor
+from parapipe.graph.operator_graph import AttributeReader, AttributeValue, NamedTensors, Operator
 
 Shape: TypeAlias = tuple[int, ...]
 
@@ -53,13 +53,13 @@ class Part:
     attributes
         Those that are not the whole operator's; None for one that must go. A constant input that
         was an attribute in an earlier opset (`pads`, `shape`, `starts`, ...) goes by that name.
-    made
+    computed
         What it computes of the output, where that is more than was asked for.
     """
 
     reads: tuple[Ranges | None, ...]
     attributes: Mapping[str, AttributeValue | None] = field(default_factory=dict)
-    made: Range | None = None
+    computed: Range | None = None
 
     def of(self, position: int) -> Ranges | None:
         """Return what is read of an input; all of one behind those that are listed."""
@@ -84,7 +84,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Single:
+class Single(AttributeReader):
     """One operator as the rules see it.
 
     Parameters
@@ -121,22 +121,6 @@ class Single:
         """Return the shape of an input; empty where it is omitted or a scalar."""
         return (self.inputs[position] or ()) if position < len(self.inputs) else ()
 
-    def integer(self, name: str, default: int) -> int:
-        """Return an integer attribute."""
-        value = self.attributes.get(name, default)
-        return value if isinstance(value, int) else default
-
-    def integers(self, name: str, default: Sequence[int] = ()) -> tuple[int, ...]:
-        """Return a list of integers."""
-        value = self.attributes.get(name)
-        given = value if isinstance(value, tuple) else default
-        return tuple(item for item in given if isinstance(item, int))
-
-    def text(self, name: str, default: str = "") -> str:
-        """Return a string attribute."""
-        value = self.attributes.get(name, default)
-        return value if isinstance(value, str) else default
-
     def reads(self, ranges: Mapping[int, Ranges]) -> tuple[Ranges | None, ...]:
         """Return what is read of each input: ranges of some, all of the others."""
         return tuple(ranges.get(position, ()) for position in range(len(self.inputs)))
@@ -146,14 +130,12 @@ Rule: TypeAlias = Callable[[Single, int], Cut]
 """Returns how an operator is cut along an axis of its output; WholeError if it cannot be."""
 
 
-def single_of(
-    operator: Operator, known: Mapping[str, Tensor | Constant], opsets: Mapping[str, int]
-) -> Single:
+def single_of(operator: Operator, tensors: NamedTensors, opsets: Mapping[str, int]) -> Single:
     """Return an operator as the rules see it.
 
     Parameters
     ----------
-    known
+    tensors
         All tensors and constants that it names.
     opsets
         Versions of the operators by domain.
@@ -163,14 +145,14 @@ def single_of(
     WholeError
         If something that it reads or makes is no plain tensor.
     """
-    named = [*operator.inputs, *operator.outputs]
-    if any(name and (name not in known or "(" in known[name].dtype) for name in named):
+    names = [*operator.inputs, *operator.outputs]
+    if any(name and (name not in tensors or "(" in tensors[name].dtype) for name in names):
         raise WholeError("it reads or makes a sequence or an optional tensor")
     return Single(
         operator.type,
         operator.attributes,
-        tuple(known[name].shape if name else None for name in operator.inputs),
-        tuple(known[name].shape for name in operator.outputs if name),
+        tuple(tensors[name].shape if name else None for name in operator.inputs),
+        tuple(tensors[name].shape for name in operator.outputs if name),
         opsets.get(operator.domain, 0),
     )
 
@@ -181,12 +163,12 @@ def cut_shape(shape: Shape, ranges: Iterable[Range]) -> Shape:
     return tuple(sizes.get(axis, size) for axis, size in enumerate(shape))
 
 
-def broadcast(shape: Shape, rank: int, asked: Range) -> Ranges:
+def broadcast(shape: Shape, rank: int, requested: Range) -> Ranges:
     """Return what a range of a result of `rank` axes reads of an operand that is broadcast."""
-    axis = asked.axis - (rank - len(shape))
+    axis = requested.axis - (rank - len(shape))
     if axis < 0 or shape[axis] == 1:
         return ()
-    return (Range(axis, asked.begin, asked.end),)
+    return (Range(axis, requested.begin, requested.end),)
 
 
 def same_axis(*positions: int) -> Rule:
@@ -200,10 +182,10 @@ def same_axis(*positions: int) -> Rule:
 
     def rule(single: Single, axis: int) -> Cut:
         def part(begin: int, end: int) -> Part:
-            asked = Range(axis, begin, end)
+            result = Range(axis, begin, end)
             cut = positions or range(len(single.inputs))
             return Part(
-                single.reads({at: broadcast(single.shape(at), single.rank, asked) for at in cut})
+                single.reads({at: broadcast(single.shape(at), single.rank, result) for at in cut})
             )
 
         return Cut(part)
@@ -238,6 +220,15 @@ def along_same(axis: int, wholly: Iterable[int], why: str) -> Cut:
     if axis in set(wholly):
         raise WholeError(why)
     return along((0, axis))
+
+
+def except_own_axis(default: int, why: str) -> Rule:
+    """Return the rule of what is cut like its input, but not along the axis that it names."""
+
+    def rule(single: Single, axis: int) -> Cut:
+        return along_same(axis, [single.integer("axis", default) % single.rank], why)
+
+    return rule
 
 
 _BY_RANK: Mapping[int, Mapping[str, int]] = {
@@ -282,13 +273,13 @@ def shared_out(axis: int, extent: int, step: int, shares: Sequence[float]) -> tu
     """
     units = -(-extent // step)
     largest = sorted(range(len(shares)), key=lambda at: -shares[at])[:units]
-    kept = [Fraction(shares[at]) for at in sorted(largest)]
-    whole, reached, begin = sum(kept), Fraction(0), 0
-    found = []
-    for number, share in enumerate(kept, start=1):
+    retained = [Fraction(shares[at]) for at in sorted(largest)]
+    total, reached, begin = sum(retained), Fraction(0), 0
+    ranges = []
+    for number, share in enumerate(retained, start=1):
         reached += share
-        nearest = int(reached / whole * extent / step + Fraction(1, 2))
-        end = min(max(nearest, begin + 1), units - (len(kept) - number))
-        found.append(Range(axis, begin * step, min(extent, end * step)))
+        nearest = int(reached / total * extent / step + Fraction(1, 2))
+        end = min(max(nearest, begin + 1), units - (len(retained) - number))
+        ranges.append(Range(axis, begin * step, min(extent, end * step)))
         begin = end
-    return tuple(found)
+    return tuple(ranges)

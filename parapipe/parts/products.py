@@ -38,10 +38,10 @@ def gemm(right: int = 1, bias: int = 2, columns: tuple[int, ...] = ()) -> Rule:
         inner = axis ^ 1 if single.integer(swapped, 0) else axis
 
         def part(begin: int, end: int) -> Part:
-            asked = Range(axis, begin, end)
+            requested = Range(axis, begin, end)
             ranges: dict[int, Ranges] = {side: (Range(inner, begin, end),)}
             if single.has(bias):
-                ranges[bias] = broadcast(single.shape(bias), single.rank, asked)
+                ranges[bias] = broadcast(single.shape(bias), single.rank, requested)
             for at in columns if axis else ():
                 ranges[at] = broadcast(single.shape(at), 1, Range(0, begin, end))
             return Part(single.reads(ranges))
@@ -72,13 +72,13 @@ class _Product:
         matrices = [len(single.shape(at)) > 1 for at in (self.left, self.right)]
         batch = single.rank - sum(matrices)
         if axis < batch:
-            return self._batch(single, axis - batch)
+            return self._cut_batch(single, axis - batch)
         row = axis == batch and matrices[0]
-        return self._side(
+        return self._cut_side(
             single, self.left if row else self.right, self.rows if row else self.columns
         )
 
-    def _batch(self, single: Single, from_end: int) -> Cut:
+    def _cut_batch(self, single: Single, from_end: int) -> Cut:
         moved = []
         for at in (self.left, self.right):
             shape = single.shape(at)
@@ -89,7 +89,7 @@ class _Product:
             raise WholeError("its scales or zero points have several axes")
         return along(*moved)
 
-    def _side(self, single: Single, at: int, beside: tuple[int, ...]) -> Cut:
+    def _cut_side(self, single: Single, at: int, beside: tuple[int, ...]) -> Cut:
         rank = len(single.shape(at))
         if any(len(single.shape(each)) > 1 for each in beside):
             raise WholeError("its scales or zero points have several axes")
@@ -167,18 +167,18 @@ class _Attention:
             raise WholeError("its query, key and value have different axes")
         by_head = single.rank == _BY_HEAD
         if axis == 0:
-            return self._frames(single)
+            return self._cut_frames(single)
         if axis == (2 if by_head else 1):
-            return self._tokens(single, axis)
+            return self._cut_tokens(single, axis)
         if axis == 1 or not by_head:
-            return self._heads(single, axis)
+            return self._cut_heads(single, axis)
         return Cut(
             lambda begin, end: Part(
                 single.reads(dict.fromkeys((2, self.past[1]), (Range(3, begin, end),)))
             )
         )
 
-    def _frames(self, single: Single) -> Cut:
+    def _cut_frames(self, single: Single) -> Cut:
         beside = single.shape(self.per_frame)
         if single.has(self.per_frame) and beside[:1] != single.output[:1]:
             raise WholeError("its lengths are in a form of their own")
@@ -191,7 +191,7 @@ class _Attention:
 
         return Cut(part)
 
-    def _tokens(self, single: Single, axis: int) -> Cut:
+    def _cut_tokens(self, single: Single, axis: int) -> Cut:
         if single.integer(self.causal, 0):
             raise WholeError("how much a token sees follows from its place")
 
@@ -201,7 +201,7 @@ class _Attention:
 
         return Cut(part)
 
-    def _heads(self, single: Single, axis: int) -> Cut:
+    def _cut_heads(self, single: Single, axis: int) -> Cut:
         if self.bias is not None and single.has(self.bias):
             raise WholeError("its bias has query, key and value in one row")
         by_head = single.rank == _BY_HEAD
@@ -224,8 +224,8 @@ class _Attention:
                 for at, (size, each) in enumerate(zip(sizes, (shared, 1, 1), strict=True))
             }
             ranges |= dict.fromkeys(self.past, (Range(1, first, last),))
-            asked = Range(1, first * shared, last * shared)
-            ranges[self.mask] = broadcast(single.shape(self.mask), _BY_HEAD, asked)
+            requested = Range(1, first * shared, last * shared)
+            ranges[self.mask] = broadcast(single.shape(self.mask), _BY_HEAD, requested)
             numbers = ((last - first) * shared, last - first)
             changes: dict[str, AttributeValue | None] = (
                 {} if by_head else dict(zip(self.heads, numbers, strict=False))

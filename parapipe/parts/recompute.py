@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,14 +12,13 @@ import onnx
 
 from parapipe.errors import SplitError
 from parapipe.files.mistakes import did_you_mean
-from parapipe.graph.inline import inlined
 from parapipe.graph.input_shapes import Shapes
-from parapipe.graph.onnx_import import graph_of_nodes, resolve_proto, simplified
+from parapipe.graph.onnx_import import graph_of_nodes, resolve_proto, simplify
 from parapipe.graph.operator_graph import Granularity, ModelSource, OperatorGraph
-from parapipe.graph.order import needed, ordered
-from parapipe.graph.part_marks import IR_VERSION, again_name, own_and_run
+from parapipe.graph.order import inlined
+from parapipe.graph.part_marks import again_name, own_and_run
 from parapipe.graph.resolve import DEQUANTISES, Resolved, ResolvedNode
-from parapipe.parts.split import copy, fix_types, use_main_domain, visible_names
+from parapipe.parts.split import replace_graph_fields, replace_nodes, visible_names
 
 _FORM = re.compile(r"(?P<operator>.+):again(?P<run>[1-9][0-9]{0,5})=(?P<reader>.+)")
 _BY_CHANCE = re.compile(r"Random.*|Multinomial|Bernoulli")
@@ -88,25 +88,15 @@ def again_proto(
     model = inlined(model, name)
     inputs, resolved = resolve_proto(model, name, dims=dims, shapes=shapes)
     nodes = graph_of_nodes(resolved, ModelSource(name, ""), inputs)
-    graph = simplified(nodes, resolved, granularity)
+    graph = simplify(nodes, resolved, granularity)
     writer = _Writer(graph, resolved, rules, visible_names(model))
-    before, dropped, added = model.graph, writer.dropped, list(writer.nodes())
-    kept = [node for node in before.node if dropped.isdisjoint(node.output)]
-    known = {each.name for each in (*before.input, *before.initializer)}
-    known |= {each.values.name for each in before.sparse_initializer}
-    outputs = [value.name for value in before.output]
-    found = onnx.ModelProto()
-    copy(model, found, graph=[])
-    copy(
-        before,
-        found.graph,
-        node=needed(ordered("the model with runs again", [*kept, *added], known), outputs),
-        value_info=[*before.value_info, *writer.types()],
+    added = list(writer.nodes())
+    return replace_graph_fields(
+        model,
+        resolved,
+        node=replace_nodes(model.graph, writer.dropped, added, "the model with runs again"),
+        value_info=[*model.graph.value_info, *writer.types()],
     )
-    fix_types(found.graph, resolved)
-    use_main_domain(found)
-    found.ir_version = max(found.ir_version, IR_VERSION)
-    return found
 
 
 @dataclass(frozen=True)
@@ -128,9 +118,9 @@ class _Writer:
             If a rule does not fit the model.
         """
         number = {operator.id: v for v, operator in enumerate(self.graph.operators)}
-        again = {(rule.operator, rule.run) for rule in self.rules}
+        reruns = {(rule.operator, rule.run) for rule in self.rules}
         sources: dict[Run, dict[int, int]] = {
-            (number[name], run): {} for name, run in sorted(again) if name in number
+            (number[name], run): {} for name, run in sorted(reruns) if name in number
         }
         for rule in self.rules:
             other = own_and_run(rule.reader)
@@ -140,7 +130,7 @@ class _Writer:
                     near = did_you_mean(each, sorted(number))
                     raise SplitError(f"'{rule.text}': there is no operator '{each}'{near}")
             u, w = number[rule.operator], number[name]
-            self._check(rule, u, w)
+            self._check_rule(rule, u, w)
             if run and (w, run) not in sources:
                 raise SplitError(f"'{rule.text}': no rule makes '{rule.reader}' run")
             sources.setdefault((w, run), {})[u] = rule.run
@@ -148,7 +138,7 @@ class _Writer:
             self._check_visible(v)
         return sources
 
-    def _check(self, rule: AgainRule, u: int, w: int) -> None:
+    def _check_rule(self, rule: AgainRule, u: int, w: int) -> None:
         """Check that an operator can run again, and that another one reads it."""
         operator, reader = self.graph.operators[u], self.graph.operators[w]
         if u not in self.graph.predecessors(w):
@@ -163,8 +153,8 @@ class _Writer:
         """Check that an operator's nodes are such of the main graph, or copies that import made."""
         items = self.items[v]
         copies = {item.writes[0] for item in items if item.node.op_type == DEQUANTISES}
-        named = {name for item in items for name in (*item.node.input, *item.writes) if name}
-        if not named <= {*self.visible, *copies}:
+        names = {name for item in items for name in (*item.node.input, *item.writes) if name}
+        if not names <= {*self.visible, *copies}:
             name = self.graph.operators[v].name
             raise SplitError(f"'{name}' cannot run again: it stands in the branch of an If")
 
@@ -206,20 +196,19 @@ class _Writer:
         """Yield the nodes that are added."""
         for run in self.sources:
             for item in self.items[run[0]]:
-                yield self._node(item, run)
+                yield self._rerun_node(item, run)
 
-    def _node(self, item: ResolvedNode, run: Run) -> onnx.NodeProto:
-        node = onnx.NodeProto()
-        node.CopyFrom(item.node)
+    def _rerun_node(self, item: ResolvedNode, run: Run) -> onnx.NodeProto:
+        node = deepcopy(item.node)
         for place, name in enumerate(node.input):
-            node.input[place] = self._read(name, run)
+            node.input[place] = self._source_name(name, run)
         if run[1]:
             node.name = again_name(item.name, run[1])
             for place, name in enumerate(node.output):
                 node.output[place] = name and again_name(name, run[1])
         return node
 
-    def _read(self, name: str, run: Run) -> str:
+    def _source_name(self, name: str, run: Run) -> str:
         """Return the name of what a run reads in place of a tensor."""
         root = self.root.get(name, name)
         u = self.maker.get(root)

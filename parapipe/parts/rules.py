@@ -89,7 +89,7 @@ def read_rule(text: str) -> SplitRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class Target:
     """Operators that a rule concerns, to be cut together.
 
     Parameters
@@ -105,7 +105,7 @@ class Chosen:
     rule: SplitRule
 
 
-def chosen(graph: OperatorGraph, rules: Sequence[SplitRule]) -> Iterator[Chosen]:
+def find_targets(graph: OperatorGraph, rules: Sequence[SplitRule]) -> Iterator[Target]:
     """Yield what the rules concern; the first rule that concerns an operator counts.
 
     Raises
@@ -114,40 +114,40 @@ def chosen(graph: OperatorGraph, rules: Sequence[SplitRule]) -> Iterator[Chosen]
         If a rule concerns no operator, a run does not exist, or one takes in an operator that an
         earlier rule concerns.
     """
-    taken: dict[int, SplitRule] = {}
+    rule_of: dict[int, SplitRule] = {}
     for rule in rules:
-        run = _ends(graph, rule.selector)
+        run = _run_ends(graph, rule.selector)
         if run:
-            found = [Chosen(rule.selector, _between(graph, *run, rule), rule)]
+            targets = [Target(rule.selector, _path_between(graph, *run, rule), rule)]
         else:
-            found = [Chosen(graph.operators[v].name, (v,), rule) for v in _matching(graph, rule)]
-        for each in found:
-            others = {taken[v].text for v in each.operators if v in taken}
+            targets = [Target(graph.operators[v].name, (v,), rule) for v in _matches(graph, rule)]
+        for each in targets:
+            others = {rule_of[v].text for v in each.operators if v in rule_of}
             if run and others:
                 raise SplitError(
                     f"'{rule.text}' takes in operators that '{min(others)}' concerns: leave one "
                     "of the two out"
                 )
             if not others:
-                taken.update(dict.fromkeys(each.operators, rule))
+                rule_of.update(dict.fromkeys(each.operators, rule))
                 yield each
 
 
-def _ends(graph: OperatorGraph, selector: str) -> tuple[str, str] | None:
+def _run_ends(graph: OperatorGraph, selector: str) -> tuple[str, str] | None:
     """Return the first and the last name of a run; None if the selector names no run.
 
     Names may hold two dots themselves: a division counts first that gives two names of operators.
     """
-    known = {name for operator in graph.operators for name in _names(operator)}
-    if _RUN not in selector or selector in known:
+    names = {name for operator in graph.operators for name in _names(operator)}
+    if _RUN not in selector or selector in names:
         return None
     places = (match.start() for match in re.finditer(r"(?=\.\.)", selector))
     pairs = [(selector[:at], selector[at + len(_RUN) :]) for at in places]
-    return next((pair for pair in pairs if known.issuperset(pair)), pairs[0])
+    return next((pair for pair in pairs if names.issuperset(pair)), pairs[0])
 
 
-def _matching(graph: OperatorGraph, rule: SplitRule) -> list[int]:
-    found = [
+def _matches(graph: OperatorGraph, rule: SplitRule) -> list[int]:
+    matches = [
         v
         for v, operator in enumerate(graph.operators)
         if any(
@@ -155,60 +155,60 @@ def _matching(graph: OperatorGraph, rule: SplitRule) -> list[int]:
             for name in (operator.type, *_names(operator))
         )
     ]
-    if not found:
-        known = {operator.type for operator in graph.operators}
-        known |= {name for operator in graph.operators for name in _names(operator)}
+    if not matches:
+        names = {operator.type for operator in graph.operators}
+        names |= {name for operator in graph.operators for name in _names(operator)}
         raise SplitError(
             f"'{rule.text}' concerns no operator: the model has no type or name "
-            f"'{rule.selector}'{did_you_mean(rule.selector, sorted(known))}"
+            f"'{rule.selector}'{did_you_mean(rule.selector, sorted(names))}"
         )
-    return found
+    return matches
 
 
 def _names(operator: Operator) -> set[str]:
     return {operator.name, operator.id, *operator.members}
 
 
-def _between(graph: OperatorGraph, first: str, last: str, rule: SplitRule) -> tuple[int, ...]:
+def _path_between(graph: OperatorGraph, first: str, last: str, rule: SplitRule) -> tuple[int, ...]:
     """Return the operators on all ways from one to another."""
     ends = []
     for name in (first, last):
-        found = [v for v, operator in enumerate(graph.operators) if name == operator.id]
-        if not found:
-            found = [v for v, operator in enumerate(graph.operators) if name in _names(operator)]
-        if len(found) != 1:
-            known = sorted({each for operator in graph.operators for each in _names(operator)})
+        matches = [v for v, operator in enumerate(graph.operators) if name == operator.id]
+        if not matches:
+            matches = [v for v, operator in enumerate(graph.operators) if name in _names(operator)]
+        if len(matches) != 1:
+            names = sorted({each for operator in graph.operators for each in _names(operator)})
             many = f"several operators have the name '{name}'"
-            none = f"there is no operator '{name}'{did_you_mean(name, known)}"
-            raise SplitError(f"'{rule.text}': {many if found else none}")
-        ends += found
-    if ends[0] not in before(graph, ends[1]) | {ends[1]}:
+            none = f"there is no operator '{name}'{did_you_mean(name, names)}"
+            raise SplitError(f"'{rule.text}': {many if matches else none}")
+        ends += matches
+    if ends[0] not in ancestors_of(graph, ends[1]) | {ends[1]}:
         raise SplitError(f"'{rule.text}': no way leads from '{first}' to '{last}'")
-    return closure(graph, ends)
+    return convex_closure(graph, ends)
 
 
-def before(graph: OperatorGraph, last: int) -> set[int]:
+def ancestors_of(graph: OperatorGraph, last: int) -> set[int]:
     """Return all operators that one depends on."""
-    found: set[int] = set()
+    ancestors: set[int] = set()
     waiting = [last]
     while waiting:
         for v in graph.predecessors(waiting.pop()):
-            if v not in found:
-                found.add(v)
+            if v not in ancestors:
+                ancestors.add(v)
                 waiting.append(v)
-    return found
+    return ancestors
 
 
-def closure(graph: OperatorGraph, operators: Sequence[int]) -> tuple[int, ...]:
+def convex_closure(graph: OperatorGraph, operators: Sequence[int]) -> tuple[int, ...]:
     """Return operators and all that stand on a way from one of them to another, in order."""
-    asked = set(operators)
-    first, last = min(asked), max(asked)
+    selected = set(operators)
+    first, last = min(selected), max(selected)
     behind: set[int] = set()
     for v in range(first, last + 1):
-        if v in asked or behind.intersection(graph.predecessors(v)):
+        if v in selected or behind.intersection(graph.predecessors(v)):
             behind.add(v)
     ahead: set[int] = set()
     for v in range(last, first - 1, -1):
-        if v in asked or ahead.intersection(graph.successors(v)):
+        if v in selected or ahead.intersection(graph.successors(v)):
             ahead.add(v)
     return tuple(sorted(behind & ahead))

@@ -10,13 +10,36 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from parapipe.graph.operator_graph import Constant, Operator, Tensor
-from parapipe.parts.elementwise import VIEW_RULES as VIEWS
-from parapipe.parts.part import Cut, Part, Range, RangeError, Ranges, WholeError, single_of
-from parapipe.parts.registry import RULES
+from parapipe.graph.operator_graph import NamedTensors, Operator
+from parapipe.parts import elementwise, layout, products, windows
+from parapipe.parts.part import Cut, Part, Range, RangeError, Ranges, Rule, WholeError, single_of
+
+RULES: Mapping[str, Mapping[str, Rule]] = {
+    "": {
+        **windows.RULES,
+        **windows.TRANSPOSED_RULES,
+        **products.RULES,
+        **products.ATTENTION_RULES,
+        **elementwise.RULES,
+        **elementwise.NORMALISATION_RULES,
+        **elementwise.REDUCTION_RULES,
+        **layout.RESIZE_RULES,
+        **layout.RULES,
+        **elementwise.VIEW_RULES,
+        **layout.QUANTISATION_RULES,
+    },
+    "com.microsoft": {
+        **elementwise.MICROSOFT,
+        **products.MICROSOFT,
+        **products.MICROSOFT_ATTENTIONS,
+        **elementwise.MICROSOFT_NORMALISATIONS,
+        **layout.MICROSOFT_QUANTISATION,
+    },
+}
+"""How operators are cut, by domain and type."""
 
 # A kernel for integers reads what a DequantizeLinear reads, so that this one computes nothing.
-_FREE = VIEWS.keys() | {"Identity", "Dropout", "DequantizeLinear"}
+_FREE = elementwise.VIEW_RULES.keys() | {"Identity", "Dropout", "DequantizeLinear"}
 _MOST_TRIED = 8  # boundaries tried to see whether a step is large enough
 
 
@@ -28,13 +51,13 @@ class Step:
     ----------
     part
         What it reads, and attributes that change.
-    made
+    computed
         What it computes of each of its outputs.
     """
 
     operator: Operator
     part: Part
-    made: Range
+    computed: Range
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +66,14 @@ class RunPart:
 
     Parameters
     ----------
-    asked
+    requested
         The range of the last operator's outputs that is asked for.
     steps
         In the order of the run. Views that every part needs all of are not among them, since they
         stay whole.
     """
 
-    asked: Range
+    requested: Range
     steps: tuple[Step, ...]
 
 
@@ -62,14 +85,14 @@ class Run:
     ----------
     operators
         In topological order; nothing outside reads what they make, but for the last one's outputs.
-    known
+    tensors
         All tensors and constants that they name.
     opsets
         Versions of the operators by domain.
     """
 
     operators: tuple[Operator, ...]
-    known: Mapping[str, Tensor | Constant]
+    tensors: NamedTensors
     opsets: Mapping[str, int]
     _cuts: dict[tuple[str, int], Cut | str] = field(default_factory=dict, compare=False)
 
@@ -81,36 +104,36 @@ class Run:
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the last operator's first output."""
-        return self.known[self.last.outputs[0]].shape
+        return self.tensors[self.last.outputs[0]].shape
 
     def cut(self, operator: Operator, axis: int) -> Cut:
         """Return how an operator is cut along an axis of its outputs; WholeError if it cannot."""
         key = (operator.id, axis)
         if key not in self._cuts:
             try:
-                self._cuts[key] = self._found(operator, axis)
+                self._cuts[key] = self._find_cut(operator, axis)
             except WholeError as error:
                 self._cuts[key] = str(error)
-        found = self._cuts[key]
-        if isinstance(found, str):
-            named = "" if operator is self.last else f"'{operator.name}' ({operator.type}): "
-            raise WholeError(f"{named}{found}")
-        return found
+        cut = self._cuts[key]
+        if isinstance(cut, str):
+            prefix = "" if operator is self.last else f"'{operator.name}' ({operator.type}): "
+            raise WholeError(f"{prefix}{cut}")
+        return cut
 
-    def _found(self, operator: Operator, axis: int) -> Cut:
+    def _find_cut(self, operator: Operator, axis: int) -> Cut:
         rule = RULES.get(operator.domain, {}).get(operator.type)
         if operator.opaque:
             raise WholeError("it holds graphs of its own")
         if rule is None:
             raise WholeError("there is no rule that cuts its type")
-        single = single_of(operator, self.known, self.opsets)
+        single = single_of(operator, self.tensors, self.opsets)
         if len({shape[axis] if axis < len(shape) else 0 for shape in single.outputs}) > 1:
             raise WholeError("its results have different sizes along that axis")
         if single.output[axis] < 2:
             raise WholeError("there is only one element along that axis")
         return rule(single, axis)
 
-    def part(self, asked: Range) -> RunPart:
+    def part(self, requested: Range) -> RunPart:
         """Return the part that makes a range of the last operator's outputs.
 
         Raises
@@ -119,35 +142,37 @@ class Run:
             If an operator cannot be cut so, or every part would need all of what one makes.
         """
         inside = {name for operator in self.operators for name in operator.outputs if name}
-        needs = {name: asked for name in self.last.outputs if name}
+        needs = {name: requested for name in self.last.outputs if name}
         wholly: set[str] = set()
         steps = []
         for operator in reversed(self.operators):
             if wholly.intersection(operator.outputs):
-                self._leave_whole(operator)
+                self._check_is_free(operator)
                 wholly.update(inside.intersection(operator.inputs))
                 continue
             if needs.keys().isdisjoint(operator.outputs):
                 continue  # a Concat of which this part is another input
-            wanted = _union([needs[name] for name in operator.outputs if name in needs])
-            part = self.cut(operator, wanted.axis).part(wanted.begin, wanted.end)
-            steps.append(Step(operator, part, part.made or wanted))
+            required = _covering_range([needs[name] for name in operator.outputs if name in needs])
+            part = self.cut(operator, required.axis).part(required.begin, required.end)
+            steps.append(Step(operator, part, part.computed or required))
             for position, name in enumerate(operator.inputs):
                 if name in inside:
-                    self._need(name, part.of(position), needs, wholly)
-        return RunPart(asked, tuple(reversed(steps)))
+                    self._demand(name, part.of(position), needs, wholly)
+        return RunPart(requested, tuple(reversed(steps)))
 
-    def _leave_whole(self, operator: Operator) -> None:
+    def _check_is_free(self, operator: Operator) -> None:
         if operator is self.last or operator.domain or operator.type not in _FREE:
             raise WholeError(f"every part would need all of what '{operator.name}' makes")
 
     @staticmethod
-    def _need(name: str, ranges: Ranges | None, needs: dict[str, Range], wholly: set[str]) -> None:
+    def _demand(
+        name: str, ranges: Ranges | None, needs: dict[str, Range], wholly: set[str]
+    ) -> None:
         if ranges == ():
             wholly.add(name)
         elif ranges:
-            found = [*ranges, *([needs[name]] if name in needs else [])]
-            needs[name] = _union(found)
+            merged = [*ranges, *([needs[name]] if name in needs else [])]
+            needs[name] = _covering_range(merged)
 
     def step(self, axis: int) -> int:
         """Return the number whose multiples parts begin and end at.
@@ -164,7 +189,7 @@ class Run:
             if extent % step or step % least:
                 continue
             try:
-                for at in _boundaries(extent // step):
+                for at in _middle_boundaries(extent // step):
                     self.part(Range(axis, 0, at * step))
                     self.part(Range(axis, at * step, extent))
             except RangeError as error:
@@ -174,14 +199,14 @@ class Run:
         raise why
 
 
-def _boundaries(count: int) -> list[int]:
+def _middle_boundaries(count: int) -> list[int]:
     """Return some numbers around the middle: a range at an end may be nothing but padding."""
     quarter = count / _MOST_TRIED / 2
     tried = range(-_MOST_TRIED // 2, _MOST_TRIED // 2 + 1)
     return sorted({min(count - 1, max(1, round(count / 2 + each * quarter))) for each in tried})
 
 
-def _union(ranges: Sequence[Range]) -> Range:
+def _covering_range(ranges: Sequence[Range]) -> Range:
     """Return the range that covers several of one axis."""
     if not ranges:
         raise WholeError("a part would need nothing of what an operator makes")
@@ -196,19 +221,19 @@ def read_of(part: RunPart) -> dict[str, Ranges]:
 
     A tensor that is read along several axes, or by one operator as a whole, is read whole.
     """
-    made = {name for step in part.steps for name in step.operator.outputs}
-    found: dict[str, Ranges] = {}
+    outputs = {name for step in part.steps for name in step.operator.outputs}
+    reads: dict[str, Ranges] = {}
     for step in part.steps:
         for position, name in enumerate(step.operator.inputs):
             ranges = step.part.of(position)
-            if name and name not in made and ranges is not None:
-                found[name] = joined(found[name], ranges) if name in found else ranges
-    return found
+            if name and name not in outputs and ranges is not None:
+                reads[name] = merge_ranges(reads[name], ranges) if name in reads else ranges
+    return reads
 
 
-def joined(first: Ranges, second: Ranges) -> Ranges:
+def merge_ranges(first: Ranges, second: Ranges) -> Ranges:
     """Return the ranges that cover two; everything where they are of different axes."""
     if [each.axis for each in first] != [each.axis for each in second]:
         return ()
     pairs = zip(first, second, strict=True)
-    return tuple(_union(list(chain(pair))) for pair in pairs)
+    return tuple(_covering_range(list(chain(pair))) for pair in pairs)

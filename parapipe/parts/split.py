@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import onnx
@@ -10,16 +10,15 @@ from google.protobuf.message import Message
 
 from parapipe.errors import SplitError
 from parapipe.files.mistakes import listed_sentences
-from parapipe.graph.inline import inlined
 from parapipe.graph.input_shapes import Shapes
-from parapipe.graph.onnx_import import graph_of_nodes, resolve_proto, simplified
+from parapipe.graph.onnx_import import graph_of_nodes, resolve_proto, simplify
 from parapipe.graph.operator_graph import Granularity, ModelSource, OperatorGraph
-from parapipe.graph.order import needed, ordered, reads_of
+from parapipe.graph.order import inlined, needed_nodes, reads_of, sort_nodes
 from parapipe.graph.part_marks import IR_VERSION
 from parapipe.graph.resolve import DEQUANTISES, Resolved
 from parapipe.parts.nodes import Names, PartNodes, Slices
 from parapipe.parts.part import WholeError, shared_out
-from parapipe.parts.rules import Chosen, SplitRule, chosen, closure
+from parapipe.parts.rules import SplitRule, Target, convex_closure, find_targets
 from parapipe.parts.run import Run, RunPart, read_of
 
 _OPSET_JOINING_ALL = 4
@@ -51,7 +50,7 @@ class SplitOperator:
 
 
 @dataclass(frozen=True, slots=True)
-class WholeOperator:
+class UncutOperator:
     """An operator, or a run, that a rule concerns and that stays whole, and why."""
 
     name: str
@@ -74,7 +73,7 @@ class Split:
     model: str
     file: str
     split: tuple[SplitOperator, ...]
-    whole: tuple[WholeOperator, ...]
+    whole: tuple[UncutOperator, ...]
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, object]:
@@ -119,29 +118,31 @@ def split_proto(
     inputs, resolved = resolve_proto(model, name, dims=dims, shapes=shapes)
     source = ModelSource(name, "")
     nodes = graph_of_nodes(resolved, source, inputs)
-    graph = simplified(nodes, resolved, granularity)
-    copies = _copies(resolved, visible_names(model))
+    graph = simplify(nodes, resolved, granularity)
+    copies = _copied_names(resolved, visible_names(model))
     finder = _Finder(nodes, visible_names(model) | copies.keys())
     split: list[tuple[SplitOperator, Run, list[RunPart]]] = []
-    whole: list[WholeOperator] = []
-    for each in chosen(graph, rules):
+    uncut: list[UncutOperator] = []
+    for each in find_targets(graph, rules):
         last = graph.operators[each.operators[-1]]
         try:
             split.append(finder.cut(each, graph))
         except WholeError as error:
-            whole.append(WholeOperator(each.name, last.type, str(error)))
+            uncut.append(UncutOperator(each.name, last.type, str(error)))
     if not split:
         raise SplitError(
             f"nothing of '{name}' is split: "
-            + listed_sentences([f"{each.name} ({each.type}): {each.why}" for each in whole])
+            + listed_sentences([f"{each.name} ({each.type}): {each.why}" for each in uncut])
         )
-    found = Split(name, "", tuple(each for each, _, _ in split), tuple(whole), resolved.notes)
+    report = Split(name, "", tuple(each for each, _, _ in split), tuple(uncut), resolved.notes)
     tensors = Names(set(resolved.types) | visible_names(model))
-    named = Names({node.name for node in model.graph.node} | {item.name for item in resolved.nodes})
-    slices = Slices(resolved, tensors, named, copies, by_nodes=by_nodes)
+    node_names = Names(
+        {node.name for node in model.graph.node} | {item.name for item in resolved.nodes}
+    )
+    slices = Slices(resolved, tensors, node_names, copies, by_nodes=by_nodes)
     place = {operator.id: v for v, operator in enumerate(nodes.operators)}
     in_order = sorted(split, key=lambda each: place[each[1].last.id])
-    return _rewritten(model, slices, [(run, parts) for _, run, parts in in_order]), found
+    return _rewrite_model(model, slices, [(run, parts) for _, run, parts in in_order]), report
 
 
 def visible_names(model: onnx.ModelProto) -> set[str]:
@@ -155,7 +156,7 @@ def visible_names(model: onnx.ModelProto) -> set[str]:
     )
 
 
-def _copies(resolved: Resolved, visible: set[str]) -> dict[str, str]:
+def _copied_names(resolved: Resolved, visible: set[str]) -> dict[str, str]:
     """Return what the model calls the results of DequantizeLinears that import has copied."""
     dequantised = {
         tuple(item.node.input): item.node.output[0]
@@ -178,38 +179,38 @@ class _Finder:
     nodes: OperatorGraph
     visible: set[str]
 
-    def cut(self, asked: Chosen, graph: OperatorGraph) -> tuple[SplitOperator, Run, list[RunPart]]:
+    def cut(self, target: Target, graph: OperatorGraph) -> tuple[SplitOperator, Run, list[RunPart]]:
         """Return the parts of an operator or a run; WholeError if it stays whole."""
-        run = self._run(asked, graph)
-        self._check_joined(run)
-        axis = asked.rule.axis_of(graph.operators[asked.operators[-1]], len(run.shape))
+        run = self._target_run(target, graph)
+        self._check_types(run)
+        axis = target.rule.axis_of(graph.operators[target.operators[-1]], len(run.shape))
         step = run.step(axis)
-        ranges = shared_out(axis, run.shape[axis], step, asked.rule.shares)
+        ranges = shared_out(axis, run.shape[axis], step, target.rule.shares)
         parts = [run.part(each) for each in ranges]
         members = tuple(step.operator.name for step in parts[0].steps)
         bounds = tuple((each.begin, each.end) for each in ranges)
-        return SplitOperator(asked.name, members, axis, bounds), run, parts
+        return SplitOperator(target.name, members, axis, bounds), run, parts
 
-    def _run(self, asked: Chosen, graph: OperatorGraph) -> Run:
+    def _target_run(self, target: Target, graph: OperatorGraph) -> Run:
         at = {operator.name: v for v, operator in enumerate(self.nodes.operators)}
-        members = [at[name] for v in asked.operators for name in graph.operators[v].members]
-        inside = closure(self.nodes, members)
+        members = [at[name] for v in target.operators for name in graph.operators[v].members]
+        inside = convex_closure(self.nodes, members)
         operators = [self.nodes.operators[v] for v in inside]
         self._check_ends(inside, operators)
         run = Run(
             tuple(operators), {**self.nodes.constants, **self.nodes.tensors}, self.nodes.opsets
         )
-        named = {name for each in operators for name in (*each.inputs, *each.outputs) if name}
-        if not self.visible.issuperset(named):
+        names = {name for each in operators for name in (*each.inputs, *each.outputs) if name}
+        if not self.visible.issuperset(names):
             raise WholeError("it stands in the branch of an If")
         return run
 
-    def _check_joined(self, run: Run) -> None:
+    def _check_types(self, run: Run) -> None:
         """Check that Slice and Concat take the types of the tensors of a run."""
         old = self.nodes.opsets.get("", 0) < _OPSET_JOINING_ALL
         for operator in run.operators:
             for name in (*operator.inputs, *operator.outputs):
-                dtype = run.known[name].dtype if name else "float32"
+                dtype = run.tensors[name].dtype if name else "float32"
                 if dtype in _NEVER_JOINED or (old and dtype not in _ALWAYS_JOINED):
                     raise WholeError(f"the model's opset has no Slice or Concat of {dtype}")
 
@@ -227,11 +228,10 @@ class _Finder:
                     raise WholeError(f"'{reader.name}' also reads '{name}' within it")
 
 
-def _rewritten(
+def _rewrite_model(
     model: onnx.ModelProto, slices: Slices, split: Sequence[tuple[Run, list[RunPart]]]
 ) -> onnx.ModelProto:
-    resolved = slices.resolved
-    writer = PartNodes({item.name: item.node for item in resolved.nodes}, slices)
+    writer = PartNodes({item.name: item.node for item in slices.resolved.nodes}, slices)
     replaced: set[str] = set()
     cut_constants: set[str] = set()
     for run, parts in split:
@@ -239,34 +239,67 @@ def _rewritten(
         replaced.update(filter(None, run.last.outputs))
         cut_constants.update(read_of(parts[0]))
     before = model.graph
-    kept = [node for node in before.node if replaced.isdisjoint(node.output)]
-    known = {each.name for each in (*before.input, *before.initializer, *slices.initializers)}
-    known |= {each.values.name for each in before.sparse_initializer}
-    outputs = [value.name for value in before.output]
-    nodes = needed(ordered("the split model", [*kept, *slices.nodes], known), outputs)
-    unread = cut_constants - {name for node in nodes for name in reads_of(node)} - {*outputs}
+    nodes = replace_nodes(before, replaced, slices.nodes, "the split model", slices.initializers)
+    unread = cut_constants.difference(
+        *map(reads_of, nodes), (value.name for value in before.output)
+    )
     gone = {each.name for each in before.initializer}.intersection(unread)
-    made = {name for node in nodes for name in node.output}
-    found = onnx.ModelProto()
-    copy(model, found, graph=[])
-    copy(
-        before,
-        found.graph,
+    produced = {name for node in nodes for name in node.output}
+    return replace_graph_fields(
+        model,
+        slices.resolved,
         node=nodes,
         initializer=[
             *(each for each in before.initializer if each.name not in gone),
             *slices.initializers,
         ],
         input=[each for each in before.input if each.name not in gone],
-        value_info=[each for each in before.value_info if each.name in made],
+        value_info=[each for each in before.value_info if each.name in produced],
     )
-    fix_types(found.graph, resolved)
-    use_main_domain(found)
-    found.ir_version = max(found.ir_version, IR_VERSION)
-    return found
 
 
-def copy(source: Message, target: Message, **changed: Sequence[Message]) -> None:
+def replace_nodes(
+    graph: onnx.GraphProto,
+    replaced: Collection[str],
+    added: Sequence[onnx.NodeProto],
+    title: str,
+    initializers: Sequence[onnx.TensorProto] = (),
+) -> list[onnx.NodeProto]:
+    """Return the nodes that a graph's outputs need once others make some tensors, in order.
+
+    Parameters
+    ----------
+    replaced
+        Names of tensors whose nodes go.
+    added
+        Nodes in their place, which may read the initializers, too.
+    title
+        What to call the new model in messages.
+    """
+    rest = [node for node in graph.node if set(replaced).isdisjoint(node.output)]
+    names = {each.name for each in (*graph.input, *graph.initializer, *initializers)}
+    names |= {each.values.name for each in graph.sparse_initializer}
+    outputs = (value.name for value in graph.output)
+    return needed_nodes(sort_nodes(title, [*rest, *added], names), outputs)
+
+
+def replace_graph_fields(
+    model: onnx.ModelProto, resolved: Resolved, **changed: Sequence[Message]
+) -> onnx.ModelProto:
+    """Return a model with other fields of its graph, for the sizes that it was resolved with."""
+    result = onnx.ModelProto()
+    _copy_fields(model, result, graph=[])
+    _copy_fields(model.graph, result.graph, **changed)
+    for value in (*result.graph.input, *result.graph.output, *result.graph.value_info):
+        kind = resolved.types.get(value.name)
+        if kind is not None and kind.HasField("tensor_type"):
+            value.type.CopyFrom(kind)
+    _use_main_domain(result)
+    result.ir_version = max(result.ir_version, IR_VERSION)
+    return result
+
+
+def _copy_fields(source: Message, target: Message, **changed: Sequence[Message]) -> None:
     """Copy the fields of a message, some of them changed; each weight is copied once."""
     for field, value in source.ListFields():
         if field.name in changed:
@@ -280,15 +313,7 @@ def copy(source: Message, target: Message, **changed: Sequence[Message]) -> None
             getattr(target, name).extend(values)
 
 
-def fix_types(graph: onnx.GraphProto, resolved: Resolved) -> None:
-    """State the sizes that the parts are made for."""
-    for value in (*graph.input, *graph.output, *graph.value_info):
-        kind = resolved.types.get(value.name)
-        if kind is not None and kind.HasField("tensor_type"):
-            value.type.CopyFrom(kind)
-
-
-def use_main_domain(model: onnx.ModelProto) -> None:
+def _use_main_domain(model: onnx.ModelProto) -> None:
     """Call ONNX's own domain by its first name, since the nodes of parts do."""
     for opset in model.opset_import:
         opset.domain = "" if opset.domain == _MAIN_DOMAIN else opset.domain
@@ -301,6 +326,6 @@ def use_main_domain(model: onnx.ModelProto) -> None:
                 waiting.extend(body.node)
 
 
-def written_to(found: Split, file: str) -> Split:
+def written_to(split: Split, file: str) -> Split:
     """Return what was split, with the file that it was written to."""
-    return replace(found, file=file)
+    return replace(split, file=file)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from parapipe.graph.operator_graph import AttributeValue
@@ -50,6 +50,11 @@ class Window:
         """Elements from the first to the last that the window covers."""
         return (self.kernel - 1) * self.dilation + 1
 
+    def padded(self, total: int, *, upper: bool) -> Window:
+        """Return it with a padding of `total`; `upper` puts the smaller half before."""
+        before = total // 2 if upper else total - total // 2
+        return replace(self, before=before, after=total - before)
+
 
 def convolution(weights: int = 1, per_channel: Sequence[int] = (2,)) -> Rule:
     """Return the rule of a convolution.
@@ -66,54 +71,61 @@ def convolution(weights: int = 1, per_channel: Sequence[int] = (2,)) -> Rule:
         if axis == 0:
             return along((0, 0))
         if axis == 1:
-            return _channels(single, weights, per_channel)
+            return _cut_channels(single, weights, per_channel)
         return Cut(partial(_rows, single, list(windows(single, single.shape(weights)[2:])), axis))
 
     return rule
 
 
-def _channels(single: Single, weights: int, per_channel: Sequence[int]) -> Cut:
+def _cut_channels(single: Single, weights: int, per_channel: Sequence[int]) -> Cut:
     groups = single.integer("group", 1)
-    made, read = single.shape(weights)[0] // groups, single.shape(weights)[1]
+    outputs, read = single.shape(weights)[0] // groups, single.shape(weights)[1]
 
     def part(begin: int, end: int) -> Part:
-        asked = Range(0, begin, end)
+        requested = Range(0, begin, end)
         ranges: dict[int, Ranges] = {
-            at: (asked,) for at in per_channel if single.shape(at) == (groups * made,)
+            at: (requested,) for at in per_channel if single.shape(at) == (groups * outputs,)
         }
-        ranges[weights] = (asked,)
+        ranges[weights] = (requested,)
         if groups == 1:
             return Part(single.reads(ranges))
-        first, last = begin // made, -(-end // made)
-        if last - first > 1 and (begin % made or end % made):
+        first, last = begin // outputs, -(-end // outputs)
+        if last - first > 1 and (begin % outputs or end % outputs):
             raise RangeError(f"its channels are cut between its {groups} groups only")
         ranges[0] = (Range(1, first * read, last * read),)
         return Part(single.reads(ranges), {"group": last - first})
 
-    return Cut(part, 1 if groups == 1 else made)
+    return Cut(part, 1 if groups == 1 else outputs)
 
 
 def windows(single: Single, kernel: Sequence[int]) -> Iterator[Window]:
     """Yield the window of each axis after the second, its padding as numbers."""
+    mode = single.text("auto_pad", "NOTSET")
+    for window, output_size in _stated_windows(single, kernel):
+        if mode == "VALID":
+            yield replace(window, before=0, after=0)
+        elif mode.startswith("SAME"):
+            total = (output_size - 1) * window.stride + window.extent - window.size
+            if total < 0 and "Conv" not in single.type:
+                # ONNX would cut something off; runtimes do so in different ways.
+                raise WholeError("with auto_pad, its strides are larger than its windows")
+            yield window.padded(max(0, total), upper=mode == "SAME_UPPER")
+        else:
+            yield window
+
+
+def _stated_windows(single: Single, kernel: Sequence[int]) -> Iterator[tuple[Window, int]]:
+    """Yield the window of each axis after the second as attributes state it, and the result's size.
+
+    What they do not state of the padding is 0.
+    """
     count = len(kernel)
     strides = single.integers("strides", (1,) * count)
     dilations = single.integers("dilations", (1,) * count)
     pads = single.integers("pads", (0,) * 2 * count)
-    mode = single.text("auto_pad", "NOTSET")
     for at, (length, stride, dilation) in enumerate(zip(kernel, strides, dilations, strict=True)):
-        size, made = single.shape()[_SPATIAL + at], single.output[_SPATIAL + at]
-        before, after = pads[at], pads[count + at]
-        if mode == "VALID":
-            before = after = 0
-        elif mode.startswith("SAME"):
-            total = (made - 1) * stride + (length - 1) * dilation + 1 - size
-            if total < 0 and "Conv" not in single.type:
-                # ONNX would cut something off; runtimes do so in different ways.
-                raise WholeError("with auto_pad, its strides are larger than its windows")
-            total = max(0, total)
-            before = total // 2 if mode == "SAME_UPPER" else total - total // 2
-            after = total - before
-        yield Window(size, length, stride, dilation, before, after)
+        size, output_size = single.shape()[_SPATIAL + at], single.output[_SPATIAL + at]
+        yield Window(size, length, stride, dilation, pads[at], pads[count + at]), output_size
 
 
 def _rows(single: Single, along_axes: Sequence[Window], axis: int, begin: int, end: int) -> Part:
@@ -135,12 +147,12 @@ def explicit_pads(
     """Return the attributes that say a part's padding, other than the whole's along one axis."""
     pads = [(each.before, each.after) for each in along_axes]
     pads[at] = before, after
-    found: dict[str, AttributeValue | None] = {
+    changes: dict[str, AttributeValue | None] = {
         "pads": (*(first for first, _ in pads), *(last for _, last in pads))
     }
     if "auto_pad" in single.attributes:
-        found["auto_pad"] = None
-    return found
+        changes["auto_pad"] = None
+    return changes
 
 
 def _pool(single: Single, axis: int) -> Cut:
@@ -166,62 +178,55 @@ RULES: Mapping[str, Rule] = {
 }
 
 
-def _transposed(single: Single, axis: int) -> Cut:
+def _cut_transposed(single: Single, axis: int) -> Cut:
     if axis == 0:
         return along((0, 0))
     if axis == 1:
-        return _transposed_channels(single)
-    return _transposed_rows(single, axis)
+        return _cut_transposed_channels(single)
+    return _cut_transposed_rows(single, axis)
 
 
-def _transposed_channels(single: Single) -> Cut:
+def _cut_transposed_channels(single: Single) -> Cut:
     groups = single.integer("group", 1)
-    read, made = single.shape(1)[0] // groups, single.shape(1)[1]
+    read, outputs = single.shape(1)[0] // groups, single.shape(1)[1]
 
     def part(begin: int, end: int) -> Part:
         ranges: dict[int, Ranges] = {2: (Range(0, begin, end),)}
         if groups == 1:
             return Part(single.reads({**ranges, 1: (Range(1, begin, end),)}))
-        if begin % made or end % made:
+        if begin % outputs or end % outputs:
             raise RangeError(f"its channels are cut between its {groups} groups only")
-        first, last = begin // made, end // made
+        first, last = begin // outputs, end // outputs
         ranges |= {0: (Range(1, first * read, last * read),)}
         ranges |= {1: (Range(0, first * read, last * read),)}
         return Part(single.reads(ranges), {"group": last - first})
 
-    return Cut(part, 1 if groups == 1 else made)
+    return Cut(part, 1 if groups == 1 else outputs)
 
 
-def _spread(single: Single) -> tuple[list[Window], list[int]]:
+def _transposed_windows(single: Single) -> tuple[list[Window], list[int]]:
     """Return the window of each axis, and how much is added behind what the windows make.
 
     A window's padding is what is cut off the output.
     """
     kernel = single.shape(1)[_SPATIAL:]
-    count = len(kernel)
-    strides = single.integers("strides", (1,) * count)
-    dilations = single.integers("dilations", (1,) * count)
-    extra = list(single.integers("output_padding", (0,) * count))
-    pads = single.integers("pads", (0,) * 2 * count)
+    extra = list(single.integers("output_padding", (0,) * len(kernel)))
     mode = single.text("auto_pad", "NOTSET")
     if mode.startswith("SAME") and any(extra):
         raise WholeError("what auto_pad does with its output_padding is not defined")
-    found = []
-    for at, (length, stride, dilation) in enumerate(zip(kernel, strides, dilations, strict=True)):
-        size, made = single.shape()[_SPATIAL + at], single.output[_SPATIAL + at]
-        before, after = pads[at], pads[count + at]
+    result = []
+    for at, (window, output_size) in enumerate(_stated_windows(single, kernel)):
         if single.integers("output_shape") or mode.startswith("SAME"):
-            total = (size - 1) * stride + extra[at] + (length - 1) * dilation + 1 - made
+            total = (window.size - 1) * window.stride + extra[at] + window.extent - output_size
             extra[at] += max(0, -total)
-            total = max(0, total)
-            before = total // 2 if mode == "SAME_UPPER" else total - total // 2
-            after = total - before
-        found.append(Window(size, length, stride, dilation, before, after))
-    return found, extra
+            result.append(window.padded(max(0, total), upper=mode == "SAME_UPPER"))
+        else:
+            result.append(window)
+    return result, extra
 
 
-def _transposed_rows(single: Single, axis: int) -> Cut:
-    spread, extra = _spread(single)
+def _cut_transposed_rows(single: Single, axis: int) -> Cut:
+    spread, extra = _transposed_windows(single)
     at = axis - _SPATIAL
     window = spread[at]
 
@@ -247,4 +252,4 @@ def _transposed_rows(single: Single, axis: int) -> Cut:
     return Cut(part)
 
 
-TRANSPOSED_RULES: Mapping[str, Rule] = {"ConvTranspose": _transposed}
+TRANSPOSED_RULES: Mapping[str, Rule] = {"ConvTranspose": _cut_transposed}

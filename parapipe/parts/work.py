@@ -9,6 +9,7 @@ from math import ceil
 from parapipe.graph.operator_graph import (
     AttributeValue,
     Constant,
+    NamedTensors,
     Operator,
     OperatorGraph,
     Tensor,
@@ -16,7 +17,7 @@ from parapipe.graph.operator_graph import (
 )
 from parapipe.graph.work import work_of
 from parapipe.parts.part import Range, Ranges, WholeError, axis_names, cut_shape
-from parapipe.parts.run import Run, RunPart, Step, joined, read_of
+from parapipe.parts.run import Run, RunPart, Step, merge_ranges, read_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,8 @@ def run_of(graph: OperatorGraph, operators: Operator | Sequence[Operator]) -> Ru
     listed = (operators,) if isinstance(operators, Operator) else operators
     singles = tuple(single for operator in listed for single in operator.singles)
     names = {name for single in singles for name in (*single.inputs, *single.outputs) if name}
-    known = {n: at for n in names if (at := graph.tensors.get(n) or graph.constants.get(n))}
-    return Run(singles, known, graph.opsets)
+    tensors = {n: at for n in names if (at := graph.tensors.get(n) or graph.constants.get(n))}
+    return Run(singles, tensors, graph.opsets)
 
 
 def cuttable_axes(
@@ -66,40 +67,40 @@ def cuttable_axes(
     """
     run = run_of(graph, operators)
     names = axis_names(run.last.type, len(run.shape))
-    found: dict[int, CutAxis | str] = {}
+    axes: dict[int, CutAxis | str] = {}
     for axis, extent in enumerate(run.shape):
         try:
             step = run.step(axis)
         except WholeError as error:
-            found[axis] = str(error)
+            axes[axis] = str(error)
         else:
-            named = tuple(name for name, at in names.items() if at == axis)
-            found[axis] = CutAxis(named, extent, step)
-    return found
+            labels = tuple(name for name, at in names.items() if at == axis)
+            axes[axis] = CutAxis(labels, extent, step)
+    return axes
 
 
-def work_in(step: Step, run: Run) -> Work:
+def part_work(step: Step, run: Run) -> Work:
     """Return the work of one operator in a part; in proportion where a rule of the user gave it."""
-    operator, made = step.operator, step.made
+    operator, computed = step.operator, step.computed
     if operator.work.rule:
-        extent = run.known[operator.outputs[0]].shape[made.axis]
-        whole = operator.work
+        extent = run.tensors[operator.outputs[0]].shape[computed.axis]
+        work = operator.work
         macs, read, written = (
-            ceil(number * made.size / extent)
-            for number in (whole.macs, whole.read_bytes, whole.written_bytes)
+            ceil(number * computed.size / extent)
+            for number in (work.macs, work.read_bytes, work.written_bytes)
         )
-        return replace(whole, macs=macs, read_bytes=read, written_bytes=written)
+        return replace(work, macs=macs, read_bytes=read, written_bytes=written)
     return work_of(
         operator.domain,
         operator.type,
-        changed(operator.attributes, step.part.attributes),
-        inputs_in(step),
+        change_attributes(operator.attributes, step.part.attributes),
+        part_inputs(step),
         operator.outputs,
-        known=_sliced(step, run.known),
+        known=_tensors(step, run.tensors),
     )
 
 
-def inputs_in(step: Step) -> list[str]:
+def part_inputs(step: Step) -> list[str]:
     """Return what an operator reads in a part, by position; "" for what it does not read."""
     return [
         "" if step.part.of(position) is None else name
@@ -107,24 +108,24 @@ def inputs_in(step: Step) -> list[str]:
     ]
 
 
-def changed(
+def change_attributes(
     before: Mapping[str, AttributeValue], changes: Mapping[str, AttributeValue | None]
 ) -> dict[str, AttributeValue]:
     """Return attributes with some changed, and without those whose change is None."""
     return {name: value for name, value in {**before, **changes}.items() if value is not None}
 
 
-def _sliced(step: Step, known: Mapping[str, Tensor | Constant]) -> dict[str, Tensor | Constant]:
+def _tensors(step: Step, tensors: NamedTensors) -> dict[str, Tensor | Constant]:
     """Return what an operator reads and makes in a part, with its shapes there."""
     ranges: dict[str, Ranges] = {}
     for position, name in enumerate(step.operator.inputs):
         read = step.part.of(position)
         if name and read is not None:
-            ranges[name] = joined(ranges[name], read) if name in ranges else read
-    ranges |= {name: (step.made,) for name in step.operator.outputs if name}
+            ranges[name] = merge_ranges(ranges[name], read) if name in ranges else read
+    ranges |= {name: (step.computed,) for name in step.operator.outputs if name}
     return {
-        name: replace(known[name], shape=cut_shape(known[name].shape, of_it))
-        for name, of_it in ranges.items()
+        name: replace(tensors[name], shape=cut_shape(tensors[name].shape, own_ranges))
+        for name, own_ranges in ranges.items()
     }
 
 
@@ -144,7 +145,7 @@ class PartsAlone:
         self._constants: dict[str, Constant] = {}
         self._inputs: list[str] = []
 
-    def add(self, operators: Sequence[Operator], asked: Range) -> tuple[range, RunPart]:
+    def add(self, operators: Sequence[Operator], requested: Range) -> tuple[range, RunPart]:
         """Add a part of a run; return the places of its operators, and the part.
 
         Raises
@@ -153,15 +154,15 @@ class PartsAlone:
             If it cannot be cut so.
         """
         run = run_of(self._graph, operators)
-        part = run.part(asked)
+        part = run.part(requested)
         tag = f"@{len(self._operators)}"
-        self._keep(run, part, tag)
+        self._add_tensors(run, part, tag)
         begin = len(self._operators)
         steps = {step.operator.id: step for step in part.steps}
         for operator in operators:
             own = [steps[each.id] for each in operator.singles if each.id in steps]
             if own:
-                self._operators.append(_operator(operator, own, run, tag))
+                self._operators.append(_part_operator(operator, own, run, tag))
         return range(begin, len(self._operators)), part
 
     def graph(self) -> OperatorGraph:
@@ -175,10 +176,10 @@ class PartsAlone:
             outputs=tuple(op.outputs[0] for op in self._operators),
         )
 
-    def _keep(self, run: Run, part: RunPart, tag: str) -> None:
+    def _add_tensors(self, run: Run, part: RunPart, tag: str) -> None:
         for name, ranges in read_of(part).items():
-            known = run.known[name]
-            shaped = replace(known, name=name + tag, shape=cut_shape(known.shape, ranges))
+            tensor = run.tensors[name]
+            shaped = replace(tensor, name=name + tag, shape=cut_shape(tensor.shape, ranges))
             if isinstance(shaped, Tensor):
                 self._tensors[shaped.name] = shaped
                 self._inputs.append(shaped.name)
@@ -186,38 +187,38 @@ class PartsAlone:
                 self._constants[shaped.name] = shaped
         for step in part.steps:
             for name in filter(None, step.operator.outputs):
-                known = run.known[name]
-                if isinstance(known, Tensor):
-                    shape = cut_shape(known.shape, (step.made,))
-                    self._tensors[name + tag] = Tensor(name + tag, shape, known.dtype)
+                tensor = run.tensors[name]
+                if isinstance(tensor, Tensor):
+                    shape = cut_shape(tensor.shape, (step.computed,))
+                    self._tensors[name + tag] = Tensor(name + tag, shape, tensor.dtype)
 
 
-def _operator(operator: Operator, steps: Sequence[Step], run: Run, tag: str) -> Operator:
+def _part_operator(operator: Operator, steps: Sequence[Step], run: Run, tag: str) -> Operator:
     """Return a part of an operator that may be a fused one, by its steps."""
-    singles = tuple(_single(step, run, tag) for step in steps)
+    singles = tuple(_part_single(step, run, tag) for step in steps)
     if len(singles) == 1:
         return singles[0]
     return replace(
         operator,
         id=operator.id + tag,
         attributes=singles[0].attributes,
-        inputs=_tagged(operator.inputs, tag),
-        outputs=_tagged(operator.outputs, tag),
+        inputs=_tag_names(operator.inputs, tag),
+        outputs=_tag_names(operator.outputs, tag),
         work=Work.total([single.work for single in singles]),
         parts=singles,
     )
 
 
-def _single(step: Step, run: Run, tag: str) -> Operator:
+def _part_single(step: Step, run: Run, tag: str) -> Operator:
     return replace(
         step.operator,
         id=step.operator.id + tag,
-        attributes=changed(step.operator.attributes, step.part.attributes),
-        inputs=_tagged(inputs_in(step), tag),
-        outputs=_tagged(step.operator.outputs, tag),
-        work=work_in(step, run),
+        attributes=change_attributes(step.operator.attributes, step.part.attributes),
+        inputs=_tag_names(part_inputs(step), tag),
+        outputs=_tag_names(step.operator.outputs, tag),
+        work=part_work(step, run),
     )
 
 
-def _tagged(names: Sequence[str], tag: str) -> tuple[str, ...]:
+def _tag_names(names: Sequence[str], tag: str) -> tuple[str, ...]:
     return tuple(name and name + tag for name in names)

@@ -18,7 +18,7 @@ from parapipe.files.mistakes import listed, listed_sentences
 from parapipe.graph.data_types import dtype_name
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.resolve import Resolved
-from parapipe.graph.weights import denormals_in
+from parapipe.graph.skim import denormals_in
 from parapipe.platform.platform import Platform
 from parapipe.platform.processor import Processor
 from parapipe.profiling.figures import model_of

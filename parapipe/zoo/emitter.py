@@ -29,21 +29,21 @@ _MOST_INTEGERS = 64
 Shape = tuple[int, ...]
 Pads = tuple[int, int, int, int]
 Kernel = int | tuple[int, int]
-Made = Callable[[], NDArray[np.float32]]
+WeightMaker = Callable[[], NDArray[np.float32]]
 """Makes the numbers of a weight."""
 
-_left_out: ContextVar[dict[str, Made] | None] = ContextVar("left out", default=None)
+_weight_makers: ContextVar[dict[str, WeightMaker] | None] = ContextVar("left out", default=None)
 
 
 @contextmanager
-def weights_left_out() -> Iterator[Mapping[str, Made]]:
+def weights_left_out() -> Iterator[Mapping[str, WeightMaker]]:
     """Within it, weights have names, shapes and types only; yields what makes their numbers."""
-    found: dict[str, Made] = {}
-    token = _left_out.set(found)
+    makers: dict[str, WeightMaker] = {}
+    token = _weight_makers.set(makers)
     try:
-        yield found
+        yield makers
     finally:
-        _left_out.reset(token)
+        _weight_makers.reset(token)
 
 
 class Emitter:
@@ -128,8 +128,8 @@ class Emitter:
     def split(self, x: str, name: str, lengths: Sequence[int], *, axis: int) -> list[str]:
         """Cut a tensor into parts of these lengths along an axis, named `name/0`, `name/1`, ..."""
         parts = [f"{name}/{number}" for number in range(len(lengths))]
-        wanted = self.integers(f"{name}/lengths", lengths)
-        self.operator("Split", [x, wanted], name, outputs=parts, axis=axis)
+        part_lengths = self.integers(f"{name}/lengths", lengths)
+        self.operator("Split", [x, part_lengths], name, outputs=parts, axis=axis)
         return parts
 
     def weights(self, name: str, shape: Shape, limit: float, *, middle: float = 0) -> str:
@@ -142,10 +142,10 @@ class Emitter:
             extents = self.integers(f"{name}/shape", shape)
             fill = numpy_helper.from_array(np.array([middle], np.float32))
             return self.operator("ConstantOfShape", [extents], name, value=fill)
-        made = partial(_numbers, f"{self.name}/{name}", shape, limit, middle)
-        if (left_out := _left_out.get()) is None:
-            return self.constant(name, made())
-        left_out[name] = made
+        make = partial(_weight_values, f"{self.name}/{name}", shape, limit, middle)
+        if (makers := _weight_makers.get()) is None:
+            return self.constant(name, make())
+        makers[name] = make
         return self._initializer(TensorProto(name=name, dims=shape, data_type=TensorProto.FLOAT))
 
     def constant(self, name: str, values: NDArray[np.generic]) -> str:
@@ -182,10 +182,10 @@ class Emitter:
     ) -> str:
         """Convolve with He-scaled weights and a bias."""
         inner = self.shape(x)[1] // group
-        weight_shape = (channels, inner, *_sides(kernel))
+        weight_shape = (channels, inner, *_kernel_sides(kernel))
         weight = self.weights(f"{name}/weight", weight_shape, sqrt(6 / prod(weight_shape[1:])))
         bias = self.weights(f"{name}/bias", (channels,), _BIAS_LIMIT)
-        window = _window(kernel, stride, pads)
+        window = _window_attributes(kernel, stride, pads)
         return self.operator("Conv", [x, weight, bias], name, **window, group=group)
 
     def pool(
@@ -199,7 +199,7 @@ class Emitter:
         pads: Pads = (0, 0, 0, 0),
     ) -> str:
         """Add a MaxPool or an AveragePool; the latter leaves padding out of its means."""
-        return self.operator(operator_type, [x], name, **_window(kernel, stride, pads))
+        return self.operator(operator_type, [x], name, **_window_attributes(kernel, stride, pads))
 
     def batch_norm(self, x: str, name: str, *, scale: float = 1) -> str:
         """Scale and shift each channel by constants near those that only scale all of them."""
@@ -266,22 +266,22 @@ class Emitter:
 
 def same(kernel: Kernel) -> Pads:
     """Return pads that keep the size of an image under an odd kernel and stride 1."""
-    rows, columns = _sides(kernel)
+    rows, columns = _kernel_sides(kernel)
     return (rows // 2, columns // 2, rows // 2, columns // 2)
 
 
-def _numbers(seed: str, shape: Shape, limit: float, middle: float) -> NDArray[np.float32]:
+def _weight_values(seed: str, shape: Shape, limit: float, middle: float) -> NDArray[np.float32]:
     """Return the numbers that `Emitter.weights` describes."""
     bits = np.random.PCG64(zlib.crc32(seed.encode())).random_raw(prod(shape)) >> np.uint64(40)
     values = (bits.astype(np.float32) / np.float32(2**23) - 1) * np.float32(limit)
     return (values + np.float32(middle)).reshape(shape)
 
 
-def _window(kernel: Kernel, stride: int, pads: Pads) -> dict[str, Any]:
-    return {"kernel_shape": _sides(kernel), "strides": (stride, stride), "pads": pads}
+def _window_attributes(kernel: Kernel, stride: int, pads: Pads) -> dict[str, Any]:
+    return {"kernel_shape": _kernel_sides(kernel), "strides": (stride, stride), "pads": pads}
 
 
-def _sides(kernel: Kernel) -> tuple[int, int]:
+def _kernel_sides(kernel: Kernel) -> tuple[int, int]:
     return kernel if isinstance(kernel, tuple) else (kernel, kernel)
 
 
@@ -290,45 +290,45 @@ _LENGTH = 2  # wire type
 _ITEM_BYTES = 4
 
 
-def pieces(model: onnx.ModelProto, left_out: Mapping[str, Made]) -> Iterator[bytes]:
+def pieces(model: onnx.ModelProto, makers: Mapping[str, WeightMaker]) -> Iterator[bytes]:
     """Yield a file piece by piece.
 
     Parameters
     ----------
     model
         One of `Emitter`, without the numbers of its weights.
-    left_out
+    makers
         What makes them, by name.
     """
     graph = model.graph
     nodes = _content(onnx.GraphProto(node=graph.node, name=graph.name))
     ends = _content(onnx.GraphProto(input=graph.input, output=graph.output))
-    tensors: list[tuple[bytes, Made | None]] = []
+    tensors: list[tuple[bytes, WeightMaker | None]] = []
     length = len(nodes) + len(ends)
     for tensor in graph.initializer:
-        content, made = _content(tensor), left_out.get(tensor.name)
-        count = _ITEM_BYTES * prod(tensor.dims) if made else 0
-        if made:
-            content += _head(_RAW_DATA, count)
-        content = _head(_INITIALIZER, len(content) + count) + content
-        tensors.append((content, made))
+        content, make = _content(tensor), makers.get(tensor.name)
+        count = _ITEM_BYTES * prod(tensor.dims) if make else 0
+        if make:
+            content += _field_head(_RAW_DATA, count)
+        content = _field_head(_INITIALIZER, len(content) + count) + content
+        tensors.append((content, make))
         length += len(content) + count
     yield _content(onnx.ModelProto(ir_version=model.ir_version, producer_name=model.producer_name))
-    yield _head(_GRAPH, length) + nodes
-    for content, made in tensors:
+    yield _field_head(_GRAPH, length) + nodes
+    for content, make in tensors:
         yield content
-        if made:
-            yield made().tobytes()
+        if make:
+            yield make().tobytes()
     yield ends
     yield _content(onnx.ModelProto(opset_import=model.opset_import))
 
 
-def digest(model: onnx.ModelProto, left_out: Mapping[str, Made]) -> str:
+def digest(model: onnx.ModelProto, makers: Mapping[str, WeightMaker]) -> str:
     """Return the SHA-256 of the file whose `pieces` are given likewise."""
-    found = sha256()
-    for piece in pieces(model, left_out):
-        found.update(piece)
-    return found.hexdigest()
+    hasher = sha256()
+    for piece in pieces(model, makers):
+        hasher.update(piece)
+    return hasher.hexdigest()
 
 
 def _content(message: onnx.GraphProto | onnx.ModelProto | onnx.TensorProto) -> bytes:
@@ -336,7 +336,7 @@ def _content(message: onnx.GraphProto | onnx.ModelProto | onnx.TensorProto) -> b
     return content
 
 
-def _head(field: int, length: int) -> bytes:
+def _field_head(field: int, length: int) -> bytes:
     """Return tag and length of a field, as numbers of seven bits a byte, the lowest first."""
     written = bytearray([field << 3 | _LENGTH])
     while length >= 0x80:

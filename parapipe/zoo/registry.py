@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Callable
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
@@ -16,13 +17,18 @@ from parapipe.files.mistakes import nearest
 if TYPE_CHECKING:
     import onnx
 
-# Each is built by the module of that name, `build(*, weightless)`; imported when it is asked for.
-_MODELS = (
-    *("alexnet", "bert-base", "bevformer", "densenet-121", "googlenet", "inception-resnet-v2"),
-    *("inception-v3", "inception-v4", "mobilenet-v1", "mobilenet-v2", "petr", "resnet-50"),
-    *("squeezenet", "unet", "vit-b16", "yolo-pan"),
-)
-_FAMILIES = ("gpt",)  # of any depth, `gpt:12`: by `build(layers, *, weightless)`
+# The modules that build them, by functions such as `bert_base(*, weightless)`.
+_MODELS = {
+    **dict.fromkeys(
+        ("alexnet", "densenet-121", "googlenet", "squeezenet", "unet"), "convolutional"
+    ),
+    **dict.fromkeys(("bevformer", "petr"), "detection"),
+    **dict.fromkeys(("inception-resnet-v2", "inception-v3", "inception-v4"), "inception"),
+    **dict.fromkeys(("mobilenet-v1", "mobilenet-v2", "resnet-50"), "residual"),
+    **dict.fromkeys(("bert-base", "vit-b16"), "transformer"),
+    "yolo-pan": "yolo_pan",
+}
+_FAMILIES = {"gpt": "transformer"}  # of any depth, `gpt:12`: by `gpt(layers, *, weightless)`
 DIGESTS = Path(__file__).with_name("digests.csv")
 _LAYERS = re.compile("[1-9][0-9]{0,3}")
 
@@ -37,9 +43,12 @@ def examples() -> tuple[str, ...]:
     return tuple(name.replace("LAYERS", "12") for name in names())
 
 
-def module_of(name: str) -> str:
-    """Return the module that builds a model of `examples`; its docstring cites the source."""
-    return f"parapipe.zoo.{name.partition(':')[0].replace('-', '_')}"
+def builder_of(name: str) -> Callable[..., onnx.ModelProto]:
+    """Return the function that builds a model of `examples`; its docstring cites the source."""
+    family = name.partition(":")[0]
+    module = import_module(f"parapipe.zoo.{(_MODELS | _FAMILIES)[family]}")
+    builder: Callable[..., onnx.ModelProto] = getattr(module, family.replace("-", "_"))
+    return builder
 
 
 def is_name(name: str) -> bool:
@@ -74,8 +83,7 @@ def build(name: str, *, weightless: bool = False) -> onnx.ModelProto:
         raise ModelError(
             f"zoo model '{name}': {number}; give one from 1 to 9999, as in '{family}:12'"
         )
-    model: onnx.ModelProto = import_module(module_of(name)).build(*depth, weightless=weightless)
-    return model
+    return builder_of(name)(*depth, weightless=weightless)
 
 
 def serialize(model: onnx.ModelProto) -> bytes:
@@ -98,12 +106,12 @@ def described(name: str) -> tuple[onnx.ModelProto, str]:
     """
     from parapipe.zoo.emitter import digest, weights_left_out
 
-    with weights_left_out() as left_out:
+    with weights_left_out() as makers:
         model = build(name)
     with DIGESTS.open(encoding="utf-8") as file:
-        known = {row["without_numbers"]: row["file"] for row in csv.DictReader(file)}
-    found = known.get(sha256(serialize(model)).hexdigest())
-    return model, found or digest(model, left_out)
+        digests = {row["without_numbers"]: row["file"] for row in csv.DictReader(file)}
+    file_digest = digests.get(sha256(serialize(model)).hexdigest())
+    return model, file_digest or digest(model, makers)
 
 
 def write(name: str, path: Path, *, weightless: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Operators on rows of tokens, and attention and feed-forward blocks as exporters write them.
+"""ViT, BERT and GPT, of attention and feed-forward blocks as exporters write them.
 
 Source: Vaswani et al., "Attention Is All You Need", 2017, section 3. Heads are split off and joined
 again by Reshape and Transpose around plain products.
@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from math import sqrt
 
 import numpy as np
+import onnx
+from onnx import TensorProto
 
-from parapipe.zoo.emitter import Emitter, Shape
+from parapipe.zoo.emitter import IMAGENET_CLASSES, Emitter, Shape
 
 _NORM_LIMIT = 0.05  # how far a norm's scales lie from 1 and its biases from 0
 
@@ -119,3 +121,112 @@ def post_norm_layer(net: Emitter, x: str, name: str, *, mask: str = "") -> str:
     x = layer_norm(net, net.add(x, change, f"{name}/add1"), f"{name}/norm1")
     change = feed_forward(net, x, f"{name}/ffn")
     return layer_norm(net, net.add(x, change, f"{name}/add2"), f"{name}/norm2")
+
+
+_WIDTH = 768
+_PATCH = 16
+
+
+def vit_b16(*, weightless: bool = False, size: int = 224, layers: int = 12) -> onnx.ModelProto:
+    """ViT-B/16: an image as 196 patches and a class token, twelve layers of attention.
+
+    Source: Dosovitskiy et al., "An Image is Worth 16x16 Words", 2021, table 1, ViT-Base.
+
+    For one image `[1, 3, size, size]` and 1000 classes.
+    """
+    net = Emitter("vit-b16", {"image": (1, 3, size, size)}, weightless=weightless)
+    patches = (size // _PATCH) ** 2
+    x = net.conv("image", "patches", _WIDTH, _PATCH, stride=_PATCH)
+    x = reshape(net, x, "patches/rows", (1, _WIDTH, patches))
+    x = transpose(net, x, "patches/tokens", (0, 2, 1))
+    x = net.concat([net.weights("class_token", (1, 1, _WIDTH), 1), x], "tokens")
+    x = net.add(x, net.weights("positions", net.shape(x), 1), "placed")
+    for number in range(layers):
+        x = pre_norm_layer(net, x, f"encoder/{number}")
+    x = layer_norm(net, x, "norm")
+    first = net.integers("class_token/index", 0)
+    x = net.operator("Gather", [x, first], "class", axis=1)
+    return net.model([net.gemm(x, "head", IMAGENET_CLASSES)])
+
+
+_BERT_VOCABULARY = 30522
+_SEGMENTS = 2
+
+
+def bert_base(
+    *,
+    weightless: bool = False,
+    tokens: int = 128,
+    layers: int = 12,
+    vocabulary: int = _BERT_VOCABULARY,
+) -> onnx.ModelProto:
+    """BERT-base, uncased: twelve layers on 128 tokens, and the pooler behind the first one.
+
+    Source: Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers for Language
+    Understanding", 2019, section 3; inputs as in its release.
+
+    For one text of `tokens` tokens, their segments, and which are no padding.
+    """
+    inputs = dict.fromkeys(("input_ids", "token_type_ids", "attention_mask"), (1, tokens))
+    types = dict.fromkeys(inputs, int(TensorProto.INT64))
+    net = Emitter("bert-base", inputs, element_types=types, weightless=weightless)
+    shape = (1, tokens, _WIDTH)
+    words, segments = (
+        net.operator("Gather", [net.weights(f"{name}/table", (rows, _WIDTH), 1), ids], name)
+        for name, rows, ids in (
+            ("words", vocabulary, "input_ids"),
+            ("segments", _SEGMENTS, "token_type_ids"),
+        )
+    )
+    x = net.add(words, segments, "words_and_segments")
+    x = net.add(x, net.weights("positions", shape, 1), "placed")
+    x = layer_norm(net, x, "norm")
+    mask = _padding_mask(net)
+    for number in range(layers):
+        x = post_norm_layer(net, x, f"encoder/{number}", mask=mask)
+    first = net.integers("pooler/index", 0)
+    pooled = net.operator("Gather", [x, first], "pooler/first", axis=1)
+    pooled = net.gemm(pooled, "pooler", _WIDTH)
+    return net.model([x, net.operator("Tanh", [pooled], "pooled")])
+
+
+def _padding_mask(net: Emitter) -> str:
+    """Zero for a token, and next to minus infinity for padding, in front of heads and queries."""
+    mask = net.operator("Cast", ["attention_mask"], "mask/cast", to=int(TensorProto.FLOAT))
+    mask = with_scalar(net, "Sub", mask, "mask/less_one", 1)
+    mask = with_scalar(net, "Mul", mask, "mask/scaled", 1e9)
+    axes = net.integers("mask/axes", (1, 2))
+    return net.operator("Unsqueeze", [mask, axes], "mask")
+
+
+_GPT_VOCABULARY = 50257
+_DEEPEST_WITH_WEIGHTS = 48  # GPT-2's deepest; with more than 70 a file of 2 GB would not hold them
+
+
+def gpt(
+    layers: int, *, weightless: bool = False, tokens: int = 128, vocabulary: int = _GPT_VOCABULARY
+) -> onnx.ModelProto:
+    """GPT: a decoder in the style of GPT-2 (small), of any depth, on 128 tokens.
+
+    Source: Radford et al., "Language Models are Unsupervised Multitask Learners", 2019, section
+    2.3: norms before the blocks and behind the last one, the output multiplied by the embedding's
+    table. With 12 layers it has GPT-2 small's 124 million weights.
+
+    For one text; with more than 48 layers it is always weightless.
+    """
+    net = Emitter(
+        "gpt",
+        {"input_ids": (1, tokens)},
+        element_types={"input_ids": TensorProto.INT64},
+        weightless=weightless or layers > _DEEPEST_WITH_WEIGHTS,
+    )
+    shape = (1, tokens, _WIDTH)
+    table = net.weights("words/table", (vocabulary, _WIDTH), 0.05)
+    x = net.operator("Gather", [table, "input_ids"], "words")
+    x = net.add(x, net.weights("positions", shape, 0.05), "placed")
+    later = np.triu(np.full((1, 1, tokens, tokens), -1e9, np.float32), 1)
+    mask = net.constant("mask", later)
+    for number in range(layers):
+        x = pre_norm_layer(net, x, f"decoder/{number}", mask=mask)
+    columns = transpose(net, table, "words/columns", (1, 0))
+    return net.model([product(net, layer_norm(net, x, "norm"), columns, "logits")])

@@ -1,10 +1,4 @@
-"""A YOLO with PAN neck: YOLOX-s, 80 classes.
-
-Source: Ge et al., "YOLOX: Exceeding YOLO Series in 2021", 2021, and Megvii-BaseDetection/YOLOX:
-`yolox/models/darknet.py`, `yolo_pafpn.py`, `yolo_head.py`, depth 0.33, width 0.5. SpaceToDepth does
-what its four slices do, in another order of channels; batch-norm is folded. A row of the result is
-a box, whether there is an object, and its classes, as the heads give them.
-"""
+"""YOLOX-s: a backbone, a neck that aggregates paths (PAN), and heads at three strides."""
 
 from __future__ import annotations
 
@@ -19,8 +13,16 @@ _HEAD = 128
 _SPP_KERNELS = (5, 9, 13)
 
 
-def build(*, weightless: bool = False, size: int = 640) -> onnx.ModelProto:
-    """Build it for one image `[1, 3, size, size]`, size being a multiple of 32."""
+def yolo_pan(*, weightless: bool = False, size: int = 640) -> onnx.ModelProto:
+    """YOLO with PAN neck: YOLOX-s, 80 classes.
+
+    Source: Ge et al., "YOLOX: Exceeding YOLO Series in 2021", 2021, and Megvii-BaseDetection/YOLOX:
+    `yolox/models/darknet.py`, `yolo_pafpn.py`, `yolo_head.py`, depth 0.33, width 0.5. SpaceToDepth
+    does what its four slices do, in another order of channels; batch-norm is folded. A row of the
+    result is a box, whether there is an object, and its classes, as the heads give them.
+
+    For one image `[1, 3, size, size]`, size being a multiple of 32.
+    """
     net = Emitter("yolo-pan", {"images": (1, 3, size, size)}, weightless=weightless)
     heads = [
         _head(net, x, f"head/{net.shape(x)[2]}") for x in _neck(net, *_backbone(net, "images"))
@@ -53,9 +55,9 @@ def _backbone(net: Emitter, images: str) -> tuple[str, str, str]:
 def _neck(net: Emitter, fine: str, middle: str, coarse: str) -> tuple[str, str, str]:
     """Path aggregation: from coarse to fine and back again."""
     top = _conv(net, coarse, "neck/lateral", 256)
-    x = net.concat([_doubled(net, top, "neck/up1"), middle], "neck/concat1")
+    x = net.concat([_double_size(net, top, "neck/up1"), middle], "neck/concat1")
     side = _conv(net, _cross_stage(net, x, "neck/p4", 256, 1), "neck/reduce", 128)
-    x = net.concat([_doubled(net, side, "neck/up2"), fine], "neck/concat2")
+    x = net.concat([_double_size(net, side, "neck/up2"), fine], "neck/concat2")
     out_fine = _cross_stage(net, x, "neck/p3", 128, 1)
     x = net.concat([_conv(net, out_fine, "neck/down1", 128, 3, stride=2), side], "neck/concat3")
     out_middle = _cross_stage(net, x, "neck/n3", 256, 1)
@@ -86,7 +88,7 @@ def _pyramid_pooling(net: Emitter, x: str, name: str, channels: int) -> str:
     return _conv(net, net.concat([x, *pools], f"{name}/concat"), f"{name}/join", channels)
 
 
-def _doubled(net: Emitter, x: str, name: str) -> str:
+def _double_size(net: Emitter, x: str, name: str) -> str:
     """Double height and width by repeating pixels."""
     scales = net.constant(f"{name}/scales", np.array([1, 1, 2, 2], np.float32))
     return net.operator(

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from parapipe.parts.registry import RULES
+from parapipe.parts.run import RULES
 from tests.cases.pages import DOCS, script_of
 from tests.cli.test_readme import blocks, environment, matches, steps
 

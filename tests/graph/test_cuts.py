@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parapipe.graph.cuts import MOST_LIVE, OVERSIZE, lossless
+from parapipe.graph.cuts import MOST_LIVE, OVERSIZE, lossless_cuts
 from parapipe.graph.partition import partition
 from parapipe.zoo.registry import build
 from tests.cases import wide_networks as networks
@@ -113,7 +113,7 @@ def test_a_cut_loses_nothing_where_all_heavy_operators_wait(data):
     for v in range(count):
         for u in graph.predecessors(v):
             waits[v] |= waits[u] | {u}
-    for i, free in enumerate(lossless(graph, range(count), heavy)):
+    for i, free in enumerate(lossless_cuts(graph, range(count), heavy)):
         before = {v for v in range(i + 1) if heavy[v]}
         assert free == all(before <= waits[v] for v in range(i + 1, count) if heavy[v])
 

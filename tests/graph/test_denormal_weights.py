@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from parapipe.graph.weights import denormals_in
+from parapipe.graph.skim import denormals_in
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])

@@ -4,7 +4,7 @@ import pytest
 from onnx import helper
 
 from parapipe.errors import ModelError
-from parapipe.graph.inline import MOST_OPERATORS
+from parapipe.graph.order import MOST_OPERATORS
 from tests.cases.small_models import imported, types_of, value
 
 OPSETS = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]

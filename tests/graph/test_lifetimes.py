@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parapipe.graph.lifetimes import Lifetime, frugal_order, live_behind
+from parapipe.graph.lifetimes import Lifetime, count_live_behind, low_memory_order
 
 
 @st.composite
@@ -33,7 +33,7 @@ def is_topological(order, lifetimes):
 @given(networks())
 def test_the_order_is_topological_and_holds_every_node_once(case):
     n, lifetimes = case
-    order = frugal_order(n, lifetimes)
+    order = low_memory_order(n, lifetimes)
     assert sorted(order) == list(range(n))
     assert is_topological(order, lifetimes)
 
@@ -41,10 +41,12 @@ def test_the_order_is_topological_and_holds_every_node_once(case):
 @given(networks())
 def test_live_tensors_are_those_made_before_and_read_behind(case):
     n, lifetimes = case
-    order = frugal_order(n, lifetimes)
-    for i, live in enumerate(live_behind(order, lifetimes)):
+    order = low_memory_order(n, lifetimes)
+    for i, live in enumerate(count_live_behind(order, lifetimes)):
         before, behind = {None, *order[: i + 1]}, set(order[i + 1 :])
-        waiting = [t for t in lifetimes if t.maker in before and (t.kept or t.readers & behind)]
+        waiting = [
+            t for t in lifetimes if t.maker in before and (t.live_at_end or t.readers & behind)
+        ]
         assert live == len(waiting)
 
 
@@ -54,17 +56,17 @@ def test_heads_go_where_their_tensor_is_made_though_the_file_lists_them_last():
         Lifetime(0, frozenset({1, 3})), Lifetime(1, frozenset({2, 5})), Lifetime(2, frozenset({7})),
         Lifetime(3, frozenset({4})), Lifetime(5, frozenset({6})), Lifetime(7, frozenset({8})),
     ]  # fmt: skip
-    order = frugal_order(9, lifetimes)
+    order = low_memory_order(9, lifetimes)
     assert order == [0, 3, 4, 1, 2, 7, 8, 5, 6]
-    assert max(live_behind(order, lifetimes)) == 2
-    assert max(live_behind(range(9), lifetimes)) == 3
+    assert max(count_live_behind(order, lifetimes)) == 2
+    assert max(count_live_behind(range(9), lifetimes)) == 3
 
 
 def test_of_equal_choices_the_lowest_node_goes_first():
-    assert frugal_order(3, []) == [0, 1, 2]
+    assert low_memory_order(3, []) == [0, 1, 2]
 
 
 def test_nodes_that_wait_for_each_other_have_no_order():
     circle = [Lifetime(0, frozenset({1})), Lifetime(1, frozenset({0}))]
     with pytest.raises(ValueError, match="wait for each other"):
-        frugal_order(2, circle)
+        low_memory_order(2, circle)

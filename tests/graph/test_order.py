@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from onnx import helper
 
 from parapipe.errors import ModelError
-from parapipe.graph.order import needed, ordered, reads_of
+from parapipe.graph.order import needed_nodes, reads_of, sort_nodes
 from tests.cases.small_models import floats, graph_of, imported, parsed, types_of, value
 
 
@@ -33,7 +33,7 @@ def shuffled(draw):
 def test_any_order_of_a_file_becomes_topological(case):
     nodes, permuted = case
     made = {"x"}
-    found = ordered("m", permuted, {"x"})
+    found = sort_nodes("m", permuted, {"x"})
     assert sorted(node.output[0] for node in found) == sorted(node.output[0] for node in nodes)
     for node in found:
         assert made.issuperset(node.input)
@@ -43,7 +43,7 @@ def test_any_order_of_a_file_becomes_topological(case):
 @given(shuffled())
 def test_a_topological_file_is_left_alone(case):
     nodes, _ = case
-    assert ordered("m", nodes, {"x"}) == nodes
+    assert sort_nodes("m", nodes, {"x"}) == nodes
 
 
 def test_operators_that_wait_for_each_other_are_named():
@@ -93,7 +93,7 @@ def test_a_subgraph_reads_what_it_takes_from_outside():
     }""", w=floats(2))  # fmt: skip
     choice = model.graph.node[1]
     assert reads_of(choice) == ("flag", "a", "w", "x")
-    assert needed(model.graph.node, ["y"]) == list(model.graph.node)
+    assert needed_nodes(model.graph.node, ["y"]) == list(model.graph.node)
     graph = imported(model)
     assert graph.operators[1].inputs == ("flag", "a", "w", "x")
     assert graph.predecessors(1) == (0,)

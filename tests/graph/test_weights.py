@@ -6,7 +6,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from parapipe.errors import ModelError
-from parapipe.graph.weights import Weights
+from parapipe.graph.skim import Weights
 
 VALUES = np.arange(6, dtype=np.float32).reshape(2, 3)
 

@@ -37,7 +37,7 @@ def test_a_run_of_two_convolutions_has_a_halo_of_two_rows():
     assert first.reads["x"] == (Range(2, 0, 7),)
     assert last.reads["x"] == (Range(2, 3, 8),)
     steps = run_of(graph, graph.operators).part(Range(2, 5, 8)).steps
-    assert [step.made for step in steps] == [Range(2, 4, 8), Range(2, 4, 8), Range(2, 5, 8)]
+    assert [step.computed for step in steps] == [Range(2, 4, 8), Range(2, 4, 8), Range(2, 5, 8)]
     assert [step.part.attributes.get("pads") for step in steps] == [
         (0, 1, 1, 1), None, (0, 1, 1, 1),
     ]  # fmt: skip

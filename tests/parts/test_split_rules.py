@@ -3,7 +3,7 @@
 import pytest
 
 from parapipe.errors import SplitError
-from parapipe.parts.rules import chosen, read_rule
+from parapipe.parts.rules import find_targets, read_rule
 from tests.cases.small_models import graph_of
 
 GRAPH = """
@@ -17,7 +17,7 @@ def concerned(*rules, granularity="onnx"):
     import numpy as np
 
     graph = graph_of(GRAPH, granularity=granularity, w=np.ones((4, 4, 1, 1), np.float32))
-    return [each.name for each in chosen(graph, [read_rule(rule) for rule in rules])]
+    return [each.name for each in find_targets(graph, [read_rule(rule) for rule in rules])]
 
 
 def test_a_rule_is_a_selector_an_axis_and_shares():

@@ -6,7 +6,7 @@ import pytest
 
 from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource
-from parapipe.zoo import bevformer
+from parapipe.zoo.detection import bevformer
 from parapipe.zoo.registry import build, examples
 from tests.cases.split_runs import equal, feeds, random_rules, run, split
 
@@ -18,7 +18,7 @@ NAMES = [
 
 def built(name):
     # With six layers of random weights, a single rounding of an input changes results by 1 %.
-    return bevformer.build(layers=1) if name == "bevformer" else build(name)
+    return bevformer(layers=1) if name == "bevformer" else build(name)
 
 
 @pytest.mark.parametrize("name", NAMES)

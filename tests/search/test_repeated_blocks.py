@@ -13,7 +13,8 @@ from parapipe.search.problems.method import Method, Question
 from parapipe.search.problems.problems import requests
 from parapipe.search.problems.solve import Solver, solve
 from parapipe.solvers.verify import verify
-from parapipe.zoo import gpt, inception_resnet_v2
+from parapipe.zoo.inception import inception_resnet_v2
+from parapipe.zoo.transformer import gpt
 from tests.search.test_solve import Here
 
 
@@ -26,16 +27,16 @@ def asked(model):
 
 @pytest.fixture(scope="module")
 def six_layers():
-    return asked(gpt.build(6, weightless=True))
+    return asked(gpt(6, weightless=True))
 
 
 def test_forty_blocks_of_three_kinds_need_a_quarter_of_the_problems_solved() -> None:
-    problems = [request.problem for request in asked(inception_resnet_v2.build(weightless=True))]
+    problems = [request.problem for request in asked(inception_resnet_v2(weightless=True))]
     assert len(set(problems)) < len(problems) / 4
 
 
 def test_a_decoder_of_six_layers_asks_for_the_problems_of_one_of_three(six_layers) -> None:
-    three = asked(gpt.build(3, weightless=True))
+    three = asked(gpt(3, weightless=True))
     assert (len(three), len(six_layers)) == (222, 420)
     assert {each.problem for each in three} == {each.problem for each in six_layers}
     assert len({each.problem for each in three}) == 90

@@ -1,7 +1,6 @@
 """The zoo's networks with attention, U-Net and YOLO: size, subgraphs and results."""
 
 from functools import cache
-from importlib import import_module
 
 import numpy as np
 import onnx
@@ -12,7 +11,8 @@ from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource
 from parapipe.graph.partition import partition
 from parapipe.graph.rewrites import fuse
-from parapipe.zoo.registry import build, serialize
+from parapipe.zoo.registry import build, builder_of, serialize
+from parapipe.zoo.transformer import bert_base, gpt
 
 # Para-Pipe, tables I and III: operators, subgraphs, parallelism.
 PAPER = {"petr": (337, 24, 16), "bevformer": (257, 25, 4)}
@@ -30,10 +30,10 @@ SMALL = {
     "petr": {"height": 64, "width": 96, "queries": 20, "layers": 2},
     "bevformer": {"side": 10, "rows": 3, "columns": 4, "layers": 2},
     "unet": {"size": 188, "width": 8},
-    "yolo_pan": {"size": 64},
-    "vit_b16": {"size": 64, "layers": 1},
-    "bert_base": {"tokens": 16, "layers": 1, "vocabulary": 100},
-    "gpt": {"tokens": 16, "layers": 2, "vocabulary": 100},
+    "yolo-pan": {"size": 64},
+    "vit-b16": {"size": 64, "layers": 1},
+    "bert-base": {"tokens": 16, "layers": 1, "vocabulary": 100},
+    "gpt:2": {"layers": 2, "tokens": 16, "vocabulary": 100},
 }
 
 
@@ -169,22 +169,22 @@ def feed(model):
     return found
 
 
-@pytest.mark.parametrize("module", SMALL)
-def test_onnx_runtime_computes_finite_numbers_that_depend_on_every_input(module):
-    model = import_module(f"parapipe.zoo.{module}").build(**SMALL[module])
+@pytest.mark.parametrize("name", SMALL)
+def test_onnx_runtime_computes_finite_numbers_that_depend_on_every_input(name):
+    model = builder_of(name)(**SMALL[name])
     session = onnxruntime.InferenceSession(serialize(model))
     inputs = feed(model)
     first = session.run(None, inputs)
-    for name, numbers in inputs.items():
-        changed = np.zeros_like(numbers) if name != "seen" else 2 * numbers
-        second = session.run(None, inputs | {name: changed})
-        assert max(np.abs(a - b).max() for a, b in zip(first, second, strict=True)) > 1e-5, name
+    for fed, numbers in inputs.items():
+        changed = np.zeros_like(numbers) if fed != "seen" else 2 * numbers
+        second = session.run(None, inputs | {fed: changed})
+        assert max(np.abs(a - b).max() for a, b in zip(first, second, strict=True)) > 1e-5, fed
     assert all(np.isfinite(result).all() for result in first)
     assert all(result.std() > 1e-3 for result in first)
 
 
 def test_attention_of_petr_is_that_of_the_textbook():
-    from parapipe.zoo.detection_transformer import attend, heads, keys
+    from parapipe.zoo.detection import attend, heads, keys
     from parapipe.zoo.emitter import Emitter
     from parapipe.zoo.transformer import product
 
@@ -207,14 +207,14 @@ def test_attention_of_petr_is_that_of_the_textbook():
 
 
 def test_padding_of_bert_and_later_tokens_of_a_gpt_change_nothing():
-    model = import_module("parapipe.zoo.bert_base").build(tokens=8, layers=1, vocabulary=20)
+    model = bert_base(tokens=8, layers=1, vocabulary=20)
     session = onnxruntime.InferenceSession(serialize(model))
     inputs = {name: np.zeros((1, 8), np.int64) for name in ("input_ids", "token_type_ids")}
     inputs["attention_mask"] = np.array([[1] * 6 + [0] * 2])
     first, _ = session.run(None, inputs)
     other, _ = session.run(None, inputs | {"input_ids": np.array([[0] * 6 + [7] * 2])})
     np.testing.assert_allclose(first[:, :6], other[:, :6], atol=1e-5)
-    model = import_module("parapipe.zoo.gpt").build(1, tokens=8, vocabulary=20)
+    model = gpt(1, tokens=8, vocabulary=20)
     session = onnxruntime.InferenceSession(serialize(model))
     (first,) = session.run(None, {"input_ids": np.array([[1, 2, 3, 4, 5, 6, 7, 8]])})
     (other,) = session.run(None, {"input_ids": np.array([[1, 2, 3, 4, 5, 9, 9, 9]])})

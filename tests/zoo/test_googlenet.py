@@ -13,7 +13,7 @@ from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource
 from parapipe.graph.partition import partition
 from parapipe.graph.rewrites import fuse
-from parapipe.zoo.googlenet import build
+from parapipe.zoo.convolutional import googlenet
 from parapipe.zoo.registry import serialize
 
 # Of the board's run; profiles/SOURCES.md says where it comes from.
@@ -22,7 +22,7 @@ MEASURED = Path(__file__).parents[2] / "profiles/amlogic-a311d/measured/operator
 
 @pytest.fixture(scope="module")
 def model():
-    return build()
+    return googlenet()
 
 
 @pytest.fixture(scope="module")

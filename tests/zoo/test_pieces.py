@@ -18,7 +18,7 @@ def no_weights(monkeypatch):
     def refused(*_what):
         raise AssertionError("weights are made")
 
-    monkeypatch.setattr(emitter, "_numbers", refused)
+    monkeypatch.setattr(emitter, "_weight_values", refused)
 
 
 @pytest.mark.parametrize("name", ["squeezenet", "mobilenet-v2", "bevformer"])

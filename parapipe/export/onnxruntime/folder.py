@@ -23,7 +23,7 @@ from parapipe.export.onnxruntime.session_document import WHOLE, session_plan
 from parapipe.export.onnxruntime.weights import Place, assign_places, write_weights
 from parapipe.files.mistakes import listed
 from parapipe.graph.operator_graph import ITEM_BYTES
-from parapipe.graph.weights import denormals_in
+from parapipe.graph.skim import denormals_in
 from parapipe.plan.schema import Plan
 from parapipe.plan.segments import NO_PIECES, Pieces
 from parapipe.runtime.copied import runner_files

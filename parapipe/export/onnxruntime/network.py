@@ -19,10 +19,9 @@ from parapipe.export.constants import constant_parts
 from parapipe.export.onnxruntime.weights import Key, Place, is_placed, key_of, refer
 from parapipe.files.mistakes import listed
 from parapipe.graph.data_types import dtype_names
-from parapipe.graph.inline import inlined, renamed_node
 from parapipe.graph.model_source import is_external, tensors_of_nodes
 from parapipe.graph.onnx_import import resolve_proto
-from parapipe.graph.order import reads_of
+from parapipe.graph.order import inlined, reads_of, renamed_node
 from parapipe.graph.resolve import Resolved, ResolvedNode
 from parapipe.plan.mapped import reads
 from parapipe.plan.schema import Plan
