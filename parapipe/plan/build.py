@@ -1,8 +1,8 @@
-"""A mapping becomes a plan."""
+"""Builds a plan of a mapping, or of another plan with other numbers of slots in its channels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as ByKey
 from math import inf
 
@@ -16,14 +16,17 @@ from parapipe.files.mistakes import listed_sentences
 from parapipe.graph import operator_graph
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.evaluate import Evaluated, evaluate, frames_served, priced_parts
+from parapipe.mappings.event_graph import PICOSECONDS
 from parapipe.mappings.lifetimes import Storage
 from parapipe.mappings.mapping import Mapping, Placement
 from parapipe.plan import schema
 from parapipe.plan.layout import laid_out
-from parapipe.plan.network import COPIED
+from parapipe.plan.mapped import COPIED, mapped, network_of
 from parapipe.plan.plan_lives import PlanLives
+from parapipe.plan.program import program
 from parapipe.plan.records import Coverage, Predicted
 from parapipe.plan.schema import SCHEMA, Plan
+from parapipe.plan.structure_rules import least_slots
 from parapipe.plan.verify import verify_plan
 from parapipe.platform.platform import Platform
 from parapipe.version import __version__
@@ -286,3 +289,37 @@ def _cast(cast: Cast | None, platform: Platform) -> schema.Cast | None:
         "processor": platform.names[cast.processor],
         "time_s": cast.time.value,
     })  # fmt: skip
+
+
+def fewest_slots(plan: Plan) -> tuple[int, ...]:
+    """Return the slots that each transfer of a plan needs at least."""
+    view = mapped(plan)
+    return tuple(least_slots(view, transfer) for transfer in plan.transfers)
+
+
+def with_slots(plan: Plan, slots: Sequence[int]) -> Plan:
+    """Return a plan whose channels have so many slots, all else as it is said."""
+    transfers = tuple(
+        each.model_copy(update={"queue_depth": depth})
+        for each, depth in zip(plan.transfers, slots, strict=True)
+    )
+    return plan.model_copy(update={"transfers": transfers})
+
+
+def written_with_slots(plan: Plan, slots: Sequence[int]) -> Plan:
+    """Return the same with what follows from the slots: sustained period and offsets of buffers.
+
+    Raises
+    ------
+    VerificationError
+        A channel has fewer slots than it needs.
+    """
+    made = with_slots(plan, slots)
+    sustained_s = float(program(made).graph.period_ps() / PICOSECONDS)
+    predicted = plan.predicted.model_copy(update={"sustained_period_s": sustained_s})
+    made = made.model_copy(update={"predicted": predicted})
+    if plan.memory is not None:
+        network = network_of(made, with_work=False)
+        made = laid_out(made, PlanLives(made, network, plan.memory.system))
+    verify_plan(made)
+    return made

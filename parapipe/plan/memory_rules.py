@@ -1,24 +1,27 @@
-"""Rules on the arenas of a plan: every tensor has its bytes, and no other one writes there."""
+"""Rules on the arenas of a plan: every tensor has its bytes, and no other one writes there.
+
+Which tensors may share bytes follows from what ONNX says of operators; planners have rules of their
+own (`sharing`).
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import prod
 
 import numpy as np
-import numpy.typing as npt
 
 from parapipe.files.mistakes import listed
-from parapipe.graph.operator_graph import size_in_bytes
-from parapipe.plan.alias_rules import aliases, overwritable
-from parapipe.plan.network import network_of
+from parapipe.graph.operator_graph import Operator, Tensor
+from parapipe.parts.elementwise import ANY_AXIS, MICROSOFT
+from parapipe.plan.mapped import network_of
 from parapipe.plan.plan_lives import NumberedLife, PlanLives
 from parapipe.plan.records import MemoryLayout, PlacedBuffer
 from parapipe.plan.schema import Plan
 
-Numbers = npt.NDArray[np.int64]
 ROWS = 256
 """Of pairs that are compared at once."""
 _Key = tuple[str, str]
@@ -168,8 +171,8 @@ class _Links:
                     over[i] = before
             for tensor, other, first in aliases(operator, tensors):
                 part, whole = (self._used(name, v) for name in (tensor, other))
-                bits = self._element_bits(whole)
-                if self._element_bits(part) != bits or first * bits % 8:
+                bits = self.lives.element_bits(whole)
+                if self.lives.element_bits(part) != bits or first * bits % 8:
                     continue
                 if self._links(part, whole) and self._lie(part, whole, first * bits // 8):
                     within[part] = whole
@@ -186,16 +189,11 @@ class _Links:
         read, begin = self.lives.all[before], self.lives.all[i].begin
         others = (end for v, end in read.reads.items() if v != operator)
         return (
-            self._element_bits(i) == self._element_bits(before)
+            self.lives.element_bits(i) == self.lives.element_bits(before)
             and read.other_end <= begin
             and all(end <= begin for end in others)
             and self._lie(i, before, 0)
         )
-
-    def _element_bits(self, i: int) -> int:
-        """Return the bits of an element of a tensor in the type in which it is kept there."""
-        life = self.lives.all[i].life
-        return size_in_bytes((8,), self.lives.storage.type_of(life.name, life.processor)) or 0
 
     def _links(self, i: int, whole: int) -> bool:
         return self.buffers[i].within == self.lives.all[whole].name
@@ -264,3 +262,130 @@ def _conflicts(
         pairs = (one[found], other[found], same[found])
         for i, j, in_one in zip(*(each.tolist() for each in pairs), strict=True):
             yield (int(owner[i]), int(number[i])), (int(owner[j]), int(number[j])), in_one
+
+
+SAME_ELEMENTS = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity"})
+"""Types whose result has the elements of the first operand in the same order."""
+Shape = Sequence[int]
+Alias = tuple[str, str, int]
+"""A tensor, another one whose elements it consists of, and the first of these, in C order."""
+
+
+def overwritable(operator: Operator, tensors: Mapping[str, Tensor]) -> Iterator[str]:
+    """Yield the operands that an operator may overwrite by its result while it reads them.
+
+    An element of the result has to take the place of the only element of that operand that it is
+    made of, and nothing may read the operand later: not what is fused with the operator, and not
+    the operator itself, which takes more than two operands one after the other. Both have to have
+    elements of the same size where they are kept, which is not looked at here.
+    """
+    singles = operator.parts or (operator,)
+    if len(operator.outputs) != 1 or not all(map(_is_elementwise, singles)):
+        return
+    shape = tensors[operator.outputs[0]].shape
+    first = singles[0]
+    later = {*first.inputs[2:], *(name for each in singles[1:] for name in each.inputs)}
+    for name in dict.fromkeys(first.inputs[:2]):
+        if name in tensors and name not in later and tensors[name].shape == shape:
+            yield name
+
+
+def _is_elementwise(single: Operator) -> bool:
+    if single.type == "Where":  # it reads the condition, and then the other operands
+        return False
+    types = {"": ANY_AXIS, "com.microsoft": MICROSOFT}.get(single.domain, ())
+    return single.type in types and len(single.outputs) == 1
+
+
+def aliases(operator: Operator, tensors: Mapping[str, Tensor]) -> Iterator[Alias]:
+    """Yield tensors of an operator that are elements in a row of another one.
+
+    Elements of a box within a tensor are in a row if the last of them stands so many places behind
+    the first as the box has elements beside it.
+    """
+    if operator.domain or operator.parts or len(operator.outputs) != 1:
+        return
+    made = operator.outputs[0]
+    read = [name for name in operator.inputs if name in tensors]
+    if operator.type == "Concat":
+        if len(read) == len(operator.inputs):
+            yield from _joined(operator, made, read, tensors)
+    elif read and read[0] == operator.inputs[0]:
+        yield from _moved(operator, made, read[0], tensors)
+
+
+def _joined(
+    operator: Operator, made: str, read: Sequence[str], tensors: Mapping[str, Tensor]
+) -> Iterator[Alias]:
+    axis = operator.attributes.get("axis")
+    shape = tensors[made].shape
+    if not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
+        return
+    axis %= len(shape)
+    sizes = [tensors[name].shape[axis : axis + 1] for name in read]
+    ends = accumulate((size for each in sizes for size in each), initial=0)
+    for name, begin in zip(read, ends, strict=False):
+        corner = [begin if i == axis else 0 for i in range(len(shape))]
+        yield from _box(name, made, corner, tensors)
+
+
+def _moved(
+    operator: Operator, made: str, read: str, tensors: Mapping[str, Tensor]
+) -> Iterator[Alias]:
+    whole, part = tensors[read], tensors[made]
+    if operator.type in SAME_ELEMENTS:
+        if whole.dtype == part.dtype and prod(whole.shape) == prod(part.shape):
+            yield made, read, 0
+    elif operator.type == "Slice":
+        corner = _corner(operator, whole.shape)
+        if corner is not None:
+            yield from _box(made, read, corner, tensors)
+
+
+def _corner(operator: Operator, shape: Shape) -> list[int] | None:
+    """Return where a Slice with steps of one begins on each axis; None if that is not known."""
+    starts, axes, steps = (
+        _integers(operator.attributes.get(name, ())) for name in ("starts", "axes", "steps")
+    )
+    if not starts or axes is None or steps is None or {1, *steps} != {1}:
+        return None
+    axes = axes or tuple(range(len(shape)))
+    if len(starts) > len(axes):
+        return None
+    corner = [0] * len(shape)
+    for axis, start in zip(axes, starts, strict=False):
+        if not -len(shape) <= axis < len(shape):
+            return None
+        size = shape[axis]
+        corner[axis] = min(max(0, start + size if start < 0 else start), size)
+    return corner
+
+
+def _integers(said: object) -> tuple[int, ...] | None:
+    if not isinstance(said, tuple):
+        return None
+    integers = tuple(n for n in said if isinstance(n, int))
+    return integers if len(integers) == len(said) else None
+
+
+def _box(
+    part: str, whole: str, corner: Sequence[int], tensors: Mapping[str, Tensor]
+) -> Iterator[Alias]:
+    """Yield a tensor that is a box of another one if the elements of the box are in a row."""
+    shape, inner = tensors[whole].shape, tensors[part].shape
+    if tensors[part].dtype != tensors[whole].dtype or len(inner) != len(shape):
+        return
+    if any(at + n > size for at, n, size in zip(corner, inner, shape, strict=True)):
+        return
+    first = _place(corner, shape)
+    last = _place([at + n - 1 for at, n in zip(corner, inner, strict=True)], shape)
+    if not prod(inner) or last - first + 1 == prod(inner):
+        yield part, whole, first
+
+
+def _place(index: Sequence[int], shape: Shape) -> int:
+    """Return which element of a tensor stands at an index, in C order."""
+    place = 0
+    for at, size in zip(index, shape, strict=True):
+        place = place * size + at
+    return place

@@ -9,9 +9,8 @@ from itertools import combinations, pairwise
 from parapipe.files.mistakes import listed
 from parapipe.mappings.event_graph import ranks
 from parapipe.plan.mapped import Edge, MappedPlan
-from parapipe.plan.schema import Plan, StageProcessor
+from parapipe.plan.schema import Plan, Processor, StageProcessor
 from parapipe.plan.structure_rules import repeated
-from parapipe.plan.summary import replica_violations
 
 
 def placement_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
@@ -88,6 +87,46 @@ def _streams(view: MappedPlan) -> Iterator[str]:
 
 def _others(processor: StageProcessor) -> tuple[str, ...]:
     return processor.replicas or ()
+
+
+def replica_violations(view: MappedPlan) -> Iterator[str]:
+    """Yield what is wrong with replicas.
+
+    The rules: a stage with replicas has one processor beside them and works on one frame at a time
+    on each; they are listed, and identical to that processor in all but names and cores, of which
+    they have as many; and no transfer keeps one of them busy.
+    """
+    processors = {each.name: each for each in view.plan.processors}
+    for position, stage in enumerate(view.plan.stages):
+        turns = [each for each in stage.processors if each.replicas]
+        if turns and len(stage.processors) > 1:
+            yield f"stage {position} has replicas of '{turns[0].name}', and other processors, too"
+        if turns and position in view.interleaved:
+            yield f"stage {position} has replicas, and its operators have several lags"
+        for first in turns:
+            yield from _unlike(processors, first.name, first.replicas or ())
+    in_turn = {name for names in view.replicas.values() for name in names}
+    for transfer in view.plan.transfers:
+        if transfer.occupies in in_turn:
+            yield (
+                f"the transfer of tensor '{transfer.tensor}' occupies '{transfer.occupies}', which "
+                "takes turns with replicas"
+            )
+
+
+def _unlike(
+    processors: dict[str, Processor], first: str, replicas: tuple[str, ...]
+) -> Iterator[str]:
+    for name in replicas:
+        if name not in processors:
+            yield f"replica '{name}' of '{first}' is no processor listed"
+        elif first in processors and _kind_of(processors[name]) != _kind_of(processors[first]):
+            yield f"replica '{name}' is not identical to '{first}'"
+
+
+def _kind_of(processor: Processor) -> tuple[object, ...]:
+    """Return what identical processors have in common."""
+    return processor.model_dump(exclude={"name", "cores"}), len(processor.cores)
 
 
 def once_violations(plan: Plan) -> Iterator[str]:

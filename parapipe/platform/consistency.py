@@ -15,7 +15,7 @@ from itertools import permutations
 from typing import Any, Literal
 
 from parapipe.files.mistakes import KeyPath, Mistake, did_you_mean, key_text, listed, nearest
-from parapipe.platform.division import parts_of, stream_names
+from parapipe.platform.sections import parts_of, stream_names
 
 PREFIX = "onnxruntime-"
 CPU = f"{PREFIX}cpu"

@@ -8,9 +8,8 @@ from typing import Any
 
 from parapipe.errors import PlatformError
 from parapipe.files.mistakes import KeyPath
-from parapipe.platform.catalogue import KINDS, Part, catalogue
+from parapipe.platform.catalogue import KINDS, Part, catalogue, platforms
 from parapipe.platform.consistency import named_sources
-from parapipe.platform.library import platforms
 from parapipe.platform.load import find, load_platform
 from parapipe.platform.platform import Platform
 

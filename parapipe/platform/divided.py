@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations, product
 from math import prod
 
-from parapipe.platform.division import Divisions, Streams
 from parapipe.platform.platform import Link, Platform
 from parapipe.platform.processor import Processor
+from parapipe.platform.sections import Divisions, Streams
 
 Division = tuple[int, ...] | None
 

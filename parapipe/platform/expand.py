@@ -15,10 +15,9 @@ from typing import Any
 
 from parapipe.files.mistakes import KeyPath, Mistake, did_you_mean
 from parapipe.files.yaml_file import Expansion
-from parapipe.platform.catalogue import KINDS, Catalogue, catalogue
+from parapipe.platform.catalogue import KINDS, Catalogue, catalogue, shipped, shipped_values
 from parapipe.platform.consistency import MANY_PROCESSORS, named_sources
 from parapipe.platform.from_part import made_of
-from parapipe.platform.library import shipped, shipped_values
 
 Raw = dict[str, Any]
 Pair = tuple[str, str]

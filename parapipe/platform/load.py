@@ -10,9 +10,8 @@ from parapipe.errors import PlatformError
 from parapipe.files.mistakes import KeyPath, did_you_mean, key_text
 from parapipe.files.shipped import data_folder, is_there
 from parapipe.files.yaml_file import Document, Expansion, FileKind, parse_yaml, parsed_as, text_of
-from parapipe.platform.catalogue import catalogue
+from parapipe.platform.catalogue import catalogue, platforms, shipped
 from parapipe.platform.expand import expanded
-from parapipe.platform.library import platforms, shipped
 from parapipe.platform.platform import Platform
 
 

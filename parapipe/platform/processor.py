@@ -9,7 +9,6 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, PrivateAttr
 
 from parapipe.files.yaml_file import Strict
-from parapipe.platform.division import Divisions, Streams, parts_of, stream_names
 from parapipe.platform.fields import (
     OPERATOR_CLASSES,
     AttributeLike,
@@ -29,12 +28,16 @@ from parapipe.platform.fields import (
 from parapipe.platform.memories import WeightStorage
 from parapipe.platform.sections import (
     Clock,
+    Divisions,
     Launch,
     Memory,
     OperatingPoint,
     Peak,
     Port,
     Power,
+    Streams,
+    parts_of,
+    stream_names,
 )
 from parapipe.platform.support import Refusal, Support
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from parapipe.errors import SimulationError
 from parapipe.mappings.event_graph import PICOSECONDS
-from parapipe.plan.network import network_of
+from parapipe.plan.mapped import network_of
 from parapipe.plan.program import Program
 from parapipe.plan.schema import Plan
 from parapipe.platform.platform import Platform
