@@ -21,8 +21,8 @@ def stages_of(plan: Plan) -> tuple[tuple[str, ...], ...]:
 
 def replicas_of(plan: Plan) -> tuple[tuple[str, ...], ...]:
     """Return the names of processors that take turns, those of each stage together."""
-    listed = (each for stage in plan.stages for each in stage.processors)
-    return tuple((each.name, *each.replicas) for each in listed if each.replicas)
+    processors = (each for stage in plan.stages for each in stage.processors)
+    return tuple((each.name, *each.replicas) for each in processors if each.replicas)
 
 
 def plan_stages_title(plan: Plan) -> str:
@@ -140,13 +140,13 @@ class Batches:
         self._model, source = opened_model(path, digests=False, weights=False)
         self._source: ModelSource = source
         shapes = {name: plan.tensors[name].shape for name in plan.inputs}
-        self._open = {
+        self._open_inputs = {
             value.name
             for value in self._model.graph.input
             if shapes.get(value.name)
             if not value.type.tensor_type.shape.dim[0].HasField("dim_value")
         }
-        sizes = {shapes[name][0] for name in self._open}
+        sizes = {shapes[name][0] for name in self._open_inputs}
         self.size = sizes.pop() if len(sizes) == 1 else 1
 
     def plan_of(self, size: int) -> Plan:
@@ -158,33 +158,33 @@ class Batches:
             If the model has other operators with batches of that size.
         """
         plan = self._plan
-        graph = self._graph(size)
-        tensors = {name: _tensor(graph, name) for name in plan.tensors if name in graph.tensors}
+        graph = self._graph_of(size)
+        tensors = {name: _tensor_of(graph, name) for name in plan.tensors if name in graph.tensors}
         if lacking := sorted(plan.tensors.keys() - tensors.keys()):
             raise PlanError(
                 f"with a batch of {size}, '{plan.model.name}' lacks tensors of the plan "
                 f"({listed(lacking)}): run it with a strategy that does not split batches"
             )
         # What was laid out in memory, and moved, was so for the other size.
-        moved = tuple(
+        transfers = tuple(
             each.model_copy(update={"size_bytes": tensors[each.tensor].size_bytes})
             for each in plan.transfers
         )
         update: Mapping[str, object] = {
-            "tensors": tensors, "transfers": moved, "memory": None, "buffers": ()
+            "tensors": tensors, "transfers": transfers, "memory": None, "buffers": ()
         }  # fmt: skip
         return plan.model_copy(update=update)
 
-    def _graph(self, size: int) -> OperatorGraph:
+    def _graph_of(self, size: int) -> OperatorGraph:
         shapes = {
-            name: (size, *shape[1:]) if name in self._open else shape
+            name: (size, *shape[1:]) if name in self._open_inputs else shape
             for name in self._plan.inputs
             for shape in [self._plan.tensors[name].shape]
         }
         return import_checked(self._model, source=self._source, granularity="onnx", shapes=shapes)
 
 
-def _tensor(graph: OperatorGraph, name: str) -> Tensor:
-    found = graph.tensors[name]
-    size_bytes = size_in_bytes(found.shape, found.dtype) or 0
-    return Tensor(shape=found.shape, dtype=found.dtype, size_bytes=size_bytes)
+def _tensor_of(graph: OperatorGraph, name: str) -> Tensor:
+    tensor = graph.tensors[name]
+    size_bytes = size_in_bytes(tensor.shape, tensor.dtype) or 0
+    return Tensor(shape=tensor.shape, dtype=tensor.dtype, size_bytes=size_bytes)

@@ -143,7 +143,7 @@ class Divisions(Section):
     hand_over: Travel
 
 
-def parts_of(name: str, cores: Sequence[int], sizes: Sequence[int]) -> dict[str, tuple[int, ...]]:
+def part_cores(name: str, cores: Sequence[int], sizes: Sequence[int]) -> dict[str, tuple[int, ...]]:
     """Return the cores of each part of a division, by the part's name.
 
     A part is called by its first and last core: `big-4-5`, or `big-4` of a single one.
@@ -156,7 +156,7 @@ def parts_of(name: str, cores: Sequence[int], sizes: Sequence[int]) -> dict[str,
 Factor = Annotated[float, Field(ge=1, le=1000, allow_inf_nan=False)]
 
 
-def _law(factors: tuple[float, ...]) -> tuple[float, ...]:
+def _check_law(factors: tuple[float, ...]) -> tuple[float, ...]:
     if factors[0] != 1:
         raise ValueError(
             f"begins with {factors[0]:g}: one operator by itself takes 1 times as long"
@@ -182,7 +182,9 @@ class Streams(Section):
         Time to hand a tensor from a stream to another one, synchronisation included.
     """
 
-    slowdown: Annotated[Many[Factor], Field(min_length=2, max_length=64), AfterValidator(_law)]
+    slowdown: Annotated[
+        Many[Factor], Field(min_length=2, max_length=64), AfterValidator(_check_law)
+    ]
     hand_over: Travel
 
     @property
