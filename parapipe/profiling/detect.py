@@ -26,7 +26,7 @@ from parapipe.profiling.figures import (
     StateSpread,
     accelerator_figures,
     cpu_figures,
-    watched_states,
+    watch_states,
 )
 from parapipe.profiling.identical_figures import HandOver, HandOvers, same_figures
 from parapipe.profiling.providers import onnx_runtime
@@ -134,24 +134,25 @@ def detect(
     clusters = clusters_here(split, processors)
     cpus = tuple(cpu_figures(cluster.cpus) for cluster in clusters)
     fastest = max(figures.bandwidth_bytes_per_s for figures in cpus)
-    found: dict[Device, Figures] = {}
+    accelerators: dict[Device, Figures] = {}
     notes = []
     for backend, kind in devices(runtime.get_available_providers()):
         try:
             options = backend.options.get(kind, {})
-            found[backend.name, kind] = accelerator_figures(backend.provider, options, fastest)
+            figures = accelerator_figures(backend.provider, options, fastest)
+            accelerators[backend.name, kind] = figures
         except Exception as error:  # noqa: BLE001 - providers raise many kinds
             reason = " ".join(str(error).split())[:200]
             notes.append(f"{backend.provider} is offered and runs on no {kind} here: {reason}")
-    kinds = [(_words(cluster), tuple(cluster.cores[0].frequencies_hz)) for cluster in clusters]
-    state = watched_states([cluster.cpus for cluster in clusters], watch_s)
-    free = dict.fromkeys(permutations(range(len(clusters)), 2), HandOver(0.0, fastest, 0.0))
-    same, _ = same_figures(kinds, cpus, free)
-    measured = Measured(same, free, found, state, watch_s)
-    if free:
+    hardware = [(_description(each), tuple(each.cores[0].frequencies_hz)) for each in clusters]
+    state = watch_states([cluster.cpus for cluster in clusters], watch_s)
+    costless = dict.fromkeys(permutations(range(len(clusters)), 2), HandOver(0.0, fastest, 0.0))
+    shared, _ = same_figures(hardware, cpus, costless)
+    measured = Measured(shared, costless, accelerators, state, watch_s)
+    if costless:
         draft = read_platform(platform_text(name, clusters, measured), f"a draft of '{name}'")
-        moved = same_figures(kinds, cpus, hand_overs(draft, fastest))[1]
-        measured = replace(measured, hand_overs=moved)
+        overheads = same_figures(hardware, cpus, hand_overs(draft, fastest))[1]
+        measured = replace(measured, hand_overs=overheads)
     text = platform_text(name, clusters, measured)
     read_platform(text, f"the description of '{name}'")
     notes.append("power is not known: energy counts core-seconds, see the source nominal-power")
@@ -179,8 +180,8 @@ def clusters_here(
     """Return the CPU processors of this machine, of cores that this process may use."""
     if not hasattr(os, "sched_getaffinity"):
         raise ProfilingError("this system does not let a program choose its cores; use Linux")
-    lent = os.sched_getaffinity(0)
-    cores = [core for core in read_cores() if core.cpu in lent]
+    allowed = os.sched_getaffinity(0)
+    cores = [core for core in read_cores() if core.cpu in allowed]
     return processors_of(clusters_of(cores), split, chosen)
 
 
@@ -195,25 +196,23 @@ def processors_of(
 
 def platform_text(name: str, clusters: Sequence[Cluster], measured: Measured) -> str:
     """Return the platform file of a machine with these processors and figures."""
-    cpus = [
-        _cpu(cluster, figures) for cluster, figures in zip(clusters, measured.cpus, strict=True)
-    ]
+    cpus = [_cpu_section(*each) for each in zip(clusters, measured.cpus, strict=True)]
     host = max(zip(measured.cpus, cpus, strict=True), key=lambda pair: _peak(pair[0]))[1]["name"]
-    others = [_accelerator(each, f, host) for each, f in measured.accelerators.items()]
+    others = [_accelerator_section(each, f, host) for each, f in measured.accelerators.items()]
     bandwidth = max(figures.bandwidth_bytes_per_s for figures in measured.cpus)
     sources = dict(SOURCES) | (dict(ACCELERATOR_SOURCES) if others else {})
     if len(clusters) < 2:
         del sources["hand-over"]
-    told = (
+    reasoning = (
         f"State: between two moments of {measured.watched_s:.0f} s, in which each CPU opened and "
         "ran a session of convolutions again and again; common is what all of them did at the "
         "same time. Hand-overs: runs of these networks, and what overhead and bandwidth say of "
         "them."
     )
-    sources["spread"] = {**sources["spread"], "reasoning": told}
+    sources["spread"] = {**sources["spread"], "reasoning": reasoning}
     states = {name: _rounded(value) for name, value in asdict(measured.state).items()}
-    moved = [each.spread for each in measured.hand_overs.values()]
-    hand_overs = {"hand_overs": _rounded(max(moved))} if moved else {}
+    spreads = [each.spread for each in measured.hand_overs.values()]
+    hand_overs = {"hand_overs": _rounded(max(spreads))} if spreads else {}
     document: dict[str, Any] = {
         "schema": "parapipe/platform/1",
         "name": name,
@@ -222,7 +221,7 @@ def platform_text(name: str, clusters: Sequence[Cluster], measured: Measured) ->
         "memory": {"bandwidth_bytes_per_s": _rounded(bandwidth), "source": "copy"},
         "processors": [*cpus, *others],
         "spread": {**states, **hand_overs, "source": "spread"},
-        "links": _links([p["name"] for p in (*cpus, *others)], measured),
+        "links": _link_sections([p["name"] for p in (*cpus, *others)], measured),
         "sources": {key: dict(source) for key, source in sources.items()},
     }
     head = (
@@ -231,7 +230,7 @@ def platform_text(name: str, clusters: Sequence[Cluster], measured: Measured) ->
     return head + yaml.safe_dump(document, sort_keys=False, width=100, allow_unicode=True)
 
 
-def _cpu(cluster: Cluster, figures: Figures) -> dict[str, Any]:
+def _cpu_section(cluster: Cluster, figures: Figures) -> dict[str, Any]:
     core = cluster.cores[0]
     if core.top_hz < LEAST_HZ:
         raise ProfilingError(
@@ -244,9 +243,9 @@ def _cpu(cluster: Cluster, figures: Figures) -> dict[str, Any]:
         "name": cluster.name,
         "kind": "cpu",
         "backend": "onnxruntime-cpu",
-        "description": _words(cluster),
+        "description": _description(cluster),
         "cores": list(cluster.cpus),
-        **_sections(
+        **_processor_sections(
             figures,
             peaks,
             frequencies_hz=core.frequencies_hz,
@@ -257,7 +256,7 @@ def _cpu(cluster: Cluster, figures: Figures) -> dict[str, Any]:
     }
 
 
-def _accelerator(device: Device, figures: Figures, host: str) -> dict[str, Any]:
+def _accelerator_section(device: Device, figures: Figures, host: str) -> dict[str, Any]:
     backend, kind = BACKENDS[device[0]], device[1]
     name = backend.name.removeprefix(PREFIX)
     return {
@@ -266,7 +265,7 @@ def _accelerator(device: Device, figures: Figures, host: str) -> dict[str, Any]:
         "backend": backend.name,
         "description": backend.provider,
         "host": host,
-        **_sections(
+        **_processor_sections(
             figures,
             {"float32": _peak(figures)},
             frequencies_hz=[NOMINAL_HZ],
@@ -277,7 +276,7 @@ def _accelerator(device: Device, figures: Figures, host: str) -> dict[str, Any]:
     }
 
 
-def _sections(
+def _processor_sections(
     figures: Figures,
     peaks: Mapping[str, float],
     *,
@@ -316,7 +315,7 @@ def _sections(
     }
 
 
-def _links(names: Sequence[str], measured: Measured) -> list[dict[str, Any]]:
+def _link_sections(names: Sequence[str], measured: Measured) -> list[dict[str, Any]]:
     """Return links between CPUs, then those from or to an accelerator, through a CPU's memory."""
     cpus, accelerators = len(measured.cpus), tuple(measured.accelerators.values())
     between_cpus, others = [], []
@@ -342,15 +341,15 @@ def _peak(figures: Figures) -> float:
     return figures.peak_macs_per_s["float32"]
 
 
-def _words(cluster: Cluster) -> str:
+def _description(cluster: Cluster) -> str:
     core = cluster.cores[0]
-    caches = [f"{_size(cache.size_bytes)} L{cache.level}" for cache in core.caches]
+    caches = [f"{_size_text(cache.size_bytes)} L{cache.level}" for cache in core.caches]
     model = core.model or "core"
     threads = f", one of {len(core.threads)} threads each" if len(core.threads) > 1 else ""
     return f"{len(cluster.cores)} × {model}{threads}{', ' if caches else ''}{', '.join(caches)}"
 
 
-def _size(size_bytes: int) -> str:
+def _size_text(size_bytes: int) -> str:
     return f"{size_bytes >> 20} MiB" if size_bytes >= 1 << 20 else f"{size_bytes >> 10} KiB"
 
 
