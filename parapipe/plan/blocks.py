@@ -72,8 +72,8 @@ class Blocks:
         for v, operator in enumerate(lives.graph.operators):
             joined = operator.type == JOIN
             for each in ranges(operator, lives.graph.tensors) if joins or not joined else ():
-                part = (lives.read if joined else lives.made_by)[each.tensor, v]
-                whole = (lives.made_by if joined else lives.read)[each.whole, v]
+                part = (lives.operands if joined else lives.results)[each.tensor, v]
+                whole = (lives.results if joined else lives.operands)[each.whole, v]
                 put = self._put_within(part, whole, each, loads)
                 self.joins = self.joins or (put and joined)
         self.bound_bytes = [int(load.max(initial=0)) for load in loads]
@@ -90,7 +90,7 @@ class Blocks:
             for name in graph.reads(operator):
                 if name in graph.inputs or not writes_over(operator, name, graph.tensors):
                     continue
-                operand, result = lives.read[name, v], lives.made_by[operator.outputs[0], v]
+                operand, result = lives.operands[name, v], lives.results[operator.outputs[0], v]
                 if self._may_write_over(operand, result, v) and self._join(operand, result, 0):
                     self.over[result] = operand
                     break

@@ -165,7 +165,7 @@ class _SharedBytes:
         lives, tensors = self.lives, self.lives.graph.tensors
         for v, operator in enumerate(lives.graph.operators):
             for name in overwritable(operator, tensors):
-                before, i = lives.read[name, v], lives.made_by[operator.outputs[0], v]
+                before, i = lives.operands[name, v], lives.results[operator.outputs[0], v]
                 if self.buffers[i].over == name and self._is_over(i, before, v):
                     over[i] = before
             for tensor, other, first in aliases(operator, tensors):
@@ -198,7 +198,9 @@ class _SharedBytes:
         return self.buffers[i].within == self.lives.all[whole].name
 
     def _index_of(self, name: str, operator: int) -> int:
-        index = self.lives.made_by if (name, operator) in self.lives.made_by else self.lives.read
+        index = (
+            self.lives.results if (name, operator) in self.lives.results else self.lives.operands
+        )
         return index[name, operator]
 
     def _lies_at(self, i: int, whole: int, begin: int) -> bool:

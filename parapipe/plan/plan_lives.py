@@ -123,7 +123,7 @@ class PlanLives:
         )
 
     @cached_property
-    def made_by(self) -> dict[tuple[str, int], int]:
+    def results(self) -> dict[tuple[str, int], int]:
         """Index of what an operator makes, by tensor and operator."""
         at, producer = self.view.mapping.at, self.graph.producer
         return {
@@ -133,7 +133,7 @@ class PlanLives:
         }
 
     @cached_property
-    def read(self) -> dict[tuple[str, int], int]:
+    def operands(self) -> dict[tuple[str, int], int]:
         """Index of what an operator reads, by tensor and operator."""
         return {(each.name, v): i for i, each in enumerate(self.all) for v in each.reads}
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from parapipe.parts.elementwise import ANY_AXIS, MICROSOFT
 from parapipe.plan.mapped import mapped, route_of
-from parapipe.plan.schema import Operator, Plan, Transfer
+from parapipe.plan.schema import Operator, Plan, StageProcessor, Transfer
 from parapipe.plan.structure_rules import slots_needed
 
 JOIN, CUT = "Concat", "Slice"
@@ -176,23 +176,17 @@ def without(removed: Mapping[str, Operator], plan: Plan) -> InPlace:
         if each.outputs[0] not in removed
     )
     ids = {each.id for each in removed.values()}
+
+    def remaining(processor: StageProcessor) -> StageProcessor:
+        placed = tuple(at for at in processor.operators if at.operator not in ids)
+        return processor.model_copy(update={"operators": placed})
+
     stages = tuple(
-        stage.model_copy(
-            update={
-                "processors": tuple(
-                    p.model_copy(
-                        update={
-                            "operators": tuple(at for at in p.operators if at.operator not in ids)
-                        }
-                    )
-                    for p in stage.processors
-                )
-            }
-        )
+        stage.model_copy(update={"processors": tuple(map(remaining, stage.processors))})
         for stage in plan.stages
     )
-    of_whole_plan = {"memory": None, "buffers": ()}  # they are of the whole plan
-    changed = plan.model_copy(update={"operators": operators, "stages": stages, **of_whole_plan})
+    of_all = {"memory": None, "buffers": ()}  # they are of the whole plan
+    changed = plan.model_copy(update={"operators": operators, "stages": stages, **of_all})
     return InPlace(changed.model_copy(update={"transfers": tuple(_transfers_of(changed))}), views)
 
 

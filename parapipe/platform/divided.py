@@ -36,11 +36,11 @@ def holding(platform: Platform, names: Collection[str]) -> Platform:
         choices = {
             sizes: {p.name for p in whole.parts(sizes)} for sizes in _divisions_of(whole.division)
         }
-        wanted = set().union(*choices.values()).intersection(names)
-        matches = [sizes for sizes, parts in choices.items() if wanted <= parts]
-        if wanted and not matches:
+        own = set().union(*choices.values()).intersection(names)
+        matches = [sizes for sizes, parts in choices.items() if own <= parts]
+        if own and not matches:
             return platform
-        divisions.append(matches[0] if wanted else None)
+        divisions.append(matches[0] if own else None)
     return _divide(platform, divisions)
 
 

@@ -99,9 +99,8 @@ class _Expander:
 
     def _take_chip(self) -> None:
         name = self._spelling(("chip",), "chips", "chip", self.raw.pop("chip"))
-        if name is None:
-            return
-        self._merge_inherited("chip", catalogue().chips[name])
+        if name is not None:
+            self._merge_inherited("chip", catalogue().chips[name])
 
     def _take_base(self) -> None:
         name = self.raw.pop("base")
@@ -136,12 +135,9 @@ class _Expander:
     def _take_memory(self) -> None:
         name = self.raw.get("memory")
         figures: Catalogue = catalogue()
-        if not isinstance(name, str):
-            spelling = None
-        else:
-            spelling = self._spelling(("memory",), "memories", "memory", name)
-        if spelling is not None:
-            rate, share = figures.memories[spelling], figures.memory_share
+        path = ("memory",)
+        if isinstance(name, str) and (kind := self._spelling(path, "memories", "memory", name)):
+            rate, share = figures.memories[kind], figures.memory_share
             self._add_source("memory", f"{share.share:g} of the data rate.", rate, share)
             bandwidth = rate.bandwidth_bytes_per_s * share.share
             self.raw["memory"] = {"bandwidth_bytes_per_s": bandwidth, "source": "memory"}

@@ -175,5 +175,5 @@ class _NominalFigures:
 
 
 def four_digits(value: float) -> float:
-    """Return four digits: no nominal figure is better than that."""
+    """Return four digits: no nominal figure is better than that, nor what a short test measures."""
     return float(f"{value:.4g}")

@@ -17,6 +17,7 @@ import yaml
 from parapipe.errors import ProfilingError
 from parapipe.files.atomic import refuse_changed, write_atomically
 from parapipe.platform.consistency import BACKENDS, PREFIX, Backend, Kind
+from parapipe.platform.from_part import four_digits
 from parapipe.platform.load import read_platform
 from parapipe.platform.platform import Platform
 from parapipe.profiling.detected_sources import ACCELERATOR_SOURCES, SOURCES
@@ -210,15 +211,15 @@ def platform_text(name: str, clusters: Sequence[Cluster], measured: Measured) ->
         "them."
     )
     sources["spread"] = {**sources["spread"], "reasoning": reasoning}
-    states = {name: _rounded(value) for name, value in asdict(measured.state).items()}
+    states = {name: four_digits(value) for name, value in asdict(measured.state).items()}
     spreads = [each.spread for each in measured.hand_overs.values()]
-    hand_overs = {"hand_overs": _rounded(max(spreads))} if spreads else {}
+    hand_overs = {"hand_overs": four_digits(max(spreads))} if spreads else {}
     document: dict[str, Any] = {
         "schema": "parapipe/platform/1",
         "name": name,
         "description": "; ".join(p["description"] for p in (*cpus, *others)),
         "board": {"idle_power_w": 0.0, "source": "nominal-power"},
-        "memory": {"bandwidth_bytes_per_s": _rounded(bandwidth), "source": "copy"},
+        "memory": {"bandwidth_bytes_per_s": four_digits(bandwidth), "source": "copy"},
         "processors": [*cpus, *others],
         "spread": {**states, **hand_overs, "source": "spread"},
         "links": _link_sections([p["name"] for p in (*cpus, *others)], measured),
@@ -271,7 +272,7 @@ def _accelerator_section(device: Device, figures: Figures, host: str) -> dict[st
             frequencies_hz=[NOMINAL_HZ],
             sources=("provider", "provider-clock"),
             full_w=ACCELERATOR_W,
-            frame={"latency_s": _rounded(figures.run_s / 2), "source": "provider-run"},
+            frame={"latency_s": four_digits(figures.run_s / 2), "source": "provider-run"},
         ),
     }
 
@@ -292,14 +293,14 @@ def _processor_sections(
     points = [{"frequency_hz": hz, "voltage_v": NOMINAL_V} for hz in frequencies_hz]
     clock = {"default_frequency_hz": frequencies_hz[-1], "points": points}
     dynamic_w = (1 - STATIC_SHARE) * full_w
-    bandwidth = {"bandwidth_bytes_per_s": _rounded(figures.bandwidth_bytes_per_s)}
+    bandwidth = {"bandwidth_bytes_per_s": four_digits(figures.bandwidth_bytes_per_s)}
     return {
         "data_types": list(peaks),
         "source": sources[0],
         "clock": {**clock, "source": sources[1], "voltage_source": "nominal-power"},
-        "launch": {"overhead_s": _rounded(figures.launch_s), "source": "session"},
+        "launch": {"overhead_s": four_digits(figures.launch_s), "source": "session"},
         "peak": {
-            "macs_per_s": {dtype: _rounded(peak) for dtype, peak in peaks.items()},
+            "macs_per_s": {dtype: four_digits(peak) for dtype, peak in peaks.items()},
             "source": "matrix-product",
         },
         "memory": {**bandwidth, "source": "copy"},
@@ -322,17 +323,17 @@ def _link_sections(names: Sequence[str], measured: Measured) -> list[dict[str, A
     for p, q in permutations(range(len(names)), 2):
         link: dict[str, Any] = {"from": names[p], "to": names[q]}
         if ends := [accelerators[end - cpus] for end in (p, q) if end >= cpus]:
-            link["latency_s"] = _rounded(sum(figures.run_s for figures in ends) / 2)
+            link["latency_s"] = four_digits(sum(figures.run_s for figures in ends) / 2)
             bandwidth = min(figures.bandwidth_bytes_per_s for figures in ends)
-            link["bandwidth_bytes_per_s"] = _rounded(bandwidth)
+            link["bandwidth_bytes_per_s"] = four_digits(bandwidth)
             others.append({**link, "source": "provider-run"})
         else:
             hand_over = measured.hand_overs[p, q]
             link["latency_s"] = 0.0
-            link["bandwidth_bytes_per_s"] = _rounded(hand_over.bandwidth_bytes_per_s)
-            overhead = {"overhead_s": _rounded(hand_over.overhead_s), "source": "hand-over"}
+            link["bandwidth_bytes_per_s"] = four_digits(hand_over.bandwidth_bytes_per_s)
+            overhead = {"overhead_s": four_digits(hand_over.overhead_s), "source": "hand-over"}
             link |= {"synchronisation": overhead}
-            link |= {"occupies": "receiver"} if hand_over.works else {}
+            link |= {"occupies": "receiver"} if hand_over.busy else {}
             between_cpus.append({**link, "source": "hand-over"})
     return between_cpus + others
 
@@ -351,8 +352,3 @@ def _description(cluster: Cluster) -> str:
 
 def _size_text(size_bytes: int) -> str:
     return f"{size_bytes >> 20} MiB" if size_bytes >= 1 << 20 else f"{size_bytes >> 10} KiB"
-
-
-def _rounded(value: float) -> float:
-    """Return four digits: no short test is better than that."""
-    return float(f"{value:.4g}")

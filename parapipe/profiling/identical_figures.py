@@ -98,14 +98,14 @@ class HandOver:
         Bytes a second beyond that.
     spread
         Standard deviation of the logarithm of what hand-overs take by what these two say.
-    works
+    busy
         Whether processors work for at least half of what hand-overs take: the rest is waiting.
     """
 
     overhead_s: float
     bandwidth_bytes_per_s: float
     spread: float
-    works: bool = False
+    busy: bool = False
 
 
 def trunk_and_branch(alone_s: Mapping[int, float]) -> tuple[int, int]:
@@ -157,8 +157,8 @@ def hand_over_of(rounds: Mapping[Form, Sequence[Taken]], bandwidth_bytes_per_s: 
         for form, row in rounds.items()
         for each in row
     )
-    works = 0 < sum(times_s.values()) <= 2 * busy_s
-    return HandOver(overhead_s, 1 / byte_s, spread, works)
+    busy = 0 < sum(times_s.values()) <= 2 * busy_s
+    return HandOver(overhead_s, 1 / byte_s, spread, busy)
 
 
 def _log_spread(pairs: Iterable[tuple[float, float]]) -> float:
@@ -227,5 +227,5 @@ def _median_hand_over(some: Sequence[HandOver]) -> HandOver:
         median(each.overhead_s for each in some),
         median(each.bandwidth_bytes_per_s for each in some),
         max(each.spread for each in some),
-        2 * sum(each.works for each in some) >= len(some),
+        2 * sum(each.busy for each in some) >= len(some),
     )

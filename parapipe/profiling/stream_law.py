@@ -20,6 +20,7 @@ from parapipe.errors import ProfilingError
 from parapipe.files.atomic import write_folder
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.files.progress import Progress, Tell
+from parapipe.platform.from_part import four_digits
 from parapipe.profiling.detect import BUSY
 from parapipe.profiling.figures import copied_bytes_per_s
 from parapipe.profiling.providers import onnx_runtime
@@ -128,7 +129,7 @@ def _law_of(processor: Mapping[str, Any], times_s: Sequence[Sequence[float]]) ->
     cores = processor["cores"] or sorted(os.sched_getaffinity(0))
     return StreamLaw(
         processor["name"],
-        tuple(float(f"{factor:.4g}") for factor in rising),
+        tuple(four_digits(factor) for factor in rising),
         len(times_s),
         _hand_over_s(cores),
         copied_bytes_per_s(),
