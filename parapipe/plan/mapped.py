@@ -202,7 +202,7 @@ def _view_of(plan: Plan) -> MappedPlan:
     occupied = (each.occupies for each in plan.transfers if each.occupies is not None)
     resources = tuple(dict.fromkeys((*processors, *placed_on, *occupied)))
     number = {name: i for i, name in enumerate(resources)}
-    numbers = {operator.id: i for i, operator in enumerate(plan.operators)}
+    index_of = {operator.id: i for i, operator in enumerate(plan.operators)}
     orders: dict[int, tuple[Placement, ...]] = {}
     stage_of: dict[int, int] = {}
     placed: dict[str, Placement] = {}
@@ -210,9 +210,9 @@ def _view_of(plan: Plan) -> MappedPlan:
         for processor in stage.processors:
             p = number[processor.name]
             here = [
-                Placement(numbers[at.operator], p, at.start_s, at.end_s, min(at.lag, MOST_LAGS))
+                Placement(index_of[at.operator], p, at.start_s, at.end_s, min(at.lag, MOST_LAGS))
                 for at in processor.operators
-                if at.operator in numbers and at.operator not in placed
+                if at.operator in index_of and at.operator not in placed
             ]
             placed.update((plan.operators[at.operator].id, at) for at in here)
             orders[p] = (*orders.get(p, ()), *here)

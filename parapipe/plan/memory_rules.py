@@ -198,10 +198,8 @@ class _SharedBytes:
         return self.buffers[i].within == self.lives.all[whole].name
 
     def _index_of(self, name: str, operator: int) -> int:
-        index = (
-            self.lives.results if (name, operator) in self.lives.results else self.lives.operands
-        )
-        return index[name, operator]
+        key = name, operator
+        return self.lives.results[key] if key in self.lives.results else self.lives.operands[key]
 
     def _lies_at(self, i: int, whole: int, begin: int) -> bool:
         """Whether a buffer begins so far behind another one, in every frame, and ends within it."""

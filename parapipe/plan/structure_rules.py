@@ -265,8 +265,7 @@ def _size_violations(plan: Plan) -> Iterator[str]:
         size_bytes = size_in_bytes(tensor.shape, tensor.dtype)
         if size_bytes is None:
             yield f"tensor '{name}' is of the unknown type '{tensor.dtype}'"
-            continue
-        if tensor.size_bytes != size_bytes:
+        elif tensor.size_bytes != size_bytes:
             yield (
                 f"tensor '{name}' has {size_bytes} bytes by its shape and type, and the plan says "
                 f"{tensor.size_bytes}"

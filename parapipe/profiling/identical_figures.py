@@ -189,10 +189,10 @@ def same_figures(
     """
     shared = list(cpus)
     for kind in dict.fromkeys(kinds):
-        alike = [p for p, each in enumerate(kinds) if each == kind]
-        if _are_close([_values(cpus[p]) for p in alike]):
-            for p in alike:
-                shared[p] = _median_figures([cpus[q] for q in alike])
+        members = [p for p, each in enumerate(kinds) if each == kind]
+        if _are_close([_values(cpus[p]) for p in members]):
+            for p in members:
+                shared[p] = _median_figures([cpus[q] for q in members])
     # Processors whose own figures differ are not identical after all.
     group = [(kind, shared.index(figures)) for kind, figures in zip(kinds, shared, strict=True)]
     hand_overs = dict(moved)
