@@ -17,7 +17,7 @@ from parapipe.errors import FrontError, PlanError
 from parapipe.files.documents import INSTEAD, read_document, read_json
 from parapipe.files.mistakes import listed, listed_sentences
 from parapipe.mappings.configuration import stated
-from parapipe.plan.placement import once_violations
+from parapipe.plan.placement_rules import once_violations
 from parapipe.plan.schema import Plan
 from parapipe.plan.verify import network_violations
 from parapipe.uncertainty.samples import DrawnFront

@@ -11,7 +11,7 @@ from parapipe.files.mistakes import listed
 from parapipe.graph.operator_graph import size_in_bytes
 from parapipe.plan.mapped import MappedPlan, mapped, producers
 from parapipe.plan.memory_rules import memory_violations
-from parapipe.plan.placement import placement_violations
+from parapipe.plan.placement_rules import placement_violations
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.schema import Operator, Plan, PlannedModel, Processor, Tensor, Transfer
 from parapipe.plan.structure_rules import (
