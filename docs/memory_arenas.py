@@ -17,7 +17,7 @@ from typing import Literal
 import parapipe
 from parapipe.documents.front_folder import load_folder
 from parapipe.plan.layout import laid_out
-from parapipe.plan.network import network_of
+from parapipe.plan.mapped import network_of
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.schema import Plan
 from parapipe.platform.memories import MemorySystem

@@ -301,9 +301,9 @@ def load_platform(platform: PlatformFile) -> Platform:
 def load_plan(path: FilePath) -> Plan:
     """Read a plan file; PlanError if it is not one."""
     from parapipe.api.plan import Plan
-    from parapipe.plan.files import load_plan as load
+    from parapipe.plan import schema
 
-    return Plan.of(load(Path(path)))
+    return Plan.of(schema.Plan.load(Path(path)))
 
 
 def opened_plan(plan: PlanGiven) -> schema.Plan:

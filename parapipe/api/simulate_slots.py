@@ -10,8 +10,8 @@ from parapipe.documents.run import SCHEMA, QueueRow, RunDocument, SlotsRow
 from parapipe.documents.run_document import kept, warm_up_frames
 from parapipe.errors import SimulationError
 from parapipe.files.documents import read_document
+from parapipe.plan.build import with_slots, written_with_slots
 from parapipe.plan.schema import Plan
-from parapipe.plan.slots import with_slots, written_with_slots
 from parapipe.runtime.record import done_while_admitted
 from parapipe.search.options import FilePath
 from parapipe.simulate.queues import Run, least_slots

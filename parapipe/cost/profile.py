@@ -200,7 +200,7 @@ def profiles_beside(platform_file: str | Path, platform: str) -> tuple[Profile, 
     CostError
         If one of them is wrong.
     """
-    from parapipe.platform.library import shipped
+    from parapipe.platform.catalogue import shipped
     from parapipe.platform.load import file_of  # loads pydantic
 
     name = os.fspath(platform_file)

@@ -19,7 +19,6 @@ from parapipe.files.shipped import require_regular
 from parapipe.files.titles import stages_title
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.event_graph import PICOSECONDS
-from parapipe.plan.files import load_plan
 from parapipe.plan.program import program
 from parapipe.plan.schema import SCHEMA as PLAN_SCHEMA
 from parapipe.plan.schema import Plan
@@ -214,7 +213,7 @@ def compare_files(paths: Sequence[Path]) -> Comparison:
         elif _family(schema) == _family(RUN_SCHEMA):
             runs[str(path)] = read_run(path)
         elif _family(schema) == _family(PLAN_SCHEMA):
-            plans[str(path)] = plan = load_plan(path)
+            plans[str(path)] = plan = Plan.load(path)
             verify_plan(plan)
         else:
             found = read_evaluations(path)

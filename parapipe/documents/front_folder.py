@@ -17,8 +17,7 @@ from parapipe.errors import FrontError, PlanError
 from parapipe.files.documents import INSTEAD, read_document, read_json
 from parapipe.files.mistakes import listed, listed_sentences
 from parapipe.mappings.configuration import stated
-from parapipe.plan.files import load_plan
-from parapipe.plan.placement import once_violations
+from parapipe.plan.placement_rules import once_violations
 from parapipe.plan.schema import Plan
 from parapipe.plan.verify import network_violations
 from parapipe.uncertainty.samples import DrawnFront
@@ -110,7 +109,7 @@ def load_configuration(
 
 def _plans(folder: Path, front: FrontDocument, rows: Sequence[ConfigurationRow]) -> dict[str, Plan]:
     """Read plans, and see that each is of this front."""
-    plans = {row.id: load_plan(folder / PLANS / f"{row.id}.json") for row in rows}
+    plans = {row.id: Plan.load(folder / PLANS / f"{row.id}.json") for row in rows}
     strangers = [
         f"{PLANS}/{row.id}.json" for row in rows if not _belongs(plans[row.id], row, front)
     ]

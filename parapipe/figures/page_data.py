@@ -18,8 +18,7 @@ from parapipe.files.titles import model_title
 from parapipe.graph.part_marks import origins
 from parapipe.mappings.lifetimes import Storage
 from parapipe.mappings.memory import peak_memory
-from parapipe.plan.mapped import mapped
-from parapipe.plan.network import network_of
+from parapipe.plan.mapped import mapped, network_of
 from parapipe.plan.schema import Plan, Tensor, Transfer
 
 CLOUD = 80  # draws of each configuration that the page shows

@@ -33,11 +33,11 @@ class Block:
     end: int
     members: dict[int, int]
 
-    def joined(self, other: Block, shift: int) -> Block:
+    def joined_with(self, other: Block, shift: int) -> Block:
         """Return both as one, the other one beginning at `shift`."""
-        moved = {i: at + shift for i, at in other.members.items()}
+        shifted = {i: at + shift for i, at in other.members.items()}
         begin, end = min(self.begin, other.begin), max(self.end, other.end)
-        return Block(self.size_bytes, begin, end, {**self.members, **moved})
+        return Block(self.size_bytes, begin, end, {**self.members, **shifted})
 
     def goes_on(self, period: int) -> bool:
         """Whether it lives on into another period."""
@@ -68,12 +68,12 @@ class Blocks:
             for i, each in enumerate(lives.all)
         }
         self._write_over()
-        loads = [self._load_of(m) for m in range(len(lives.system.names))]
+        loads = [self._memory_load(m) for m in range(len(lives.system.names))]
         for v, operator in enumerate(lives.graph.operators):
             joined = operator.type == JOIN
             for each in ranges(operator, lives.graph.tensors) if joins or not joined else ():
-                part = (lives.read if joined else lives.made_by)[each.tensor, v]
-                whole = (lives.made_by if joined else lives.read)[each.whole, v]
+                part = (lives.operands if joined else lives.results)[each.tensor, v]
+                whole = (lives.results if joined else lives.operands)[each.whole, v]
                 put = self._put_within(part, whole, each, loads)
                 self.joins = self.joins or (put and joined)
         self.bound_bytes = [int(load.max(initial=0)) for load in loads]
@@ -90,24 +90,24 @@ class Blocks:
             for name in graph.reads(operator):
                 if name in graph.inputs or not writes_over(operator, name, graph.tensors):
                     continue
-                before, after = lives.read[name, v], lives.made_by[operator.outputs[0], v]
-                if self._is_free(before, after, v) and self._join(before, after, 0):
-                    self.over[after] = before
+                operand, result = lives.operands[name, v], lives.results[operator.outputs[0], v]
+                if self._may_write_over(operand, result, v) and self._join(operand, result, 0):
+                    self.over[result] = operand
                     break
 
-    def _is_free(self, before: int, after: int, operator: int) -> bool:
-        read, made = self.lives.all[before], self.lives.all[after]
+    def _may_write_over(self, before: int, after: int, operator: int) -> bool:
+        operand, result = self.lives.all[before], self.lives.all[after]
         return (
-            read.life.memory == made.life.memory
+            operand.life.memory == result.life.memory
             and self.lives.element_bits(before) == self.lives.element_bits(after)
-            and not (read.queued or made.queued)
-            and read.free_for(operator) <= made.begin
+            and not (operand.queued or result.queued)
+            and operand.free_for(operator) <= result.begin
         )
 
-    def _put_within(self, part: int, whole: int, found: Range, loads: list[Load]) -> bool:
+    def _put_within(self, part: int, whole: int, part_range: Range, loads: list[Load]) -> bool:
         """Let a buffer be a range of another one, if their bytes agree and the peak stays."""
         inner, outer = self.lives.all[part], self.lives.all[whole]
-        memory, begin = outer.life.memory, self.lives.range_bytes(whole, found.begin)
+        memory, begin = outer.life.memory, self.lives.range_bytes(whole, part_range.begin)
         if (
             begin is None
             or begin % self.lives.system.alignment_bytes[memory]
@@ -153,16 +153,16 @@ class Blocks:
             return False
         for a, at in target.members.items():
             for b, place in block.members.items():
-                if {a, b} != {first, second} and self._disturb(a, at, b, place + shift):
+                if {a, b} != {first, second} and self._disturbs(a, at, b, place + shift):
                     return False
-        made = target.joined(block, shift)
-        if load is not None and not self._replaced(load, target, block, made):
+        joined = target.joined_with(block, shift)
+        if load is not None and not self._replace_loads(load, target, block, joined):
             return False
-        for each in made.members:
-            self._block_of[each] = made
+        for each in joined.members:
+            self._block_of[each] = joined
         return True
 
-    def _disturb(self, a: int, at: int, b: int, place: int) -> bool:
+    def _disturbs(self, a: int, at: int, b: int, place: int) -> bool:
         """Whether two buffers have bytes in common while both live, and not the same content."""
         one, other = self.lives.all[a], self.lives.all[b]
         if (
@@ -183,26 +183,26 @@ class Blocks:
             begin += at
         return i, begin
 
-    def _replaced(self, load: Load, target: Block, block: Block, made: Block) -> bool:
+    def _replace_loads(self, load: Load, target: Block, block: Block, joined: Block) -> bool:
         """Count what is made of two blocks in place of them, unless the maximum rises."""
         changed = load.copy()
-        for sign, each in ((-1, target), (-1, block), (1, made)):
-            self._add(changed, each, sign)
+        for sign, each in ((-1, target), (-1, block), (1, joined)):
+            self._add_load(changed, each, sign)
         if changed.max() > load.max():
             return False
         load[:] = changed
         return True
 
-    def _add(self, load: Load, block: Block, sign: int) -> None:
+    def _add_load(self, load: Load, block: Block, sign: int) -> None:
         """Add what a block takes at each point, or subtract it."""
         period, size_bytes = len(load), sign * block.size_bytes
-        whole, rest = divmod(block.end - block.begin, period)
+        turns, rest = divmod(block.end - block.begin, period)
         begin = block.begin % period
-        load += whole * size_bytes
+        load += turns * size_bytes
         load[begin : begin + rest] += size_bytes
         load[: max(0, begin + rest - period)] += size_bytes
 
-    def _load_of(self, memory: int) -> Load:
+    def _memory_load(self, memory: int) -> Load:
         period, always = self.lives.period, 0
         change = np.zeros(period + 1, dtype=np.int64)
         for block in self.of_memory(memory):
@@ -210,10 +210,10 @@ class Blocks:
             if first.queued:
                 always += block.size_bytes * first.life.frames
                 continue
-            whole, rest = divmod(block.end - block.begin, period)
+            turns, rest = divmod(block.end - block.begin, period)
             begin = block.begin % period
             end = begin + rest
-            always += block.size_bytes * (whole + (end > period))
+            always += block.size_bytes * (turns + (end > period))
             change[begin] += block.size_bytes
             change[end - period if end > period else end] -= block.size_bytes
         return always + np.cumsum(change[:-1])

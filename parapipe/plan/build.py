@@ -1,8 +1,8 @@
-"""A mapping becomes a plan."""
+"""Builds a plan of a mapping, or of another plan with other numbers of slots in its channels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as ByKey
 from math import inf
 
@@ -16,14 +16,17 @@ from parapipe.files.mistakes import listed_sentences
 from parapipe.graph import operator_graph
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.evaluate import Evaluated, evaluate, frames_served, priced_parts
+from parapipe.mappings.event_graph import PICOSECONDS
 from parapipe.mappings.lifetimes import Storage
 from parapipe.mappings.mapping import Mapping, Placement
 from parapipe.plan import schema
 from parapipe.plan.layout import laid_out
-from parapipe.plan.network import COPIED
+from parapipe.plan.mapped import COPIED, mapped, network_of
 from parapipe.plan.plan_lives import PlanLives
+from parapipe.plan.program import program
 from parapipe.plan.records import Coverage, Predicted
 from parapipe.plan.schema import SCHEMA, Plan
+from parapipe.plan.structure_rules import least_slots
 from parapipe.plan.verify import verify_plan
 from parapipe.platform.platform import Platform
 from parapipe.version import __version__
@@ -99,7 +102,7 @@ def _models(
     graph: OperatorGraph, mapping: Mapping, evaluated: Evaluated
 ) -> tuple[schema.PlannedModel, ...]:
     members = graph.source.members
-    found = frames_served(mapping, graph, evaluated.period_s) if members else []
+    served = frames_served(mapping, graph, evaluated.period_s) if members else []
     return tuple(
         schema.PlannedModel(
             name=each.source.name,
@@ -109,7 +112,7 @@ def _models(
             come_s=come_s,
             latency_s=latency_s,
         )
-        for each, (come_s, latency_s) in zip(members, found, strict=True)
+        for each, (come_s, latency_s) in zip(members, served, strict=True)
     )
 
 
@@ -151,7 +154,7 @@ def written_operators(graph: OperatorGraph) -> tuple[schema.Operator, ...]:
 
 def _operator(operator: operator_graph.Operator, graph: OperatorGraph) -> schema.Operator:
     names = dict.fromkeys(name for name in operator.inputs if name in graph.constants)
-    with_parts = {folded.id for part in operator.parts for folded in part.folded}
+    folded_into_parts = {folded.id for part in operator.parts for folded in part.folded}
     return schema.Operator(
         **{field: getattr(operator, field) for field in COPIED},
         constants=tuple(_constant(graph.constants[name]) for name in names),
@@ -159,7 +162,9 @@ def _operator(operator: operator_graph.Operator, graph: OperatorGraph) -> schema
         computes_in=operator.computes_in or None,
         parts=tuple(_operator(part, graph) for part in operator.parts),
         folded=tuple(
-            _operator(folded, graph) for folded in operator.folded if folded.id not in with_parts
+            _operator(folded, graph)
+            for folded in operator.folded
+            if folded.id not in folded_into_parts
         ),
     )
 
@@ -220,7 +225,7 @@ def _stages(
                             end_s=at.end_s,
                             lag=at.lag,
                             energy_j=costs.energy_j(at.operator, at.processor),
-                            data_type=_own_type(costs, at),
+                            data_type=_wider_type(costs, at),
                         )
                         for at in mapping.orders[p]
                         if at.lag in lags
@@ -232,11 +237,11 @@ def _stages(
         )
 
 
-def _own_type(costs: CostTable, at: Placement) -> str | None:
+def _wider_type(costs: CostTable, at: Placement) -> str | None:
     """Return the type that an operator computes in if that is not its processor's."""
     cost = costs.cost(at.operator, at.processor)
-    found = cost.data_type if cost else None
-    return None if found == costs.working[at.processor] else found
+    data_type = cost.data_type if cost else None
+    return None if data_type == costs.working[at.processor] else data_type
 
 
 def _transfers(
@@ -249,26 +254,26 @@ def _transfers(
         key=lambda each: (each[1].tensor, mapping.at[each[1].producer].lag, each[1].source,
                           each[1].lag, each[1].target),
     )  # fmt: skip
-    for number, moved in ordered:
-        tensor = graph.tensors[moved.tensor]
+    for number, transfer in ordered:
+        tensor = graph.tensors[transfer.tensor]
         _, size_bytes, cast = on_the_way(
-            tensor, platform, moved.source, moved.target, costs.working
+            tensor, platform, transfer.source, transfer.target, costs.working
         )
-        busy = {} if moved.resource is None else {
-            "occupies": platform.resources[moved.resource],
-            "start_s": moved.start_s,
-            "end_s": moved.end_s,
+        busy = {} if transfer.resource is None else {
+            "occupies": platform.resources[transfer.resource],
+            "start_s": transfer.start_s,
+            "end_s": transfer.end_s,
         }  # fmt: skip
         yield schema.Transfer.model_validate(
             {
-                "tensor": moved.tensor,
-                "from": platform.processors[moved.source].name,
-                "to": platform.processors[moved.target].name,
+                "tensor": transfer.tensor,
+                "from": platform.processors[transfer.source].name,
+                "to": platform.processors[transfer.target].name,
                 "kind": "within-stage"
-                if group_of[moved.source] == group_of[moved.target]
+                if group_of[transfer.source] == group_of[transfer.target]
                 else "stage",
                 "size_bytes": size_bytes,
-                "time_s": moved.time_s,
+                "time_s": transfer.time_s,
                 "cast": _cast(cast, platform),
                 "queue_depth": mapping.channel_slots[number],
                 **busy,
@@ -286,3 +291,37 @@ def _cast(cast: Cast | None, platform: Platform) -> schema.Cast | None:
         "processor": platform.names[cast.processor],
         "time_s": cast.time.value,
     })  # fmt: skip
+
+
+def fewest_slots(plan: Plan) -> tuple[int, ...]:
+    """Return the slots that each transfer of a plan needs at least."""
+    view = mapped(plan)
+    return tuple(least_slots(view, transfer) for transfer in plan.transfers)
+
+
+def with_slots(plan: Plan, slots: Sequence[int]) -> Plan:
+    """Return a plan whose channels have so many slots, all else as it is said."""
+    transfers = tuple(
+        each.model_copy(update={"queue_depth": depth})
+        for each, depth in zip(plan.transfers, slots, strict=True)
+    )
+    return plan.model_copy(update={"transfers": transfers})
+
+
+def written_with_slots(plan: Plan, slots: Sequence[int]) -> Plan:
+    """Return the same with what follows from the slots: sustained period and offsets of buffers.
+
+    Raises
+    ------
+    VerificationError
+        A channel has fewer slots than it needs.
+    """
+    changed = with_slots(plan, slots)
+    sustained_s = float(program(changed).graph.period_ps() / PICOSECONDS)
+    predicted = plan.predicted.model_copy(update={"sustained_period_s": sustained_s})
+    changed = changed.model_copy(update={"predicted": predicted})
+    if plan.memory is not None:
+        network = network_of(changed, with_work=False)
+        changed = laid_out(changed, PlanLives(changed, network, plan.memory.system))
+    verify_plan(changed)
+    return changed

@@ -63,16 +63,17 @@ def laid_out(
     system, most = lives.system, arena_bytes or {}
     blocks_of = cache(lambda joins: Blocks(lives, joins=joins))
     effort = _Effort(arena_effort_s * CHANGES_PER_S)
-    found = [
-        _least(blocks_of, m, most.get(name, inf), effort) for m, name in enumerate(system.names)
+    arenas = [
+        _arena_within(blocks_of, m, most.get(name, inf), effort)
+        for m, name in enumerate(system.names)
     ]
     layout = MemoryLayout(
         assumed=system.assumed,
-        arenas=tuple(each.record(lives) for each in found),
+        arenas=tuple(each.record(lives) for each in arenas),
         copying=tuple(sorted(system.copying)),
     )
     buffers = sorted(
-        (record for each in found for record in each.buffers()),
+        (record for each in arenas for record in each.buffers()),
         key=lambda each: (each.tensor, each.processors),
     )
     return plan.model_copy(update={"memory": layout, "buffers": tuple(buffers)})
@@ -109,7 +110,7 @@ class _Circle:
         return max(bound_bytes, int(min(ENOUGH * bound_bytes, self.most_bytes)))
 
     @property
-    def may_do(self) -> bool:
+    def may_be_enough(self) -> bool:
         """Whether there may be one that is small enough where there is no limit."""
         return self.problem.peak_bytes <= ENOUGH * self.blocks.bound_bytes[self.memory]
 
@@ -121,32 +122,32 @@ class _Circle:
     def _first(self) -> Sequence[Placed]:
         return self._fits.smallest_first(self.enough_bytes)
 
-    def laid(self, changes: int = 0, nth: int = 0) -> _Laid:
+    def arena(self, changes: int = 0, attempt: int = 0) -> _ArenaLayout:
         """Return an arena.
 
         Parameters
         ----------
         changes
             Of `Ejections`, which begin with a first fit.
-        nth
+        attempt
             Time on this circle: each begins with another one, and draws other numbers.
         """
         if not self.problem.buffers:
-            return _Laid(self, [[0] for _ in self.own], 0, 0)
-        found = self._first[nth % len(self._first)]
+            return _ArenaLayout(self, [[0] for _ in self.own], 0, 0)
+        placed = self._first[attempt % len(self._first)]
         if changes:
-            found = Ejections(self._fits, found, seed=nth).least(self.enough_bytes, changes)
-        check(self.problem, found.offset_bytes)
-        places = iter(found.offset_bytes)
-        offsets = [[*islice(places, len(each))] or [0] for each in self.own]
+            placed = Ejections(self._fits, placed, seed=attempt).least(self.enough_bytes, changes)
+        check(self.problem, placed.offset_bytes)
+        offsets_bytes = iter(placed.offset_bytes)
+        offsets = [[*islice(offsets_bytes, len(each))] or [0] for each in self.own]
         # The peak of a circle of some frames is no bound for one of more.
         goes_on = _goes_on(self.blocks, self.memory)
         bound_bytes = self.blocks.bound_bytes[self.memory] if goes_on else self.problem.peak_bytes
-        return _Laid(self, offsets, found.size_bytes, bound_bytes)
+        return _ArenaLayout(self, offsets, placed.size_bytes, bound_bytes)
 
 
 @dataclass(frozen=True, slots=True)
-class _Laid:
+class _ArenaLayout:
     """The arena of a memory.
 
     Parameters
@@ -213,43 +214,43 @@ class _Effort:
         return allowed
 
 
-def _least(
+def _arena_within(
     blocks_of: Callable[[bool], Blocks], memory: int, most_bytes: float, effort: _Effort
-) -> _Laid:
+) -> _ArenaLayout:
     """Return an arena that is small enough, and looked for again if a limit wants less."""
-    found = _smallest(blocks_of, memory, inf, effort)
-    if found.proven or found.size_bytes <= most_bytes:
-        return found
-    again = _smallest(blocks_of, memory, most_bytes, effort)
-    return min(found, again, key=lambda each: each.size_bytes)
+    arena = _smallest_arena(blocks_of, memory, inf, effort)
+    if arena.proven or arena.size_bytes <= most_bytes:
+        return arena
+    smaller = _smallest_arena(blocks_of, memory, most_bytes, effort)
+    return min(arena, smaller, key=lambda each: each.size_bytes)
 
 
-def _smallest(
+def _smallest_arena(
     blocks_of: Callable[[bool], Blocks], memory: int, most_bytes: float, effort: _Effort
-) -> _Laid:
+) -> _ArenaLayout:
     """Return the first arena that is small enough of those that are tried; else the smallest."""
     circles = _circles(blocks_of, memory, most_bytes)
     first = next(circles)
-    best = first.laid()
+    best = first.arena()
     every = chain([first], effort.circles(circles))
-    for circle, most, nth in _tries(each for each in every if each.may_do):
+    for circle, most, attempt in _attempts(each for each in every if each.may_be_enough):
         if best.size_bytes <= best.circle.enough_bytes or not (changes := effort.changes(most)):
             break
-        best = min(best, circle.laid(changes, nth), key=lambda each: each.size_bytes)
+        best = min(best, circle.arena(changes, attempt), key=lambda each: each.size_bytes)
     return best
 
 
-def _tries(circles: Iterable[_Circle]) -> Iterator[tuple[_Circle, int, int]]:
+def _attempts(circles: Iterable[_Circle]) -> Iterator[tuple[_Circle, int, int]]:
     """Yield circles, each with a number of changes, the nth time: few on all, then more on all."""
-    tried, buffers = list[_Circle](), 0
+    earlier, buffers = list[_Circle](), 0
     for circle in circles:
         buffers += len(circle.problem.buffers)
-        if tried and buffers > MOST_BUFFERS:
+        if earlier and buffers > MOST_BUFFERS:
             break
-        tried.append(circle)
+        earlier.append(circle)
         yield circle, CHANGES[0], 0
-    for nth, changes in enumerate(CHANGES[1:], 1):
-        yield from ((circle, changes, nth) for circle in tried)
+    for attempt, changes in enumerate(CHANGES[1:], 1):
+        yield from ((circle, changes, attempt) for circle in earlier)
 
 
 def _circles(
@@ -259,7 +260,10 @@ def _circles(
     for frames in range(1, PERIODS + 1):
         for blocks in (blocks_of(joins) for joins in (True, False)):
             if frames == 1 or _goes_on(blocks, memory):
-                own = [[*_buffers(blocks.lives, each, frames)] for each in blocks.of_memory(memory)]
+                own = [
+                    [*_frame_buffers(blocks.lives, each, frames)]
+                    for each in blocks.of_memory(memory)
+                ]
                 yield _Circle(blocks, memory, frames, own, most_bytes)
             if not blocks_of(True).joins:
                 break
@@ -270,7 +274,7 @@ def _goes_on(blocks: Blocks, memory: int) -> bool:
     return any(each.goes_on(blocks.lives.period) for each in blocks.of_memory(memory))
 
 
-def _buffers(lives: PlanLives, block: Block, frames: int) -> Iterator[Buffer]:
+def _frame_buffers(lives: PlanLives, block: Block, frames: int) -> Iterator[Buffer]:
     """Yield a buffer for each frame of a block that needs one of its own; none without bytes."""
     (first, *_) = block.members
     each, circle = lives.all[first], lives.period * frames

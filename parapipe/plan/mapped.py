@@ -1,4 +1,4 @@
-"""The mapping that a plan writes down, by indices, and the names that these stand for.
+"""The mapping that a plan writes down, by indices, and its network as an operator graph.
 
 All that follows from a plan's stages and transfers (what waits for what, which stage a processor
 belongs to, who makes a tensor) is derived here, for verifier, simulator, runner and exports.
@@ -6,10 +6,13 @@ belongs to, who makes a tensor) is derived here, for verifier, simulator, runner
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from parapipe.graph import operator_graph
+from parapipe.graph.operator_graph import Constant, ModelSource, OperatorGraph, Tensor, Work
+from parapipe.graph.work import work_of
 from parapipe.mappings import mapping
 from parapipe.mappings.mapping import Placement
 from parapipe.plan.schema import Operator, Plan, Transfer
@@ -96,7 +99,7 @@ class MappedPlan:
         lags: dict[int, set[int]] = {}
         for at in self.placements.values():
             lags.setdefault(self.stage(at), set()).add(at.lag)
-        return frozenset(stage for stage, found in lags.items() if len(found) > 1)
+        return frozenset(stage for stage, own_lags in lags.items() if len(own_lags) > 1)
 
     def last_lag(self, at: Placement) -> int:
         """Lag of the period in which an operator ends, unless it works on several frames."""
@@ -147,7 +150,7 @@ class MappedPlan:
     def mapping(self) -> mapping.Mapping:
         """The same without names, beside those of the tensors."""
         number = {name: i for i, name in enumerate(self.resources)}
-        place = {route_of(each): i for i, each in enumerate(self.moved)}
+        transfer_number = {route_of(each): i for i, each in enumerate(self.moved)}
         return mapping.Mapping(
             placements=tuple(self.placements.values()),
             transfers=tuple(
@@ -168,7 +171,7 @@ class MappedPlan:
                 mapping.Edge(
                     edge.made.operator,
                     edge.read.operator,
-                    None if edge.transfer is None else place[route_of(edge.transfer)],
+                    None if edge.transfer is None else transfer_number[route_of(edge.transfer)],
                 )
                 for edge in self.edges
             ),
@@ -183,12 +186,12 @@ def mapped(plan: Plan) -> MappedPlan:
     """Return the mapping that a plan writes down: one for each plan, its copies have others."""
     attributes = vars(plan)  # `model_copy` takes its fields alone
     if _VIEW not in attributes:
-        attributes[_VIEW] = _mapped(plan.model_copy())  # no circle, which would stay for a while
+        attributes[_VIEW] = _view_of(plan.model_copy())  # no circle, which would stay for a while
     view: MappedPlan = attributes[_VIEW]
     return view
 
 
-def _mapped(plan: Plan) -> MappedPlan:
+def _view_of(plan: Plan) -> MappedPlan:
     processors = (processor.name for processor in plan.processors)
     placed_on = (
         name
@@ -199,7 +202,7 @@ def _mapped(plan: Plan) -> MappedPlan:
     occupied = (each.occupies for each in plan.transfers if each.occupies is not None)
     resources = tuple(dict.fromkeys((*processors, *placed_on, *occupied)))
     number = {name: i for i, name in enumerate(resources)}
-    known = {operator.id: i for i, operator in enumerate(plan.operators)}
+    index_of = {operator.id: i for i, operator in enumerate(plan.operators)}
     orders: dict[int, tuple[Placement, ...]] = {}
     stage_of: dict[int, int] = {}
     placed: dict[str, Placement] = {}
@@ -207,9 +210,9 @@ def _mapped(plan: Plan) -> MappedPlan:
         for processor in stage.processors:
             p = number[processor.name]
             here = [
-                Placement(known[at.operator], p, at.start_s, at.end_s, min(at.lag, MOST_LAGS))
+                Placement(index_of[at.operator], p, at.start_s, at.end_s, min(at.lag, MOST_LAGS))
                 for at in processor.operators
-                if at.operator in known and at.operator not in placed
+                if at.operator in index_of and at.operator not in placed
             ]
             placed.update((plan.operators[at.operator].id, at) for at in here)
             orders[p] = (*orders.get(p, ()), *here)
@@ -220,15 +223,17 @@ def _mapped(plan: Plan) -> MappedPlan:
 def _edges(
     plan: Plan, resources: tuple[str, ...], placed: Mapping[str, Placement]
 ) -> Iterator[Edge]:
-    moved = {route_of(each): each for each in plan.transfers}
-    made_by = producers(plan)
+    transfers = {route_of(each): each for each in plan.transfers}
+    producer_of = producers(plan)
     for operator in plan.operators:
         for name in reads(operator, plan):
-            made, read = placed.get(made_by.get(name, "")), placed.get(operator.id)
-            if made and read:
-                ends = resources[made.processor], resources[read.processor]
-                crosses = made.processor != read.processor
-                yield Edge(name, made, read, moved.get((name, *ends)) if crosses else None)
+            producer, reader = placed.get(producer_of.get(name, "")), placed.get(operator.id)
+            if producer and reader:
+                ends = resources[producer.processor], resources[reader.processor]
+                crosses = producer.processor != reader.processor
+                yield Edge(
+                    name, producer, reader, transfers.get((name, *ends)) if crosses else None
+                )
 
 
 def route_of(transfer: Transfer) -> tuple[str, str, str]:
@@ -243,9 +248,66 @@ def reads(operator: Operator, plan: Plan) -> tuple[str, ...]:
 
 def producers(plan: Plan) -> dict[str, str]:
     """Operator that makes each tensor; the first if there are several. Graph inputs have none."""
-    made: dict[str, str] = {}
+    producer_of: dict[str, str] = {}
     for operator in plan.operators:
         for name in operator.outputs:
             if name:
-                made.setdefault(name, operator.id)
-    return made
+                producer_of.setdefault(name, operator.id)
+    return producer_of
+
+
+COPIED = ("id", "name", "domain", "type", "attributes", "inputs", "outputs", "members")
+"""What an operator says of itself in a plan as in a graph."""
+
+
+def network_of(plan: Plan, *, with_work: bool = True) -> OperatorGraph:
+    """Return the operators of a plan, fused ones by their parts; what was folded is left out.
+
+    Parameters
+    ----------
+    with_work
+        Whether operators get their work, and constants are told: else it takes far less time.
+    """
+    constants = {
+        each.name: Constant(each.name, each.shape, each.dtype, stored=each.stored or "")
+        for operator in plan.operators
+        for single in ((operator, *operator.parts) if with_work else ())
+        for each in single.constants
+    }
+    tensors = {name: Tensor(name, each.shape, each.dtype) for name, each in plan.tensors.items()}
+    declared: dict[str, Tensor | Constant] = {**constants, **tensors}
+    operators = tuple(
+        _graph_operator(each, declared if with_work else None) for each in plan.operators
+    )
+    source = ModelSource(plan.model.name, plan.model.sha256)
+    return OperatorGraph(source, "fused", operators, tensors, constants, plan.inputs, plan.outputs)
+
+
+def _graph_operator(
+    operator: Operator, declared: Mapping[str, Tensor | Constant] | None
+) -> operator_graph.Operator:
+    parts = tuple(_graph_operator(part, declared) for part in operator.parts)
+    same = {field: getattr(operator, field) for field in COPIED}
+    return operator_graph.Operator(
+        **same,
+        work=_operator_work(operator, parts, declared),
+        parts=parts,
+        computes_in=operator.computes_in or "",
+    )
+
+
+def _operator_work(
+    operator: Operator,
+    parts: Sequence[operator_graph.Operator],
+    declared: Mapping[str, Tensor | Constant] | None,
+) -> Work:
+    if declared is None:
+        return Work(0, 0, 0, modelled=False)
+    if parts and not operator.computes_in:
+        return Work(
+            macs=sum(part.work.macs for part in parts),
+            read_bytes=sum(part.work.read_bytes for part in parts),
+            written_bytes=sum(part.work.written_bytes for part in parts),
+        )
+    names = operator.inputs, operator.outputs
+    return work_of(operator.domain, operator.type, operator.attributes, *names, known=declared)

@@ -1,24 +1,27 @@
-"""Rules on the arenas of a plan: every tensor has its bytes, and no other one writes there."""
+"""Rules on the arenas of a plan: every tensor has its bytes, and no other one writes there.
+
+Which tensors may share bytes follows from what ONNX says of operators; planners have rules of their
+own (`sharing`).
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import prod
 
 import numpy as np
-import numpy.typing as npt
 
 from parapipe.files.mistakes import listed
-from parapipe.graph.operator_graph import size_in_bytes
-from parapipe.plan.alias_rules import aliases, overwritable
-from parapipe.plan.network import network_of
+from parapipe.graph.operator_graph import Operator, Tensor
+from parapipe.parts.elementwise import ANY_AXIS, MICROSOFT
+from parapipe.plan.mapped import network_of
 from parapipe.plan.plan_lives import NumberedLife, PlanLives
 from parapipe.plan.records import MemoryLayout, PlacedBuffer
 from parapipe.plan.schema import Plan
 
-Numbers = npt.NDArray[np.int64]
 ROWS = 256
 """Of pairs that are compared at once."""
 _Key = tuple[str, str]
@@ -45,15 +48,15 @@ def memory_violations(plan: Plan, lives: PlanLives | None) -> Iterator[str]:
         if plan.buffers:
             yield "there are buffers, and nothing is said of the memory that they lie in"
         return
-    found = [*_memories(plan, layout)]
-    yield from found
-    if not found:
+    violations = [*_memory_violations(plan, layout)]
+    yield from violations
+    if not violations:
         if lives is None:
             lives = PlanLives(plan, network_of(plan, with_work=False), layout.system)
-        yield from _Check(lives, plan.buffers, layout).violations()
+        yield from _ArenaCheck(lives, plan.buffers, layout).violations()
 
 
-def _memories(plan: Plan, layout: MemoryLayout) -> Iterator[str]:
+def _memory_violations(plan: Plan, layout: MemoryLayout) -> Iterator[str]:
     memories = Counter(p for each in layout.arenas for p in {*each.processors})
     for name in (each.name for each in plan.processors):
         if memories[name] != 1:
@@ -72,139 +75,133 @@ def _memories(plan: Plan, layout: MemoryLayout) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class _Check:
+class _ArenaCheck:
     lives: PlanLives
     placed: tuple[PlacedBuffer, ...]
     layout: MemoryLayout
 
     def violations(self) -> Iterator[str]:
-        wanted = {self._key(each): i for i, each in enumerate(self.lives.all)}
-        given = Counter((each.tensor, each.processors[0]) for each in self.placed)
-        found = [
-            *(f"{_called(key)} has no buffer" for key in wanted if key not in given),
-            *(f"{_called(key)} has a buffer, and needs none" for key in given if key not in wanted),
-            *(f"{_called(key)} has {n} buffers" for key, n in given.items() if n > 1),
+        needed = {self._key(each): i for i, each in enumerate(self.lives.all)}
+        counts = Counter((each.tensor, each.processors[0]) for each in self.placed)
+        mistakes = [
+            *(f"{_label(key)} has no buffer" for key in needed if key not in counts),
+            *(f"{_label(key)} has a buffer, and needs none" for key in counts if key not in needed),
+            *(f"{_label(key)} has {n} buffers" for key, n in counts.items() if n > 1),
         ]
-        yield from found
-        if found:
+        yield from mistakes
+        if mistakes:
             return
-        buffers = sorted(self.placed, key=lambda each: wanted[each.tensor, each.processors[0]])
-        alone = [
+        buffers = sorted(self.placed, key=lambda each: needed[each.tensor, each.processors[0]])
+        own_mistakes = [
             text
             for each, life in zip(buffers, self.lives.all, strict=True)
-            for text in self._buffer(each, life)
+            for text in self._one_buffer(each, life)
         ]
-        yield from alone
-        if not alone:
-            yield from self._shared(buffers, wanted)
+        yield from own_mistakes
+        if not own_mistakes:
+            yield from self._shared_bytes(buffers)
 
     def _key(self, each: NumberedLife) -> _Key:
         return each.name, self.lives.view.resources[each.life.processor]
 
-    def _buffer(self, each: PlacedBuffer, life: NumberedLife) -> Iterator[str]:
-        called, arena = _called(self._key(life)), self.layout.arenas[life.life.memory]
+    def _one_buffer(self, each: PlacedBuffer, life: NumberedLife) -> Iterator[str]:
+        name, arena = _label(self._key(life)), self.layout.arenas[life.life.memory]
         names = self.lives.view.resources
         users = {names[p] for p in (life.life.processor, *(r.processor for r in life.life.readers))}
         if each.content != life.life.content:
-            yield f"{called} is a {each.content}, and should be a {life.life.content}"
+            yield f"{name} is a {each.content}, and should be a {life.life.content}"
         if {*each.processors} != users:
-            told = [listed(sorted(names)) for names in (users, each.processors)]
-            yield f"{called} is used by {told[0]}, and its buffer names {told[1]}"
+            lists = [listed(sorted(names)) for names in (users, each.processors)]
+            yield f"{name} is used by {lists[0]}, and its buffer names {lists[1]}"
         if each.size_bytes != life.life.size_bytes:
-            yield f"{called} takes {life.life.size_bytes} bytes, and has {each.size_bytes}"
+            yield f"{name} takes {life.life.size_bytes} bytes, and has {each.size_bytes}"
         slots = life.life.frames if life.queued else -((life.begin - life.end) // self.lives.period)
         if len(each.offset_bytes) < slots:
             yield (
-                f"{called} has {len(each.offset_bytes)} offsets, and {slots} frames of it are alive"
+                f"{name} has {len(each.offset_bytes)} offsets, and {slots} frames of it are alive"
             )
         for offset in each.offset_bytes:
             if offset % arena.alignment_bytes:
-                yield f"{called} lies at {offset}, no multiple of {arena.alignment_bytes}"
+                yield f"{name} lies at {offset}, no multiple of {arena.alignment_bytes}"
             if offset + each.size_bytes > arena.size_bytes:
                 yield (
-                    f"{called} ends at {offset + each.size_bytes}, and the arena of "
+                    f"{name} ends at {offset + each.size_bytes}, and the arena of "
                     f"'{arena.name}' has {arena.size_bytes} bytes"
                 )
 
-    def _shared(self, buffers: list[PlacedBuffer], wanted: dict[_Key, int]) -> Iterator[str]:
+    def _shared_bytes(self, buffers: list[PlacedBuffer]) -> Iterator[str]:
         """Check what is said of shared bytes, then that no others are shared."""
-        over, within = _Links(self.lives, buffers).checked()
+        over, within = _SharedBytes(self.lives, buffers).permitted()
         for i, each in enumerate(buffers):
-            for other, known in ((each.over, over), (each.within, within)):
-                if other is not None and i not in known:
-                    yield f"{_called(self._key(self.lives.all[i]))} does not lie on '{other}' right"
-        root = [_root(i, within) for i in range(len(buffers))]
-        for (i, number), (j, other_number), same_frame in _conflicts(self.lives, buffers):
-            shares = root[i] == root[j] or over.get(i) == j or over.get(j) == i
+            for other, allowed in ((each.over, over), (each.within, within)):
+                if other is not None and i not in allowed:
+                    yield f"{_label(self._key(self.lives.all[i]))} does not lie on '{other}' right"
+        roots = [_root_of(i, within) for i in range(len(buffers))]
+        for (i, number), (j, other_number), same_frame in _common_bytes(self.lives, buffers):
+            shares = roots[i] == roots[j] or over.get(i) == j or over.get(j) == i
             if not (same_frame and shares):
-                yield self._overlap(buffers, (i, number), (j, other_number))
+                yield self._overlap_text(buffers, (i, number), (j, other_number))
 
-    def _overlap(
+    def _overlap_text(
         self, buffers: list[PlacedBuffer], one: tuple[int, int], other: tuple[int, int]
     ) -> str:
-        (i, number), (j, other_number) = sorted((one, other))
-        told = (
-            f"{_called(self._key(self.lives.all[b]))} at {buffers[b].offset_bytes[at]}"
-            for b, at in ((i, number), (j, other_number))
+        places = (
+            f"{_label(self._key(self.lives.all[b]))} at {buffers[b].offset_bytes[at]}"
+            for b, at in sorted((one, other))
         )
-        return f"{' and '.join(told)} overlap while both are alive"
+        return f"{' and '.join(places)} overlap while both are alive"
 
 
 @dataclass(frozen=True)
-class _Links:
+class _SharedBytes:
     """Which buffers lie on others as operators allow."""
 
     lives: PlanLives
     buffers: list[PlacedBuffer]
 
-    def checked(self) -> tuple[dict[int, int], dict[int, int]]:
+    def permitted(self) -> tuple[dict[int, int], dict[int, int]]:
         """Return what is right of `over` and `within`, by indices of buffers."""
         over, within = dict[int, int](), dict[int, int]()
         lives, tensors = self.lives, self.lives.graph.tensors
         for v, operator in enumerate(lives.graph.operators):
             for name in overwritable(operator, tensors):
-                before, i = lives.read[name, v], lives.made_by[operator.outputs[0], v]
-                if self.buffers[i].over == name and self._takes_over(i, before, v):
+                before, i = lives.operands[name, v], lives.results[operator.outputs[0], v]
+                if self.buffers[i].over == name and self._is_over(i, before, v):
                     over[i] = before
             for tensor, other, first in aliases(operator, tensors):
-                part, whole = (self._used(name, v) for name in (tensor, other))
-                bits = self._element_bits(whole)
-                if self._element_bits(part) != bits or first * bits % 8:
+                part, whole = (self._index_of(name, v) for name in (tensor, other))
+                bits = self.lives.element_bits(whole)
+                if self.lives.element_bits(part) != bits or first * bits % 8:
                     continue
-                if self._links(part, whole) and self._lie(part, whole, first * bits // 8):
+                if self._is_within(part, whole) and self._lies_at(part, whole, first * bits // 8):
                     within[part] = whole
                 elif (
                     prod(tensors[tensor].shape) == prod(tensors[other].shape)
-                    and self._links(whole, part)
-                    and self._lie(whole, part, 0)
+                    and self._is_within(whole, part)
+                    and self._lies_at(whole, part, 0)
                 ):
                     within[whole] = part
         return over, within
 
-    def _takes_over(self, i: int, before: int, operator: int) -> bool:
+    def _is_over(self, i: int, before: int, operator: int) -> bool:
         """Whether what an operator makes lies element by element on what nobody else reads then."""
         read, begin = self.lives.all[before], self.lives.all[i].begin
         others = (end for v, end in read.reads.items() if v != operator)
         return (
-            self._element_bits(i) == self._element_bits(before)
+            self.lives.element_bits(i) == self.lives.element_bits(before)
             and read.other_end <= begin
             and all(end <= begin for end in others)
-            and self._lie(i, before, 0)
+            and self._lies_at(i, before, 0)
         )
 
-    def _element_bits(self, i: int) -> int:
-        """Return the bits of an element of a tensor in the type in which it is kept there."""
-        life = self.lives.all[i].life
-        return size_in_bytes((8,), self.lives.storage.type_of(life.name, life.processor)) or 0
-
-    def _links(self, i: int, whole: int) -> bool:
+    def _is_within(self, i: int, whole: int) -> bool:
         return self.buffers[i].within == self.lives.all[whole].name
 
-    def _used(self, name: str, operator: int) -> int:
-        known = self.lives.made_by if (name, operator) in self.lives.made_by else self.lives.read
-        return known[name, operator]
+    def _index_of(self, name: str, operator: int) -> int:
+        key = name, operator
+        return self.lives.results[key] if key in self.lives.results else self.lives.operands[key]
 
-    def _lie(self, i: int, whole: int, begin: int) -> bool:
+    def _lies_at(self, i: int, whole: int, begin: int) -> bool:
         """Whether a buffer begins so far behind another one, in every frame, and ends within it."""
         one, other = self.lives.all[i].life, self.lives.all[whole].life
         offsets = [at + begin for at in self.buffers[whole].offset_bytes]
@@ -215,7 +212,7 @@ class _Links:
         )
 
 
-def _root(i: int, within: dict[int, int]) -> int:
+def _root_of(i: int, within: dict[int, int]) -> int:
     seen = {i}
     while (up := within.get(i, i)) not in seen:
         seen.add(up)
@@ -223,11 +220,11 @@ def _root(i: int, within: dict[int, int]) -> int:
     return i
 
 
-def _called(key: _Key) -> str:
+def _label(key: _Key) -> str:
     return f"'{key[0]}' on '{key[1]}'"
 
 
-def _conflicts(
+def _common_bytes(
     lives: PlanLives, buffers: list[PlacedBuffer]
 ) -> Iterator[tuple[tuple[int, int], tuple[int, int], bool]]:
     """Yield pairs of buffers, each with the number of an offset, that have bytes in common.
@@ -260,7 +257,134 @@ def _conflicts(
         first = least + (number[other] - number[one] - least) % step
         always = queued[one] | queued[other]
         same = (first == 0) & (step > most) & ~always
-        found = always | (first <= most)
-        pairs = (one[found], other[found], same[found])
+        common = always | (first <= most)
+        pairs = (one[common], other[common], same[common])
         for i, j, in_one in zip(*(each.tolist() for each in pairs), strict=True):
             yield (int(owner[i]), int(number[i])), (int(owner[j]), int(number[j])), in_one
+
+
+SAME_ELEMENTS = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity"})
+"""Types whose result has the elements of the first operand in the same order."""
+Shape = Sequence[int]
+Alias = tuple[str, str, int]
+"""A tensor, another one whose elements it consists of, and the first of these, in C order."""
+
+
+def overwritable(operator: Operator, tensors: Mapping[str, Tensor]) -> Iterator[str]:
+    """Yield the operands that an operator may overwrite by its result while it reads them.
+
+    An element of the result has to take the place of the only element of that operand that it is
+    made of, and nothing may read the operand later: not what is fused with the operator, and not
+    the operator itself, which takes more than two operands one after the other. Both have to have
+    elements of the same size where they are kept, which is not looked at here.
+    """
+    singles = operator.parts or (operator,)
+    if len(operator.outputs) != 1 or not all(map(_is_elementwise, singles)):
+        return
+    shape = tensors[operator.outputs[0]].shape
+    first = singles[0]
+    later = {*first.inputs[2:], *(name for each in singles[1:] for name in each.inputs)}
+    for name in dict.fromkeys(first.inputs[:2]):
+        if name in tensors and name not in later and tensors[name].shape == shape:
+            yield name
+
+
+def _is_elementwise(single: Operator) -> bool:
+    if single.type == "Where":  # it reads the condition, and then the other operands
+        return False
+    types = {"": ANY_AXIS, "com.microsoft": MICROSOFT}.get(single.domain, ())
+    return single.type in types and len(single.outputs) == 1
+
+
+def aliases(operator: Operator, tensors: Mapping[str, Tensor]) -> Iterator[Alias]:
+    """Yield tensors of an operator that are elements in a row of another one.
+
+    Elements of a box within a tensor are in a row if the last of them stands so many places behind
+    the first as the box has elements beside it.
+    """
+    if operator.domain or operator.parts or len(operator.outputs) != 1:
+        return
+    result = operator.outputs[0]
+    operands = [name for name in operator.inputs if name in tensors]
+    if operator.type == "Concat":
+        if len(operands) == len(operator.inputs):
+            yield from _concat_aliases(operator, result, operands, tensors)
+    elif operands and operands[0] == operator.inputs[0]:
+        yield from _copy_aliases(operator, result, operands[0], tensors)
+
+
+def _concat_aliases(
+    operator: Operator, result: str, operands: Sequence[str], tensors: Mapping[str, Tensor]
+) -> Iterator[Alias]:
+    axis = operator.attributes.get("axis")
+    shape = tensors[result].shape
+    if not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
+        return
+    axis %= len(shape)
+    sizes = [tensors[name].shape[axis : axis + 1] for name in operands]
+    ends = accumulate((size for each in sizes for size in each), initial=0)
+    for name, begin in zip(operands, ends, strict=False):
+        corner = [begin if i == axis else 0 for i in range(len(shape))]
+        yield from _box_alias(name, result, corner, tensors)
+
+
+def _copy_aliases(
+    operator: Operator, result: str, operand: str, tensors: Mapping[str, Tensor]
+) -> Iterator[Alias]:
+    whole, part = tensors[operand], tensors[result]
+    if operator.type in SAME_ELEMENTS:
+        if whole.dtype == part.dtype and prod(whole.shape) == prod(part.shape):
+            yield result, operand, 0
+    elif operator.type == "Slice":
+        corner = _slice_start(operator, whole.shape)
+        if corner is not None:
+            yield from _box_alias(result, operand, corner, tensors)
+
+
+def _slice_start(operator: Operator, shape: Shape) -> list[int] | None:
+    """Return where a Slice with steps of one begins on each axis; None if that is not known."""
+    starts, axes, steps = (
+        _integers(operator.attributes.get(name, ())) for name in ("starts", "axes", "steps")
+    )
+    if not starts or axes is None or steps is None or {1, *steps} != {1}:
+        return None
+    axes = axes or tuple(range(len(shape)))
+    if len(starts) > len(axes):
+        return None
+    corner = [0] * len(shape)
+    for axis, start in zip(axes, starts, strict=False):
+        if not -len(shape) <= axis < len(shape):
+            return None
+        size = shape[axis]
+        corner[axis] = min(max(0, start + size if start < 0 else start), size)
+    return corner
+
+
+def _integers(value: object) -> tuple[int, ...] | None:
+    if not isinstance(value, tuple):
+        return None
+    integers = tuple(n for n in value if isinstance(n, int))
+    return integers if len(integers) == len(value) else None
+
+
+def _box_alias(
+    part: str, whole: str, corner: Sequence[int], tensors: Mapping[str, Tensor]
+) -> Iterator[Alias]:
+    """Yield a tensor that is a box of another one if the elements of the box are in a row."""
+    shape, inner = tensors[whole].shape, tensors[part].shape
+    if tensors[part].dtype != tensors[whole].dtype or len(inner) != len(shape):
+        return
+    if any(at + n > size for at, n, size in zip(corner, inner, shape, strict=True)):
+        return
+    first = _element_number(corner, shape)
+    last = _element_number([at + n - 1 for at, n in zip(corner, inner, strict=True)], shape)
+    if not prod(inner) or last - first + 1 == prod(inner):
+        yield part, whole, first
+
+
+def _element_number(index: Sequence[int], shape: Shape) -> int:
+    """Return which element of a tensor stands at an index, in C order."""
+    number = 0
+    for at, size in zip(index, shape, strict=True):
+        number = number * size + at
+    return number

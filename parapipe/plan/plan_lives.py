@@ -76,22 +76,22 @@ class PlanLives:
         return Storage(self.graph, self.system, names, tuple(map(types.get, names)))
 
     @cached_property
-    def _of_mapping(self) -> Lives:
+    def _mapping_lives(self) -> Lives:
         period_ps = picoseconds(self.plan.predicted.period_s)
-        place = {name: p for p, name in enumerate(self.view.resources)}
-        room = {(t.tensor, place[t.target]): t.queue_depth for t in self.plan.transfers}
-        return Lives(self.view.mapping, self.storage, period_ps, room)
+        number = {name: p for p, name in enumerate(self.view.resources)}
+        slots = {(t.tensor, number[t.target]): t.queue_depth for t in self.plan.transfers}
+        return Lives(self.view.mapping, self.storage, period_ps, slots)
 
     @cached_property
     def _points(self) -> dict[tuple[int, int, int, int], int]:
-        points = {point for turn in self._of_mapping.turns.values() for _, point in turn}
-        for each in self._found:
+        points = {point for turn in self._mapping_lives.turns.values() for _, point in turn}
+        for each in self._all_lives:
             points.update((each.begin[1], each.end[1], each.other_end[1]))
         return {point: number for number, point in enumerate(sorted(points))}
 
     @cached_property
-    def _found(self) -> tuple[Life, ...]:
-        return tuple(self._of_mapping.all())
+    def _all_lives(self) -> tuple[Life, ...]:
+        return tuple(self._mapping_lives.all())
 
     @cached_property
     def period(self) -> int:
@@ -104,7 +104,7 @@ class PlanLives:
         points, period = self._points, self.period
         return {
             v: (begin * period + points[start], last * period + points[end])
-            for v, ((begin, start), (last, end)) in self._of_mapping.turns.items()
+            for v, ((begin, start), (last, end)) in self._mapping_lives.turns.items()
         }
 
     @cached_property
@@ -119,11 +119,11 @@ class PlanLives:
                 {at.operator: turns[at.operator][1] for at in each.readers},
                 each.other_end[0] * period + points[each.other_end[1]],
             )
-            for each in self._found
+            for each in self._all_lives
         )
 
     @cached_property
-    def made_by(self) -> dict[tuple[str, int], int]:
+    def results(self) -> dict[tuple[str, int], int]:
         """Index of what an operator makes, by tensor and operator."""
         at, producer = self.view.mapping.at, self.graph.producer
         return {
@@ -133,7 +133,7 @@ class PlanLives:
         }
 
     @cached_property
-    def read(self) -> dict[tuple[str, int], int]:
+    def operands(self) -> dict[tuple[str, int], int]:
         """Index of what an operator reads, by tensor and operator."""
         return {(each.name, v): i for i, each in enumerate(self.all) for v in each.reads}
 

@@ -134,54 +134,55 @@ def program(
         runs: dict[int, list[tuple[Placement, ...]]] = {
             p: [(at,) for at in order] for p, order in view.orders.items()
         }
-        named = {v: v for v in view.placements}
+        task_names = {v: v for v in view.placements}
     else:
-        cut = segments(plan, prompt=True, single=unit == "operator", pieces=pieces)
+        cuts = segments(plan, prompt=True, single=unit == "operator", pieces=pieces)
         runs = {
-            p: [tuple(view.placements[v] for v in each.operators) for each in cut[name]]
+            p: [tuple(view.placements[v] for v in each.operators) for each in cuts[name]]
             for p, name in enumerate(view.resources)
-            if name in cut
+            if name in cuts
         }
-        named = {each.operators[0]: f"{p}/{i}" for p in cut for i, each in enumerate(cut[p])}
+        task_names = {each.operators[0]: f"{p}/{i}" for p in cuts for i, each in enumerate(cuts[p])}
         if unit == "operator":
-            named = {v: v for v in named}
-        several = Counter(pieces[v] for v in named if v in pieces)
-        for v in named.keys() & pieces.keys():
+            task_names = {v: v for v in task_names}
+        several = Counter(pieces[v] for v in task_names if v in pieces)
+        for v in task_names.keys() & pieces.keys():
             name, at = pieces[v], view.placements[v]
             more = f" of {view.name(at)} at lag {at.lag}" if several[name] > 1 else ""
-            named[v] = f"{name}{more}"
+            task_names[v] = f"{name}{more}"
     slots = [queue or each.queue_depth for each in view.moved]
-    found = executed(view.mapping, runs, slots=slots, moves=moves)
+    execution = executed(view.mapping, runs, slots=slots, moves=moves)
     tasks: list[Task] = []
-    for names in found.works:
+    for names in execution.works:
         if names[0] < 0:
-            moving = view.moved[-1 - names[0]]
-            tasks.append(Task(transfer_name(moving), moving.occupies or "", ()))
+            transfer = view.moved[-1 - names[0]]
+            tasks.append(Task(transfer_name(transfer), transfer.occupies or "", ()))
         else:
-            run = tuple(plan.operators[v].id for v in names)
-            tasks.append(Task(named[run[0]], view.name(view.placements[run[0]]), run))
+            ids = tuple(plan.operators[v].id for v in names)
+            tasks.append(Task(task_names[ids[0]], view.name(view.placements[ids[0]]), ids))
     handovers = (
         Handover(transfer.tensor, u, v)
         for i, transfer in enumerate(view.moved)
         for edge in view.users[route_of(transfer)]
         for u, v in pairwise(
-            found.event[name]
+            execution.event[name]
             for name in (edge.made.operator, -1 - i, edge.read.operator)
-            if name in found.event
+            if name in execution.event
         )
     )
     needs = (
-        (found.event[edge.made.operator], found.event[edge.read.operator]) for edge in view.edges
+        (execution.event[edge.made.operator], execution.event[edge.read.operator])
+        for edge in view.edges
     )
     inputs = set(plan.inputs)
     first = {
-        found.event[v]
+        execution.event[v]
         for v, operator in enumerate(plan.operators)
         if not (read := plan.tensors.keys() & set(operator.inputs)) or read & inputs
     }
     return Program(
         tasks=tuple(tasks),
-        graph=found.graph,
+        graph=execution.graph,
         handovers=tuple(dict.fromkeys(handovers)),
         needs=tuple(sorted({(u, v) for u, v in needs if u != v})),
         first=tuple(sorted(first)),

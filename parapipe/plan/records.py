@@ -21,19 +21,19 @@ from parapipe.platform.memories import MemorySystem
 _Value = TypeVar("_Value")
 
 
-def _sorted(values: Mapping[str, _Value]) -> Mapping[str, _Value]:
+def _sort_by_name(values: Mapping[str, _Value]) -> Mapping[str, _Value]:
     """Order by name, so that equal plans have equal bytes."""
     return dict(sorted(values.items()))
 
 
-def _filled(values: tuple[_Value, ...]) -> tuple[_Value, ...]:
+def _refuse_empty(values: tuple[_Value, ...]) -> tuple[_Value, ...]:
     """Refuse an empty list; pydantic's own check also complains of lists of wrong entries."""
     if not values:
         raise PydanticCustomError("empty", "is empty, and at least one entry should be there")
     return values
 
 
-def _one_complaint(value: Any, handler: Any) -> Any:  # noqa: ANN401 - what stands in a file
+def _refuse_once(value: Any, handler: Any) -> Any:  # noqa: ANN401 - what stands in a file
     """Say once what an attribute may be, not once for each kind of value."""
     try:
         # A list in a file arrives here as a list, which is not strictly a tuple.
@@ -48,13 +48,13 @@ def _one_complaint(value: Any, handler: Any) -> Any:  # noqa: ANN401 - what stan
 Name = Annotated[str, Field(min_length=1)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Shape = tuple[NonNegativeInt, ...]
-ByName = Annotated[Mapping[Name, _Value], AfterValidator(_sorted)]
+ByName = Annotated[Mapping[Name, _Value], AfterValidator(_sort_by_name)]
 OneOrMore = Annotated[
-    tuple[_Value, ...], AfterValidator(_filled), Field(json_schema_extra={"minItems": 1})
+    tuple[_Value, ...], AfterValidator(_refuse_empty), Field(json_schema_extra={"minItems": 1})
 ]
 Attribute = Annotated[
     int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...],
-    WrapValidator(_one_complaint),
+    WrapValidator(_refuse_once),
 ]
 
 

@@ -19,7 +19,9 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
+from parapipe.errors import PlanError
 from parapipe.files.atomic import write_atomically
+from parapipe.files.documents import read_document
 from parapipe.files.record import Figure, PositiveFigure, Record
 from parapipe.plan.records import (
     Attribute,
@@ -361,7 +363,11 @@ class Plan(Record):
 
     @classmethod
     def load(cls, path: Path) -> Plan:
-        """Read a plan; see `parapipe.plan.files.load_plan`."""
-        from parapipe.plan.files import load_plan
+        """Read a plan. It has the form of one; whether it keeps the rules, `verify_plan` says.
 
-        return load_plan(path)
+        Raises
+        ------
+        PlanError
+            As `read_document` says: whatever of the file is wrong, by its path.
+        """
+        return read_document(path, cls, schema=SCHEMA, what="plan", error=PlanError)

@@ -30,7 +30,7 @@ NO_PIECES: Pieces = MappingProxyType({})
 Runs: TypeAlias = dict[int, list[list[Placement]]]
 
 
-def in_possible_order(view: MappedPlan, runs: Runs, pieces: Pieces) -> Runs:
+def order_runs(view: MappedPlan, runs: Runs, pieces: Pieces) -> Runs:
     """Return what each processor runs at one go, so that nothing waits for what comes later.
 
     Of what may come next, that goes first whose first operator does in the plan.
@@ -44,9 +44,9 @@ def in_possible_order(view: MappedPlan, runs: Runs, pieces: Pieces) -> Runs:
     number = {view.id(at): i for i, run in enumerate(every) for at in run}
     before: dict[int, set[int]] = {i: set() for i in range(len(every))}
     for edge in view.edges:
-        made, read = number[view.id(edge.made)], number[view.id(edge.read)]
-        if made != read:
-            before[read].add(made)
+        producer, reader = number[view.id(edge.made)], number[view.id(edge.read)]
+        if producer != reader:
+            before[reader].add(producer)
     sorter = TopologicalSorter(before)
     try:
         sorter.prepare()
@@ -66,10 +66,10 @@ def in_possible_order(view: MappedPlan, runs: Runs, pieces: Pieces) -> Runs:
         ready.remove(chosen)
         order.append(chosen)
         sorter.done(chosen)
-    found: Runs = {p: [] for p in runs}
+    ordered: Runs = {p: [] for p in runs}
     for i in order:
-        found[every[i][0].processor].append(every[i])
-    return found
+        ordered[every[i][0].processor].append(every[i])
+    return ordered
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +142,8 @@ def segments(
         If pieces would wait for each other in a circle.
     """
     view = mapped(plan)
-    awaited = _awaited(view)
-    ends = _waited_for(view, awaited) if prompt else frozenset()
+    awaited = _awaited_tensors(view)
+    ends = _awaited_operators(view, awaited) if prompt else frozenset()
     readers: dict[str, set[str]] = {}
     for operator in plan.operators:
         for name in reads(operator, plan):
@@ -152,29 +152,29 @@ def segments(
     if pieces:  # a piece may read what the run behind it would then not wait for
         begins = {view.id(edge.read) for users in view.users.values() for edge in users}
 
-    frame_of = _frames(plan)
+    frame_of = _frame_prefixes(plan)
 
-    def goes_on(last: Placement | None, at: Placement) -> bool:
+    def continues(last: Placement | None, at: Placement) -> bool:
         if single or last is None or view.id(at) in begins or view.id(last) in ends:
             return False
         one, other = ((each.lag, frame_of.get(each.operator)) for each in (last, at))
         return one == other
 
-    runs = {p: _runs(view, order, pieces, goes_on) for p, order in view.orders.items()}
+    runs = {p: _cut_into_runs(view, order, pieces, continues) for p, order in view.orders.items()}
     if pieces:
-        runs = in_possible_order(view, runs, pieces)
-    found = {
+        runs = order_runs(view, runs, pieces)
+    by_name = {
         view.resources[p]: tuple(_segment(view, run, readers, awaited) for run in here)
         for p, here in runs.items()
     }
-    return {each.name: found[each.name] for each in plan.processors if each.name in found}
+    return {each.name: by_name[each.name] for each in plan.processors if each.name in by_name}
 
 
-def _runs(
+def _cut_into_runs(
     view: MappedPlan,
     order: Sequence[Placement],
     pieces: Pieces,
-    goes_on: Callable[[Placement | None, Placement], bool],
+    continues: Callable[[Placement | None, Placement], bool],
 ) -> list[list[Placement]]:
     """Cut what a processor runs into pieces, and runs that go on between them."""
     runs: list[list[Placement]] = []
@@ -183,7 +183,7 @@ def _runs(
     for at in order:
         name = pieces.get(view.id(at))
         if name is None:
-            run = runs[-1] if goes_on(last, at) else []
+            run = runs[-1] if continues(last, at) else []
         else:
             run = of_piece.setdefault((name, at.lag), [])
         if not run:
@@ -193,7 +193,7 @@ def _runs(
     return runs
 
 
-def _frames(plan: Plan) -> dict[int, str]:
+def _frame_prefixes(plan: Plan) -> dict[int, str]:
     """Return the frame of each operator, by index, if there are several models."""
     prefixes = [prefix for each in plan.models or () for prefix in each.prefixes]
     return {
@@ -204,7 +204,7 @@ def _frames(plan: Plan) -> dict[int, str]:
     }
 
 
-def _awaited(view: MappedPlan) -> dict[str, tuple[str, ...]]:
+def _awaited_tensors(view: MappedPlan) -> dict[str, tuple[str, ...]]:
     """Tensors from other processors that each operator is the first on its processor to read.
 
     A frame comes to operators of lower lag first.
@@ -217,7 +217,7 @@ def _awaited(view: MappedPlan) -> dict[str, tuple[str, ...]]:
     return {operator: tuple(names) for operator, names in awaited.items()}
 
 
-def _waited_for(view: MappedPlan, awaited: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+def _awaited_operators(view: MappedPlan, awaited: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
     """Operators that another processor waits for within the stage, the last for each that waits.
 
     What an earlier stage makes is there when a stage begins. A stage that works on several frames
@@ -227,11 +227,11 @@ def _waited_for(view: MappedPlan, awaited: Mapping[str, tuple[str, ...]]) -> fro
     last: dict[tuple[int, int, str], Placement] = {}
     for users in view.users.values():
         for edge in users:
-            made, reader = edge.made, view.id(edge.read)
-            within = made.lag == edge.read.lag or view.repeats(made)
+            producer, reader = edge.made, view.id(edge.read)
+            within = producer.lag == edge.read.lag or view.repeats(producer)
             if edge.tensor in awaited[reader] and within:
-                key = (made.processor, made.lag, reader)
-                last[key] = max(last.get(key, made), made, key=lambda at: turn[at])
+                key = (producer.processor, producer.lag, reader)
+                last[key] = max(last.get(key, producer), producer, key=lambda at: turn[at])
     return frozenset(view.id(at) for at in last.values())
 
 
@@ -243,18 +243,18 @@ def _segment(
 ) -> Segment:
     plan, ids = view.plan, tuple(map(view.id, run))
     operators = [plan.operators[at.operator] for at in run]
-    made = dict.fromkeys(name for each in operators for name in each.outputs if name)
-    read = dict.fromkeys(name for each in operators for name in reads(each, plan))
+    results = dict.fromkeys(name for each in operators for name in each.outputs if name)
+    operands = dict.fromkeys(name for each in operators for name in reads(each, plan))
     return Segment(
         processor=view.name(run[0]),
         stage=view.stage(run[0]),
         lag=run[0].lag,
         operators=ids,
         receives=tuple(name for v in ids for name in awaited[v]),
-        inputs=tuple(name for name in read if name not in made),
+        inputs=tuple(name for name in operands if name not in results),
         outputs=tuple(
             name
-            for name in made
+            for name in results
             if name in plan.outputs or not readers.get(name, set()).issubset(ids)
         ),
     )

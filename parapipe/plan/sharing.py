@@ -9,7 +9,7 @@ from typing import Protocol
 
 from parapipe.parts.elementwise import ANY_AXIS, MICROSOFT
 from parapipe.plan.mapped import mapped, route_of
-from parapipe.plan.schema import Operator, Plan, Transfer
+from parapipe.plan.schema import Operator, Plan, StageProcessor, Transfer
 from parapipe.plan.structure_rules import slots_needed
 
 JOIN, CUT = "Concat", "Slice"
@@ -60,41 +60,46 @@ def ranges(operator: _Operator, tensors: Mapping[str, _Tensor]) -> Iterator[Rang
     """
     if operator.type not in _MOVING or operator.domain or operator.parts:
         return
-    made, read = operator.outputs[0], [name for name in operator.inputs if name]
-    if len(operator.outputs) > 1 or not read:
+    result, operands = operator.outputs[0], [name for name in operator.inputs if name]
+    if len(operator.outputs) > 1 or not operands:
         return
-    names = (made, *(read if operator.type == JOIN else read[:1]))
+    names = (result, *(operands if operator.type == JOIN else operands[:1]))
     if any(name not in tensors for name in names) or len({tensors[n].dtype for n in names}) > 1:
         return  # a constant, or a change of type
     shapes = {name: tensors[name].shape for name in names}
     if operator.type == JOIN:
-        yield from _joined(made, read, shapes)
-    elif operator.type == CUT and (begin := _cut_at(operator, shapes[read[0]], shapes[made])) >= 0:
-        yield Range(made, read[0], begin, begin + prod(shapes[made]))
-    elif operator.type in VIEWS and prod(shapes[made]) == prod(shapes[read[0]]):
-        yield Range(made, read[0], 0, prod(shapes[made]))
+        yield from _concat_ranges(result, operands, shapes)
+    elif (
+        operator.type == CUT
+        and (begin := _slice_start(operator, shapes[operands[0]], shapes[result])) >= 0
+    ):
+        yield Range(result, operands[0], begin, begin + prod(shapes[result]))
+    elif operator.type in VIEWS and prod(shapes[result]) == prod(shapes[operands[0]]):
+        yield Range(result, operands[0], 0, prod(shapes[result]))
 
 
-def _joined(made: str, read: Sequence[str], shapes: Mapping[str, Shape]) -> Iterator[Range]:
-    whole, end = shapes[made], 0
-    for name in read:
-        axis = _axis(shapes[name], whole)
+def _concat_ranges(
+    result: str, operands: Sequence[str], shapes: Mapping[str, Shape]
+) -> Iterator[Range]:
+    whole, end = shapes[result], 0
+    for name in operands:
+        axis = _partial_axis(shapes[name], whole)
         if axis is None or any(size != 1 for size in whole[:axis]):
             return
-    for name in read:
+    for name in operands:
         begin, end = end, end + prod(shapes[name])
-        yield Range(name, made, begin, end)
+        yield Range(name, result, begin, end)
 
 
-def _axis(part: Shape, whole: Shape) -> int | None:
+def _partial_axis(part: Shape, whole: Shape) -> int | None:
     """Return the one axis along which a part is less than the whole; 0 if it is all of it."""
     axes = [axis for axis, size in enumerate(whole) if part[axis : axis + 1] != (size,)]
     return None if len(part) != len(whole) or len(axes) > 1 else (axes or [0])[0]
 
 
-def _cut_at(operator: _Operator, whole: Shape, made: Shape) -> int:
+def _slice_start(operator: _Operator, whole: Shape, result: Shape) -> int:
     """Return the element at which a cut begins; -1 if it is no range."""
-    axis = _axis(made, whole)
+    axis = _partial_axis(result, whole)
     starts, steps = operator.attributes.get("starts"), operator.attributes.get("steps", ())
     axes = operator.attributes.get("axes") or range(len(whole))
     if axis is None or any(size != 1 for size in whole[:axis]):
@@ -118,12 +123,12 @@ def writes_over(operator: _Operator, name: str, tensors: Mapping[str, _Tensor]) 
     on where they are kept.
     """
     singles = operator.parts or (operator,)
-    (first, *later), made = singles, operator.outputs
+    (first, *later), results = singles, operator.outputs
     return (
-        len(made) == 1
+        len(results) == 1
         and name in first.inputs[:_OPERANDS]
         and name not in first.inputs[_OPERANDS:]
-        and tensors[name].shape == tensors[made[0]].shape
+        and tensors[name].shape == tensors[results[0]].shape
         and all(
             each.type in _ELEMENTWISE.get(each.domain, ()) and len(each.outputs) == 1
             for each in singles
@@ -151,64 +156,60 @@ def as_run(plan: Plan, ran: Collection[str]) -> Plan:
 
     Its segments are those of the run.
     """
-    left = {
+    removed = {
         each.outputs[0]: each
         for each in plan.operators
         if each.id not in ran and each.type in (JOIN, CUT)
     }
-    return without(left, plan).plan if left else plan
+    return without(removed, plan).plan if removed else plan
 
 
-def without(left: Mapping[str, Operator], plan: Plan) -> InPlace:
+def without(removed: Mapping[str, Operator], plan: Plan) -> InPlace:
     """Return a plan without some operators, in which others read what these do."""
-    views = {each.tensor: each for cut in left.values() for each in ranges(cut, plan.tensors)}
-    made = {name: made_of(name, left, views) for name in left}
+    views = {each.tensor: each for cut in removed.values() for each in ranges(cut, plan.tensors)}
+    parts = {name: made_of(name, removed, views) for name in removed}
     operators = tuple(
         each.model_copy(
-            update={"inputs": tuple(n for name in each.inputs for n in made.get(name, (name,)))}
+            update={"inputs": tuple(n for name in each.inputs for n in parts.get(name, (name,)))}
         )
         for each in plan.operators
-        if each.outputs[0] not in left
+        if each.outputs[0] not in removed
     )
-    gone = {each.id for each in left.values()}
+    ids = {each.id for each in removed.values()}
+
+    def remaining(processor: StageProcessor) -> StageProcessor:
+        placed = tuple(at for at in processor.operators if at.operator not in ids)
+        return processor.model_copy(update={"operators": placed})
+
     stages = tuple(
-        stage.model_copy(
-            update={
-                "processors": tuple(
-                    p.model_copy(
-                        update={
-                            "operators": tuple(at for at in p.operators if at.operator not in gone)
-                        }
-                    )
-                    for p in stage.processors
-                )
-            }
-        )
+        stage.model_copy(update={"processors": tuple(map(remaining, stage.processors))})
         for stage in plan.stages
     )
-    left_out = {"memory": None, "buffers": ()}  # they are of the whole plan
-    changed = plan.model_copy(update={"operators": operators, "stages": stages, **left_out})
-    return InPlace(changed.model_copy(update={"transfers": tuple(_transfers(changed))}), views)
+    of_all = {"memory": None, "buffers": ()}  # they are of the whole plan
+    changed = plan.model_copy(update={"operators": operators, "stages": stages, **of_all})
+    return InPlace(changed.model_copy(update={"transfers": tuple(_transfers_of(changed))}), views)
 
 
-def made_of(name: str, left: Mapping[str, Operator], views: Mapping[str, Range]) -> tuple[str, ...]:
+def made_of(
+    name: str, removed: Mapping[str, Operator], views: Mapping[str, Range]
+) -> tuple[str, ...]:
     """Return the tensors that what a left out operator makes is a view of, or is made of."""
     view = views.get(name)  # of a cut
     whole = view.whole if view else name
-    joined = left[whole].inputs if whole in left else ()
+    operands = removed[whole].inputs if whole in removed else ()
     return tuple(
         part
-        for part in joined
+        for part in operands
         if not view or (views[part].begin < view.end and view.begin < views[part].end)
     ) or (whole,)
 
 
-def _transfers(plan: Plan) -> Iterator[Transfer]:
+def _transfers_of(plan: Plan) -> Iterator[Transfer]:
     """Yield the transfers of a changed plan: those that are still there, with room, and new ones.
 
     What a new one takes is not known: what is joined was counted as a whole.
     """
-    view, known = mapped(plan), {route_of(each): each for each in plan.transfers}
+    view, transfers = mapped(plan), {route_of(each): each for each in plan.transfers}
     for route, users in view.users.items():
         tensor, source, target = route
         depth = max(slots_needed(view, edge) for edge in users)
@@ -222,5 +223,5 @@ def _transfers(plan: Plan) -> Iterator[Transfer]:
             "time_s": 0.0,
             "queue_depth": depth,
         }
-        there = known.get(route) or Transfer.model_validate(fields)
-        yield there.model_copy(update={"queue_depth": max(depth, there.queue_depth)})
+        transfer = transfers.get(route) or Transfer.model_validate(fields)
+        yield transfer.model_copy(update={"queue_depth": max(depth, transfer.queue_depth)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -11,8 +11,7 @@ from parapipe.files.mistakes import listed
 from parapipe.files.titles import stages_title
 from parapipe.graph.onnx_import import import_checked, opened_model
 from parapipe.graph.operator_graph import ModelSource, OperatorGraph, size_in_bytes
-from parapipe.plan.mapped import MappedPlan
-from parapipe.plan.schema import Plan, Processor, Tensor
+from parapipe.plan.schema import Plan, Tensor
 
 
 def stages_of(plan: Plan) -> tuple[tuple[str, ...], ...]:
@@ -22,53 +21,13 @@ def stages_of(plan: Plan) -> tuple[tuple[str, ...], ...]:
 
 def replicas_of(plan: Plan) -> tuple[tuple[str, ...], ...]:
     """Return the names of processors that take turns, those of each stage together."""
-    listed = (each for stage in plan.stages for each in stage.processors)
-    return tuple((each.name, *each.replicas) for each in listed if each.replicas)
+    processors = (each for stage in plan.stages for each in stage.processors)
+    return tuple((each.name, *each.replicas) for each in processors if each.replicas)
 
 
 def plan_stages_title(plan: Plan) -> str:
     """Return the processors of a plan's stages, as `stages_title` does."""
     return stages_title(stages_of(plan), replicas_of(plan))
-
-
-def replica_violations(view: MappedPlan) -> Iterator[str]:
-    """Yield what is wrong with replicas.
-
-    The rules: a stage with replicas has one processor beside them and works on one frame at a time
-    on each; they are listed, and identical to that processor in all but names and cores, of which
-    they have as many; and no transfer keeps one of them busy.
-    """
-    processors = {each.name: each for each in view.plan.processors}
-    for position, stage in enumerate(view.plan.stages):
-        turns = [each for each in stage.processors if each.replicas]
-        if turns and len(stage.processors) > 1:
-            yield f"stage {position} has replicas of '{turns[0].name}', and other processors, too"
-        if turns and position in view.interleaved:
-            yield f"stage {position} has replicas, and its operators have several lags"
-        for first in turns:
-            yield from _unlike(processors, first.name, first.replicas or ())
-    in_turn = {name for names in view.replicas.values() for name in names}
-    for transfer in view.plan.transfers:
-        if transfer.occupies in in_turn:
-            yield (
-                f"the transfer of tensor '{transfer.tensor}' occupies '{transfer.occupies}', which "
-                "takes turns with replicas"
-            )
-
-
-def _unlike(
-    processors: dict[str, Processor], first: str, replicas: tuple[str, ...]
-) -> Iterator[str]:
-    for name in replicas:
-        if name not in processors:
-            yield f"replica '{name}' of '{first}' is no processor listed"
-        elif first in processors and _kind_of(processors[name]) != _kind_of(processors[first]):
-            yield f"replica '{name}' is not identical to '{first}'"
-
-
-def _kind_of(processor: Processor) -> tuple[object, ...]:
-    """Return what identical processors have in common."""
-    return processor.model_dump(exclude={"name", "cores"}), len(processor.cores)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,13 +140,13 @@ class Batches:
         self._model, source = opened_model(path, digests=False, weights=False)
         self._source: ModelSource = source
         shapes = {name: plan.tensors[name].shape for name in plan.inputs}
-        self._open = {
+        self._open_inputs = {
             value.name
             for value in self._model.graph.input
             if shapes.get(value.name)
             if not value.type.tensor_type.shape.dim[0].HasField("dim_value")
         }
-        sizes = {shapes[name][0] for name in self._open}
+        sizes = {shapes[name][0] for name in self._open_inputs}
         self.size = sizes.pop() if len(sizes) == 1 else 1
 
     def plan_of(self, size: int) -> Plan:
@@ -199,33 +158,33 @@ class Batches:
             If the model has other operators with batches of that size.
         """
         plan = self._plan
-        graph = self._graph(size)
-        tensors = {name: _tensor(graph, name) for name in plan.tensors if name in graph.tensors}
+        graph = self._graph_of(size)
+        tensors = {name: _tensor_of(graph, name) for name in plan.tensors if name in graph.tensors}
         if lacking := sorted(plan.tensors.keys() - tensors.keys()):
             raise PlanError(
                 f"with a batch of {size}, '{plan.model.name}' lacks tensors of the plan "
                 f"({listed(lacking)}): run it with a strategy that does not split batches"
             )
         # What was laid out in memory, and moved, was so for the other size.
-        moved = tuple(
+        transfers = tuple(
             each.model_copy(update={"size_bytes": tensors[each.tensor].size_bytes})
             for each in plan.transfers
         )
         update: Mapping[str, object] = {
-            "tensors": tensors, "transfers": moved, "memory": None, "buffers": ()
+            "tensors": tensors, "transfers": transfers, "memory": None, "buffers": ()
         }  # fmt: skip
         return plan.model_copy(update=update)
 
-    def _graph(self, size: int) -> OperatorGraph:
+    def _graph_of(self, size: int) -> OperatorGraph:
         shapes = {
-            name: (size, *shape[1:]) if name in self._open else shape
+            name: (size, *shape[1:]) if name in self._open_inputs else shape
             for name in self._plan.inputs
             for shape in [self._plan.tensors[name].shape]
         }
         return import_checked(self._model, source=self._source, granularity="onnx", shapes=shapes)
 
 
-def _tensor(graph: OperatorGraph, name: str) -> Tensor:
-    found = graph.tensors[name]
-    size_bytes = size_in_bytes(found.shape, found.dtype) or 0
-    return Tensor(shape=found.shape, dtype=found.dtype, size_bytes=size_bytes)
+def _tensor_of(graph: OperatorGraph, name: str) -> Tensor:
+    tensor = graph.tensors[name]
+    size_bytes = size_in_bytes(tensor.shape, tensor.dtype) or 0
+    return Tensor(shape=tensor.shape, dtype=tensor.dtype, size_bytes=size_bytes)

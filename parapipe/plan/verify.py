@@ -11,7 +11,7 @@ from parapipe.files.mistakes import listed
 from parapipe.graph.operator_graph import size_in_bytes
 from parapipe.plan.mapped import MappedPlan, mapped, producers
 from parapipe.plan.memory_rules import memory_violations
-from parapipe.plan.placement import placement_violations
+from parapipe.plan.placement_rules import placement_violations
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.schema import Operator, Plan, PlannedModel, Processor, Tensor, Transfer
 from parapipe.plan.structure_rules import (
@@ -33,15 +33,17 @@ def cover_violations(plan: Plan) -> Iterator[str]:
     if plan.model.split is None:
         return
     for rule in plan.model.split.rules:
-        yield from _sizes(rule, plan)
+        yield from _part_size_violations(rule, plan)
     operators = {operator.id: operator for operator in plan.operators}
-    maker = {name: operators[v] for name, v in producers(plan).items() if v in operators}
+    producer_of = {name: operators[v] for name, v in producers(plan).items() if v in operators}
     for operator in plan.operators:
         if operator.type == "Concat":
-            yield from _join(operator, [_part(name, maker) for name in operator.inputs], plan)
+            yield from _join_violations(
+                operator, [_part_of(name, producer_of) for name in operator.inputs], plan
+            )
 
 
-def _sizes(rule: str, plan: Plan) -> Iterator[str]:
+def _part_size_violations(rule: str, plan: Plan) -> Iterator[str]:
     """Check the parts of a rule `FIRST..LAST:AXIS=SIZES`, as `map` writes them, AXIS a number."""
     selector, _, shares = rule.rpartition("=")
     run, _, axis = selector.rpartition(":")
@@ -50,12 +52,12 @@ def _sizes(rule: str, plan: Plan) -> Iterator[str]:
     if ".." not in run or "," not in shares or not all(map(str.isdecimal, numbers)):
         return
     sizes = [int(share) for share in shares.split(",")]
-    wanted = {f"{whole}/part{number}": size for number, size in enumerate(sizes)}
+    part_sizes = {f"{whole}/part{number}": size for number, size in enumerate(sizes)}
     cuts = [each for each in plan.operators if each.type == "Slice"]
-    for name, size in {**wanted, whole: sum(sizes)}.items():
+    for name, size in {**part_sizes, whole: sum(sizes)}.items():
         cut = (each.outputs[0] for each in cuts if each.inputs[0] == name != whole)
-        made = [plan.tensors[each].shape for each in (name, *cut) if each in plan.tensors]
-        extents = [sum(shape[int(axis) : int(axis) + 1]) for shape in made]
+        shapes = [plan.tensors[each].shape for each in (name, *cut) if each in plan.tensors]
+        extents = [sum(shape[int(axis) : int(axis) + 1]) for shape in shapes]
         if extents and size not in extents:
             yield (
                 f"'{name}' has {extents[0]} elements along axis {axis}, and rule '{rule}' gives "
@@ -63,17 +65,19 @@ def _sizes(rule: str, plan: Plan) -> Iterator[str]:
             )
 
 
-def _part(name: str, maker: Mapping[str, Operator]) -> tuple[str, int] | None:
+def _part_of(name: str, producer_of: Mapping[str, Operator]) -> tuple[str, int] | None:
     """Return the result that a tensor is a part of, or is cut from one, and the part's number."""
-    made_by = maker.get(name)
-    for source in (name, *(made_by.inputs[:1] if made_by and made_by.type == "Slice" else ())):
+    producer = producer_of.get(name)
+    for source in (name, *(producer.inputs[:1] if producer and producer.type == "Slice" else ())):
         whole, _, number = source.rpartition("/part")
         if whole and number.isdecimal():
             return whole, int(number)
     return None
 
 
-def _join(operator: Operator, parts: Sequence[tuple[str, int] | None], plan: Plan) -> Iterator[str]:
+def _join_violations(
+    operator: Operator, parts: Sequence[tuple[str, int] | None], plan: Plan
+) -> Iterator[str]:
     wholes = {part[0] for part in parts if part}
     if None in parts or len(wholes) != 1:
         return  # it joins other things than parts of one result
@@ -89,14 +93,14 @@ def _join(operator: Operator, parts: Sequence[tuple[str, int] | None], plan: Pla
     if not isinstance(axis, int) or any(not -len(s) <= axis < len(s) for s in shapes.values()):
         yield f"operator '{operator.id}' joins parts along axis {axis}, which they do not have"
         return
-    taken, made = (
+    joined, whole_size = (
         sum(shapes[name][axis] for name in names if name in shapes)
         for names in (operator.inputs, operator.outputs)
     )
-    if taken != made:
+    if joined != whole_size:
         yield (
-            f"operator '{operator.id}' joins {taken} elements along axis {axis}, and its result "
-            f"has {made}"
+            f"operator '{operator.id}' joins {joined} elements along axis {axis}, and its result "
+            f"has {whole_size}"
         )
 
 
@@ -113,14 +117,15 @@ def type_violations(plan: Plan) -> Iterator[str]:
     processors = {processor.name: processor for processor in plan.processors}
     for processor in plan.processors:
         if processor.data_type and processor.data_type not in chain:
-            yield f"processor '{processor.name}' works in {_not_of(processor.data_type, plan)}"
+            types = _foreign_type(processor.data_type, plan)
+            yield f"processor '{processor.name}' works in {types}"
     for each in (each for stage in plan.stages for each in stage.processors):
         own = processors[each.name].data_type if each.name in processors else None
         for at in each.operators:
             if at.data_type is None:
                 continue
             if at.data_type not in chain:
-                yield f"operator '{at.operator}' computes in {_not_of(at.data_type, plan)}"
+                yield f"operator '{at.operator}' computes in {_foreign_type(at.data_type, plan)}"
             elif own not in chain or chain.index(at.data_type) <= chain.index(own):
                 yield (
                     f"operator '{at.operator}' computes in {at.data_type}, no wider than {own}, "
@@ -130,43 +135,43 @@ def type_violations(plan: Plan) -> Iterator[str]:
         tensor = plan.tensors.get(transfer.tensor)
         ends = processors.get(transfer.source), processors.get(transfer.target)
         if tensor and ends[0] and ends[1]:
-            yield from _transfer(transfer, tensor, ends[0], ends[1])
+            yield from _cast_violations(transfer, tensor, ends[0], ends[1])
 
 
-def _not_of(data_type: str, plan: Plan) -> str:
+def _foreign_type(data_type: str, plan: Plan) -> str:
     if plan.precision is None:
         return f"{data_type}, and the plan has no precision"
     return f"{data_type}, which is no type of a plan in {plan.precision}"
 
 
-def _transfer(
+def _cast_violations(
     transfer: Transfer, tensor: Tensor, source: Processor, target: Processor
 ) -> Iterator[str]:
-    called = f"the transfer of tensor '{transfer.tensor}' from '{source.name}' to '{target.name}'"
-    made, read = (type_there(tensor.dtype, end.data_type) for end in (source, target))
+    label = f"the transfer of tensor '{transfer.tensor}' from '{source.name}' to '{target.name}'"
+    sent, received = (type_there(tensor.dtype, end.data_type) for end in (source, target))
     chain = CHAINS["int8"]
-    if made != read and not {made, read}.issubset(chain):
+    if sent != received and not {sent, received}.issubset(chain):
         return  # said of the processors already
-    travels = narrower(made, read)
+    travels = narrower(sent, received)
     size_bytes = size_in_bytes(tensor.shape, travels)
     if size_bytes is not None and transfer.size_bytes != size_bytes:
-        yield f"{called} moves {transfer.size_bytes} bytes of {size_bytes}"
+        yield f"{label} moves {transfer.size_bytes} bytes of {size_bytes}"
     cast = transfer.cast
-    if (cast is None) != (made == read):
-        given = "has no cast" if cast is None else "has a cast"
-        yield f"{called} {given}, and its ends keep it in {made} and {read}"
+    if (cast is None) != (sent == received):
+        state = "has no cast" if cast is None else "has a cast"
+        yield f"{label} {state}, and its ends keep it in {sent} and {received}"
         return
     if cast is None:
         return
-    wanted = (
-        made, read, cast_operator(made, read), (target if made == travels else source).name
+    expected = (
+        sent, received, cast_operator(sent, received), (target if sent == travels else source).name
     )  # fmt: skip
-    found = cast.source_type, cast.target_type, cast.operator, cast.processor
-    if found != wanted:
-        told = [f"{op} from {a} to {b} on '{where}'" for a, b, op, where in (found, wanted)]
-        yield f"{called} has a {told[0]}, and should have a {told[1]}"
+    actual = cast.source_type, cast.target_type, cast.operator, cast.processor
+    if actual != expected:
+        texts = [f"{op} from {a} to {b} on '{where}'" for a, b, op, where in (actual, expected)]
+        yield f"{label} has a {texts[0]}, and should have a {texts[1]}"
     if cast.time_s > transfer.time_s:
-        yield f"{called} takes {transfer.time_s:.9g} s, and its cast {cast.time_s:.9g} s"
+        yield f"{label} takes {transfer.time_s:.9g} s, and its cast {cast.time_s:.9g} s"
 
 
 NANOSECOND_S = 1e-9  # to which times of frames are rounded, twice
@@ -193,10 +198,10 @@ def model_violations(view: MappedPlan) -> Iterator[str]:
         yield f"operators are of no frame of a model, or of several: {listed(lost)}"
         return
     for each in models:
-        yield from _frames(view, each)
+        yield from _frame_violations(view, each)
 
 
-def _frames(view: MappedPlan, model: PlannedModel) -> Iterator[str]:
+def _frame_violations(view: MappedPlan, model: PlannedModel) -> Iterator[str]:
     if len(model.come_s) != len(model.prefixes):
         yield (
             f"model '{model.short_name}' has {len(model.prefixes)} frames in a period, and "
@@ -275,39 +280,39 @@ def verify_plan(plan: Plan, like: Plan | None = None, lives: PlanLives | None = 
     view = lives.view if lives else mapped(plan)
     times = [at.end_s for at in view.placements.values()]
     tolerance_s = (len(plan.operators) + 2) * ulp(max(0.0, *times, plan.predicted.latency_s))
-    found = [
+    violations = [
         *network_violations(plan, like),
         *cover_violations(plan),
         *placement_violations(view, tolerance_s),
         *transfer_violations(view, tolerance_s),
         *type_violations(plan),
         *model_violations(view),
-        *_predictions(view, tolerance_s),
+        *_prediction_violations(view, tolerance_s),
     ] or [*memory_violations(plan, lives)]  # lives follow from a right schedule only
-    if found:
-        count = "a rule" if len(found) == 1 else f"{len(found)} rules"
+    if violations:
+        count = "a rule" if len(violations) == 1 else f"{len(violations)} rules"
         error = VerificationError(
             f"the plan of '{plan.model.name}' for '{plan.platform}' breaks {count} that runtimes "
             "rely on; write it again with `parapipe map`",
-            found,
+            violations,
         )
-        for violation in found:
+        for violation in violations:
             error.add_note(violation)
         raise error
 
 
 def network_violations(plan: Plan, like: Plan | None = None) -> Iterator[str]:
     """Yield breaches of the rules on the network; `like` keeps them, as do plans with the same."""
-    if like is None or _network(like) != _network(plan):
+    if like is None or _network_of(like) != _network_of(plan):
         yield from structure_violations(plan)
 
 
-def _network(plan: Plan) -> tuple[object, ...]:
+def _network_of(plan: Plan) -> tuple[object, ...]:
     """Return what `structure_violations` looks at."""
     return plan.inputs, plan.outputs, plan.tensors, plan.operators
 
 
-def _predictions(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
+def _prediction_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
     plan, predicted = view.plan, view.plan.predicted
     longest_s = max(
         stage.time_s / (1 + len(stage.processors[0].replicas or ())) for stage in plan.stages
@@ -324,7 +329,7 @@ def _predictions(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
             f"the throughput is {predicted.throughput_fps:.9g} frames per second, and the period "
             f"{predicted.period_s:.9g} s"
         )
-    yield from _sustained(view, longest_s, tolerance_s)
+    yield from _sustained_violations(view, longest_s, tolerance_s)
     if predicted.board_energy_j < predicted.energy_j * (1 - RELATIVE):
         yield (
             f"the board takes {predicted.board_energy_j:.9g} J, less than its processors' "
@@ -337,7 +342,7 @@ def _predictions(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
             yield f"the shares of coverage add up to {total:.9g}, not to 1"
 
 
-def _sustained(view: MappedPlan, longest_s: float, tolerance_s: float) -> Iterator[str]:
+def _sustained_violations(view: MappedPlan, longest_s: float, tolerance_s: float) -> Iterator[str]:
     sustained_s = view.plan.predicted.sustained_period_s
     margin_s = tolerance_s + len(view.plan.operators) * PICOSECOND_S
     if sustained_s > longest_s + margin_s and not serves_several_stages(view):

@@ -1,12 +1,13 @@
-"""The catalogue of public figures: cores, GPUs, NPUs, memories, chips, and what holds for a kind.
+"""The platforms of this package and of others, and the catalogue of public figures of parts.
 
-It is data: `platforms/catalogue/*.yaml`, each section with its source, and a file in short form for
-each chip in `platforms/catalogue/chips`. `expand.py` makes platforms of it. All is nominal.
+The catalogue has cores, GPUs, NPUs, memories, chips, and what holds for a kind. It is data:
+`platforms/catalogue/*.yaml`, each section with its source, and a file in short form for each chip
+in `platforms/catalogue/chips`. `expand.py` makes platforms of it. All is nominal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field
 
 from parapipe.errors import PlatformError
+from parapipe.files.plug_ins import Registry
 from parapipe.files.shipped import data_folder
 from parapipe.files.yaml_file import FileKind, Strict, WholeFile, parse_yaml, parsed_as, text_of
 from parapipe.platform.fields import (
@@ -186,10 +188,10 @@ class Catalogue:
     sources: Mapping[str, Source]
     chips: Mapping[str, Mapping[str, Any]]
 
-    def named(self, field: str, name: str) -> str | None:
+    def spelling_of(self, field: str, name: str) -> str | None:
         """Return how an entry of a field is spelled, whatever its case; None if there is none."""
-        spelled = {known.lower(): known for known in getattr(self, field)}
-        return spelled.get(name.lower())
+        spellings = {entry.lower(): entry for entry in getattr(self, field)}
+        return spellings.get(name.lower())
 
 
 @cache
@@ -202,7 +204,7 @@ def catalogue() -> Catalogue:
         If a file of it is missing or damaged.
     """
     folder = data_folder("platforms") / "catalogue"
-    files = [_read(path) for path in sorted(folder.glob("*.yaml"))]
+    files = [_parsed_file(path) for path in sorted(folder.glob("*.yaml"))]
     tables = ("parts", "memories", "kinds", "operators", "sources")
     merged = {
         name: {key: entry for each in files for key, entry in getattr(each, name).items()}
@@ -211,25 +213,45 @@ def catalogue() -> Catalogue:
     shares = [each.achieved for each in files if each.achieved]
     boards = [each.board for each in files if each.board]
     links = tuple(link for each in files for link in each.links)
-    chips = {path.stem: _plain(path) for path in sorted((folder / "chips").glob("*.yaml"))}
+    chips = {path.stem: _chip_values(path) for path in sorted((folder / "chips").glob("*.yaml"))}
     if not (shares and boards):
         raise PlatformError(f"files are missing from '{folder}'; install parapipe again")
     return Catalogue(links=links, memory_share=shares[0], board=boards[0], chips=chips, **merged)
 
 
-def catalogue_files() -> Iterator[Path]:
-    """Yield the files of the catalogue, those of chips last."""
-    folder = data_folder("platforms") / "catalogue"
-    yield from sorted(folder.glob("*.yaml"))
-    yield from sorted((folder / "chips").glob("*.yaml"))
-
-
-def _read(path: Path) -> CatalogueFile:
+def _parsed_file(path: Path) -> CatalogueFile:
     return parsed_as(CatalogueFile, text_of(path, KIND), str(path), KIND)
 
 
-def _plain(path: Path) -> Mapping[str, Any]:
+def _chip_values(path: Path) -> Mapping[str, Any]:
     value = parse_yaml(text_of(path, KIND)).value
     if not isinstance(value, Mapping):
         raise PlatformError(f"'{path}' describes no chip; install parapipe again")
     return value
+
+
+def _path_mistake(path: object) -> str:
+    return "" if isinstance(path, Path) and path.is_file() else "is no path of a file"
+
+
+def platforms() -> Registry:
+    """Return the registry of platforms; that of a package is the `Path` of its file."""
+    own = dict.fromkeys(shipped(), "")
+    return Registry("platform", "parapipe.platforms", own, PlatformError, _path_mistake)
+
+
+def shipped() -> tuple[str, ...]:
+    """Return the names of all shipped platforms, sorted."""
+    return tuple(sorted(path.stem for path in data_folder("platforms").glob("*.yaml")))
+
+
+def shipped_values(name: str) -> object:
+    """Return the plain values of a shipped platform's file.
+
+    Parameters
+    ----------
+    name
+        One of `shipped()`.
+    """
+    text = (data_folder("platforms") / f"{name}.yaml").read_text(encoding="utf-8")
+    return parse_yaml(text).value

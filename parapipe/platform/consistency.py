@@ -15,7 +15,7 @@ from itertools import permutations
 from typing import Any, Literal
 
 from parapipe.files.mistakes import KeyPath, Mistake, did_you_mean, key_text, listed, nearest
-from parapipe.platform.division import parts_of, stream_names
+from parapipe.platform.sections import part_cores, stream_names
 
 PREFIX = "onnxruntime-"
 CPU = f"{PREFIX}cpu"
@@ -94,7 +94,7 @@ BACKENDS: Mapping[str, Backend] = {
 """Providers by the name that a platform file gives them, those of CPUs first."""
 
 
-def mistake_of(backend: str) -> str:
+def backend_mistake(backend: str) -> str:
     """Return what is wrong with a backend that is said to be ONNX Runtime's; empty if nothing."""
     if not backend.startswith(PREFIX) or backend in BACKENDS:
         return ""
@@ -106,23 +106,25 @@ def mistake_of(backend: str) -> str:
 
 MANY_PROCESSORS = 32
 OCCUPIED = ("nothing", "sender", "receiver")
-_SIMILAR = (0.6, 0.8)  # how similar to these a link's own name may be, given once or more often
+_CUTOFFS = (0.6, 0.8)  # how similar to these a link's own name may be, given once or more often
 SOURCE_KEYS = ("source", "voltage_source")
 _EACH = -1  # in a path: every item of a list
-_ALSO = "'{0}' is also the name of {1}; rename one"
+_NAMED_TWICE = "'{0}' is also the name of {1}; rename one"
 
 
 def contradictions(raw: object) -> Iterator[Mistake]:
     """Yield every contradiction in the raw values of a platform file."""
-    names = [name for _, name in _found(raw, "processors", _EACH, "name") if isinstance(name, str)]
+    names = [
+        name for _, name in _values_at(raw, "processors", _EACH, "name") if isinstance(name, str)
+    ]
     kinds = {
-        str(_at(processor, "name")): _at(processor, "kind")
-        for _, processor in _found(raw, "processors", _EACH)
+        str(_value_at(processor, "name")): _value_at(processor, "kind")
+        for _, processor in _values_at(raw, "processors", _EACH)
     }
-    yield from _repeated(_found(raw, "processors", _EACH, "name"), _ALSO)
-    listed = "core {0} is already listed in {1}; list it once"
-    yield from _repeated(_found(raw, "processors", _EACH, "cores", _EACH), listed)
-    for path, processor in _found(raw, "processors", _EACH):
+    yield from _repetitions(_values_at(raw, "processors", _EACH, "name"), _NAMED_TWICE)
+    text = "core {0} is already listed in {1}; list it once"
+    yield from _repetitions(_values_at(raw, "processors", _EACH, "cores", _EACH), text)
+    for path, processor in _values_at(raw, "processors", _EACH):
         yield from _wrong_host(processor, kinds, path)
         yield from _wrong_backend(processor, path)
         yield from _wrong_clock(processor, path)
@@ -136,34 +138,36 @@ def contradictions(raw: object) -> Iterator[Mistake]:
     yield from _unknown_sources(raw)
 
 
-def _found(value: object, *steps: str | int, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
+def _values_at(
+    value: object, *steps: str | int, path: KeyPath = ()
+) -> Iterator[tuple[KeyPath, Any]]:
     """Yield what is found at the end of some steps, with its path; nothing if they lead nowhere."""
     if not steps:
         yield path, value
     elif steps[0] == _EACH:
         for index, item in enumerate(value if isinstance(value, tuple | list) else ()):
-            yield from _found(item, *steps[1:], path=(*path, index))
+            yield from _values_at(item, *steps[1:], path=(*path, index))
     elif isinstance(value, Mapping) and steps[0] in value:
-        yield from _found(value[steps[0]], *steps[1:], path=(*path, steps[0]))
+        yield from _values_at(value[steps[0]], *steps[1:], path=(*path, steps[0]))
 
 
-def _at(value: object, *steps: str) -> Any:  # noqa: ANN401 - whatever a file says
+def _value_at(value: object, *steps: str) -> Any:  # noqa: ANN401 - whatever a file says
     """Return what is found at the end of some steps; None if they lead nowhere."""
-    return next((item for _, item in _found(value, *steps)), None)
+    return next((item for _, item in _values_at(value, *steps)), None)
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _is_count(value: object) -> bool:
+def _is_positive_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
-def _repeated(found: Iterable[tuple[KeyPath, object]], text: str) -> Iterator[Mistake]:
+def _repetitions(values: Iterable[tuple[KeyPath, object]], text: str) -> Iterator[Mistake]:
     """Yield each value that was found before; the text tells it and the first one's processor."""
     first: dict[object, KeyPath] = {}
-    for path, value in found:
+    for path, value in values:
         if not (_is_number(value) or isinstance(value, str)):
             continue
         if first.setdefault(value, path) != path:
@@ -171,34 +175,34 @@ def _repeated(found: Iterable[tuple[KeyPath, object]], text: str) -> Iterator[Mi
 
 
 def _wrong_host(processor: object, kinds: Mapping[str, object], path: KeyPath) -> Iterator[Mistake]:
-    host = _at(processor, "host")
+    host = _value_at(processor, "host")
     if not isinstance(host, str):
         return
     # A kind that is itself misspelt says nothing about who is a CPU.
-    if _at(processor, "kind") == "cpu":
+    if _value_at(processor, "kind") == "cpu":
         yield Mistake((*path, "host"), "a CPU needs no host; delete the key")
     elif kinds.get(host) in (None, "gpu", "npu", "dsp"):
-        known = ", ".join(name for name, kind in kinds.items() if kind == "cpu") or "none"
-        yield Mistake((*path, "host"), f"'{host}' is no CPU of this platform; known: {known}")
+        cpus = ", ".join(name for name, kind in kinds.items() if kind == "cpu") or "none"
+        yield Mistake((*path, "host"), f"'{host}' is no CPU of this platform; known: {cpus}")
 
 
 def _wrong_backend(processor: object, path: KeyPath) -> Iterator[Mistake]:
-    backend = _at(processor, "backend")
+    backend = _value_at(processor, "backend")
     if not isinstance(backend, str):
         return
-    if mistake := mistake_of(backend):
+    if mistake := backend_mistake(backend):
         yield Mistake((*path, "backend"), mistake)
-    elif _at(processor, "options") and backend not in BACKENDS:
+    elif _value_at(processor, "options") and backend not in BACKENDS:
         text = f"only ONNX Runtime's backends take options, and '{backend}' is none; delete the key"
         yield Mistake((*path, "options"), text)
 
 
 def _wrong_clock(processor: object, path: KeyPath) -> Iterator[Mistake]:
-    points = [*_found(processor, "clock", "points", _EACH, "frequency_hz", path=path)]
-    yield from _repeated(points, "{0} Hz is listed twice; keep one")
+    points = [*_values_at(processor, "clock", "points", _EACH, "frequency_hz", path=path)]
+    yield from _repetitions(points, "{0} Hz is listed twice; keep one")
     frequencies = [frequency for _, frequency in points]
-    default = _at(processor, "clock", "default_frequency_hz")
-    complete = len(points) == len([*_found(processor, "clock", "points", _EACH)])
+    default = _value_at(processor, "clock", "default_frequency_hz")
+    complete = len(points) == len([*_values_at(processor, "clock", "points", _EACH)])
     numbers = complete and bool(points) and all(map(_is_number, (default, *frequencies)))
     if numbers and default not in frequencies:
         where = (*path, "clock", "default_frequency_hz")
@@ -206,10 +210,10 @@ def _wrong_clock(processor: object, path: KeyPath) -> Iterator[Mistake]:
 
 
 def _wrong_peaks(processor: object, path: KeyPath) -> Iterator[Mistake]:
-    found = [*_found(processor, "data_types", _EACH, path=path)]
-    yield from _repeated(found, "'{0}' is listed twice; keep one")
-    types = [dtype for _, dtype in found if isinstance(dtype, str)]
-    peaks = _at(processor, "peak", "macs_per_s")
+    data_types = [*_values_at(processor, "data_types", _EACH, path=path)]
+    yield from _repetitions(data_types, "'{0}' is listed twice; keep one")
+    types = [dtype for _, dtype in data_types if isinstance(dtype, str)]
+    peaks = _value_at(processor, "peak", "macs_per_s")
     if not isinstance(peaks, Mapping) or not types:
         return
     where = (*path, "peak", "macs_per_s")
@@ -223,47 +227,50 @@ def _wrong_peaks(processor: object, path: KeyPath) -> Iterator[Mistake]:
 
 
 def _wrong_divisions(processor: object, names: Sequence[str], path: KeyPath) -> Iterator[Mistake]:
-    if _at(processor, "divisions") is None:
+    if _value_at(processor, "divisions") is None:
         return
-    cores, name = _at(processor, "cores"), _at(processor, "name")
+    cores, name = _value_at(processor, "cores"), _value_at(processor, "name")
     if not (isinstance(cores, tuple | list) and cores):
         text = "there are no cores to divide; list them under cores, or delete the key"
         yield Mistake((*path, "divisions"), text)
         return
     earlier: set[tuple[object, ...]] = set()
-    for where, sizes in _found(processor, "divisions", "into", _EACH, path=path):
-        if not isinstance(sizes, tuple | list) or not all(map(_is_count, sizes)):
+    for where, sizes in _values_at(processor, "divisions", "into", _EACH, path=path):
+        if not isinstance(sizes, tuple | list) or not all(map(_is_positive_count, sizes)):
             continue
-        told = "+".join(map(str, sizes))
+        division = "+".join(map(str, sizes))
         if sum(sizes) != len(cores):
-            yield Mistake(where, f"{told} are {sum(sizes)} cores, and there are {len(cores)}")
+            yield Mistake(where, f"{division} are {sum(sizes)} cores, and there are {len(cores)}")
         elif tuple(sizes) in earlier:
-            yield Mistake(where, f"{told} is listed twice; keep one")
-        elif taken := [each for each in parts_of(str(name), cores, sizes) if each in names]:
-            text = f"a part would be called {listed(taken)}, as another processor; rename that one"
+            yield Mistake(where, f"{division} is listed twice; keep one")
+        elif clashes := [each for each in part_cores(str(name), cores, sizes) if each in names]:
+            text = (
+                f"a part would be called {listed(clashes)}, as another processor; rename that one"
+            )
             yield Mistake(where, text)
         earlier.add(tuple(sizes))
 
 
 def _wrong_streams(processor: object, names: Sequence[str], path: KeyPath) -> Iterator[Mistake]:
-    if _at(processor, "streams") is None:
+    if _value_at(processor, "streams") is None:
         return
-    if _at(processor, "divisions") is not None:
+    if _value_at(processor, "divisions") is not None:
         text = "its cores are divided already; delete this key or divisions"
         yield Mistake((*path, "streams"), text)
-    factors = _at(processor, "streams", "slowdown")
+    factors = _value_at(processor, "streams", "slowdown")
     most = len(factors) if isinstance(factors, tuple | list) else 0
-    called = {name for k in range(2, most + 1) for name in stream_names(_at(processor, "name"), k)}
-    if taken := [name for name in names if name in called]:
-        text = f"a stream would be called {listed(taken)}, as another processor; rename that one"
+    own = _value_at(processor, "name")
+    called = {name for k in range(2, most + 1) for name in stream_names(own, k)}
+    if clashes := [name for name in names if name in called]:
+        text = f"a stream would be called {listed(clashes)}, as another processor; rename that one"
         yield Mistake((*path, "streams"), text)
 
 
 def _wrong_links(platform: object, names: Sequence[str]) -> Iterator[Mistake]:
     covered: dict[tuple[str, str], KeyPath] = {}
     readable = True
-    for path, link in _found(platform, "links", _EACH):
-        one, other = ends = _at(link, "from"), _at(link, "to")
+    for path, link in _values_at(platform, "links", _EACH):
+        one, other = ends = _value_at(link, "from"), _value_at(link, "to")
         for key, end in zip(("from", "to"), ends, strict=True):
             if isinstance(end, str) and end not in names:
                 text = f"no processor is named '{end}'; known: {', '.join(names) or 'none'}"
@@ -274,7 +281,7 @@ def _wrong_links(platform: object, names: Sequence[str]) -> Iterator[Mistake]:
             text = f"joins '{one}' with itself, which costs nothing; delete it"
             yield Mistake(path, text)
         else:
-            both_ways = _at(link, "both_ways") is True
+            both_ways = _value_at(link, "both_ways") is True
             for pair in (ends, ends[::-1]) if both_ways else (ends,):
                 if (first := covered.setdefault(pair, path)) != path:
                     text = f"{pair[0]} to {pair[1]} is already covered by {key_text(first)}"
@@ -287,53 +294,53 @@ def _wrong_links(platform: object, names: Sequence[str]) -> Iterator[Mistake]:
 
 
 def _wrong_spread(platform: object) -> Iterator[Mistake]:
-    state, common = (_at(platform, "spread", key) for key in ("state", "common"))
+    state, common = (_value_at(platform, "spread", key) for key in ("state", "common"))
     if _is_number(state) and _is_number(common) and common > state:
         text = f"{common} is more than the whole state moves, {state}; it is contained in that"
         yield Mistake(("spread", "common"), text)
 
 
 def _wrong_occupations(platform: object, names: Sequence[str]) -> Iterator[Mistake]:
-    found = [*_found(platform, "links", _EACH, "occupies")]
-    words = [occupied for _, occupied in found]
-    for path, occupied in found:
+    occupations = [*_values_at(platform, "links", _EACH, "occupies")]
+    names_used = [occupied for _, occupied in occupations]
+    for path, occupied in occupations:
         if not isinstance(occupied, str) or occupied in OCCUPIED:
             continue
         if occupied in names:
             text = f"'{occupied}' is a processor; write sender or receiver, whichever it is"
             yield Mistake(path, text)
-        elif near := nearest(occupied, OCCUPIED, cutoff=_SIMILAR[words.count(occupied) > 1]):
+        elif near := nearest(occupied, OCCUPIED, cutoff=_CUTOFFS[names_used.count(occupied) > 1]):
             text = f"'{occupied}' would be the name of a shared link; did you mean '{near}'?"
             yield Mistake(path, f"{text} If not, choose a name that is less like it")
 
 
 def _wrong_memories(platform: object, names: Sequence[str]) -> Iterator[Mistake]:
-    memories = [*_found(platform, "memories", _EACH)]
-    yield from _repeated(_found(platform, "memories", _EACH, "name"), _ALSO)
-    placed = [*_found(platform, "memories", _EACH, "processors", _EACH)]
+    memories = [*_values_at(platform, "memories", _EACH)]
+    yield from _repetitions(_values_at(platform, "memories", _EACH, "name"), _NAMED_TWICE)
+    placed = [*_values_at(platform, "memories", _EACH, "processors", _EACH)]
     text = "processor '{0}' already stands in {1}; list it once"
-    yield from _repeated(placed, text)
+    yield from _repetitions(placed, text)
     for path, name in placed:
         if isinstance(name, str) and name not in names:
-            told = f"no processor is named '{name}'; known: {', '.join(names) or 'none'}"
-            yield Mistake(path, told + did_you_mean(name, names))
+            message = f"no processor is named '{name}'; known: {', '.join(names) or 'none'}"
+            yield Mistake(path, message + did_you_mean(name, names))
     for path, memory in memories:
-        free, whole = _at(memory, "free_bytes"), _at(memory, "capacity_bytes")
-        if _is_number(free) and _is_number(whole) and free > whole:
-            told = "is more than capacity_bytes; correct one of them"
-            yield Mistake((*path, "free_bytes"), told)
-    there = {name for _, name in placed if isinstance(name, str)}
+        free, capacity = _value_at(memory, "free_bytes"), _value_at(memory, "capacity_bytes")
+        if _is_number(free) and _is_number(capacity) and free > capacity:
+            message = "is more than capacity_bytes; correct one of them"
+            yield Mistake((*path, "free_bytes"), message)
+    placed_names = {name for _, name in placed if isinstance(name, str)}
     if (
         memories
-        and len(there) == len(placed)
-        and there <= {*names}
-        and (missing := [n for n in names if n not in there])
+        and len(placed_names) == len(placed)
+        and placed_names <= {*names}
+        and (missing := [n for n in names if n not in placed_names])
     ):
         yield Mistake(("memories",), f"nothing is said of {listed(missing)}; add them to a memory")
 
 
 def _unknown_sources(platform: object) -> Iterator[Mistake]:
-    sources = _at(platform, "sources")
+    sources = _value_at(platform, "sources")
     if not isinstance(sources, Mapping):
         return
     places: dict[str, list[KeyPath]] = {}

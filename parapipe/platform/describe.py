@@ -8,9 +8,8 @@ from typing import Any
 
 from parapipe.errors import PlatformError
 from parapipe.files.mistakes import KeyPath
-from parapipe.platform.catalogue import KINDS, Part, catalogue
+from parapipe.platform.catalogue import KINDS, Part, catalogue, platforms
 from parapipe.platform.consistency import named_sources
-from parapipe.platform.library import platforms
 from parapipe.platform.load import find, load_platform
 from parapipe.platform.platform import Platform
 
@@ -133,13 +132,13 @@ class CatalogueRows:
 
 def list_catalogue() -> CatalogueRows:
     """Return the tables of the catalogue, sorted by name within each kind."""
-    known = catalogue()
+    figures, parts = catalogue(), catalogue().parts
     return CatalogueRows(
-        chips=tuple(_chip_row(name, chip) for name, chip in known.chips.items()),
-        parts=tuple(_part_row(name, known.parts[name]) for name in sorted(known.parts, key=_kind)),
+        chips=tuple(_chip_row(name, chip) for name, chip in figures.chips.items()),
+        parts=tuple(_part_row(name, parts[name]) for name in sorted(parts, key=_order)),
         memories=tuple(
             MemoryRow(name, each.description, each.bandwidth_bytes_per_s)
-            for name, each in known.memories.items()
+            for name, each in figures.memories.items()
         ),
     )
 
@@ -154,7 +153,7 @@ def _chip_row(name: str, chip: Mapping[str, Any]) -> ChipRow:
     return ChipRow(name, chip["description"], tuple(processors), chip["memory"])
 
 
-def _kind(name: str) -> tuple[int, str]:
+def _order(name: str) -> tuple[int, str]:
     return KINDS.index(catalogue().parts[name].kind), name
 
 
@@ -177,10 +176,10 @@ def _part_row(name: str, part: Part) -> PartRow:
 
 def list_platforms() -> tuple[PlatformRow, ...]:
     """Return a row for each platform that is shipped or another package's, sorted by name."""
-    return tuple(_row(name) for name in platforms().names())
+    return tuple(_platform_row(name) for name in platforms().names())
 
 
-def _row(name: str) -> PlatformRow:
+def _platform_row(name: str) -> PlatformRow:
     file = ""
     try:
         file = str(find(name))
@@ -212,7 +211,7 @@ def describe(platform: Platform) -> PlatformDescription:
     sections: dict[str, list[str]] = {key: [] for key in platform.sources}
     for path, source in named_sources(as_dict(platform)):
         own = path[:-1] if path[-1] == "source" else (*path[:-1], "voltage")
-        sections[source].append(_section(platform, own))
+        sections[source].append(_section_name(platform, own))
     sources = tuple(
         SourceRow(key, source.provenance, source.title, tuple(sections[key]))
         for key, source in platform.sources.items()
@@ -220,7 +219,7 @@ def describe(platform: Platform) -> PlatformDescription:
     return PlatformDescription(platform, links, sources)
 
 
-def _section(platform: Platform, path: KeyPath) -> str:
+def _section_name(platform: Platform, path: KeyPath) -> str:
     """Return a section's name for people: `big.power` for processors[0].power."""
     steps = path
     if path[0] == "processors":

@@ -6,16 +6,16 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations, product
 from math import prod
 
-from parapipe.platform.division import Divisions, Streams
 from parapipe.platform.platform import Link, Platform
 from parapipe.platform.processor import Processor
+from parapipe.platform.sections import Divisions, Streams
 
 Division = tuple[int, ...] | None
 
 
 def count(platform: Platform) -> int:
     """Return how many variants a platform has."""
-    return prod(1 + len(_into(processor.division)) for processor in platform.processors)
+    return prod(1 + len(_divisions_of(processor.division)) for processor in platform.processors)
 
 
 def variants(platform: Platform) -> Iterator[Platform]:
@@ -25,21 +25,23 @@ def variants(platform: Platform) -> Iterator[Platform]:
     the platform's own processors, which keep their places; one that is divided stays in the list
     and runs nothing. A part has the links of its whole, and the `hand_over` to the other parts.
     """
-    choices = ((None, *_into(processor.division)) for processor in platform.processors)
-    yield from (_divided(platform, taken) for taken in product(*choices))
+    choices = ((None, *_divisions_of(processor.division)) for processor in platform.processors)
+    yield from (_divide(platform, divisions) for divisions in product(*choices))
 
 
 def holding(platform: Platform, names: Collection[str]) -> Platform:
     """Return a variant that has all these processors; the platform itself if none has."""
-    taken: list[Division] = []
+    divisions: list[Division] = []
     for whole in platform.processors:
-        ways = {sizes: {p.name for p in whole.parts(sizes)} for sizes in _into(whole.division)}
-        named = set().union(*ways.values()).intersection(names)
-        holds = [sizes for sizes, parts in ways.items() if named <= parts]
-        if named and not holds:
+        choices = {
+            sizes: {p.name for p in whole.parts(sizes)} for sizes in _divisions_of(whole.division)
+        }
+        own = set().union(*choices.values()).intersection(names)
+        matches = [sizes for sizes, parts in choices.items() if own <= parts]
+        if own and not matches:
             return platform
-        taken.append(holds[0] if named else None)
-    return _divided(platform, taken)
+        divisions.append(matches[0] if own else None)
+    return _divide(platform, divisions)
 
 
 def named_processors(platform: Platform) -> dict[str, Processor]:
@@ -47,7 +49,7 @@ def named_processors(platform: Platform) -> dict[str, Processor]:
     parts = (
         part
         for whole in platform.processors
-        for sizes in _into(whole.division)
+        for sizes in _divisions_of(whole.division)
         for part in whole.parts(sizes)
     )
     return {processor.name: processor for processor in (*platform.processors, *parts)}
@@ -57,51 +59,51 @@ def divisions_used(platform: Platform, processors: Collection[str]) -> tuple[str
     """Say how what some processors are parts of is divided: `big 2+2`, `gpu 3 streams`."""
     cores = {p.name: str(len(p.cores)) for p in platform.processors}
 
-    def told(whole: Processor) -> str:
+    def division_text(whole: Processor) -> str:
         parts = whole.divided_into
         return f"{len(parts)} streams" if whole.streams else "+".join(cores[p] for p in parts)
 
     return tuple(
-        f"{whole.name} {told(whole)}"
+        f"{whole.name} {division_text(whole)}"
         for whole in platform.processors
         if not set(whole.divided_into).isdisjoint(processors)
     )
 
 
-def _into(division: Divisions | Streams | None) -> Sequence[tuple[int, ...]]:
+def _divisions_of(division: Divisions | Streams | None) -> Sequence[tuple[int, ...]]:
     return division.into if division else ()
 
 
-def _divided(platform: Platform, taken: Sequence[Division]) -> Platform:
-    if all(sizes is None for sizes in taken):
+def _divide(platform: Platform, divisions: Sequence[Division]) -> Platform:
+    if all(sizes is None for sizes in divisions):
         return platform
     processors = list(platform.processors)
     added: list[Processor] = []
     parts: dict[str, list[str]] = {}
-    for p, sizes in enumerate(taken):
+    for p, sizes in enumerate(divisions):
         if sizes is not None:
             whole = processors[p]
-            own = whole.parts(sizes)
-            parts[whole.name] = [part.name for part in own]
+            its_parts = whole.parts(sizes)
+            parts[whole.name] = [part.name for part in its_parts]
             processors[p] = whole.divided(parts[whole.name])
-            added += own
+            added += its_parts
     return platform.model_copy(
         update={
             "processors": (*processors, *added),
-            "links": (*platform.links, *_links(platform, parts)),
+            "links": (*platform.links, *_part_links(platform, parts)),
         }
     )
 
 
-def _links(platform: Platform, parts: dict[str, list[str]]) -> Iterator[Link]:
+def _part_links(platform: Platform, parts: dict[str, list[str]]) -> Iterator[Link]:
     """Yield the links of the parts: those of their wholes, and between parts of one whole."""
     for link in platform.links:
         ends = [(each, *parts.get(each, ())) for each in (link.sender, link.receiver)]
         for sender, receiver in [*product(*ends)][1:]:
             yield link.model_copy(update={"sender": sender, "receiver": receiver})
-    for name, own in parts.items():
+    for name, its_parts in parts.items():
         division = platform.processors[platform.index(name)].division
         assert division is not None
         between = {**division.hand_over.model_dump(), "source": division.source}
-        for one, other in combinations((name, *own), 2):
+        for one, other in combinations((name, *its_parts), 2):
             yield Link.model_validate({"from": one, "to": other, "both_ways": True, **between})

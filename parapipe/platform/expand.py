@@ -15,16 +15,15 @@ from typing import Any
 
 from parapipe.files.mistakes import KeyPath, Mistake, did_you_mean
 from parapipe.files.yaml_file import Expansion
-from parapipe.platform.catalogue import KINDS, Catalogue, catalogue
+from parapipe.platform.catalogue import KINDS, Catalogue, catalogue, shipped, shipped_values
 from parapipe.platform.consistency import MANY_PROCESSORS, named_sources
-from parapipe.platform.from_part import made_of
-from parapipe.platform.library import shipped, shipped_values
+from parapipe.platform.from_part import full_processor
 
 Raw = dict[str, Any]
 Pair = tuple[str, str]
 
 
-def expanded(raw: object) -> Expansion:
+def expansion_of(raw: object) -> Expansion:
     """Return plain values of a platform file in full form."""
     if not isinstance(raw, Mapping) or not _is_short(raw):
         return Expansion(raw)
@@ -32,7 +31,7 @@ def expanded(raw: object) -> Expansion:
 
 
 def _is_short(raw: Mapping[str, Any]) -> bool:
-    processors, links = _entries(raw, "processors"), _entries(raw, "links")
+    processors, links = _mappings_in(raw, "processors"), _mappings_in(raw, "links")
     return (
         "chip" in raw
         or "base" in raw
@@ -42,7 +41,7 @@ def _is_short(raw: Mapping[str, Any]) -> bool:
     )
 
 
-def _entries(raw: Mapping[str, Any], key: str) -> list[tuple[int, Mapping[str, Any]]]:
+def _mappings_in(raw: Mapping[str, Any], key: str) -> list[tuple[int, Mapping[str, Any]]]:
     items = raw.get(key)
     listed = items if isinstance(items, tuple | list) else ()
     return [(i, each) for i, each in enumerate(listed) if isinstance(each, Mapping)]
@@ -69,7 +68,7 @@ class _Expander:
     inherited: Sequence[str] = ()
 
     def expansion(self) -> Expansion:
-        self.own_sources = _mapping(self.raw.get("sources"))
+        self.own_sources = _as_mapping(self.raw.get("sources"))
         if "base" in self.raw:
             self._take_base()
         if "chip" in self.raw:
@@ -84,133 +83,133 @@ class _Expander:
         self._take_sources()
         return Expansion(self.raw, self.origins, tuple(self.mistakes))
 
-    def _wrong(self, path: KeyPath, text: str) -> None:
+    def _add_mistake(self, path: KeyPath, text: str) -> None:
         self.mistakes.append(Mistake(path, text))
 
-    def _known(self, path: KeyPath, field_: str, what: str, name: object) -> str | None:
+    def _spelling(self, path: KeyPath, field_: str, what: str, name: object) -> str | None:
         """Return the name of an entry of the catalogue as it is spelled there."""
-        known = getattr(catalogue(), field_)
-        found = catalogue().named(field_, str(name))
-        if found is None:
-            listed = ", ".join(known)
-            text = f"'{name}' is no {what} of the catalogue; known: {listed}"
-            self._wrong(path, text + did_you_mean(str(name), known))
+        entries = getattr(catalogue(), field_)
+        spelling = catalogue().spelling_of(field_, str(name))
+        if spelling is None:
+            names = ", ".join(entries)
+            text = f"'{name}' is no {what} of the catalogue; known: {names}"
+            self._add_mistake(path, text + did_you_mean(str(name), entries))
         self.uses_catalogue = True
-        return found
+        return spelling
 
     def _take_chip(self) -> None:
-        name = self._known(("chip",), "chips", "chip", self.raw.pop("chip"))
-        if name is None:
-            return
-        self._add_to("chip", catalogue().chips[name])
+        name = self._spelling(("chip",), "chips", "chip", self.raw.pop("chip"))
+        if name is not None:
+            self._merge_inherited("chip", catalogue().chips[name])
 
     def _take_base(self) -> None:
         name = self.raw.pop("base")
         if "chip" in self.raw:
-            self._wrong(("base",), "stands beside 'chip'; keep one of them")
+            self._add_mistake(("base",), "stands beside 'chip'; keep one of them")
         elif name not in shipped():
-            listed = ", ".join(shipped())
-            text = f"'{name}' is no shipped platform; shipped: {listed}"
-            self._wrong(("base",), text + did_you_mean(str(name), shipped()))
+            names = ", ".join(shipped())
+            text = f"'{name}' is no shipped platform; shipped: {names}"
+            self._add_mistake(("base",), text + did_you_mean(str(name), shipped()))
         else:
-            self._add_to("base", expanded(shipped_values(name)).value)
+            self._merge_inherited("base", expansion_of(shipped_values(name)).value)
 
-    def _add_to(self, key: str, full: object) -> None:
+    def _merge_inherited(self, key: str, full: object) -> None:
         """Take what the file does not state itself from what the key names."""
-        named = dict(_mapping(full))
-        theirs = {each["name"]: each for each in named.pop("processors")}
-        self.inherited = [str(name) for name in theirs]
-        own = _entries(self.raw, "processors")
+        values = dict(_as_mapping(full))
+        inherited = {each["name"]: each for each in values.pop("processors")}
+        self.inherited = [str(name) for name in inherited]
+        own = _mappings_in(self.raw, "processors")
         by_name = {str(each.get("name")): (i, each) for i, each in own}
         merged: list[Raw] = []
-        for given, entry in theirs.items():
-            index, mine = by_name.pop(given, (None, {}))
+        for processor, entry in inherited.items():
+            index, changes = by_name.pop(processor, (None, {}))
             origin = (key,) if index is None else ("processors", index)
             self.origins["processors", len(merged)] = origin
-            merged.append(dict(mine) if "part" in mine else {**entry, **mine})
-        for index, mine in by_name.values():
+            merged.append(dict(changes) if "part" in changes else {**entry, **changes})
+        for index, changes in by_name.values():
             self.origins["processors", len(merged)] = ("processors", index)
-            merged.append(dict(mine))
-        sources = {**named.pop("sources", {}), **_mapping(self.raw.get("sources"))}
-        self.raw = {**named, **self.raw, "processors": tuple(merged), "sources": sources}
+            merged.append(dict(changes))
+        sources = {**values.pop("sources", {}), **_as_mapping(self.raw.get("sources"))}
+        self.raw = {**values, **self.raw, "processors": tuple(merged), "sources": sources}
 
     def _take_memory(self) -> None:
         name = self.raw.get("memory")
-        known: Catalogue = catalogue()
-        if not isinstance(name, str):
-            found = None
-        else:
-            found = self._known(("memory",), "memories", "memory", name)
-        if found is not None:
-            rate, share = known.memories[found], known.memory_share
+        figures: Catalogue = catalogue()
+        path = ("memory",)
+        if isinstance(name, str) and (kind := self._spelling(path, "memories", "memory", name)):
+            rate, share = figures.memories[kind], figures.memory_share
             self._add_source("memory", f"{share.share:g} of the data rate.", rate, share)
             bandwidth = rate.bandwidth_bytes_per_s * share.share
             self.raw["memory"] = {"bandwidth_bytes_per_s": bandwidth, "source": "memory"}
         if "board" not in self.raw:
-            self.raw["board"] = known.board.model_dump()
+            self.raw["board"] = figures.board.model_dump()
 
     def _add_source(self, key: str, how: str, *sections: Any) -> str:  # noqa: ANN401 - sections
         """Add a source for figures that follow from several sections of the catalogue."""
-        told = [catalogue().sources[key] for key in dict.fromkeys(each.source for each in sections)]
-        reasons = " ".join(filter(None, [how, *(each.reasoning for each in told)]))
-        links = [url for each in told if (url := each.url)]
-        found = {
+        sources = [
+            catalogue().sources[key] for key in dict.fromkeys(each.source for each in sections)
+        ]
+        reasons = " ".join(filter(None, [how, *(each.reasoning for each in sources)]))
+        links = [url for each in sources if (url := each.url)]
+        source = {
             "provenance": "nominal",
-            "title": "; ".join(each.title for each in told),
+            "title": "; ".join(each.title for each in sources),
             "reasoning": reasons,
             **({"url": links[0]} if links else {}),
         }
         self._check_source(key)
-        self.raw["sources"] = {key: found, **_mapping(self.raw.get("sources"))}
+        self.raw["sources"] = {key: source, **_as_mapping(self.raw.get("sources"))}
         return key
 
     def _check_source(self, key: str) -> None:
         if key in self.own_sources:
             text = "is the name of a source that the catalogue's figures rest on; rename it"
-            self._wrong(("sources", key), text)
+            self._add_mistake(("sources", key), text)
 
     def _make_processors(self, own: Sequence[Mapping[str, Any]]) -> None:
         origins, self.origins = self.origins, {}
-        made: list[Raw] = []
+        processors: list[Raw] = []
         for index, entry in enumerate(own):
             origin = origins.get(("processors", index), ("processors", index))
-            for each in self._copies(self._made(dict(entry), origin), origin):
-                self.origins["processors", len(made)] = origin
-                made.append(each)
-        peaks = {p.get("name"): _core_peak(p) for p in made if p.get("kind") == "cpu"}
-        for each in made:
+            for each in self._copies(self._full_processor(dict(entry), origin), origin):
+                self.origins["processors", len(processors)] = origin
+                processors.append(each)
+        peaks = {p.get("name"): _core_peak(p) for p in processors if p.get("kind") == "cpu"}
+        for each in processors:
             if each.pop("part", None) and each.get("kind") != "cpu" and peaks:
                 each.setdefault("host", max(peaks, key=lambda name: peaks[name]))
-        self.raw["processors"] = tuple(made)
+        self.raw["processors"] = tuple(processors)
 
-    def _made(self, entry: Raw, origin: KeyPath) -> Raw:
+    def _full_processor(self, entry: Raw, origin: KeyPath) -> Raw:
         if "part" not in entry:
             return entry
-        name = self._known((*origin, "part"), "parts", "part", entry["part"])
+        name = self._spelling((*origin, "part"), "parts", "part", entry["part"])
         if name is None:
             return entry
-        made = made_of(catalogue().parts[name], entry, self.raw.get("memory"), self._add_source)
-        if isinstance(made, str):
-            self._wrong((*origin, "part"), made)
+        processor = full_processor(
+            catalogue().parts[name], entry, self.raw.get("memory"), self._add_source
+        )
+        if isinstance(processor, str):
+            self._add_mistake((*origin, "part"), processor)
             return entry
-        return made
+        return processor
 
     def _copies(self, entry: Raw, origin: KeyPath) -> Iterator[Raw]:
         count, name = entry.pop("count", 1), str(entry.get("name"))
         most = MANY_PROCESSORS
         if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= most:
-            self._wrong((*origin, "count"), f"must be a whole number from 0 to {most}")
+            self._add_mistake((*origin, "count"), f"must be a whole number from 0 to {most}")
         elif count > 1 and entry.get("kind") == "cpu":
             text = "a CPU's cores have numbers; write each cluster by itself"
-            self._wrong((*origin, "count"), text)
+            self._add_mistake((*origin, "count"), text)
         elif count == 0 and name not in self.inherited:
             text = f"is 0, and '{name}' is no processor of a chip or base that it could leave out"
-            self._wrong((*origin, "count"), text + did_you_mean(name, self.inherited))
+            self._add_mistake((*origin, "count"), text + did_you_mean(name, self.inherited))
         else:
             names = [name] if count == 1 else [f"{name}{i}" for i in range(count)]
             self.names[name] = names
-            named = isinstance(entry.get("name"), str) and count != 1
-            yield from ({**entry, "name": each} if named else entry for each in names)
+            renamed = isinstance(entry.get("name"), str) and count != 1
+            yield from ({**entry, "name": each} if renamed else entry for each in names)
             return
         yield entry
 
@@ -218,38 +217,38 @@ class _Expander:
         kinds = {str(p.get("name")): str(p.get("kind")) for p in self.raw["processors"]}
         defaults: list[tuple[KeyPath, frozenset[object], Raw]] = []
         links: list[Raw] = []
-        for index, entry in _entries(self.raw, "links"):
+        for index, entry in _mappings_in(self.raw, "links"):
             link = dict(entry)
             if "between" in link:
                 between = link.pop("between")
                 pair = between if isinstance(between, tuple | list) else ()
                 if len(pair) != 2 or any(kind not in KINDS for kind in pair):
                     text = "must name two kinds, as in [cpu, npu]"
-                    self._wrong(("links", index, "between"), text)
+                    self._add_mistake(("links", index, "between"), text)
                     continue
                 defaults.append((("links", index), frozenset(pair), link))
                 continue
-            for each in self._named(link):
+            for each in self._links_between(link):
                 self.origins["links", len(links)] = ("links", index)
                 links.append(each)
         if self.uses_catalogue:
-            for known in catalogue().links:
-                link = known.model_dump(exclude_unset=True, exclude={"between"})
-                defaults.append((("links",), frozenset(known.between), link))
-        covered = {pair for link in links for pair in _pairs(link)}
+            for kind_link in catalogue().links:
+                link = kind_link.model_dump(exclude_unset=True, exclude={"between"})
+                defaults.append((("links",), frozenset(kind_link.between), link))
+        covered = {pair for link in links for pair in _link_pairs(link)}
         for one, other in combinations(kinds, 2):
             both = frozenset((kinds[one], kinds[other]))
-            found = next(((o, link) for o, pair, link in defaults if pair == both), None)
-            open_ = [p for p in ((one, other), (other, one)) if p not in covered]
-            if found is None or not open_:
+            default = next(((o, link) for o, pair, link in defaults if pair == both), None)
+            uncovered = [p for p in ((one, other), (other, one)) if p not in covered]
+            if default is None or not uncovered:
                 continue
-            self.origins["links", len(links)] = found[0]
-            sender, receiver = open_[0]
-            way = {"both_ways": True} if len(open_) > 1 else {}
-            links.append({"from": sender, "to": receiver, **way, **found[1]})
+            self.origins["links", len(links)] = default[0]
+            sender, receiver = uncovered[0]
+            direction = {"both_ways": True} if len(uncovered) > 1 else {}
+            links.append({"from": sender, "to": receiver, **direction, **default[1]})
         self.raw["links"] = tuple(links)
 
-    def _named(self, link: Raw) -> Iterator[Raw]:
+    def _links_between(self, link: Raw) -> Iterator[Raw]:
         """Yield a link between each two of the processors that its ends stand for."""
         ends = [link.get("from"), link.get("to")]
         senders, receivers = (self.names.get(str(end), [end]) for end in ends)
@@ -265,44 +264,44 @@ class _Expander:
         """Put all processors that a name stands for into the memory that names it."""
         memories = self.raw.get("memories")
         if isinstance(memories, tuple | list):
-            self.raw["memories"] = tuple(map(self._with_names, memories))
+            self.raw["memories"] = tuple(map(self._name_processors, memories))
 
-    def _with_names(self, memory: object) -> object:
+    def _name_processors(self, memory: object) -> object:
         if not isinstance(memory, Mapping):
             return memory
-        given = memory.get("processors")
-        if not isinstance(given, tuple | list):
+        listed = memory.get("processors")
+        if not isinstance(listed, tuple | list):
             return memory
-        named = [name for each in given for name in self.names.get(str(each), [each])]
-        return {**memory, "processors": tuple(named)}
+        names = [name for each in listed for name in self.names.get(str(each), [each])]
+        return {**memory, "processors": tuple(names)}
 
     def _take_sources(self) -> None:
         """Add the catalogue's sources that sections name."""
         if not self.uses_catalogue:
             return
-        named = {source for _, source in named_sources({**self.raw, "sources": {}})}
-        known = catalogue().sources
+        used = {source for _, source in named_sources({**self.raw, "sources": {}})}
+        catalogued = catalogue().sources
         needed = {
-            key: known[key].model_dump(exclude_unset=True)
-            for key in sorted(named.intersection(known))
+            key: catalogued[key].model_dump(exclude_unset=True)
+            for key in sorted(used.intersection(catalogued))
         }
         for key in needed:
             self._check_source(key)
-        self.raw["sources"] = {**_mapping(self.raw.get("sources")), **needed}
+        self.raw["sources"] = {**_as_mapping(self.raw.get("sources")), **needed}
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
+def _as_mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
 def _core_peak(processor: Raw) -> float:
-    rates = _mapping(_mapping(processor.get("peak")).get("macs_per_s"))
+    rates = _as_mapping(_as_mapping(processor.get("peak")).get("macs_per_s"))
     rate, cores = rates.get("float32"), processor.get("cores")
     if not (isinstance(rate, int | float) and isinstance(cores, tuple | list) and cores):
         return 0.0
     return float(rate) / len(cores)
 
 
-def _pairs(link: Raw) -> tuple[Pair, ...]:
+def _link_pairs(link: Raw) -> tuple[Pair, ...]:
     pair = (str(link.get("from")), str(link.get("to")))
     return (pair, pair[::-1]) if link.get("both_ways") is True else (pair,)

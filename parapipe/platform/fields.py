@@ -51,17 +51,17 @@ OptionValue = Annotated[str, Field(max_length=4000)]
 OperatorType = Annotated[str, Field(pattern=r"^(\*|[A-Za-z_][A-Za-z0-9_]{0,99})$")]
 
 
-def _complete(shares: dict[ClassOrDefault, float]) -> dict[ClassOrDefault, float]:
+def _checked_shares(shares: dict[ClassOrDefault, float]) -> dict[ClassOrDefault, float]:
     missing = [name for name in OPERATOR_CLASSES if name not in shares]
     if missing and "default" not in shares:
         raise ValueError(f"says nothing of {', '.join(missing)}; add them or a default")
     return shares
 
 
-Shares = Annotated[dict[ClassOrDefault, Share], AfterValidator(_complete)]
+Shares = Annotated[dict[ClassOrDefault, Share], AfterValidator(_checked_shares)]
 
 
-def _one_or_more(value: object) -> object:
+def _as_tuple(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
@@ -80,7 +80,7 @@ def _is_scalar(value: object) -> bool:
 
 
 OneOrMore = Annotated[
-    tuple[Item, ...], Field(strict=False, min_length=1), BeforeValidator(_one_or_more)
+    tuple[Item, ...], Field(strict=False, min_length=1), BeforeValidator(_as_tuple)
 ]
 AttributeValue = Annotated[Any, PlainValidator(_attribute_value)]
 
@@ -105,7 +105,7 @@ _APPLY: Mapping[str, Callable[[float, float], float]] = {
     "**": operator.pow,
 }
 _RANK = {"+": 1, "-": 1, "*": 2, "/": 2, "**": 3}
-_LEAF = 4
+_LEAF_RANK = 4
 
 
 class Origin(NamedTuple):
@@ -194,19 +194,19 @@ class Expression:
         for operand in self.operands:
             yield from operand._leaves()
 
-    def _text(self, shown: Callable[[Expression], str]) -> str:
+    def _text(self, leaf_text: Callable[[Expression], str]) -> str:
         if not self.operation:
-            return shown(self)
+            return leaf_text(self)
         if self.operation == "max":
-            return f"max({', '.join(operand._text(shown) for operand in self.operands)})"
+            return f"max({', '.join(operand._text(leaf_text) for operand in self.operands)})"
         left, right = self.operands
-        rank, after = _RANK[self.operation], _RANK.get(right.operation, _LEAF)
-        closed = after < rank or (
+        rank, after = _RANK[self.operation], _RANK.get(right.operation, _LEAF_RANK)
+        bracket = after < rank or (
             after == rank and (self.operation in "-/" or right.operation == "/")
         )
-        first = _closed(left._text(shown), _RANK.get(left.operation, _LEAF) < rank)
+        first = _bracketed(left._text(leaf_text), _RANK.get(left.operation, _LEAF_RANK) < rank)
         space = "" if self.operation == "**" else " "
-        return f"{first}{space}{self.operation}{space}{_closed(right._text(shown), closed)}"
+        return f"{first}{space}{self.operation}{space}{_bracketed(right._text(leaf_text), bracket)}"
 
 
 def known(
@@ -258,8 +258,8 @@ def _binary(operation: str, left: Expression | float, right: Expression | float)
     return Expression(_APPLY[operation](first.value, second.value), operation, (first, second))
 
 
-def _closed(text: str, closed: bool) -> str:
-    return f"({text})" if closed else text
+def _bracketed(text: str, bracket: bool) -> str:
+    return f"({text})" if bracket else text
 
 
 class Travel(Strict):

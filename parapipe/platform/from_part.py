@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from parapipe.platform.catalogue import KindDefaults, Part, catalogue
 
 Raw = dict[str, Any]
-SHORT = ("units", "frequency_hz")
+SHORT_KEYS = ("units", "frequency_hz")
 
 
 class AddSource(Protocol):
@@ -19,7 +19,7 @@ class AddSource(Protocol):
         """Take the key, how the figures follow, and the sections."""
 
 
-def made_of(part: Part, entry: Raw, memory: object, add_source: AddSource) -> Raw | str:
+def full_processor(part: Part, entry: Raw, memory: object, add_source: AddSource) -> Raw | str:
     """Return a processor's sections, those of the entry first; a text says what is wrong.
 
     Parameters
@@ -29,40 +29,40 @@ def made_of(part: Part, entry: Raw, memory: object, add_source: AddSource) -> Ra
     memory
         The memory that all share, as the full file has it.
     """
-    units = _units(part, entry)
+    units = _unit_count(part, entry)
     if isinstance(units, str):
         return units
     kind = catalogue().kinds[part.kind]
-    made: Raw = {
+    processor: Raw = {
         "name": entry.get("name"),
         "kind": part.kind,
         "backend": part.backend,
         "description": part.description if units == 1 else f"{units} × {part.description}",
         "source": kind.data_types.source,
         **_operators(part),
-        **{key: value for key, value in entry.items() if key not in SHORT},
+        **{key: value for key, value in entry.items() if key not in SHORT_KEYS},
         "clock": _clock(part, entry, kind),
     }
-    top = _top(made["clock"])
-    if top is None:
-        return made
-    figures = _Figures(part, kind, units, *top, str(entry.get("name")), add_source)
-    made.setdefault("launch", kind.launch.model_dump())
-    if "peak" not in made:
-        made["peak"] = figures.peak(entry.get("data_types"))
-    if "data_types" not in made and isinstance(made["peak"], Mapping):
-        rates = made["peak"].get("macs_per_s")
-        made["data_types"] = tuple(rates) if isinstance(rates, Mapping) else ()
-    if "memory" not in made:
-        made["memory"] = figures.memory(memory)
-    if "power" not in made:
-        made["power"] = figures.power()
+    point = _default_point(processor["clock"])
+    if point is None:
+        return processor
+    figures = _NominalFigures(part, kind, units, *point, str(entry.get("name")), add_source)
+    processor.setdefault("launch", kind.launch.model_dump())
+    if "peak" not in processor:
+        processor["peak"] = figures.peak(entry.get("data_types"))
+    if "data_types" not in processor and isinstance(processor["peak"], Mapping):
+        rates = processor["peak"].get("macs_per_s")
+        processor["data_types"] = tuple(rates) if isinstance(rates, Mapping) else ()
+    if "memory" not in processor:
+        processor["memory"] = figures.memory(memory)
+    if "power" not in processor:
+        processor["power"] = figures.power()
     for port in ("input", "output"):
-        made.setdefault(port, kind.frame.model_dump(exclude_unset=True))
-    return made
+        processor.setdefault(port, kind.frame.model_dump(exclude_unset=True))
+    return processor
 
 
-def _units(part: Part, entry: Raw) -> int | str:
+def _unit_count(part: Part, entry: Raw) -> int | str:
     if part.kind == "cpu":
         cores = entry.get("cores")
         if not isinstance(cores, tuple | list) or not cores:
@@ -95,7 +95,7 @@ def _clock(part: Part, entry: Raw, kind: KindDefaults) -> object:
     return {"scaling": kind.scaling.model_dump(), **own}
 
 
-def _top(clock: object) -> tuple[float, float] | None:
+def _default_point(clock: object) -> tuple[float, float] | None:
     """Return frequency and voltage of the default operating point; None if the clock is wrong."""
     if not isinstance(clock, Mapping):
         return None
@@ -113,7 +113,7 @@ def _is_positive(value: object) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Figures:
+class _NominalFigures:
     """What follows from a part for a processor with so many units at its top clock."""
 
     part: Part
@@ -124,56 +124,56 @@ class _Figures:
     name: str
     add_source: AddSource
 
-    def peak(self, wanted: object) -> Raw:
+    def peak(self, data_types: object) -> Raw:
         """Return the achieved rates of the data types that are wanted; of all if that is None."""
         stated = self.part.peak.macs_per_cycle
         rates = dict(stated)
         for dtype, each in self.kind.data_types.types.items():
             if each.of in stated:
                 rates.setdefault(dtype, stated[each.of] * each.share)
-        if isinstance(wanted, tuple | list):
-            rates = {dtype: rate for dtype, rate in rates.items() if dtype in wanted}
+        if isinstance(data_types, tuple | list):
+            rates = {dtype: rate for dtype, rate in rates.items() if dtype in data_types}
         achieved = self.part.achieved or self.kind.achieved
-        told = ", ".join(f"{rate:g} in {dtype}" for dtype, rate in stated.items())
+        cycle_rates = ", ".join(f"{rate:g} in {dtype}" for dtype, rate in stated.items())
         how = (
-            f"Multiply-accumulates per cycle ({told}) × {self.units} × "
+            f"Multiply-accumulates per cycle ({cycle_rates}) × {self.units} × "
             f"{self.frequency_hz / 1e9:g} GHz × {achieved.share:g}, the share that networks reach."
         )
         scale = self.units * self.frequency_hz * achieved.share
         sections = (self.part.peak, achieved, self.kind.data_types)
         return {
-            "macs_per_s": {dtype: rounded(rate * scale) for dtype, rate in rates.items()},
+            "macs_per_s": {dtype: four_digits(rate * scale) for dtype, rate in rates.items()},
             "source": self.add_source(f"{self.name}-peak", how, *sections),
         }
 
     def memory(self, shared: object) -> object:
         """Return the bandwidth of the units together, at most that of the memory they share."""
-        whole = shared.get("bandwidth_bytes_per_s") if isinstance(shared, Mapping) else None
-        if self.part.memory is None or not _is_positive(whole):
+        shared_rate = shared.get("bandwidth_bytes_per_s") if isinstance(shared, Mapping) else None
+        if self.part.memory is None or not _is_positive(shared_rate):
             return shared
-        one = self.part.memory.bandwidth_bytes_per_s
-        if self.units * one >= float(str(whole)):
+        unit_rate = self.part.memory.bandwidth_bytes_per_s
+        if self.units * unit_rate >= float(str(shared_rate)):
             return shared
-        how = f"{self.units} × {one / 1e9:g} GB/s, less than the memory's."
+        how = f"{self.units} × {unit_rate / 1e9:g} GB/s, less than the memory's."
         return {
-            "bandwidth_bytes_per_s": rounded(self.units * one),
+            "bandwidth_bytes_per_s": four_digits(self.units * unit_rate),
             "source": self.add_source(f"{self.name}-bandwidth", how, self.part.memory),
         }
 
     def power(self) -> Raw:
         """Return the coefficients of equation (8) of Para-Pipe."""
-        one = self.part.power.alpha_w_per_v2_hz
-        full_w = self.units * one * self.voltage_v**2 * self.frequency_hz
-        how = f"{self.units} × {one:.4g} W/(V²·Hz), {full_w:.3g} W at full utilisation."
+        unit_alpha = self.part.power.alpha_w_per_v2_hz
+        full_w = self.units * unit_alpha * self.voltage_v**2 * self.frequency_hz
+        how = f"{self.units} × {unit_alpha:.4g} W/(V²·Hz), {full_w:.3g} W at full utilisation."
         sections = (self.part.power, self.kind.power)
         return {
-            "alpha_w_per_v2_hz": rounded(self.units * one),
-            "beta_w_per_v": rounded(self.kind.power.static_share * full_w / self.voltage_v),
+            "alpha_w_per_v2_hz": four_digits(self.units * unit_alpha),
+            "beta_w_per_v": four_digits(self.kind.power.static_share * full_w / self.voltage_v),
             "utilisation": dict(self.kind.power.utilisation),
             "source": self.add_source(f"{self.name}-power", how, *sections),
         }
 
 
-def rounded(value: float) -> float:
-    """Return four digits: no nominal figure is better than that."""
+def four_digits(value: float) -> float:
+    """Return four digits: no nominal figure is better than that, nor what a short test measures."""
     return float(f"{value:.4g}")

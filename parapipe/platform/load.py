@@ -10,9 +10,8 @@ from parapipe.errors import PlatformError
 from parapipe.files.mistakes import KeyPath, did_you_mean, key_text
 from parapipe.files.shipped import data_folder, is_there
 from parapipe.files.yaml_file import Document, Expansion, FileKind, parse_yaml, parsed_as, text_of
-from parapipe.platform.catalogue import catalogue
-from parapipe.platform.expand import expanded
-from parapipe.platform.library import platforms, shipped
+from parapipe.platform.catalogue import catalogue, platforms, shipped
+from parapipe.platform.expand import expansion_of
 from parapipe.platform.platform import Platform
 
 
@@ -31,7 +30,7 @@ def find(name: str) -> Path:
         file: Path = registry.load(name)
         return file
     names = registry.names()
-    chip = catalogue().named("chips", name)
+    chip = catalogue().spelling_of("chips", name)
     near = did_you_mean(name, names)
     if chip:
         near = f"; 'parapipe platforms new --chip {chip} --out {chip}.yaml' makes a file of it"
@@ -73,7 +72,7 @@ def file_of(name_or_path: str) -> Path:
 
 def platform_text(path: Path) -> str:
     """Return the text of a platform file; PlatformError if it cannot be read."""
-    return text_of(path, _kind())
+    return text_of(path, _file_kind())
 
 
 def read_platform(text: str, file: str) -> Platform:
@@ -84,10 +83,10 @@ def read_platform(text: str, file: str) -> Platform:
     PlatformError
         If anything is wrong; `mistakes` holds every mistake.
     """
-    return parsed_as(Platform, text, file, _kind(), expanded)
+    return parsed_as(Platform, text, file, _file_kind(), expansion_of)
 
 
-def _kind() -> FileKind:
+def _file_kind() -> FileKind:
     names = ", ".join(shipped())
     advice = f"give the path of a YAML file or one of the shipped names: {names}"
     return FileKind("platform file", PlatformError, advice)
@@ -137,20 +136,20 @@ class PlacedPlatform:
             Keys and list indices from the top of the file.
         """
         line = self.document.line(self.expansion.origin(path))
-        return Place(str(self.file), line, key_text(path), self._source(path))
+        return Place(str(self.file), line, key_text(path), self._source_text(path))
 
-    def _source(self, path: KeyPath) -> str:
+    def _source_text(self, path: KeyPath) -> str:
         """Say what the innermost section around a path that names a source says of it."""
-        named, value = "", self.expansion.value
+        name, value = "", self.expansion.value
         key = "voltage_source" if path[-1:] == ("voltage_v",) else "source"
         for step in (*path, None):
             if isinstance(value, Mapping):
-                named = value.get(key, value.get("source", named))
+                name = value.get(key, value.get("source", name))
                 value = value.get(step)
             elif isinstance(value, tuple) and isinstance(step, int):
                 value = value[step]
-        found = self.platform.sources.get(named)
-        return f"{found.provenance}: {found.title}" if found else ""
+        source = self.platform.sources.get(name)
+        return f"{source.provenance}: {source.title}" if source else ""
 
 
 def load_placed(name_or_path: str) -> PlacedPlatform:
@@ -164,5 +163,5 @@ def load_placed(name_or_path: str) -> PlacedPlatform:
     file = file_of(name_or_path)
     text = platform_text(file)
     document = parse_yaml(text)
-    expansion = expanded(document.value)
+    expansion = expansion_of(document.value)
     return PlacedPlatform(read_platform(text, str(file)), file, document, expansion)

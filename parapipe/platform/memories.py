@@ -98,8 +98,8 @@ class MemorySystem:
         packing: Mapping[str, float] = MappingProxyType({}),
     ) -> Self:
         """Return the system of a platform that states no memories."""
-        where = dict.fromkeys(processors, 0)
-        return cls((ASSUMED,), True, where, (1,), (None,), copying, packing)
+        memory_of = dict.fromkeys(processors, 0)
+        return cls((ASSUMED,), True, memory_of, (1,), (None,), copying, packing)
 
     def size_bytes(self, memory: int, content_bytes: float) -> int:
         """Return what a tensor takes in a memory, whole multiples of the alignment."""
@@ -109,5 +109,5 @@ class MemorySystem:
 
 def no_such_memory(unknown: Sequence[str], names: Sequence[str]) -> str:
     """Say that a platform has memories of other names only."""
-    wrong, known = (listed([f"'{name}'" for name in each]) for each in (unknown, names))
-    return f"the platform has no memory {wrong}; it has {known}{did_you_mean(unknown[0], names)}"
+    wrong, present = (listed([f"'{name}'" for name in each]) for each in (unknown, names))
+    return f"the platform has no memory {wrong}; it has {present}{did_you_mean(unknown[0], names)}"

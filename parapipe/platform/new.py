@@ -20,9 +20,9 @@ HEAD = "# Nominal figures of parapipe's catalogue; `parapipe platforms show` lis
 CLUSTERS: Mapping[int, Sequence[str]] = {
     1: ("cpu",), 2: ("little", "big"), 3: ("little", "big", "prime"),
 }  # fmt: skip
-_GIVEN = re.compile(r"(?:(\d{1,4})x)?([^@]+?)(?:@([0-9.]+)(GHz|MHz))?")
+_PART_PATTERN = re.compile(r"(?:(\d{1,4})x)?([^@]+?)(?:@([0-9.]+)(GHz|MHz))?")
 _HERTZ = {"GHz": 1e9, "MHz": 1e6}
-_FORM = "write it as in 4xCortex-A76@2.4GHz"
+_EXAMPLE = "write it as in 4xCortex-A76@2.4GHz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class NewPlatform:
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _PartRequest:
     """What was asked for: a part, how many units or copies, and a clock."""
 
     name: str
@@ -97,21 +97,25 @@ def new_platform(
     PlatformError
         If the catalogue does not know a name, or something is missing.
     """
-    known = catalogue()
+    figures = catalogue()
     lines = ["schema: parapipe/platform/1"]
     if chip is not None:
-        found = known.named("chips", chip) or _unknown("chip", chip, known.chips)
+        spelling = figures.spelling_of("chips", chip) or _refuse_name("chip", chip, figures.chips)
         if parts["cpu"]:
-            raise PlatformError(f"{found} has its CPU; leave out `cpu`, or `chip`")
-        lines += [f"name: {name or found}", f"chip: {found}"]
+            raise PlatformError(f"{spelling} has its CPU; leave out `cpu`, or `chip`")
+        lines += [f"name: {name or spelling}", f"chip: {spelling}"]
     else:
-        _check_complete(parts, memory, known)
+        _check_complete(parts, memory, figures)
         lines += [f"name: {name or 'board'}"]
     if memory is not None:
-        lines += [f"memory: {known.named('memories', memory) or _unknown_memory(memory, known)}"]
-    given = {kind: [_given(text, kind, known) for text in texts] for kind, texts in parts.items()}
-    if any(given.values()):
-        lines += ["processors:", *_clusters(given["cpu"]), *_accelerators(given)]
+        kind = figures.spelling_of("memories", memory)
+        lines += [f"memory: {kind or _refuse_name('memory', memory, figures.memories)}"]
+    requests = {
+        kind: [_part_request(text, kind, figures) for text in texts]
+        for kind, texts in parts.items()
+    }
+    if any(requests.values()):
+        lines += ["processors:", *_cluster_lines(requests["cpu"]), *_accelerator_lines(requests)]
     text = HEAD + "\n".join(lines) + "\n"
     platform = read_platform(text, "the new platform")
     if full:
@@ -122,34 +126,30 @@ def new_platform(
 
 
 def _check_complete(
-    parts: Mapping[str, Sequence[str]], memory: str | None, known: Catalogue
+    parts: Mapping[str, Sequence[str]], memory: str | None, figures: Catalogue
 ) -> None:
     if not parts["cpu"]:
         raise PlatformError(
-            f"nothing says what the platform is made of: give a chip ({', '.join(known.chips)}), "
+            f"nothing says what the platform is made of: give a chip ({', '.join(figures.chips)}), "
             "or its CPU, as in 4xCortex-A76@2.4GHz, and memory"
         )
     if memory is None:
-        raise PlatformError(f"the memory is missing; give one of {', '.join(known.memories)}")
+        raise PlatformError(f"the memory is missing; give one of {', '.join(figures.memories)}")
 
 
-def _unknown(what: str, name: str, names: Mapping[str, object]) -> str:
+def _refuse_name(what: str, name: str, names: Mapping[str, object]) -> str:
     near = did_you_mean(name, names)
     raise PlatformError(f"the catalogue has no {what} '{name}'; it has {', '.join(names)}{near}")
 
 
-def _unknown_memory(name: str, known: Catalogue) -> str:
-    return _unknown("memory", name, known.memories)
-
-
-def _given(text: str, kind: str, known: Catalogue) -> _Given:
-    match = _GIVEN.fullmatch(text.strip())
+def _part_request(text: str, kind: str, figures: Catalogue) -> _PartRequest:
+    match = _PART_PATTERN.fullmatch(text.strip())
     if match is None:
-        raise PlatformError(f"'{text}' is no part and its clock; {_FORM}")
+        raise PlatformError(f"'{text}' is no part and its clock; {_EXAMPLE}")
     number, name, clock, unit = match.groups()
-    of_kind = {key: part for key, part in known.parts.items() if part.kind == kind}
-    spelled = known.named("parts", name) or _unknown(kind, name, of_kind)
-    part = known.parts[spelled]
+    of_kind = {key: part for key, part in figures.parts.items() if part.kind == kind}
+    spelled = figures.spelling_of("parts", name) or _refuse_name(kind, name, of_kind)
+    part = figures.parts[spelled]
     if part.kind != kind:
         raise PlatformError(f"{spelled} is a {part.kind}; give it as {part.kind}, not as {kind}")
     if number is not None and not 1 <= int(number) <= 1000:
@@ -157,31 +157,31 @@ def _given(text: str, kind: str, known: Catalogue) -> _Given:
     try:
         frequency_hz = None if clock is None else float(clock) * _HERTZ[unit]
     except ValueError:
-        raise PlatformError(f"'{clock}' of '{text}' is no number; {_FORM}") from None
-    return _Given(spelled, part, None if number is None else int(number), frequency_hz)
+        raise PlatformError(f"'{clock}' of '{text}' is no number; {_EXAMPLE}") from None
+    return _PartRequest(spelled, part, None if number is None else int(number), frequency_hz)
 
 
-def _clusters(given: Sequence[_Given]) -> Iterator[str]:
+def _cluster_lines(requests: Sequence[_PartRequest]) -> Iterator[str]:
     """Yield a line for each cluster, the slowest cores first, as Linux counts them."""
-    ordered = sorted(given, key=lambda each: each.core_rate)
+    ordered = sorted(requests, key=lambda each: each.core_rate)
     names = CLUSTERS.get(len(ordered), [f"cpu{i}" for i in range(len(ordered))])
     first = 0
     for name, each in zip(names, ordered, strict=True):
         number = each.number or 1
         cores = ", ".join(str(core) for core in range(first, first + number))
         first += number
-        yield _line(name, each, f", cores: [{cores}]")
+        yield _processor_line(name, each, f", cores: [{cores}]")
 
 
-def _accelerators(given: Mapping[str, Sequence[_Given]]) -> Iterator[str]:
+def _accelerator_lines(requests: Mapping[str, Sequence[_PartRequest]]) -> Iterator[str]:
     for kind in ("gpu", "npu", "dsp"):
-        several = len(given[kind]) > 1
-        for each in given[kind]:
+        several = len(requests[kind]) > 1
+        for each in requests[kind]:
             counted = "units" if kind == "gpu" else "count"
             number = "" if each.number is None else f", {counted}: {each.number}"
-            yield _line(each.name.lower() if several else kind, each, number)
+            yield _processor_line(each.name.lower() if several else kind, each, number)
 
 
-def _line(name: str, each: _Given, more: str) -> str:
+def _processor_line(name: str, each: _PartRequest, more: str) -> str:
     clock = "" if each.frequency_hz is None else f", frequency_hz: {each.frequency_hz / 1e9:g}e9"
     return f"  - {{name: {name}, part: {each.name}{more}{clock}}}"

@@ -207,8 +207,8 @@ class Platform(WholeFile):
     @cached_property
     def contention(self) -> float:
         """Lengthening of a stage per byte a second that others move; 0 if none is known."""
-        known = self.evaluation
-        return known.contention / self.memory.bandwidth_bytes_per_s if known else 0.0
+        evaluation = self.evaluation
+        return evaluation.contention / self.memory.bandwidth_bytes_per_s if evaluation else 0.0
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -248,8 +248,8 @@ class Platform(WholeFile):
         KeyError
             If a processor has no point of that frequency.
         """
-        moved = (p.at(hz) for p, hz in zip(self.processors, frequencies_hz, strict=True))
-        return self.model_copy(update={"processors": tuple(moved)})
+        processors = (p.at(hz) for p, hz in zip(self.processors, frequencies_hz, strict=True))
+        return self.model_copy(update={"processors": tuple(processors)})
 
     @property
     def idle_power_w(self) -> float:
@@ -271,13 +271,13 @@ class Platform(WholeFile):
     @cached_property
     def link_of(self) -> Mapping[tuple[int, int], Link]:
         """The link of every ordered pair of different processors, by their indices."""
-        found: dict[tuple[int, int], Link] = {}
+        links: dict[tuple[int, int], Link] = {}
         for link in self.links:
             pair = (self.index(link.sender), self.index(link.receiver))
-            found[pair] = link
+            links[pair] = link
             if link.both_ways:
-                found[pair[::-1]] = link
-        return found
+                links[pair[::-1]] = link
+        return links
 
     @cached_property
     def memory_system(self) -> MemorySystem:
@@ -295,12 +295,12 @@ class Platform(WholeFile):
         }
         if not memories:
             return MemorySystem.assumed_for(self.names, copying, packing)
-        where = {name: m for m, each in enumerate(memories) for name in each.processors}
+        place = {name: m for m, each in enumerate(memories) for name in each.processors}
         wholes = (self.names[self.whole(p)] for p in range(len(self.processors)))
         return MemorySystem(
             names=tuple(each.name for each in memories),
             assumed=False,
-            memory_of={name: where[of] for name, of in zip(self.names, wholes, strict=True)},
+            memory_of={name: place[of] for name, of in zip(self.names, wholes, strict=True)},
             alignment_bytes=tuple(each.alignment_bytes for each in memories),
             usable_bytes=tuple(each.usable_bytes for each in memories),
             copying=copying,

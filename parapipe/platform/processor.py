@@ -9,7 +9,6 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, PrivateAttr
 
 from parapipe.files.yaml_file import Strict
-from parapipe.platform.division import Divisions, Streams, parts_of, stream_names
 from parapipe.platform.fields import (
     OPERATOR_CLASSES,
     AttributeLike,
@@ -29,17 +28,21 @@ from parapipe.platform.fields import (
 from parapipe.platform.memories import WeightStorage
 from parapipe.platform.sections import (
     Clock,
+    Divisions,
     Launch,
     Memory,
     OperatingPoint,
     Peak,
     Port,
     Power,
+    Streams,
+    part_cores,
+    stream_names,
 )
 from parapipe.platform.support import Refusal, Support
 
 
-def entry_of(table: Mapping[ClassOrDefault, float], operator_class: str) -> str:
+def class_key(table: Mapping[ClassOrDefault, float], operator_class: str) -> str:
     """Return the key under which a class stands in a table, itself or `default`."""
     return operator_class if operator_class in table else "default"
 
@@ -122,15 +125,15 @@ class Processor(Strict):
     def parts(self, sizes: Sequence[int]) -> tuple[Self, ...]:
         """Return the parts of one of its divisions: of some of its cores each, or its streams."""
         if self.streams:
-            told = f"one of {len(sizes)} streams of {self.name}"
+            description = f"one of {len(sizes)} streams of {self.name}"
             names = stream_names(self.name, len(sizes))
-            return tuple(self._part(name, self.cores, told, len(sizes)) for name in names)
+            return tuple(self._as_part(name, self.cores, description, len(sizes)) for name in names)
         of = f"of {len(self.cores)} cores of {self.name}"
-        parts = parts_of(self.name, self.cores, sizes).items()
-        return tuple(self._part(name, cores, f"{len(cores)} {of}", 1) for name, cores in parts)
+        parts = part_cores(self.name, self.cores, sizes).items()
+        return tuple(self._as_part(name, cores, f"{len(cores)} {of}", 1) for name, cores in parts)
 
-    def _part(self, name: str, cores: tuple[int, ...], told: str, at_once: int) -> Self:
-        copy = self.model_copy(update={"name": name, "cores": cores, "description": told})
+    def _as_part(self, name: str, cores: tuple[int, ...], description: str, at_once: int) -> Self:
+        copy = self.model_copy(update={"name": name, "cores": cores, "description": description})
         copy._whole, copy._at_once = self, at_once
         return copy
 
@@ -169,8 +172,8 @@ class Processor(Strict):
             return stated("slowdown", "", self, "streams", "slowdown", self.at_once - 1)
         if self._whole is None or self.divisions is None:
             return Expression(1.0)
-        used = entry_of(self.divisions.parallel_share, operator_class)
-        share = stated("parallel share", "", self, "divisions", "parallel_share", used)
+        key = class_key(self.divisions.parallel_share, operator_class)
+        share = stated("parallel share", "", self, "divisions", "parallel_share", key)
         return share / self._share_of_whole + 1 - share
 
     @property
@@ -226,14 +229,14 @@ class Processor(Strict):
     @cached_property
     def frequency(self) -> Expression:
         """The frequency of its operating point."""
-        return self._of_point("frequency", "Hz", "frequency_hz")
+        return self._point_value("frequency", "Hz", "frequency_hz")
 
     @cached_property
     def voltage(self) -> Expression:
         """The voltage of its operating point."""
-        return self._of_point("voltage", "V", "voltage_v")
+        return self._point_value("voltage", "V", "voltage_v")
 
-    def _of_point(self, name: str, unit: str, key: str) -> Expression:
+    def _point_value(self, name: str, unit: str, key: str) -> Expression:
         return stated(name, unit, self, "clock", "points", self.clock.points.index(self.point), key)
 
     def slowdown(self, operator_class: str, base_hz: float) -> Expression | None:
@@ -245,8 +248,8 @@ class Processor(Strict):
             return Expression(1.0)
         if self.clock.scaling is None:
             return None
-        used = entry_of(self.clock.scaling.compute_share, operator_class)
-        share = stated("compute share", "", self, "clock", "scaling", "compute_share", used)
+        key = class_key(self.clock.scaling.compute_share, operator_class)
+        share = stated("compute share", "", self, "clock", "scaling", "compute_share", key)
         default = stated("default", "Hz", self, "clock", "default_frequency_hz")
         factor = share * default / self.frequency + 1 - share
         if base_hz == default.value:
@@ -285,8 +288,8 @@ class Processor(Strict):
         """
         if operator_class not in OPERATOR_CLASSES:
             raise KeyError(operator_class)
-        used = entry_of(self.power.utilisation, operator_class)
-        share = stated("utilisation", "", self, "power", "utilisation", used)
+        key = class_key(self.power.utilisation, operator_class)
+        share = stated("utilisation", "", self, "power", "utilisation", key)
         return self._full_power * share
 
     @cached_property

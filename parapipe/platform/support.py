@@ -102,10 +102,10 @@ class Condition(Strict):
             (self.equals is None or value == self.equals)
             and (self.length is None or len(items) == self.length)
             and (self.one_of is None or all(item in self.one_of for item in items))
-            and self._bounded(items)
+            and self._within_bounds(items)
         )
 
-    def _bounded(self, items: tuple[int | float | str, ...]) -> bool:
+    def _within_bounds(self, items: tuple[int | float | str, ...]) -> bool:
         low, high, any_low, any_high = bounds = (self.min, self.max, self.any_min, self.any_max)
         numbers = [item for item in items if not isinstance(item, str)]
         return bounds == (None,) * 4 or (
@@ -211,12 +211,12 @@ class Support(Strict):
         for rule in rules:
             if rule.matches(type, dtype, attributes):
                 varying = sorted(set(rule.constant_inputs).intersection(activations))
-                return f"its input {_listed(varying)} (counted from 0) must be constant"
+                return f"its input {_and_list(varying)} (counted from 0) must be constant"
         if rules:
             return Unlisted.FORM
         return Unlisted.TYPE
 
 
-def _listed(positions: Sequence[int]) -> str:
+def _and_list(positions: Sequence[int]) -> str:
     *first, last = map(str, positions)
     return f"{', '.join(first)} and {last}" if first else last

@@ -17,6 +17,7 @@ import yaml
 from parapipe.errors import ProfilingError
 from parapipe.files.atomic import refuse_changed, write_atomically
 from parapipe.platform.consistency import BACKENDS, PREFIX, Backend, Kind
+from parapipe.platform.from_part import four_digits
 from parapipe.platform.load import read_platform
 from parapipe.platform.platform import Platform
 from parapipe.profiling.detected_sources import ACCELERATOR_SOURCES, SOURCES
@@ -26,7 +27,7 @@ from parapipe.profiling.figures import (
     StateSpread,
     accelerator_figures,
     cpu_figures,
-    watched_states,
+    watch_states,
 )
 from parapipe.profiling.identical_figures import HandOver, HandOvers, same_figures
 from parapipe.profiling.providers import onnx_runtime
@@ -134,24 +135,25 @@ def detect(
     clusters = clusters_here(split, processors)
     cpus = tuple(cpu_figures(cluster.cpus) for cluster in clusters)
     fastest = max(figures.bandwidth_bytes_per_s for figures in cpus)
-    found: dict[Device, Figures] = {}
+    accelerators: dict[Device, Figures] = {}
     notes = []
     for backend, kind in devices(runtime.get_available_providers()):
         try:
             options = backend.options.get(kind, {})
-            found[backend.name, kind] = accelerator_figures(backend.provider, options, fastest)
+            figures = accelerator_figures(backend.provider, options, fastest)
+            accelerators[backend.name, kind] = figures
         except Exception as error:  # noqa: BLE001 - providers raise many kinds
             reason = " ".join(str(error).split())[:200]
             notes.append(f"{backend.provider} is offered and runs on no {kind} here: {reason}")
-    kinds = [(_words(cluster), tuple(cluster.cores[0].frequencies_hz)) for cluster in clusters]
-    state = watched_states([cluster.cpus for cluster in clusters], watch_s)
-    free = dict.fromkeys(permutations(range(len(clusters)), 2), HandOver(0.0, fastest, 0.0))
-    same, _ = same_figures(kinds, cpus, free)
-    measured = Measured(same, free, found, state, watch_s)
-    if free:
+    hardware = [(_description(each), tuple(each.cores[0].frequencies_hz)) for each in clusters]
+    state = watch_states([cluster.cpus for cluster in clusters], watch_s)
+    costless = dict.fromkeys(permutations(range(len(clusters)), 2), HandOver(0.0, fastest, 0.0))
+    shared, _ = same_figures(hardware, cpus, costless)
+    measured = Measured(shared, costless, accelerators, state, watch_s)
+    if costless:
         draft = read_platform(platform_text(name, clusters, measured), f"a draft of '{name}'")
-        moved = same_figures(kinds, cpus, hand_overs(draft, fastest))[1]
-        measured = replace(measured, hand_overs=moved)
+        overheads = same_figures(hardware, cpus, hand_overs(draft, fastest))[1]
+        measured = replace(measured, hand_overs=overheads)
     text = platform_text(name, clusters, measured)
     read_platform(text, f"the description of '{name}'")
     notes.append("power is not known: energy counts core-seconds, see the source nominal-power")
@@ -179,8 +181,8 @@ def clusters_here(
     """Return the CPU processors of this machine, of cores that this process may use."""
     if not hasattr(os, "sched_getaffinity"):
         raise ProfilingError("this system does not let a program choose its cores; use Linux")
-    lent = os.sched_getaffinity(0)
-    cores = [core for core in read_cores() if core.cpu in lent]
+    allowed = os.sched_getaffinity(0)
+    cores = [core for core in read_cores() if core.cpu in allowed]
     return processors_of(clusters_of(cores), split, chosen)
 
 
@@ -195,34 +197,32 @@ def processors_of(
 
 def platform_text(name: str, clusters: Sequence[Cluster], measured: Measured) -> str:
     """Return the platform file of a machine with these processors and figures."""
-    cpus = [
-        _cpu(cluster, figures) for cluster, figures in zip(clusters, measured.cpus, strict=True)
-    ]
+    cpus = [_cpu_section(*each) for each in zip(clusters, measured.cpus, strict=True)]
     host = max(zip(measured.cpus, cpus, strict=True), key=lambda pair: _peak(pair[0]))[1]["name"]
-    others = [_accelerator(each, f, host) for each, f in measured.accelerators.items()]
+    others = [_accelerator_section(each, f, host) for each, f in measured.accelerators.items()]
     bandwidth = max(figures.bandwidth_bytes_per_s for figures in measured.cpus)
     sources = dict(SOURCES) | (dict(ACCELERATOR_SOURCES) if others else {})
     if len(clusters) < 2:
         del sources["hand-over"]
-    told = (
+    reasoning = (
         f"State: between two moments of {measured.watched_s:.0f} s, in which each CPU opened and "
         "ran a session of convolutions again and again; common is what all of them did at the "
         "same time. Hand-overs: runs of these networks, and what overhead and bandwidth say of "
         "them."
     )
-    sources["spread"] = {**sources["spread"], "reasoning": told}
-    states = {name: _rounded(value) for name, value in asdict(measured.state).items()}
-    moved = [each.spread for each in measured.hand_overs.values()]
-    hand_overs = {"hand_overs": _rounded(max(moved))} if moved else {}
+    sources["spread"] = {**sources["spread"], "reasoning": reasoning}
+    states = {name: four_digits(value) for name, value in asdict(measured.state).items()}
+    spreads = [each.spread for each in measured.hand_overs.values()]
+    hand_overs = {"hand_overs": four_digits(max(spreads))} if spreads else {}
     document: dict[str, Any] = {
         "schema": "parapipe/platform/1",
         "name": name,
         "description": "; ".join(p["description"] for p in (*cpus, *others)),
         "board": {"idle_power_w": 0.0, "source": "nominal-power"},
-        "memory": {"bandwidth_bytes_per_s": _rounded(bandwidth), "source": "copy"},
+        "memory": {"bandwidth_bytes_per_s": four_digits(bandwidth), "source": "copy"},
         "processors": [*cpus, *others],
         "spread": {**states, **hand_overs, "source": "spread"},
-        "links": _links([p["name"] for p in (*cpus, *others)], measured),
+        "links": _link_sections([p["name"] for p in (*cpus, *others)], measured),
         "sources": {key: dict(source) for key, source in sources.items()},
     }
     head = (
@@ -231,7 +231,7 @@ def platform_text(name: str, clusters: Sequence[Cluster], measured: Measured) ->
     return head + yaml.safe_dump(document, sort_keys=False, width=100, allow_unicode=True)
 
 
-def _cpu(cluster: Cluster, figures: Figures) -> dict[str, Any]:
+def _cpu_section(cluster: Cluster, figures: Figures) -> dict[str, Any]:
     core = cluster.cores[0]
     if core.top_hz < LEAST_HZ:
         raise ProfilingError(
@@ -244,9 +244,9 @@ def _cpu(cluster: Cluster, figures: Figures) -> dict[str, Any]:
         "name": cluster.name,
         "kind": "cpu",
         "backend": "onnxruntime-cpu",
-        "description": _words(cluster),
+        "description": _description(cluster),
         "cores": list(cluster.cpus),
-        **_sections(
+        **_processor_sections(
             figures,
             peaks,
             frequencies_hz=core.frequencies_hz,
@@ -257,7 +257,7 @@ def _cpu(cluster: Cluster, figures: Figures) -> dict[str, Any]:
     }
 
 
-def _accelerator(device: Device, figures: Figures, host: str) -> dict[str, Any]:
+def _accelerator_section(device: Device, figures: Figures, host: str) -> dict[str, Any]:
     backend, kind = BACKENDS[device[0]], device[1]
     name = backend.name.removeprefix(PREFIX)
     return {
@@ -266,18 +266,18 @@ def _accelerator(device: Device, figures: Figures, host: str) -> dict[str, Any]:
         "backend": backend.name,
         "description": backend.provider,
         "host": host,
-        **_sections(
+        **_processor_sections(
             figures,
             {"float32": _peak(figures)},
             frequencies_hz=[NOMINAL_HZ],
             sources=("provider", "provider-clock"),
             full_w=ACCELERATOR_W,
-            frame={"latency_s": _rounded(figures.run_s / 2), "source": "provider-run"},
+            frame={"latency_s": four_digits(figures.run_s / 2), "source": "provider-run"},
         ),
     }
 
 
-def _sections(
+def _processor_sections(
     figures: Figures,
     peaks: Mapping[str, float],
     *,
@@ -293,14 +293,14 @@ def _sections(
     points = [{"frequency_hz": hz, "voltage_v": NOMINAL_V} for hz in frequencies_hz]
     clock = {"default_frequency_hz": frequencies_hz[-1], "points": points}
     dynamic_w = (1 - STATIC_SHARE) * full_w
-    bandwidth = {"bandwidth_bytes_per_s": _rounded(figures.bandwidth_bytes_per_s)}
+    bandwidth = {"bandwidth_bytes_per_s": four_digits(figures.bandwidth_bytes_per_s)}
     return {
         "data_types": list(peaks),
         "source": sources[0],
         "clock": {**clock, "source": sources[1], "voltage_source": "nominal-power"},
-        "launch": {"overhead_s": _rounded(figures.launch_s), "source": "session"},
+        "launch": {"overhead_s": four_digits(figures.launch_s), "source": "session"},
         "peak": {
-            "macs_per_s": {dtype: _rounded(peak) for dtype, peak in peaks.items()},
+            "macs_per_s": {dtype: four_digits(peak) for dtype, peak in peaks.items()},
             "source": "matrix-product",
         },
         "memory": {**bandwidth, "source": "copy"},
@@ -316,24 +316,24 @@ def _sections(
     }
 
 
-def _links(names: Sequence[str], measured: Measured) -> list[dict[str, Any]]:
+def _link_sections(names: Sequence[str], measured: Measured) -> list[dict[str, Any]]:
     """Return links between CPUs, then those from or to an accelerator, through a CPU's memory."""
     cpus, accelerators = len(measured.cpus), tuple(measured.accelerators.values())
     between_cpus, others = [], []
     for p, q in permutations(range(len(names)), 2):
         link: dict[str, Any] = {"from": names[p], "to": names[q]}
         if ends := [accelerators[end - cpus] for end in (p, q) if end >= cpus]:
-            link["latency_s"] = _rounded(sum(figures.run_s for figures in ends) / 2)
+            link["latency_s"] = four_digits(sum(figures.run_s for figures in ends) / 2)
             bandwidth = min(figures.bandwidth_bytes_per_s for figures in ends)
-            link["bandwidth_bytes_per_s"] = _rounded(bandwidth)
+            link["bandwidth_bytes_per_s"] = four_digits(bandwidth)
             others.append({**link, "source": "provider-run"})
         else:
             hand_over = measured.hand_overs[p, q]
             link["latency_s"] = 0.0
-            link["bandwidth_bytes_per_s"] = _rounded(hand_over.bandwidth_bytes_per_s)
-            overhead = {"overhead_s": _rounded(hand_over.overhead_s), "source": "hand-over"}
+            link["bandwidth_bytes_per_s"] = four_digits(hand_over.bandwidth_bytes_per_s)
+            overhead = {"overhead_s": four_digits(hand_over.overhead_s), "source": "hand-over"}
             link |= {"synchronisation": overhead}
-            link |= {"occupies": "receiver"} if hand_over.works else {}
+            link |= {"occupies": "receiver"} if hand_over.busy else {}
             between_cpus.append({**link, "source": "hand-over"})
     return between_cpus + others
 
@@ -342,18 +342,13 @@ def _peak(figures: Figures) -> float:
     return figures.peak_macs_per_s["float32"]
 
 
-def _words(cluster: Cluster) -> str:
+def _description(cluster: Cluster) -> str:
     core = cluster.cores[0]
-    caches = [f"{_size(cache.size_bytes)} L{cache.level}" for cache in core.caches]
+    caches = [f"{_size_text(cache.size_bytes)} L{cache.level}" for cache in core.caches]
     model = core.model or "core"
     threads = f", one of {len(core.threads)} threads each" if len(core.threads) > 1 else ""
     return f"{len(cluster.cores)} × {model}{threads}{', ' if caches else ''}{', '.join(caches)}"
 
 
-def _size(size_bytes: int) -> str:
+def _size_text(size_bytes: int) -> str:
     return f"{size_bytes >> 20} MiB" if size_bytes >= 1 << 20 else f"{size_bytes >> 10} KiB"
-
-
-def _rounded(value: float) -> float:
-    """Return four digits: no short test is better than that."""
-    return float(f"{value:.4g}")

@@ -61,11 +61,11 @@ def cpu_figures(cores: Sequence[int]) -> Figures:
         If ONNX Runtime is not installed.
     """
     onnx_runtime()
-    from parapipe.profiling.measure import thread_state_kept
+    from parapipe.profiling.measure import preserve_thread_state
 
-    with thread_state_kept():
+    with preserve_thread_state():
         os.sched_setaffinity(0, cores)
-        return _figures(CPU_PROVIDER, len(cores), copied_bytes_per_s())
+        return _provider_figures(CPU_PROVIDER, len(cores), copied_bytes_per_s())
 
 
 def accelerator_figures(
@@ -78,28 +78,28 @@ def accelerator_figures(
     RuntimeError
         If the provider does not run, as ONNX Runtime raises it.
     """
-    return _figures(provider, 0, bandwidth_bytes_per_s, options)
+    return _provider_figures(provider, 0, bandwidth_bytes_per_s, options)
 
 
-def _figures(
+def _provider_figures(
     provider: str,
     threads: int,
     bandwidth_bytes_per_s: float,
     options: Mapping[str, str] | None = None,
 ) -> Figures:
     """Measure a provider; with no threads of its own it is something else than the CPU."""
-    given = options or {}
+    own = options or {}
     peaks = {
-        dtype: extent**3 / _best_s(_product(dtype, extent), threads, provider, given)
+        dtype: extent**3 / _shortest_s(_matrix_product(dtype, extent), threads, provider, own)
         for dtype, extent in _PRODUCTS.items()
         if dtype == "float32" or provider == CPU_PROVIDER
     }
-    one_s, many_s = (_best_s(_chain(count), threads, provider, given) for count in (1, 1 + CHAIN))
+    one_s, many_s = (_shortest_s(_sigmoids(n), threads, provider, own) for n in (1, 1 + CHAIN))
     launch_s = max(many_s - one_s, 0.0) / CHAIN
     return Figures(peaks, launch_s, bandwidth_bytes_per_s, one_s)
 
 
-def _best_s(
+def _shortest_s(
     model: onnx.ModelProto, threads: int, provider: str, options: Mapping[str, str]
 ) -> float:
     """Return the seconds of a run in the quickest of some tests of a millisecond or more."""
@@ -131,17 +131,17 @@ def copied_bytes_per_s() -> float:
     return 2 * COPIED_BYTES / min(times_s)
 
 
-def _product(dtype: str, extent: int) -> onnx.ModelProto:
+def _matrix_product(dtype: str, extent: int) -> onnx.ModelProto:
     kind = {"float32": "float", "float64": "double"}.get(dtype, dtype)
-    operator, made = ("MatMulInteger", "int32") if dtype.endswith("int8") else ("MatMul", kind)
+    operator, result = ("MatMulInteger", "int32") if dtype.endswith("int8") else ("MatMul", kind)
     shape = f"[{extent},{extent}]"
-    model = model_of(f"({kind}{shape} x) => ({made}{shape} y) {{ y = {operator}(x, w) }}")
+    model = model_of(f"({kind}{shape} x) => ({result}{shape} y) {{ y = {operator}(x, w) }}")
     weights = np.ones((extent, extent), dtype)
     model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
     return model
 
 
-def _chain(count: int) -> onnx.ModelProto:
+def _sigmoids(count: int) -> onnx.ModelProto:
     """Return operators on one number, one after the other, that no optimiser joins."""
     nodes = " ".join(f"t{i + 1} = Sigmoid(t{i})" for i in range(count))
     return model_of(f"(float[1] t0) => (float[1] t{count}) {{ {nodes} }}")
@@ -188,20 +188,20 @@ class StateSpread:
 STEADY = StateSpread(0.0, 0.0)
 
 
-def watched_states(processors: Sequence[Sequence[int]], watch_s: float) -> StateSpread:
+def watch_states(processors: Sequence[Sequence[int]], watch_s: float) -> StateSpread:
     """Watch CPU processors for a while; return how far times move between two moments.
 
     At each of some moments, each processor opens a session of some convolutions anew and runs it
     for a tenth of a second; the median run counts, by its own clock where the processor is one
     core.
     """
-    found: list[list[float]] = [[] for _ in processors]
+    times_of: list[list[float]] = [[] for _ in processors]
     begin_s = monotonic()
     for number in range(SAMPLES):
         sleep(max(begin_s + number * watch_s / SAMPLES - monotonic(), 0.0))
-        for times_s, cores in zip(found, processors, strict=True):
+        for times_s, cores in zip(times_of, processors, strict=True):
             times_s.append(burst_s(cores))
-    return state_spread(found)
+    return state_spread(times_of)
 
 
 def state_spread(times_s: Sequence[Sequence[float]]) -> StateSpread:
@@ -227,8 +227,8 @@ def state_spread(times_s: Sequence[Sequence[float]]) -> StateSpread:
 
 
 def _variance(values: npt.NDArray[np.float64]) -> float:
-    away = np.median(np.abs(values - np.median(values)))
-    return float((away / NormalDist().inv_cdf(0.75)) ** 2)
+    deviation = np.median(np.abs(values - np.median(values)))
+    return float((deviation / NormalDist().inv_cdf(0.75)) ** 2)
 
 
 def burst_s(cores: Sequence[int], *, own: bool = True) -> float:
@@ -239,9 +239,9 @@ def burst_s(cores: Sequence[int], *, own: bool = True) -> float:
     own
         Whether a single core counts only what its thread works, not what it waits for others.
     """
-    from parapipe.profiling.measure import bound, session, thread_state_kept
+    from parapipe.profiling.measure import bound, preserve_thread_state, session
 
-    with thread_state_kept():
+    with preserve_thread_state():
         os.sched_setaffinity(0, cores)
         text = convolutions(COUNT, STATE_EXTENT).SerializeToString()
         opened = session(text, len(cores), CPU_PROVIDER, {})

@@ -20,7 +20,7 @@ from parapipe.graph.operator_graph import Operator, OperatorGraph
 from parapipe.platform.divided import named_processors
 from parapipe.platform.platform import Platform
 from parapipe.profiling.single_models import Unit, UnitKey, distinct_units, unit_key
-from parapipe.profiling.tasks import identical
+from parapipe.profiling.tasks import hardware_groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,23 +73,24 @@ def measurements_of(
         If the run was not of this graph, or not on the platform's own cores; all is told.
     """
     segments = tuple(segments)
-    known = {operator.id: operator for operator in graph.operators}
-    _check(segments, known, platform)
+    operators = {operator.id: operator for operator in graph.operators}
+    _check_origin(segments, operators, platform)
     units = {unit.key: unit for unit in distinct_units(graph)}
     processors = named_processors(platform)
-    groups = identical([*processors.values()])
+    groups = hardware_groups([*processors.values()])
     shares: dict[tuple[str, UnitKey], dict[str, list[_Share]]] = defaultdict(
         lambda: defaultdict(list)
     )
     for segment in segments:
-        for operator, share in _shared_out(segment):
-            key = unit_key(known[operator], graph)
+        for operator, share in _operator_shares(segment):
+            key = unit_key(operators[operator], graph)
             if key in units:  # views are in none
                 shares[groups[segment.processor], key][operator].append(share)
-    for (group, key), found in shares.items():
+    for (group, key), of_operators in shares.items():
         for p in processors.values():
             if groups[p.name] == group:
-                yield _measurement(units[key], p.name, p.point.frequency_hz, found.values())
+                clock_hz = p.point.frequency_hz
+                yield _measurement_of(units[key], p.name, clock_hz, of_operators.values())
 
 
 def among(
@@ -99,17 +100,17 @@ def among(
 
     Rows are the kinds of runs, and the spread is how far their times lie apart.
     """
-    apart = [{_operator(m): m.time_s for m in each} for each in others]
+    times_of = [{_row_key(m): m.time_s for m in each} for each in others]
     for m in counted:
-        times_s = [m.time_s, *(each[_operator(m)] for each in apart)]
+        times_s = [m.time_s, *(each[_row_key(m)] for each in times_of)]
         yield replace(m, rows=len(times_s), spread=max(times_s) / min(times_s) - 1)
 
 
-def _operator(m: Measurement) -> tuple[Signature, str, str]:
+def _row_key(m: Measurement) -> tuple[Signature, str, str]:
     return m.signature, m.then, m.processor
 
 
-def _shared_out(segment: SegmentTime) -> Iterator[tuple[str, _Share]]:
+def _operator_shares(segment: SegmentTime) -> Iterator[tuple[str, _Share]]:
     total_s = sum(segment.predicted_s)
     for operator, predicted_s in zip(segment.operators, segment.predicted_s, strict=True):
         part = predicted_s / total_s if total_s else 0.0
@@ -118,13 +119,13 @@ def _shared_out(segment: SegmentTime) -> Iterator[tuple[str, _Share]]:
             yield operator, _Share(segment.operators, time_s, segment.spread, segment.noisy)
 
 
-def _measurement(
-    unit: Unit, processor: str, clock_hz: float, found: Collection[Sequence[_Share]]
+def _measurement_of(
+    unit: Unit, processor: str, clock_hz: float, shares_of: Collection[Sequence[_Share]]
 ) -> Measurement:
-    time_s = fmean(median(share.time_s for share in of_one) for of_one in found)
-    shares = [share for of_one in found for share in of_one]
-    ratios = [_by_segment(of_one) for of_one in found]
-    apart = max(max(each) for each in ratios) - min(min(each) for each in ratios)
+    time_s = fmean(median(share.time_s for share in of_one) for of_one in shares_of)
+    shares = [share for of_one in shares_of for share in of_one]
+    ratios = [_segment_ratios(of_one) for of_one in shares_of]
+    distance = max(max(each) for each in ratios) - min(min(each) for each in ratios)
     segments = max(map(len, ratios))
     return Measurement(
         signature=unit.signature,
@@ -135,7 +136,7 @@ def _measurement(
         frequency_hz=clock_hz,
         time_s=time_s,
         rows=segments,
-        spread=apart if segments > 1 else max(share.spread for share in shares),
+        spread=distance if segments > 1 else max(share.spread for share in shares),
         method=RUN,
         then=unit.then,
         noisy=2 * sum(share.noisy for share in shares) > len(shares),
@@ -143,7 +144,7 @@ def _measurement(
     )
 
 
-def _by_segment(shares: Sequence[_Share]) -> list[float]:
+def _segment_ratios(shares: Sequence[_Share]) -> list[float]:
     """Return an operator's median time in each segment that it ran in, by that of all."""
     times_s: dict[tuple[str, ...], list[float]] = defaultdict(list)
     for share in shares:
@@ -152,18 +153,18 @@ def _by_segment(shares: Sequence[_Share]) -> list[float]:
     return [median(each) / middle_s for each in times_s.values()]
 
 
-def _check(
-    segments: Sequence[SegmentTime], known: Mapping[str, Operator], platform: Platform
+def _check_origin(
+    segments: Sequence[SegmentTime], operators: Mapping[str, Operator], platform: Platform
 ) -> None:
     cores = {name: p.cores for name, p in named_processors(platform).items()}
-    strange = [name for each in segments for name in each.operators if name not in known]
+    strange = [name for each in segments for name in each.operators if name not in operators]
     mistakes = [f"it ran operators that the model has not ({listed(strange)})"] if strange else []
-    for name, ran in dict.fromkeys((segment.processor, segment.cores) for segment in segments):
+    for name, used in dict.fromkeys((segment.processor, segment.cores) for segment in segments):
         if name not in cores:
             mistakes.append(f"platform '{platform.name}' has no processor '{name}'")
-        elif ran != cores[name]:
+        elif used != cores[name]:
             mistakes.append(
-                f"'{name}' ran on cores {list(ran)}, and has {list(cores[name])} in platform "
+                f"'{name}' ran on cores {list(used)}, and has {list(cores[name])} in platform "
                 f"'{platform.name}'"
             )
     if mistakes:

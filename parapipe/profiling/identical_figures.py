@@ -50,10 +50,10 @@ class Form:
         """Return the row; without forks, the first branch stands for both."""
         nodes, weights = [], {}
         for i in range(MODULES):
-            made = {f"trunk{i}": CHANNELS, f"here{i}": CHANNELS // 2}
+            channels_of = {f"trunk{i}": CHANNELS, f"here{i}": CHANNELS // 2}
             branch = [f"{ELSEWHERE}{i}x{j}" for j in range(self.outputs)]
-            made |= dict.fromkeys(branch, CHANNELS // 2 // self.outputs) if forks else {}
-            for name, channels in made.items():
+            channels_of |= dict.fromkeys(branch, CHANNELS // 2 // self.outputs) if forks else {}
+            for name, channels in channels_of.items():
                 read = f"t{i}" if name.startswith("trunk") else f"trunk{i}"
                 nodes.append(f"{name} = Conv({read}, {name}_w)")
                 weights[f"{name}_w"] = (channels, CHANNELS, 1, 1)
@@ -98,14 +98,14 @@ class HandOver:
         Bytes a second beyond that.
     spread
         Standard deviation of the logarithm of what hand-overs take by what these two say.
-    works
+    busy
         Whether processors work for at least half of what hand-overs take: the rest is waiting.
     """
 
     overhead_s: float
     bandwidth_bytes_per_s: float
     spread: float
-    works: bool = False
+    busy: bool = False
 
 
 def trunk_and_branch(alone_s: Mapping[int, float]) -> tuple[int, int]:
@@ -142,32 +142,32 @@ def hand_over_of(rounds: Mapping[Form, Sequence[Taken]], bandwidth_bytes_per_s: 
     bandwidth_bytes_per_s
         Of a copy: no noise makes a hand-over quicker.
     """
-    found_s = {
+    times_s = {
         form: median(each.latency_s for each in row) / MODULES for form, row in rounds.items()
     }
     busy_s = sum(median(each.busy_s for each in row) / MODULES for row in rounds.values())
-    known = {form: time_s for form, time_s in found_s.items() if time_s > 0}
+    positive = {form: time_s for form, time_s in times_s.items() if time_s > 0}
     least_s = 1 / bandwidth_bytes_per_s
-    design = np.array([[2 / time_s, form.size_bytes / time_s] for form, time_s in known.items()])
-    fitted = nonnegative(design, np.ones(len(known))) if known else np.zeros(2)
+    design = np.array([[2 / time_s, form.size_bytes / time_s] for form, time_s in positive.items()])
+    fitted = nonnegative(design, np.ones(len(positive))) if positive else np.zeros(2)
     overhead_s, byte_s = fitted.tolist()
     byte_s = max(byte_s, least_s)
-    spread = _spread(
+    spread = _log_spread(
         (each.latency_s / MODULES, 2 * overhead_s + form.size_bytes * byte_s)
         for form, row in rounds.items()
         for each in row
     )
-    works = 0 < sum(found_s.values()) <= 2 * busy_s
-    return HandOver(overhead_s, 1 / byte_s, spread, works)
+    busy = 0 < sum(times_s.values()) <= 2 * busy_s
+    return HandOver(overhead_s, 1 / byte_s, spread, busy)
 
 
-def _spread(pairs: Iterable[tuple[float, float]]) -> float:
+def _log_spread(pairs: Iterable[tuple[float, float]]) -> float:
     """Return the standard deviation of the logarithm of measured over fitted.
 
     From the median of its absolute values: a disturbed round says nothing of hand-overs.
     """
-    apart = [abs(log(max(taken_s / fitted_s, LEAST))) for taken_s, fitted_s in pairs]
-    return median(apart) / NormalDist().inv_cdf(0.75)
+    deviations = [abs(log(max(taken_s / fitted_s, LEAST))) for taken_s, fitted_s in pairs]
+    return median(deviations) / NormalDist().inv_cdf(0.75)
 
 
 SAME = 0.2  # share by which figures of identical processors may differ; else something is wrong
@@ -187,24 +187,24 @@ def same_figures(
     kinds
         Of each processor: equal for those that are identical.
     """
-    made = list(cpus)
+    shared = list(cpus)
     for kind in dict.fromkeys(kinds):
-        same = [p for p, each in enumerate(kinds) if each == kind]
-        if _are_close([_numbers(cpus[p]) for p in same]):
-            for p in same:
-                made[p] = _median([cpus[q] for q in same])
+        members = [p for p, each in enumerate(kinds) if each == kind]
+        if _are_close([_values(cpus[p]) for p in members]):
+            for p in members:
+                shared[p] = _median_figures([cpus[q] for q in members])
     # Processors whose own figures differ are not identical after all.
-    group = [(kind, made.index(figures)) for kind, figures in zip(kinds, made, strict=True)]
-    found = dict(moved)
+    group = [(kind, shared.index(figures)) for kind, figures in zip(kinds, shared, strict=True)]
+    hand_overs = dict(moved)
     for ends in dict.fromkeys((group[p], group[q]) for p, q in moved):
         pairs = [(p, q) for p, q in moved if (group[p], group[q]) == ends]
         times_s = [[moved[each].overhead_s] for each in pairs]
         if _are_close(times_s):
-            found |= dict.fromkeys(pairs, _median_of_moves([moved[each] for each in pairs]))
-    return tuple(made), found
+            hand_overs |= dict.fromkeys(pairs, _median_hand_over([moved[each] for each in pairs]))
+    return tuple(shared), hand_overs
 
 
-def _numbers(figures: Figures) -> list[float]:
+def _values(figures: Figures) -> list[float]:
     peaks = [figures.peak_macs_per_s[each] for each in sorted(figures.peak_macs_per_s)]
     return [*peaks, figures.launch_s, figures.bandwidth_bytes_per_s, figures.run_s]
 
@@ -213,7 +213,7 @@ def _are_close(rows: Sequence[Sequence[float]]) -> bool:
     return all(max(each) <= min(each) * (1 + SAME) for each in zip(*rows, strict=True))
 
 
-def _median(some: Sequence[Figures]) -> Figures:
+def _median_figures(some: Sequence[Figures]) -> Figures:
     return Figures(
         {name: median(f.peak_macs_per_s[name] for f in some) for name in some[0].peak_macs_per_s},
         median(each.launch_s for each in some),
@@ -222,10 +222,10 @@ def _median(some: Sequence[Figures]) -> Figures:
     )
 
 
-def _median_of_moves(some: Sequence[HandOver]) -> HandOver:
+def _median_hand_over(some: Sequence[HandOver]) -> HandOver:
     return HandOver(
         median(each.overhead_s for each in some),
         median(each.bandwidth_bytes_per_s for each in some),
         max(each.spread for each in some),
-        2 * sum(each.works for each in some) >= len(some),
+        2 * sum(each.busy for each in some) >= len(some),
     )

@@ -42,14 +42,14 @@ DISTURBED = 0.02  # share of a batch that its threads waited for a core
 SHORTEST_S = 1e-7
 
 Row = dict[str, str]
-Told = Callable[[int, int], None]
+Tell = Callable[[int, int], None]
 
 
 def rows_measured(
     tasks: Mapping[str, Any],
     folder: Path,
     done: set[tuple[str, ...]],
-    told: Told = lambda _done, _total: None,
+    tell: Tell = lambda _done, _total: None,
     failed: Callable[[str], None] = lambda _sentence: None,
 ) -> Iterator[list[Row]]:
     """Measure what is not done yet; yield rows of a profile, some operators at a time.
@@ -65,7 +65,7 @@ def rows_measured(
         Where the models' files are.
     done
         Keys (cells of `KEY`) of rows that there are already.
-    told
+    tell
         Called with the numbers of operators measured and of all.
     failed
         Called with a sentence for each operator that ONNX Runtime does not run.
@@ -79,7 +79,7 @@ def rows_measured(
     total = sum(len(names) for _, names in pending)
     finished = 0
     shuffle = random.Random(0)
-    with thread_state_kept():
+    with preserve_thread_state():
         for chunk in _chunks(pending, folder):
             runs = []
             for operator, names in chunk:
@@ -93,14 +93,14 @@ def rows_measured(
             overheads = [_Run(folder, tasks["overhead"], processors[name]) for name in names]
             start = finished
 
-            def tell(share: float, start: int = start, runs: int = len(runs)) -> None:
-                told(start + int(share * runs), total)
+            def tell_share(share: float, start: int = start, runs: int = len(runs)) -> None:
+                tell(start + int(share * runs), total)
 
-            _rounds([*runs, *overheads], shuffle, tell)
+            _rounds([*runs, *overheads], shuffle, tell_share)
             finished += sum(len(names) for _, names in chunk)
-            told(finished, total)
-            overheads_s = _pooled(overheads)
-            times_s = _pooled(runs)
+            tell(finished, total)
+            overheads_s = _pool_rounds(overheads)
+            times_s = _pool_rounds(runs)
             yield [
                 run.row(times_s[run.shared], median(overheads_s[overhead.shared]))
                 for run in runs
@@ -109,7 +109,7 @@ def rows_measured(
             ]
 
 
-def _pooled(runs: Sequence[_Run]) -> dict[tuple[str, str], list[float]]:
+def _pool_rounds(runs: Sequence[_Run]) -> dict[tuple[str, str], list[float]]:
     """Put the rounds of an operator on identical processors together."""
     pooled: dict[tuple[str, str], list[float]] = {}
     for run in runs:
@@ -131,14 +131,14 @@ def _chunks(pending: Sequence[Any], folder: Path) -> Iterator[list[Any]]:
         yield chunk
 
 
-def _rounds(runs: Sequence[_Run], shuffle: random.Random, told: Callable[[float], None]) -> None:
+def _rounds(runs: Sequence[_Run], shuffle: random.Random, tell: Callable[[float], None]) -> None:
     """Take rounds over all runs in turn, then more over those that vary."""
     for number in range(MOST_ROUNDS):
         chosen = [run for run in runs if number < ROUNDS or run.noisy]
         shuffle.shuffle(chosen)
         for run in chosen:
             run.sample()
-        told(min((number + 1) / ROUNDS, 1))
+        tell(min((number + 1) / ROUNDS, 1))
 
 
 def key_of(operator: Mapping[str, Any], processor: str) -> tuple[str, ...]:
@@ -148,17 +148,17 @@ def key_of(operator: Mapping[str, Any], processor: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def thread_state_kept() -> Iterator[None]:
+def preserve_thread_state() -> Iterator[None]:
     """Give the thread back the cores that it had, and what it did with denormal numbers."""
     before = os.sched_getaffinity(0)
     library = ctypes.CDLL(None)
     floating = (ctypes.c_uint32 * 16)()  # no less than the C library's environment takes
-    known = hasattr(library, "fegetenv") and library.fegetenv(floating) == 0
+    is_saved = hasattr(library, "fegetenv") and library.fegetenv(floating) == 0
     try:
         yield
     finally:
         os.sched_setaffinity(0, before)
-        if known:
+        if is_saved:
             library.fesetenv(floating)
 
 
@@ -186,7 +186,7 @@ class _Run:
         self.run()
         times_s: list[float] = []
         while sum(times_s) < WARM_UP_S:
-            times_s.append(self._timed(1)[0])
+            times_s.append(self._time_batch(1)[0])
         self.batch = max(1, math.ceil(BATCH_S / max(median(times_s), SHORTEST_S)))
 
     def run(self) -> None:
@@ -196,7 +196,7 @@ class _Run:
     def sample(self) -> None:
         """Take one round."""
         self._pin()
-        batches = [self._timed(self.batch) for _ in range(BATCHES)]
+        batches = [self._time_batch(self.batch) for _ in range(BATCHES)]
         good = [time_s for time_s, disturbed in batches if not disturbed]
         self.disturbed = self.disturbed or not good
         # Where all were disturbed, the one that was the least stands for them.
@@ -204,7 +204,7 @@ class _Run:
         self.clocks_hz.append(clock_hz(min(self.cores)) if self.cores else 0)
         self.loads.append(os.getloadavg()[0])
 
-    def _timed(self, count: int) -> tuple[float, bool]:
+    def _time_batch(self, count: int) -> tuple[float, bool]:
         """Return seconds for one of `count` runs, and whether other programs were in the way."""
         clock = thread_time if len(self.cores) == 1 else perf_counter
         before_s, begin_s = waited_s(), clock()
@@ -226,7 +226,7 @@ class _Run:
     @property
     def noisy(self) -> bool:
         """Whether the middle half of the rounds spreads too far, or all of one was disturbed."""
-        return self.disturbed or _spreads(self.times_s)
+        return self.disturbed or _is_spread(self.times_s)
 
     def row(self, times_s: Sequence[float], overhead_s: float) -> Row:
         """Return the row of a profile; `times_s` holds the rounds on identical processors too."""
@@ -243,11 +243,11 @@ class _Run:
             "method": "timed",
             "observed_hz": f"{clock:.0f}" if clock else "",
             "load": f"{median(self.loads):.2f}",
-            "noisy": "1" if self.disturbed or _spreads(times_s) else "",
+            "noisy": "1" if self.disturbed or _is_spread(times_s) else "",
         }
 
 
-def _spreads(times_s: Sequence[float]) -> bool:
+def _is_spread(times_s: Sequence[float]) -> bool:
     ordered = sorted(times_s)
     quarter = len(ordered) // 4
     return ordered[-1 - quarter] - ordered[quarter] > SPREAD_LIMIT * median(ordered)
@@ -276,11 +276,11 @@ def session(
     options.add_session_config_entry("session.use_env_allocators", "1")  # if the caller has any
     source = model if isinstance(model, bytes) else str(model)
     own = {threads_option: str(max(threads, 1))} if threads_option else {}
-    wanted = {provider: {**own, **(provider_options or {})}, "CPUExecutionProvider": {}}
+    providers = {provider: {**own, **(provider_options or {})}, "CPUExecutionProvider": {}}
     if provider not in ort.get_available_providers():
         raise RuntimeError(f"this ONNX Runtime does not offer {provider}")
     opened = ort.InferenceSession(
-        source, options, providers=list(wanted.items()), enable_fallback=False
+        source, options, providers=list(providers.items()), enable_fallback=False
     )
     if opened.get_providers()[0] != provider:
         raise RuntimeError(f"{provider} is not there with its options")
@@ -290,21 +290,21 @@ def session(
 def bound(opened: Any) -> Any:  # noqa: ANN401 - onnxruntime is untyped
     """Bind seeded inputs, and room for the outputs, so that a run neither copies nor allocates."""
     binding = opened.io_binding()
-    draw = np.random.default_rng(0)
+    generator = np.random.default_rng(0)
     for value in opened.get_inputs():
         name = value.type[len("tensor(") : -1]
         kind = np.dtype("float32" if name == "float" else name)
         array = np.zeros(value.shape, kind)
         if kind.kind == "f":
-            array = draw.uniform(0.1, 1, value.shape).astype(kind)
+            array = generator.uniform(0.1, 1, value.shape).astype(kind)
         binding.bind_ortvalue_input(value.name, ort.OrtValue.ortvalue_from_numpy(array))
     outputs = [value.name for value in opened.get_outputs()]
     for name in outputs:
         binding.bind_output(name, "cpu")
     opened.run_with_iobinding(binding)
-    made = binding.get_outputs()
+    results = binding.get_outputs()
     for position, name in enumerate(outputs):
-        binding.bind_ortvalue_output(name, made[position])
+        binding.bind_ortvalue_output(name, results[position])
     return binding
 
 

@@ -20,7 +20,7 @@ from .measure import KEY, Row, rows_measured
 
 FORMAT = "parapipe/profile-tasks/1"
 FIRST_EXIT_CODE = 128  # plus the signal's number, as shells count it
-AGAIN = "make the folder again"
+REMEDY = "make the folder again"
 
 
 class Stopped(BaseException):
@@ -31,40 +31,40 @@ def main() -> int:
     """Measure what the folder of the script that was started lists; return the exit code."""
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _stop)
+            signal.signal(number, _raise_stopped)
     folder = Path(sys.argv[0]).resolve().parent
     try:
-        return _measure(folder)
+        return _measure_folder(folder)
     except Stopped as stopped:
         name = signal.Signals(stopped.args[0]).name
-        return _say(
+        return _report(
             f"ended by {name}; start it again, and it goes on", FIRST_EXIT_CODE + stopped.args[0]
         )
     except OSError as error:
         place = error.filename or folder
-        told = f"{place}: cannot be read or written ({error.strerror or error})"
-        return _say(f"{told}; what was measured before is kept", 1)
+        problem = f"{place}: cannot be read or written ({error.strerror or error})"
+        return _report(f"{problem}; what was measured before is kept", 1)
 
 
-def _measure(folder: Path) -> int:
+def _measure_folder(folder: Path) -> int:
     try:
         tasks = json.loads((folder / "tasks.json").read_text(encoding="utf-8"))
-        known = tasks["format"] == FORMAT
+        readable = tasks["format"] == FORMAT
     except (ValueError, KeyError, TypeError):
-        known = False
-    if not known:
-        return _say(f"tasks.json is not {FORMAT}; {AGAIN}", 1)
+        readable = False
+    if not readable:
+        return _report(f"tasks.json is not {FORMAT}; {REMEDY}", 1)
     cores = {core for each in tasks["processors"] for core in each["cores"]}
     if missing := sorted(cores - os.sched_getaffinity(0)):
-        return _say(f"cores {missing} are not there; {AGAIN} for this machine", 1)
+        return _report(f"cores {missing} are not there; {REMEDY} for this machine", 1)
     path = folder / "results.csv"
-    rows = _rows_in(path, tasks["columns"])
+    rows = _earlier_rows(path, tasks["columns"])
     done = {tuple(row[column] for column in KEY) for row in rows}
     failures: list[str] = []
     for measured in rows_measured(tasks, folder, done, _progress, failures.append):
         rows += measured
-        _write(path, tasks["columns"], rows)
-    _say(f"{path}: {len(rows)} rows, {len(failures)} operators did not run", 0)
+        _write_rows(path, tasks["columns"], rows)
+    _report(f"{path}: {len(rows)} rows, {len(failures)} operators did not run", 0)
     for sentence in failures:
         sys.stderr.write(f"  {sentence}\n")
     return 0
@@ -75,7 +75,7 @@ def _progress(count: int, total: int) -> None:
     sys.stderr.flush()
 
 
-def _say(sentence: str, code: int) -> int:
+def _report(sentence: str, code: int) -> int:
     """Say it in a line of its own, below that of the progress; return the exit code."""
     try:
         sys.stderr.write(f"\nmeasure.py: {sentence}\n")
@@ -87,13 +87,13 @@ def _say(sentence: str, code: int) -> int:
     return code
 
 
-def _stop(number: int, frame: object) -> NoReturn:
+def _raise_stopped(number: int, frame: object) -> NoReturn:
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_DFL)  # the next one ends the process at once
     raise Stopped(number)
 
 
-def _rows_in(path: Path, columns: Sequence[str]) -> list[Row]:
+def _earlier_rows(path: Path, columns: Sequence[str]) -> list[Row]:
     """Return the whole rows that an earlier run has left."""
     if not path.exists():
         return []
@@ -105,7 +105,7 @@ def _rows_in(path: Path, columns: Sequence[str]) -> list[Row]:
     return [dict(zip(columns, line)) for line in lines[1:] if len(line) == len(columns)]  # noqa: B905
 
 
-def _write(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
+def _write_rows(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
     """Write all rows, or leave those that stand there."""
     beside = path.with_suffix(".part")
     try:

@@ -20,7 +20,7 @@ Rows = dict[Key, Measurement]
 UNFINISHED = ".unfinished"
 
 
-class Measuring(NamedTuple):
+class UnfinishedProfile(NamedTuple):
     """A profile that is being measured.
 
     Parameters
@@ -36,7 +36,7 @@ class Measuring(NamedTuple):
 
 
 @contextmanager
-def measuring(path: Path, platform: Platform, *, again: bool) -> Iterator[Measuring]:
+def measuring(path: Path, platform: Platform, *, again: bool) -> Iterator[UnfinishedProfile]:
     """Measure in here: the file at `path` is replaced at the end, once all is measured.
 
     What is measured so far stands in a file beside it. If the work is interrupted, that file stays,
@@ -56,26 +56,26 @@ def measuring(path: Path, platform: Platform, *, again: bool) -> Iterator[Measur
     """
     old = rows_in(path, platform)
     unfinished = path.with_name(path.name + UNFINISHED)
-    new = _left(unfinished, path, platform)
-    replaced = {key for key, _ in _times_s(new).items() - _times_s(old).items()}
+    new = _unfinished_rows(unfinished, path, platform)
+    replaced = {key for key, _ in _times_of(new).items() - _times_of(old).items()}
     make_folder(path)
     write_rows(unfinished, ({**old, **new} if again else {**new, **old}).values())
     try:
-        yield Measuring(unfinished, replaced if again else {*new, *old})
+        yield UnfinishedProfile(unfinished, replaced if again else {*new, *old})
     except BaseException:
         with suppress(OSError, CostError):
-            if _times_s(rows_in(unfinished, platform)) == _times_s(old):
+            if _times_of(rows_in(unfinished, platform)) == _times_of(old):
                 unfinished.unlink()  # nothing to go on from
         raise
     write_atomically(path, unfinished.read_bytes())
     unfinished.unlink()
 
 
-def _times_s(rows: Rows) -> dict[Key, float]:
+def _times_of(rows: Rows) -> dict[Key, float]:
     return {key: row.time_s for key, row in rows.items()}
 
 
-def _left(unfinished: Path, path: Path, platform: Platform) -> Rows:
+def _unfinished_rows(unfinished: Path, path: Path, platform: Platform) -> Rows:
     """Return the rows of a measurement that was interrupted, if they are of any use."""
     with suppress(OSError, CostError):
         if not path.exists() or unfinished.stat().st_mtime_ns >= path.stat().st_mtime_ns:
@@ -103,12 +103,12 @@ def checked_rows(path: Path, platform: Platform) -> Sequence[Measurement]:
     """
     measurements = read_profile(path).measurements
     clocks = {name: p.point.frequency_hz for name, p in named_processors(platform).items()}
-    known = ", ".join(clocks)
+    names = ", ".join(clocks)
     mistakes = []
     for m in measurements:
         clock_hz = clocks.get(m.processor)
         if clock_hz is None:
-            mistakes.append(f"{path}:{m.line}: no processor is called '{m.processor}' ({known})")
+            mistakes.append(f"{path}:{m.line}: no processor is called '{m.processor}' ({names})")
         elif m.frequency_hz != clock_hz:
             mistakes.append(
                 f"{path}:{m.line}: '{m.processor}' is at {m.frequency_hz / 1e6:g} MHz, and at "

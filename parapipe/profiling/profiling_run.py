@@ -19,8 +19,8 @@ from parapipe.files.script import script
 from parapipe.platform.platform import Platform
 from parapipe.profiling.profile_rows import (
     Key,
-    Measuring,
     Rows,
+    UnfinishedProfile,
     checked_rows,
     key_of,
     make_folder,
@@ -32,7 +32,7 @@ from parapipe.profiling.tasks import Tasks
 
 CLOCK_TOLERANCE = 0.05
 PACKAGE = "parapipe_profiling"  # of a bundle's modules
-Whole = Callable[[Collection[str], Callable[[str], None]], Iterable[Measurement]]
+WholeRuns = Callable[[Collection[str], Callable[[str], None]], Iterable[Measurement]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +101,9 @@ class ProfileReport:
 def profile_here(
     tasks: Tasks,
     platform: Platform,
-    at: Measuring,
+    at: UnfinishedProfile,
     *,
-    whole: Whole | None = None,
+    whole: WholeRuns | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> ProfileReport:
     """Measure on this machine; the file holds what is measured so far at any moment.
@@ -136,7 +136,7 @@ def profile_here(
     rows = rows_in(path, platform)
     begin_s = monotonic()
 
-    def told(done: int, total: int) -> None:
+    def tell(done: int, total: int) -> None:
         if progress:
             progress(Progress(done, total, 0.0, monotonic() - begin_s, phase="measuring"))
 
@@ -145,17 +145,17 @@ def profile_here(
     clear_abandoned_scratch()
     with LockedFolder() as scratch:
         write_folder(scratch.path, tasks.files())
-        for chunk in rows_measured(tasks.document, scratch.path, {*at.done}, told, notes.append):
+        for chunk in rows_measured(tasks.document, scratch.path, {*at.done}, tell, notes.append):
             new |= {key_of(m): m for m in map(measurement_of, chunk)}
             rows |= new
             write_rows(path, rows.values())
-    asked = tasks.keys()
-    apart = {m.processor: None for key, m in rows.items() if key in asked and m.method != RUN}
-    if whole and apart:
-        new |= {key_of(m): m for m in whole(tuple(apart), notes.append)}
+    requested = tasks.keys()
+    alone = {m.processor: None for key, m in rows.items() if key in requested and m.method != RUN}
+    if whole and alone:
+        new |= {key_of(m): m for m in whole(tuple(alone), notes.append)}
         rows |= new
         write_rows(path, rows.values())
-    return _report(path, rows, new, asked | set(new), notes)
+    return _report(path, rows, new, requested | set(new), notes)
 
 
 def write_bundle(tasks: Tasks, platform: Platform, folder: Path) -> None:
@@ -176,8 +176,8 @@ def write_bundle(tasks: Tasks, platform: Platform, folder: Path) -> None:
             for each in tasks.document["processors"]
         ),
     )
-    told = "Measure what tasks.json lists, into results.csv beside it"
-    command = script("measure.py", told, f"{PACKAGE}.measure_command", "onnxruntime numpy")
+    purpose = "Measure what tasks.json lists, into results.csv beside it"
+    command = script("measure.py", purpose, f"{PACKAGE}.measure_command", "onnxruntime numpy")
     modules = {
         Path(PACKAGE) / name: Path(__file__).with_name(name).read_bytes()
         for name in ("__init__.py", "measure.py", "measure_command.py")
@@ -196,26 +196,26 @@ def import_rows(source: Path, platform: Platform, path: Path) -> ProfileReport:
     OutputError
         If the file cannot be written.
     """
-    found = checked_rows(source, platform)
-    if not found:
+    measurements = checked_rows(source, platform)
+    if not measurements:
         raise CostError(f"profile '{source}' holds no rows; was the measurement run to its end?")
-    return take_in(found, platform, path)
+    return take_in(measurements, platform, path)
 
 
 def take_in(measurements: Iterable[Measurement], platform: Platform, path: Path) -> ProfileReport:
     """Add rows to a profile, in place of those of equal operators; errors as for `import_rows`."""
-    found = {key_of(m): m for m in measurements}
-    rows = rows_in(path, platform) | found
+    new = {key_of(m): m for m in measurements}
+    rows = rows_in(path, platform) | new
     make_folder(path)
     write_rows(path, rows.values())
-    return _report(path, rows, found, found)
+    return _report(path, rows, new, new)
 
 
 def _report(
-    path: Path, rows: Rows, new: Rows, asked: Collection[Key], notes: Sequence[str] = ()
+    path: Path, rows: Rows, new: Rows, requested: Collection[Key], notes: Sequence[str] = ()
 ) -> ProfileReport:
     """Report on a profile's rows of the keys asked for; those that are new replaced older ones."""
-    own = [m for key, m in rows.items() if key in asked]
+    own = [m for key, m in rows.items() if key in requested]
     spreads = [m.spread for m in own if m.noisy]
     return ProfileReport(
         path,
@@ -243,38 +243,39 @@ def check_cores(platform: Platform, tasks: Tasks) -> None:
         raise ProfilingError(
             "this system does not let a program choose its cores; profile on Linux, by `bundle`"
         )
-    here = os.sched_getaffinity(0)
+    allowed = os.sched_getaffinity(0)
     missing = [
         f"'{each['name']}' has cores {each['cores']}"
         for each in tasks.document["processors"]
-        if not here.issuperset(each["cores"])
+        if not allowed.issuperset(each["cores"])
     ]
     if missing:
         raise PlatformError(
             f"platform '{platform.name}' is not this machine, which lends cores "
-            f"{sorted(here)}: {listed_sentences(missing)}; measure on the board with `bundle` DIR"
+            f"{sorted(allowed)}: {listed_sentences(missing)}; "
+            "measure on the board with `bundle` DIR"
         )
 
 
 def clock_notes(measurements: Iterable[Measurement]) -> tuple[str, ...]:
     """Say of each processor whose clock was seen off the platform's how far it was off."""
     off: dict[str, list[float]] = {}
-    stated: dict[str, float] = {}
+    stated_hz: dict[str, float] = {}
     for m in measurements:
-        stated[m.processor] = m.frequency_hz
+        stated_hz[m.processor] = m.frequency_hz
         if m.observed_hz and abs(m.observed_hz / m.frequency_hz - 1) > CLOCK_TOLERANCE:
             off.setdefault(m.processor, []).append(m.observed_hz)
     return tuple(
-        f"processor '{name}' was seen at {_megahertz(seen)} MHz in "
-        f"{len(seen)} {'row' if len(seen) == 1 else 'rows'}, not at "
-        f"{stated[name] / 1e6:.0f} MHz as the platform says: fix its clock"
-        for name, seen in off.items()
+        f"processor '{name}' was seen at {_megahertz_text(clocks_hz)} MHz in "
+        f"{len(clocks_hz)} {'row' if len(clocks_hz) == 1 else 'rows'}, not at "
+        f"{stated_hz[name] / 1e6:.0f} MHz as the platform says: fix its clock"
+        for name, clocks_hz in off.items()
     )
 
 
-def _megahertz(seen: Sequence[float]) -> str:
+def _megahertz_text(clocks_hz: Sequence[float]) -> str:
     """Return the range of some frequencies; one number where they are the same to a megahertz."""
-    return " to ".join(dict.fromkeys(f"{hz / 1e6:.0f}" for hz in (min(seen), max(seen))))
+    return " to ".join(dict.fromkeys(f"{hz / 1e6:.0f}" for hz in (min(clocks_hz), max(clocks_hz))))
 
 
 README = """\

@@ -65,17 +65,17 @@ def choice_of(
     kind, backend, cores, options
         As the platform has them.
     """
-    known = BACKENDS.get(backend)
+    entry = BACKENDS.get(backend)
     if kind != "cpu":
-        if known is None or known.kinds == ("cpu",):
+        if entry is None or entry.kinds == ("cpu",):
             return Choice("", obstacle=f"its backend {backend} is none of ONNX Runtime's")
-        return Choice(known.provider, _options(known, kind, options))
+        return Choice(entry.provider, _options_of(entry, kind, options))
     obstacle = "" if cores else "its cores are not listed"
-    if known is None or "cpu" not in known.kinds:
+    if entry is None or "cpu" not in entry.kinds:
         return Choice(CPU_PROVIDER, obstacle=obstacle)
-    return Choice(known.provider, _options(known, kind, options), known.threads_option, obstacle)
+    return Choice(entry.provider, _options_of(entry, kind, options), entry.threads_option, obstacle)
 
 
-def _options(backend: Backend, kind: str, given: Mapping[str, str] | None) -> Mapping[str, str]:
-    found = next((each for name, each in backend.options.items() if name == kind), {})
-    return {**found, **(given or {})}
+def _options_of(backend: Backend, kind: str, own: Mapping[str, str] | None) -> Mapping[str, str]:
+    defaults = next((each for name, each in backend.options.items() if name == kind), {})
+    return {**defaults, **(own or {})}

@@ -103,13 +103,13 @@ def distinct_units(graph: OperatorGraph) -> tuple[Unit, ...]:
 
     Views are left out: inside a network they cost nothing.
     """
-    found: dict[UnitKey, list[Operator]] = {}
+    operators_of: dict[UnitKey, list[Operator]] = {}
     for operator in graph.operators:
         if operator_class(operator.singles[0], graph) != "view":
-            found.setdefault(unit_key(operator, graph), []).append(operator)
+            operators_of.setdefault(unit_key(operator, graph), []).append(operator)
     return tuple(
         Unit(equal[0], signature, operator_class(equal[0], graph), then, len(equal))
-        for (signature, then), equal in found.items()
+        for (signature, then), equal in operators_of.items()
     )
 
 
@@ -133,13 +133,13 @@ def single_model(
     read
         Takes large constants out of the model, one at a time.
     """
-    nodes = _with_stored(_nodes_of(unit.operator, graph, resolved), resolved)
-    made = {name for node in nodes for name in node.output if name}
-    used = {name: None for node in nodes for name in reads_of(node) if name}
-    taken = [name for name in used if name not in made]
-    weights = [name for name in taken if name in resolved.origins]
-    inputs = [name for name in taken if name not in resolved.origins]
-    outputs = [name for name in made if name not in used and name in resolved.tensors]
+    nodes = _with_dequantisers(_nodes_of(unit.operator, graph, resolved), resolved)
+    results = {name for node in nodes for name in node.output if name}
+    operands = {name: None for node in nodes for name in reads_of(node) if name}
+    outside = [name for name in operands if name not in results]
+    weights = [name for name in outside if name in resolved.origins]
+    inputs = [name for name in outside if name not in resolved.origins]
+    outputs = [name for name in results if name not in operands and name in resolved.tensors]
     integers = {node.input[0] for node in nodes if node.op_type == DEQUANTISES}
     integers.update(unit.operator.inputs if unit.operator.computes_in else ())
     obstacle = _obstacle([*inputs, *outputs], weights, resolved)
@@ -147,20 +147,20 @@ def single_model(
         return obstacle
     values = {name: _own_values(name, resolved, read) for name in weights}
     random = tuple(name for name, value in values.items() if value is None)
-    made_graph = helper.make_graph(
+    onnx_graph = helper.make_graph(
         nodes,
         "operator",
         [_value_info(name, resolved) for name in inputs],
         [_value_info(name, resolved) for name in sorted(outputs)],
         [
             numpy_helper.from_array(
-                _drawn(name, resolved, name in integers) if value is None else value, name
+                _random_values(name, resolved, name in integers) if value is None else value, name
             )
             for name, value in values.items()
         ],
     )
     model = helper.make_model(
-        made_graph,
+        onnx_graph,
         opset_imports=[helper.make_opsetid(domain, version) for domain, version in opsets.items()],
         ir_version=NEWEST_IR,
         producer_name="parapipe",
@@ -178,20 +178,20 @@ def _nodes_of(
 ) -> Sequence[onnx.NodeProto]:
     """Return copies of an operator's nodes, joined where what stood between them was removed."""
     by_name = {item.name: item for item in resolved.nodes}
-    kept = {name for each in graph.operators for name in each.members}
+    remaining = {name for each in graph.operators for name in each.members}
     removed = {
-        name: item for item in resolved.nodes if item.name not in kept for name in item.writes
+        name: item for item in resolved.nodes if item.name not in remaining for name in item.writes
     }
-    made: set[str] = set()
+    results: set[str] = set()
     nodes = []
     for item in map(by_name.__getitem__, operator.members):
-        nodes.append(_joined(item, made, removed))
-        made.update(item.writes)
+        nodes.append(_join_node(item, results, removed))
+        results.update(item.writes)
     return nodes
 
 
-def _joined(
-    item: ResolvedNode, made: Iterable[str], removed: Mapping[str, ResolvedNode]
+def _join_node(
+    item: ResolvedNode, results: Iterable[str], removed: Mapping[str, ResolvedNode]
 ) -> onnx.NodeProto:
     node = onnx.NodeProto()
     node.CopyFrom(item.node)
@@ -199,7 +199,7 @@ def _joined(
         origin = name
         while origin in removed:
             origin = removed[origin].reads[0]
-        if origin in made:
+        if origin in results:
             node.input[position] = origin
     return node
 
@@ -219,17 +219,19 @@ def _obstacle(values: Sequence[str], weights: Sequence[str], resolved: Resolved)
     return ""
 
 
-def _with_stored(nodes: Sequence[onnx.NodeProto], resolved: Resolved) -> Sequence[onnx.NodeProto]:
+def _with_dequantisers(
+    nodes: Sequence[onnx.NodeProto], resolved: Resolved
+) -> Sequence[onnx.NodeProto]:
     """Put what makes floating point of weights stored as integers before the nodes."""
-    found: dict[str, onnx.NodeProto] = {}
+    producers: dict[str, onnx.NodeProto] = {}
     waiting = [name for node in nodes for name in node.input if _is_stored(name, resolved)]
     for name in waiting:
         origin = resolved.origins[name]
-        if isinstance(origin, onnx.NodeProto) and name not in found:
-            found[name] = origin
+        if isinstance(origin, onnx.NodeProto) and name not in producers:
+            producers[name] = origin
             if origin.op_type != DEQUANTISES:
                 waiting.append(origin.input[0])
-    return [*reversed(found.values()), *nodes]
+    return [*reversed(producers.values()), *nodes]
 
 
 def _is_stored(name: str, resolved: Resolved) -> bool:
@@ -238,9 +240,9 @@ def _is_stored(name: str, resolved: Resolved) -> bool:
 
 def _constant(name: str, resolved: Resolved) -> Constant | Tensor:
     """Return the shape and the type of a constant."""
-    known = resolved.constants.get(name) or tensor_of(name, resolved.types[name])
-    assert known is not None
-    return known
+    constant = resolved.constants.get(name) or tensor_of(name, resolved.types[name])
+    assert constant is not None
+    return constant
 
 
 def _value_info(name: str, resolved: Resolved) -> onnx.ValueInfoProto:
@@ -254,13 +256,13 @@ def _own_values(name: str, resolved: Resolved, read: Read) -> NDArray[np.generic
     """Return a constant's values as they are, denormal numbers too; None if they cannot be read."""
     if name in resolved.values:
         return resolved.values[name]
-    constant, found = _constant(name, resolved), read(name)
-    if found is None or (found.shape, str(found.dtype)) != (constant.shape, constant.dtype):
+    constant, values = _constant(name, resolved), read(name)
+    if values is None or (values.shape, str(values.dtype)) != (constant.shape, constant.dtype):
         return None
-    return found
+    return values
 
 
-def _drawn(name: str, resolved: Resolved, weights: bool) -> NDArray[np.generic]:
+def _random_values(name: str, resolved: Resolved, weights: bool) -> NDArray[np.generic]:
     """Return positive numbers in the place of a constant's, which stay finite.
 
     Integers are zeros, for they may be indices, unless they are weights.

@@ -20,6 +20,7 @@ from parapipe.errors import ProfilingError
 from parapipe.files.atomic import write_folder
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.files.progress import Progress, Tell
+from parapipe.platform.from_part import four_digits
 from parapipe.profiling.detect import BUSY
 from parapipe.profiling.figures import copied_bytes_per_s
 from parapipe.profiling.providers import onnx_runtime
@@ -81,7 +82,7 @@ def stream_laws(
         If no operator of a processor runs.
     """
     onnx_runtime()
-    from parapipe.profiling.measure import thread_state_kept
+    from parapipe.profiling.measure import preserve_thread_state
 
     processors = [p for p in tasks.document["processors"] if p["same_as"] == p["name"]]
     notes, laws, begin_s = [*tasks.left_out, *tasks.notes], list[StreamLaw](), monotonic()
@@ -90,45 +91,46 @@ def stream_laws(
             f"other programs were at work (load {load:.1f}): operators by themselves look slower "
             "than they are; measure again when the machine is at rest"
         )
-    todo = [(p, operators) for p in processors if (operators := _of(p["name"], tasks.document))]
-    total, done = sum(len(operators) for _, operators in todo), 0
+    everything = ((p, _operators_on(p["name"], tasks.document)) for p in processors)
+    pending = [(p, operators) for p, operators in everything if operators]
+    total, done = sum(len(operators) for _, operators in pending), 0
     clear_abandoned_scratch()
-    with LockedFolder() as scratch, thread_state_kept():
+    with LockedFolder() as scratch, preserve_thread_state():
         write_folder(scratch.path, tasks.files())
-        for processor, operators in todo:
-            found: list[list[float]] = []
+        for processor, operators in pending:
+            times_s: list[list[float]] = []
             for operator in operators:
                 try:
-                    found.append(_times_s(scratch.path / operator["file"], processor, streams))
+                    times_s.append(_times_s(scratch.path / operator["file"], processor, streams))
                 except Exception as error:  # noqa: BLE001 - ONNX Runtime raises many kinds
                     reason = " ".join(str(error).split())[:200]
                     notes.append(f"operator '{operator['name']}' on {processor['name']}: {reason}")
                 done += 1
                 if progress:
-                    told = Progress(done, total, 0.0, monotonic() - begin_s, phase="measuring")
-                    progress(told)
-            laws.append(_law(processor, found))
+                    event = Progress(done, total, 0.0, monotonic() - begin_s, phase="measuring")
+                    progress(event)
+            laws.append(_law_of(processor, times_s))
     return tuple(laws), tuple(notes)
 
 
-def _of(name: str, document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _operators_on(name: str, document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [each for each in document["operators"] if name in each["processors"]]
 
 
-def _law(processor: Mapping[str, Any], found: Sequence[Sequence[float]]) -> StreamLaw:
-    if not found:
+def _law_of(processor: Mapping[str, Any], times_s: Sequence[Sequence[float]]) -> StreamLaw:
+    if not times_s:
         raise ProfilingError(
             f"no operator of the model runs on '{processor['name']}' in ONNX Runtime here: choose "
             "another model, or leave that processor out of the platform"
         )
-    alone_s, *more_s = (fsum(column) for column in zip(*found, strict=True))
+    alone_s, *more_s = (fsum(column) for column in zip(*times_s, strict=True))
     # More at once make none quicker: what is less than before is noise.
     rising = accumulate((1.0, *(time_s / alone_s for time_s in more_s)), max)
     cores = processor["cores"] or sorted(os.sched_getaffinity(0))
     return StreamLaw(
         processor["name"],
-        tuple(float(f"{factor:.4g}") for factor in rising),
-        len(found),
+        tuple(four_digits(factor) for factor in rising),
+        len(times_s),
         _hand_over_s(cores),
         copied_bytes_per_s(),
     )
@@ -162,18 +164,18 @@ def _times_s(model: Path, processor: Mapping[str, Any], streams: int) -> list[fl
     """Return the median seconds of an operator when 1, 2, … run at once."""
     if processor["cores"]:
         os.sched_setaffinity(0, processor["cores"])
-    ways = [_opened(model, processor, count) for count in range(1, streams + 1)]
-    rounds = [[_at_once_s(runs) for runs in ways] for _ in range(1 + ROUNDS)]
+    sessions = [_open_sessions(model, processor, count) for count in range(1, streams + 1)]
+    rounds = [[_at_once_s(runs) for runs in sessions] for _ in range(1 + ROUNDS)]
     return [median(column) for column in zip(*rounds[1:], strict=True)]
 
 
-def _opened(
+def _open_sessions(
     model: Path, processor: Mapping[str, Any], count: int
 ) -> Sequence[Callable[[], object]]:
     """Open so many sessions of an operator; return what runs each."""
     from parapipe.profiling.measure import bound, session
 
-    def opened() -> Callable[[], object]:
+    def open_session() -> Callable[[], object]:
         own = session(
             model,
             max(1, len(processor["cores"]) // count),
@@ -183,7 +185,7 @@ def _opened(
         )
         return partial(own.run_with_iobinding, bound(own))
 
-    return [opened() for _ in range(count)]
+    return [open_session() for _ in range(count)]
 
 
 def _at_once_s(runs: Sequence[Callable[[], object]]) -> float:

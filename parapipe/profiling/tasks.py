@@ -67,14 +67,14 @@ class Tasks:
         operators = self.document["operators"]
         return {_key(each, name) for each in operators for name in each["processors"]}
 
-    def only(self, wanted: Collection[tuple[UnitKey, str]]) -> Tasks:
+    def only(self, requests: Collection[tuple[UnitKey, str]]) -> Tasks:
         """Return those of some operators, each on some processors, by key and name."""
-        keys = {(*map(str, astuple(signature)), then, name) for (signature, then), name in wanted}
-        kept = (
+        keys = {(*map(str, astuple(signature)), then, name) for (signature, then), name in requests}
+        narrowed = (
             {**each, "processors": [n for n in each["processors"] if _key(each, n) in keys]}
             for each in self.document["operators"]
         )
-        operators = [each for each in kept if each["processors"]]
+        operators = [each for each in narrowed if each["processors"]]
         return replace(self, document={**self.document, "operators": operators})
 
     def files(self) -> dict[Path, bytes]:
@@ -139,10 +139,10 @@ def tasks_of(
                     "then": unit.then,
                     "weights": model.weights,
                 },
-                "processors": _able(unit, graph, measured),
+                "processors": _processors_for(unit, graph, measured),
             }
         )
-    groups = identical(measured)
+    groups = hardware_groups(measured)
     document = {
         "format": FORMAT,
         "model": graph.source.name,
@@ -181,7 +181,7 @@ def together(
     without
         Keys of rows that are left out.
     """
-    left = set(without)
+    seen = set(without)
     models = {Path(OVERHEAD_FILE): first.models[Path(OVERHEAD_FILE)]}
     operators: list[dict[str, Any]] = []
     left_out: dict[str, None] = {}
@@ -191,9 +191,9 @@ def together(
         notes |= dict.fromkeys(tasks.notes)
         for each in tasks.document["operators"]:
             keys = {name: _key(each, name) for name in each["processors"]}
-            names = [name for name, key in keys.items() if key not in left]
+            names = [name for name, key in keys.items() if key not in seen]
             if names:
-                left.update(keys.values())
+                seen.update(keys.values())
                 file = Path("operators") / f"{len(operators):04d}-{each['cells']['type']}.onnx"
                 models[file] = tasks.models[Path(each["file"])]
                 operators.append({**each, "file": file.as_posix(), "processors": names})
@@ -206,7 +206,7 @@ def _key(operator: Mapping[str, Any], processor: str) -> tuple[str, ...]:
     return (*(str(cells[name]) for name in (*SIGNATURE_COLUMNS, "then")), processor)
 
 
-def identical(processors: Sequence[Processor]) -> dict[str, str]:
+def hardware_groups(processors: Sequence[Processor]) -> dict[str, str]:
     """Return by each processor's name that of the first with the same hardware."""
     return {
         p.name: next(q.name for q in processors if _hardware(q) == _hardware(p)) for p in processors
@@ -233,10 +233,10 @@ def _hardware(p: Processor) -> tuple[object, ...]:
     return (*runs, p.description) if p.description else (p.name,)
 
 
-def _able(unit: Unit, graph: OperatorGraph, processors: Sequence[Processor]) -> list[str]:
+def _processors_for(unit: Unit, graph: OperatorGraph, every: Sequence[Processor]) -> list[str]:
     """Return the names of the processors that run every part of a unit."""
     names = []
-    for processor in processors:
+    for processor in every:
         refusals = [
             processor.supports(
                 part.type,

@@ -107,18 +107,18 @@ def read_cores(root: Path = Path("/")) -> tuple[Core, ...]:
         If the kernel's files are not there.
     """
     base = root / _CPUS
-    online = cpu_list(_text(base / "online"))
+    online = cpu_list(_read_text(base / "online"))
     if not online:
         raise ProfilingError(
             f"'{base}' does not list CPUs: a platform can be detected on Linux only; describe it "
             "by hand, see docs/platforms.md"
         )
-    info = _cpu_info(_text(root / "proc/cpuinfo"))
+    info = _cpu_info(_read_text(root / "proc/cpuinfo"))
     cores = []
     for cpu in sorted(online):
-        threads = cpu_list(_text(base / f"cpu{cpu}/topology/thread_siblings_list")) & online
+        threads = cpu_list(_read_text(base / f"cpu{cpu}/topology/thread_siblings_list")) & online
         if min(threads, default=cpu) == cpu:
-            cores.append(_core(base / f"cpu{cpu}", cpu, tuple(sorted(threads or {cpu})), info))
+            cores.append(_read_core(base / f"cpu{cpu}", cpu, tuple(sorted(threads or {cpu})), info))
     return tuple(cores)
 
 
@@ -131,18 +131,18 @@ def clusters_of(cores: Sequence[Core]) -> tuple[Cluster, ...]:
     """
     kinds: list[list[Core]] = []
     for core in sorted(cores, key=lambda c: (-(c.capacity or 0), -c.top_hz, c.cpu)):
-        same = next((kind for kind in kinds if _identical(kind[0], core)), None)
+        same = next((kind for kind in kinds if _are_identical(kind[0], core)), None)
         if same is None:
             kinds.append([core])
         else:
             same.append(core)
-    groups = [group for kind in kinds for group in _apart(kind)]
+    groups = [group for kind in kinds for group in _split_by_ties(kind)]
     words = ["cpu"] if len(kinds) == 1 else ["big", *["mid"] * (len(kinds) - 2), "little"]
-    of_kind = [word for word, kind in zip(words, kinds, strict=True) for _ in _apart(kind)]
-    return named(of_kind, groups)
+    of_kind = [word for word, kind in zip(words, kinds, strict=True) for _ in _split_by_ties(kind)]
+    return number_clusters(of_kind, groups)
 
 
-def named(names: Sequence[str], groups: Sequence[Sequence[Core]]) -> tuple[Cluster, ...]:
+def number_clusters(names: Sequence[str], groups: Sequence[Sequence[Core]]) -> tuple[Cluster, ...]:
     """Return groups of cores as clusters; equal names are numbered."""
     count, seen = Counter(names), Counter[str]()
     clusters = []
@@ -161,7 +161,7 @@ def split_clusters(clusters: Sequence[Cluster], parts: int) -> tuple[Cluster, ..
         bounds = [len(cluster.cores) * i // count for i in range(count + 1)]
         names += [cluster.name] * count
         groups += [cluster.cores[first:last] for first, last in pairwise(bounds)]
-    return named(names, groups)
+    return number_clusters(names, groups)
 
 
 def chosen_clusters(
@@ -189,33 +189,33 @@ def chosen_clusters(
         if len(names := sorted({cluster_of[cpu].name for cpu in group if cpu in core_of})) > 1
     ]
     if mistakes or not flat:
-        told = "; ".join(mistakes) or "no core is listed"
-        raise ArgumentError(f"the processors asked for cannot be: {told}")
+        text = "; ".join(mistakes) or "no core is listed"
+        raise ArgumentError(f"the processors asked for cannot be: {text}")
     names = [cluster_of[group[0]].name for group in chosen]
-    return named(names, [[core_of[cpu] for cpu in group] for group in chosen])
+    return number_clusters(names, [[core_of[cpu] for cpu in group] for group in chosen])
 
 
 def cpu_list(text: str) -> set[int]:
     """Read the kernel's form of a set of CPUs: `0-3,6`."""
-    found: set[int] = set()
+    cpus: set[int] = set()
     for part in filter(None, text.replace(" ", ",").split(",")):
         first, _, last = part.partition("-")
         if first.isdigit() and (last or first).isdigit():
-            found.update(range(int(first), int(last or first) + 1))
-    return found
+            cpus.update(range(int(first), int(last or first) + 1))
+    return cpus
 
 
-def _core(folder: Path, cpu: int, threads: tuple[int, ...], info: _CpuInfo) -> Core:
-    capacity = _text(folder / "cpu_capacity")
+def _read_core(folder: Path, cpu: int, threads: tuple[int, ...], info: _CpuInfo) -> Core:
+    capacity = _read_text(folder / "cpu_capacity")
     return Core(
         cpu=cpu,
         threads=threads,
-        model=_model(folder, info.get(cpu, {})),
+        model=_core_model(folder, info.get(cpu, {})),
         capacity=int(capacity) if capacity.isdigit() else None,
         frequencies_hz=_frequencies(folder / "cpufreq", info.get(cpu, {})),
-        domain=frozenset(cpu_list(_text(folder / "cpufreq/related_cpus"))),
-        cluster=_number(folder / "topology/cluster_id"),
-        package=_number(folder / "topology/physical_package_id"),
+        domain=frozenset(cpu_list(_read_text(folder / "cpufreq/related_cpus"))),
+        cluster=_read_number(folder / "topology/cluster_id"),
+        package=_read_number(folder / "topology/physical_package_id"),
         caches=tuple(sorted(_caches(folder / "cache"), key=lambda cache: cache.level)),
     )
 
@@ -224,19 +224,19 @@ _CpuInfo = Mapping[int, Mapping[str, str]]
 
 
 def _cpu_info(text: str) -> _CpuInfo:
-    found: dict[int, dict[str, str]] = {}
+    cpu_fields: dict[int, dict[str, str]] = {}
     current: dict[str, str] = {}
     for line in text.splitlines():
         key, _, value = (part.strip() for part in line.partition(":"))
         if key == "processor" and value.isdigit():
-            current = found.setdefault(int(value), {})
+            current = cpu_fields.setdefault(int(value), {})
         elif key:
             current[key] = value
-    return found
+    return cpu_fields
 
 
-def _model(folder: Path, info: Mapping[str, str]) -> str:
-    register = _text(folder / "regs/identification/midr_el1")
+def _core_model(folder: Path, info: Mapping[str, str]) -> str:
+    register = _read_text(folder / "regs/identification/midr_el1")
     try:
         if register:
             midr = int(register, 16)
@@ -245,17 +245,17 @@ def _model(folder: Path, info: Mapping[str, str]) -> str:
             implementer, part = (int(info[key], 16) for key in ("CPU implementer", "CPU part"))
     except (KeyError, ValueError):
         return info.get("model name", "")
-    known = _ARM_PARTS.get(part) if implementer == _ARM_IMPLEMENTER else None
-    return known or f"implementer {implementer:#x}, part {part:#x}"
+    name = _ARM_PARTS.get(part) if implementer == _ARM_IMPLEMENTER else None
+    return name or f"implementer {implementer:#x}, part {part:#x}"
 
 
 def _frequencies(folder: Path, info: Mapping[str, str]) -> tuple[float, ...]:
-    listed = _text(folder / "scaling_available_frequencies").split()
+    listed = _read_text(folder / "scaling_available_frequencies").split()
     if not listed:
-        listed = [_text(folder / f"cpuinfo_{end}_freq") for end in ("min", "max")]
-    found = sorted({float(each) * 1e3 for each in listed if each.isdigit() and int(each)})
-    if found:
-        return tuple(found)
+        listed = [_read_text(folder / f"cpuinfo_{end}_freq") for end in ("min", "max")]
+    frequencies_hz = sorted({float(each) * 1e3 for each in listed if each.isdigit() and int(each)})
+    if frequencies_hz:
+        return tuple(frequencies_hz)
     try:
         return (float(info["cpu MHz"]) * 1e6,)
     except (KeyError, ValueError):
@@ -264,30 +264,30 @@ def _frequencies(folder: Path, info: Mapping[str, str]) -> tuple[float, ...]:
 
 def _caches(folder: Path) -> Iterable[Cache]:
     for index in sorted(folder.glob("index*")):
-        size, level = _text(index / "size"), _text(index / "level")
-        if _text(index / "type") == "Instruction" or not level.isdigit():
+        size, level = _read_text(index / "size"), _read_text(index / "level")
+        if _read_text(index / "type") == "Instruction" or not level.isdigit():
             continue
         unit = {"K": 1 << 10, "M": 1 << 20}.get(size[-1:], 1)
         digits = size.rstrip("KM")
         if digits.isdigit():
-            cpus = frozenset(cpu_list(_text(index / "shared_cpu_list")))
+            cpus = frozenset(cpu_list(_read_text(index / "shared_cpu_list")))
             yield Cache(int(level), int(digits) * unit, cpus)
 
 
-def _identical(one: Core, other: Core) -> bool:
+def _are_identical(one: Core, other: Core) -> bool:
     return (
         one.model == other.model
         and one.package == other.package
-        and _near(one.capacity or 0, other.capacity or 0)
-        and _near(one.top_hz, other.top_hz)
+        and _are_close(one.capacity or 0, other.capacity or 0)
+        and _are_close(one.top_hz, other.top_hz)
     )
 
 
-def _near(one: float, other: float) -> bool:
+def _are_close(one: float, other: float) -> bool:
     return abs(one - other) <= _TOLERANCE * max(one, other)
 
 
-def _apart(kind: Sequence[Core]) -> list[list[Core]]:
+def _split_by_ties(kind: Sequence[Core]) -> list[list[Core]]:
     """Split identical cores by what ties some of them together, if it ties any two."""
     ties = (
         lambda core: tuple(sorted(core.domain)),
@@ -301,18 +301,18 @@ def _apart(kind: Sequence[Core]) -> list[list[Core]]:
             split: dict[object, list[Core]] = {}
             for core in group:
                 split.setdefault(tie(core), []).append(core)
-            whole = all(len(part) > 1 for part in split.values())
-            parts += list(split.values()) if whole else [group]
+            all_tied = all(len(part) > 1 for part in split.values())
+            parts += list(split.values()) if all_tied else [group]
         groups = parts
     return groups
 
 
-def _number(path: Path) -> int:
-    text = _text(path)
+def _read_number(path: Path) -> int:
+    text = _read_text(path)
     return int(text) if text.isdigit() else -1
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:

@@ -11,8 +11,7 @@ from parapipe.cost.cost_table import CostTable, build_cost_table
 from parapipe.errors import SimulationError
 from parapipe.files.mistakes import listed
 from parapipe.mappings.event_graph import PICOSECONDS
-from parapipe.plan.mapped import mapped, route_of
-from parapipe.plan.network import network_of
+from parapipe.plan.mapped import mapped, network_of, route_of
 from parapipe.plan.program import Program, Task
 from parapipe.plan.schema import Plan
 from parapipe.platform.divided import holding

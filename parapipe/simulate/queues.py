@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
+from parapipe.plan.build import fewest_slots, with_slots
 from parapipe.plan.program import Program
 from parapipe.plan.schema import Plan
-from parapipe.plan.slots import fewest_slots, with_slots
 from parapipe.simulate.simulation import Simulation
 
 MOST_SIMULATIONS = 400

@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 
 from parapipe.errors import SimulationError
 from parapipe.mappings.event_graph import PICOSECONDS
-from parapipe.plan.network import network_of
+from parapipe.plan.mapped import network_of
 from parapipe.plan.program import Program, Unit, program
 from parapipe.plan.schema import Plan
 from parapipe.plan.sharing import as_run

@@ -12,8 +12,7 @@ from parapipe.errors import StrategyError
 from parapipe.files.mistakes import listed
 from parapipe.graph.part_marks import whole_and_number
 from parapipe.graph.partition import partition
-from parapipe.plan.mapped import mapped, producers, reads
-from parapipe.plan.network import network_of
+from parapipe.plan.mapped import mapped, network_of, producers, reads
 from parapipe.plan.schema import Plan
 from parapipe.strategies.failures import call_of
 

@@ -15,8 +15,7 @@ from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.graph.onnx_import import import_model
 from parapipe.plan.build import build_plan
 from parapipe.plan.layout import laid_out
-from parapipe.plan.mapped import mapped
-from parapipe.plan.network import network_of
+from parapipe.plan.mapped import mapped, network_of
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.verify import verify_plan
 from parapipe.platform.memories import MemorySystem

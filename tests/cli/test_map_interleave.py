@@ -11,7 +11,7 @@ import yaml
 from parapipe import load_model, load_platform
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.front.critical_paths import frame_way, lighter
-from parapipe.plan.files import load_plan
+from parapipe.plan.schema import Plan
 
 PLATFORMS = Path(__file__).parents[2] / "platforms"
 MAP = ("map", "zoo:squeezenet", "--platform", "amlogic-a311d", "--no-cache", "--quiet")
@@ -72,7 +72,7 @@ def test_it_is_explained_by_its_busiest_processor_and_a_frame_s_way(front, parap
     assert f"{stays:.3g} periods" in told
     assert "Proven: its period is at most" in told
     # the board's hand-overs are delays: what is said of them as work adds up their times
-    plan = load_plan(folder / "plans" / f"{best['id']}.json")
+    plan = Plan.load(folder / "plans" / f"{best['id']}.json")
     for moved in plan.transfers:
         busy_s[moved.target] += moved.time_s
     count = len(plan.transfers)
@@ -98,7 +98,7 @@ def test_the_steps_of_a_frame_s_way_fill_its_latency(front) -> None:
     folder, _ = front
     for row in json.loads((folder / "front.json").read_text())["configurations"]:
         if row["kind"] == "interleaved":
-            plan = load_plan(folder / "plans" / f"{row['id']}.json")
+            plan = Plan.load(folder / "plans" / f"{row['id']}.json")
             way = frame_way(plan)
             assert sum(step.time_s for step in way) == pytest.approx(row["latency_s"])
             assert way[0].kind != "transfer"
@@ -112,7 +112,7 @@ def test_a_move_that_lowers_the_greatest_load_does_what_it_says(front) -> None:
     rows = json.loads((folder / "front.json").read_text())["configurations"]
     found = 0
     for row in rows:
-        plan = load_plan(folder / "plans" / f"{row['id']}.json")
+        plan = Plan.load(folder / "plans" / f"{row['id']}.json")
         place = {
             at.operator: processor.name
             for stage in plan.stages

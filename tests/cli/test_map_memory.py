@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from parapipe.plan.files import load_plan
+from parapipe.plan.schema import Plan
 
 MAP = ("map", "zoo:squeezenet", "--platform", "amlogic-a311d")
 TWO = ("--objectives", "latency-throughput", "--resolution", "0.05")
@@ -32,7 +32,7 @@ def test_what_is_written_keeps_the_limit_and_says_so(limited, parapipe) -> None:
     assert "memory: at most 9.5 MB (--max-memory)" in told
     assert "peak: memory (" in told
     for row in rows:
-        load_plan(folder / "plans" / f"{row['id']}.json")
+        Plan.load(folder / "plans" / f"{row['id']}.json")
         assert parapipe("verify", folder / "plans" / f"{row['id']}.json").code == 0
 
 
@@ -112,7 +112,7 @@ def test_an_empty_path_is_a_usage_error(parapipe) -> None:
 def test_plans_under_a_limit_lie_in_arenas_that_keep_it(limited) -> None:
     folder, _ = limited
     for row in rows_of(folder):
-        (arena,) = load_plan(folder / "plans" / f"{row['id']}.json").memory.arenas
+        (arena,) = Plan.load(folder / "plans" / f"{row['id']}.json").memory.arenas
         assert arena.size_bytes + row["memories"][0]["weights_bytes"] <= 9.5e6
 
 
@@ -169,7 +169,7 @@ def test_arenas_of_two_memories_keep_a_limit_of_both_as_peaks_do(parapipe, tmp_p
     assert parapipe(*model, *TWO, "--max-memory", limit, "--out", tmp_path / "few").code == 0
     shared = 0
     for row in rows_of(tmp_path / "few"):
-        arenas = load_plan(tmp_path / "few" / "plans" / f"{row['id']}.json").memory.arenas
+        arenas = Plan.load(tmp_path / "few" / "plans" / f"{row['id']}.json").memory.arenas
         weights = sum(each["weights_bytes"] for each in row["memories"])
         # peaks may come at different moments; each arena holds its own
         most = max(1e6 * float(limit[:-2]), sum(each["peak_bytes"] for each in row["memories"]))

@@ -16,7 +16,7 @@ import pytest
 import parapipe
 from parapipe.errors import ArgumentError, MappingError, PlatformError, StrategyError
 from parapipe.export.targets import TARGETS
-from parapipe.platform.library import platforms
+from parapipe.platform.catalogue import platforms
 from parapipe.platform.load import find
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.method import Method, keys

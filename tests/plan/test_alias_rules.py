@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parapipe.graph.operator_graph import Tensor
-from parapipe.plan.alias_rules import aliases, overwritable
+from parapipe.plan.memory_rules import aliases, overwritable
 from parapipe.plan.sharing import ranges, writes_over
 from tests.cases.plan_cases import operator
 

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from parapipe.errors import VerificationError
 from parapipe.mappings.event_graph import PICOSECONDS, picoseconds
 from parapipe.mappings.mapping import Placement
-from parapipe.plan.build import build_plan
+from parapipe.plan.build import build_plan, fewest_slots, with_slots
 from parapipe.plan.mapped import mapped, route_of
 from parapipe.plan.program import program
 from parapipe.plan.segments import segments
-from parapipe.plan.slots import fewest_slots, with_slots
 from parapipe.plan.verify import verify_plan
 from parapipe.simulate.simulation import simulate
 from tests.cases.interleaved import (

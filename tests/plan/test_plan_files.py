@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from parapipe.errors import OutputError, PlanError
 from parapipe.plan.build import build_plan
-from parapipe.plan.files import load_plan
 from parapipe.plan.schema import Operator, Plan
 from parapipe.version import __version__
 from tests.cases.plan_cases import drawn_plan, random_case
@@ -22,7 +21,7 @@ def refusal(tmp_path: Path, content: bytes | str | dict) -> str:
     content = json.dumps(content) if isinstance(content, dict) else content
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(PlanError) as caught:
-        load_plan(path)
+        Plan.load(path)
     message = str(caught.value)
     assert message.startswith(str(path))
     return message.removeprefix(str(path))
@@ -84,7 +83,7 @@ def test_letters_beyond_ascii_stay_readable(tmp_path: Path) -> None:
     named = drawn_plan().model_copy(update={"platform": "Brett-größe"})
     named.save(tmp_path / "p.json")
     assert "größe" in (tmp_path / "p.json").read_text(encoding="utf-8")
-    assert load_plan(tmp_path / "p.json") == named
+    assert Plan.load(tmp_path / "p.json") == named
 
 
 def test_a_place_that_cannot_be_written_is_an_output_error(tmp_path: Path) -> None:
@@ -96,7 +95,7 @@ def test_a_place_that_cannot_be_written_is_an_output_error(tmp_path: Path) -> No
 @pytest.mark.parametrize(("name", "why"), [("no.json", "No such file"), (".", "Is a directory")])
 def test_a_file_that_cannot_be_read_says_why(tmp_path: Path, name, why) -> None:
     with pytest.raises(PlanError, match=rf"cannot be read \({why}"):
-        load_plan(tmp_path / name)
+        Plan.load(tmp_path / name)
 
 
 def test_what_is_no_json_names_the_line(tmp_path: Path) -> None:
@@ -163,7 +162,7 @@ def test_a_plan_says_which_version_wrote_it_and_those_before_did_not(tmp_path: P
     older = document()
     del older["parapipe"]
     (tmp_path / "old.json").write_text(json.dumps(older))
-    old = load_plan(tmp_path / "old.json")
+    old = Plan.load(tmp_path / "old.json")
     assert json.loads(old.to_bytes()) == older
     assert old == drawn_plan().model_copy(update={"parapipe": None})
 
@@ -210,4 +209,4 @@ def test_a_plan_that_breaks_a_rule_can_be_loaded_to_be_verified(tmp_path: Path) 
     wrong = document()
     wrong["predicted"]["latency_s"] = 1.0
     (tmp_path / "p.json").write_text(json.dumps(wrong))
-    assert load_plan(tmp_path / "p.json").predicted.latency_s == 1.0
+    assert Plan.load(tmp_path / "p.json").predicted.latency_s == 1.0

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from parapipe.errors import PlatformError
-from parapipe.platform.expand import expanded
+from parapipe.platform.expand import expansion_of
 from parapipe.platform.load import load_placed, load_platform, read_platform
 from tests.cases.soc_texts import SOC, spoil
 
@@ -30,7 +30,7 @@ def mistakes(text):
 
 def test_a_file_in_full_form_is_left_as_it_is():
     raw = {"processors": ({"name": "cpu"},), "links": (), "memory": {}}
-    assert expanded(raw).value is raw
+    assert expansion_of(raw).value is raw
 
 
 def test_a_count_makes_copies_of_a_processor_and_of_its_links():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from parapipe.errors import PlatformError
 from parapipe.files.yaml_file import MAX_BYTES, MAX_NODES
-from parapipe.platform.library import shipped
+from parapipe.platform.catalogue import shipped
 from parapipe.platform.load import find, load_platform, read_platform
 from tests.cases.soc_texts import SOC, line_of, mistakes, spoil
 

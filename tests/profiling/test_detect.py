@@ -19,9 +19,9 @@ from tests.cases import recorded_trees as trees
 FIGURES = Figures({"float32": 2e10, "int32": 3e9}, 1e-6, 8e9, 2e-5)
 
 
-def described(root, *, split=None, chosen=(), accelerators=(), works=False):
+def described(root, *, split=None, chosen=(), accelerators=(), busy=False):
     clusters = processors_of(clusters_of(read_cores(root)), split, chosen)
-    hand_over = HandOver(1e-5, 2e9, 0.2, works)
+    hand_over = HandOver(1e-5, 2e9, 0.2, busy)
     pairs = {
         (p, q): hand_over for p in range(len(clusters)) for q in range(len(clusters)) if p != q
     }
@@ -59,7 +59,7 @@ def test_what_a_hand_over_takes_is_synchronisation_and_has_a_spread(tmp_path):
 
 
 def test_hand_overs_that_are_work_keep_the_receiver_busy(tmp_path):
-    platform = described(trees.rk3399(tmp_path), works=True)
+    platform = described(trees.rk3399(tmp_path), busy=True)
     assert {link.occupies for link in platform.links} == {"receiver"}
     assert platform.transfer_resource == ((None, 1), (0, None))
 
@@ -85,7 +85,7 @@ def test_a_disturbed_moment_says_nothing_of_the_others():
 def test_identical_processors_have_the_same_figures_and_others_their_own():
     fast, other = replace(FIGURES, launch_s=1.1e-6), replace(FIGURES, launch_s=3e-6)
     moved = {
-        (p, q): HandOver(1e-5 + 1e-7 * (3 * p + q), 1e12, 0.1, works=p == 0)
+        (p, q): HandOver(1e-5 + 1e-7 * (3 * p + q), 1e12, 0.1, busy=p == 0)
         for p, q in permutations(range(4), 2)
     }
     cpus, found = same_figures("aabb", [FIGURES, fast, FIGURES, other], moved)
@@ -93,7 +93,7 @@ def test_identical_processors_have_the_same_figures_and_others_their_own():
     assert cpus[0].launch_s == pytest.approx(1.05e-6)
     assert cpus[2:] == (FIGURES, other)  # these two differ by more than tests scatter
     assert found[0, 1] == found[1, 0]
-    assert found[0, 1].works  # as one of the two says
+    assert found[0, 1].busy  # as one of the two says
     assert found[0, 2] == found[1, 2] != found[0, 3] == found[1, 3]
     assert found[2, 3] == moved[2, 3] != found[3, 2] == moved[3, 2]
 

@@ -63,9 +63,9 @@ def test_a_disturbed_round_says_nothing_of_hand_overs() -> None:
     assert found.spread < 0.2
 
 
-@pytest.mark.parametrize(("busy_share", "works"), [(0.3, False), (0.7, True)])
-def test_hand_overs_are_work_where_processors_are_busy_for_most_of_them(busy_share, works) -> None:
-    assert hand_over_of(rounds(40e-6, 10e9, busy_share=busy_share), COPY).works is works
+@pytest.mark.parametrize(("busy_share", "busy"), [(0.3, False), (0.7, True)])
+def test_hand_overs_are_work_where_processors_are_busy_for_most_of_them(busy_share, busy) -> None:
+    assert hand_over_of(rounds(40e-6, 10e9, busy_share=busy_share), COPY).busy is busy
 
 
 def test_no_noise_makes_a_hand_over_quicker_than_a_copy() -> None:
@@ -78,7 +78,7 @@ def test_hand_overs_that_noise_hides_take_no_more_than_a_copy_and_have_a_large_s
     found = hand_over_of({form: [Taken(-1e-3, 0)] for form in FORMS}, COPY)
     assert (found.overhead_s, found.bandwidth_bytes_per_s) == (0, pytest.approx(COPY))
     assert found.spread > 1
-    assert not found.works
+    assert not found.busy
 
 
 def test_the_slower_processor_has_the_branch_which_is_a_third_of_the_work() -> None:

@@ -70,9 +70,9 @@ def test_the_first_session_of_a_process_leaves_the_callers_denormals_too(tmp_pat
 import sys
 from pathlib import Path
 import numpy as np
-from parapipe.profiling.measure import session, thread_state_kept
+from parapipe.profiling.measure import preserve_thread_state, session
 
-with thread_state_kept():
+with preserve_thread_state():
     session(Path(sys.argv[1]) / "s.onnx", 1, "CPUExecutionProvider")
     print(np.count_nonzero(np.ones(9, np.float32) * np.float32(1e-39)))
 print(np.count_nonzero(np.ones(9, np.float32) * np.float32(1e-39)))

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parapipe.errors import VerificationError
-from parapipe.plan.build import build_plan
+from parapipe.plan.build import build_plan, fewest_slots, with_slots, written_with_slots
 from parapipe.plan.program import program
-from parapipe.plan.slots import fewest_slots, with_slots, written_with_slots
 from parapipe.plan.verify import verify_plan
 from parapipe.simulate.queues import least_slots
 from parapipe.simulate.simulation import simulate

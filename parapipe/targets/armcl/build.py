@@ -12,8 +12,7 @@ from parapipe.export.constants import Constants, Network
 from parapipe.files.mistakes import listed, listed_sentences
 from parapipe.graph.work import operator_class
 from parapipe.plan import schema
-from parapipe.plan.mapped import mapped
-from parapipe.plan.network import network_of
+from parapipe.plan.mapped import mapped, network_of
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.records import MemoryLayout, PlacedBuffer, PredictedTimes
 from parapipe.plan.schema import Operator, Plan, Processor, StageProcessor

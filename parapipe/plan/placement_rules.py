@@ -9,9 +9,8 @@ from itertools import combinations, pairwise
 from parapipe.files.mistakes import listed
 from parapipe.mappings.event_graph import ranks
 from parapipe.plan.mapped import Edge, MappedPlan
-from parapipe.plan.schema import Plan, StageProcessor
-from parapipe.plan.structure_rules import repeated
-from parapipe.plan.summary import replica_violations
+from parapipe.plan.schema import Plan, Processor, StageProcessor
+from parapipe.plan.structure_rules import repetitions
 
 
 def placement_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
@@ -31,21 +30,21 @@ def placement_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
     start before T, may end after it, and run one at a time modulo T; each starts, lag times T
     later, no earlier than what it reads has ended, likewise, and arrived; lags may be left out.
     """
-    yield from _processors(view)
-    yield from _streams(view)
-    yield from _stages(view.plan)
+    yield from _processor_violations(view)
+    yield from _stream_violations(view)
+    yield from _stage_violations(view.plan)
     yield from replica_violations(view)
     yield from once_violations(view.plan)
-    yield from _lags(view)
-    yield from _within_stage(view, tolerance_s)
-    yield from _one_at_a_time(view, tolerance_s)
-    yield from _arrivals(view, tolerance_s)
-    yield from _deadlock(view)
+    yield from _lag_violations(view)
+    yield from _time_violations(view, tolerance_s)
+    yield from _overlap_violations(view, tolerance_s)
+    yield from _arrival_violations(view, tolerance_s)
+    yield from _deadlock_violations(view)
 
 
-def _processors(view: MappedPlan) -> Iterator[str]:
+def _processor_violations(view: MappedPlan) -> Iterator[str]:
     plan = view.plan
-    for name in repeated(processor.name for processor in plan.processors):
+    for name in repetitions(processor.name for processor in plan.processors):
         yield f"two processors have the name '{name}'"
     for one, other in combinations(plan.processors, 2):
         if one.stream and one.stream == other.stream:
@@ -55,24 +54,27 @@ def _processors(view: MappedPlan) -> Iterator[str]:
             yield f"processors '{one.name}' and '{other.name}' both have core {cores}"
 
 
-def _stages(plan: Plan) -> Iterator[str]:
-    known = {processor.name for processor in plan.processors}
+def _stage_violations(plan: Plan) -> Iterator[str]:
+    listed_names = {processor.name for processor in plan.processors}
     for position, stage in enumerate(plan.stages):
         if stage.index != position:
             yield f"stage {stage.index} stands where stage {position} should"
         for processor in stage.processors:
-            if processor.name not in known:
+            if processor.name not in listed_names:
                 yield f"stage {position} runs on '{processor.name}', which is no processor listed"
     used = [
-        name for stage in plan.stages for p in stage.processors for name in (p.name, *_others(p))
+        name
+        for stage in plan.stages
+        for p in stage.processors
+        for name in (p.name, *_further_replicas(p))
     ]
-    for name in repeated(used):
+    for name in repetitions(used):
         yield f"processor '{name}' stands in the stages twice"
-    for name in sorted(known.difference(used)):
+    for name in sorted(listed_names.difference(used)):
         yield f"processor '{name}' is listed and not used"
 
 
-def _streams(view: MappedPlan) -> Iterator[str]:
+def _stream_violations(view: MappedPlan) -> Iterator[str]:
     used = Counter(each.stream for each in view.plan.processors if each.stream)
     counts: dict[str, list[int]] = {}
     for stream, times in used.items():
@@ -86,23 +88,64 @@ def _streams(view: MappedPlan) -> Iterator[str]:
             yield f"'{name}' is listed, and streams of it are, too"
 
 
-def _others(processor: StageProcessor) -> tuple[str, ...]:
+def _further_replicas(processor: StageProcessor) -> tuple[str, ...]:
     return processor.replicas or ()
+
+
+def replica_violations(view: MappedPlan) -> Iterator[str]:
+    """Yield what is wrong with replicas.
+
+    The rules: a stage with replicas has one processor beside them and works on one frame at a time
+    on each; they are listed, and identical to that processor in all but names and cores, of which
+    they have as many; and no transfer keeps one of them busy.
+    """
+    processors = {each.name: each for each in view.plan.processors}
+    for position, stage in enumerate(view.plan.stages):
+        taking_turns = [each for each in stage.processors if each.replicas]
+        if taking_turns and len(stage.processors) > 1:
+            name = taking_turns[0].name
+            yield f"stage {position} has replicas of '{name}', and other processors, too"
+        if taking_turns and position in view.interleaved:
+            yield f"stage {position} has replicas, and its operators have several lags"
+        for first in taking_turns:
+            yield from _replica_differences(processors, first.name, first.replicas or ())
+    replicated = {name for names in view.replicas.values() for name in names}
+    for transfer in view.plan.transfers:
+        if transfer.occupies in replicated:
+            yield (
+                f"the transfer of tensor '{transfer.tensor}' occupies '{transfer.occupies}', which "
+                "takes turns with replicas"
+            )
+
+
+def _replica_differences(
+    processors: dict[str, Processor], first: str, replicas: tuple[str, ...]
+) -> Iterator[str]:
+    for name in replicas:
+        if name not in processors:
+            yield f"replica '{name}' of '{first}' is no processor listed"
+        elif first in processors and _traits(processors[name]) != _traits(processors[first]):
+            yield f"replica '{name}' is not identical to '{first}'"
+
+
+def _traits(processor: Processor) -> tuple[object, ...]:
+    """Return what identical processors have in common."""
+    return processor.model_dump(exclude={"name", "cores"}), len(processor.cores)
 
 
 def once_violations(plan: Plan) -> Iterator[str]:
     """Yield operators that do not run, or not once, or that are none."""
-    known = {operator.id for operator in plan.operators}
-    placed = [at.operator for s in plan.stages for p in s.processors for at in p.operators]
-    for operator in sorted(known.difference(placed)):
+    ids = {operator.id for operator in plan.operators}
+    placed_ids = [at.operator for s in plan.stages for p in s.processors for at in p.operators]
+    for operator in sorted(ids.difference(placed_ids)):
         yield f"operator '{operator}' is in no stage"
-    for operator in sorted(set(placed) - known):
+    for operator in sorted(set(placed_ids) - ids):
         yield f"operator '{operator}' is in a stage and not in the list of operators"
-    for operator in repeated(placed):
+    for operator in repetitions(placed_ids):
         yield f"operator '{operator}' is placed more than once"
 
 
-def _lags(view: MappedPlan) -> Iterator[str]:
+def _lag_violations(view: MappedPlan) -> Iterator[str]:
     """Check that the lags of all stages, one after the other, are 0, 1, 2 and so on."""
     following = 0
     for stage in range(len(view.plan.stages)):
@@ -111,11 +154,11 @@ def _lags(view: MappedPlan) -> Iterator[str]:
         gaps = bool(view.interleaved) and lags[:1] > expected[:1] > [0]
         if lags[:1] != expected[:1] and not gaps:
             yield f"stage {stage} has the frame lags {lags}, and {expected} should follow"
-        turns = 1 + max(len(_others(p)) for p in view.plan.stages[stage].processors)
+        turns = 1 + max(len(_further_replicas(p)) for p in view.plan.stages[stage].processors)
         following = lags[-1] + turns if lags else following
 
 
-def _within_stage(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
+def _time_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
     period_s = view.plan.predicted.period_s
     for stage in sorted(view.interleaved):
         if abs((time_s := view.plan.stages[stage].time_s) - period_s) > tolerance_s:
@@ -144,7 +187,7 @@ def _within_stage(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
             )
 
 
-def _one_at_a_time(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
+def _overlap_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
     period_s = view.plan.predicted.period_s
     for order in view.orders.values():
         for before, behind in pairwise(order):
@@ -164,38 +207,38 @@ def _one_at_a_time(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
                 )
 
 
-def _arrivals(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
+def _arrival_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
     for edge in view.edges:
-        made, read = edge.made, edge.read
+        producer, reader = edge.made, edge.read
         wrong = ""
-        if view.stage(made) > view.stage(read):
-            stages = f"{view.stage(made)}, after {view.stage(read)}"
+        if view.stage(producer) > view.stage(reader):
+            stages = f"{view.stage(producer)}, after {view.stage(reader)}"
             wrong = f", which is made in a later stage ({stages})"
-        elif made.lag > read.lag:
-            wrong = f" at frame lag {read.lag}, and it is made at {made.lag}"
-        elif read.start_s < (arrival_s := _arrival_s(view, edge)) - tolerance_s:
+        elif producer.lag > reader.lag:
+            wrong = f" at frame lag {reader.lag}, and it is made at {producer.lag}"
+        elif reader.start_s < (arrival_s := _arrival_s(view, edge)) - tolerance_s:
             wrong = (
-                f" from {read.start_s:.9g} s, and it arrives on '{view.name(read)}' at "
+                f" from {reader.start_s:.9g} s, and it arrives on '{view.name(reader)}' at "
                 f"{arrival_s:.9g} s"
             )
         if wrong:
-            yield f"operator '{view.id(read)}' reads '{edge.tensor}'{wrong}"
+            yield f"operator '{view.id(reader)}' reads '{edge.tensor}'{wrong}"
 
 
 def _arrival_s(view: MappedPlan, edge: Edge) -> float:
     """Return when a tensor arrives, from the start of the stage or the period of its reader."""
-    made, read = edge.made, edge.read
+    producer, reader = edge.made, edge.read
     # A missing transfer is said where transfers are checked; here it takes no time.
     moved_s = edge.transfer.time_s if edge.transfer else 0.0
-    if view.repeats(made) or view.repeats(read):
-        earlier_s = (read.lag - made.lag) * view.plan.predicted.period_s
-        arrival_s = made.end_s - earlier_s + moved_s
-        return arrival_s if view.repeats(read) else max(arrival_s, moved_s)
+    if view.repeats(producer) or view.repeats(reader):
+        earlier_s = (reader.lag - producer.lag) * view.plan.predicted.period_s
+        arrival_s = producer.end_s - earlier_s + moved_s
+        return arrival_s if view.repeats(reader) else max(arrival_s, moved_s)
     # What an earlier stage makes was made before this one began.
-    return moved_s + (made.end_s if view.stage(made) == view.stage(read) else 0.0)
+    return moved_s + (producer.end_s if view.stage(producer) == view.stage(reader) else 0.0)
 
 
-def _deadlock(view: MappedPlan) -> Iterator[str]:
+def _deadlock_violations(view: MappedPlan) -> Iterator[str]:
     """Check that no operators wait for each other in a circle.
 
     Times alone do not exclude it: operators that take no time may start and end together. What
@@ -203,17 +246,17 @@ def _deadlock(view: MappedPlan) -> Iterator[str]:
     """
     placed = [at for order in view.orders.values() for at in order]
     number = {id(at): i for i, at in enumerate(placed)}
-    waits = [
+    precedences = [
         (number[id(before)], number[id(behind)], 0)
         for order in view.orders.values()
         for before, behind in pairwise(order)
     ]
-    waits += (
+    precedences += (
         (number[id(edge.made)], number[id(edge.read)], 0)
         for edge in view.edges
         if edge.made.lag == edge.read.lag
     )
-    rank = ranks(len(placed), waits)
+    rank = ranks(len(placed), precedences)
     if stuck := [at for at in placed if rank[number[id(at)]] == len(placed)]:
         names = listed([f"'{view.id(at)}'" for at in stuck])
         yield f"operators wait for each other in a circle, or for one in a circle: {names}"
