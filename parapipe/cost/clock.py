@@ -134,8 +134,8 @@ def time_at_point(
     low_hz = known("low", low.frequency_hz, "Hz", file=file, line=low.line)
     high_hz = known("high", high.frequency_hz, "Hz", file=file, line=high.line)
     weight = (1 / processor.frequency - 1 / high_hz) / (1 / low_hz - 1 / high_hz)
-    told = f"between {_mhz(low.frequency_hz)} and {_mhz(high.frequency_hz)}"
-    return shortest + weight * (longest - shortest), told
+    interpolation = f"between {_mhz(low.frequency_hz)} and {_mhz(high.frequency_hz)}"
+    return shortest + weight * (longest - shortest), interpolation
 
 
 def _mhz(frequency_hz: float) -> str:

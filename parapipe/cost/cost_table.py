@@ -85,8 +85,8 @@ def coverage_of(costs: Mapping[str, Iterable[PartCost]]) -> CoverageRow:
     The parts of a fused operator count each, views that cost nothing don't. Of nothing, all is
     nominal. `unmodelled` and `ruled` are sorted.
     """
-    parts = {name: [p for p in found if not p.free_view] for name, found in costs.items()}
-    every = [part for found in parts.values() for part in found]
+    parts = {name: [p for p in some if not p.free_view] for name, some in costs.items()}
+    every = [part for some in parts.values() for part in some]
     noisy = _noisy(every)
     spreads = [part.noisy_spread for part in noisy if part.noisy_spread is not None]
     share = _share(noisy, every)
@@ -102,10 +102,10 @@ def coverage_of(costs: Mapping[str, Iterable[PartCost]]) -> CoverageRow:
         extrapolated=_share([part for part in every if part.extrapolated], every),
         processors={
             name: ProcessorCoverageRow(
-                **{key: each.operators for key, each in _shares(found).items()},
-                noisy=len(_noisy(found)),
+                **{key: each.operators for key, each in _shares(some).items()},
+                noisy=len(_noisy(some)),
             )
-            for name, found in parts.items()
+            for name, some in parts.items()
         },
         unmodelled=tuple(sorted({p.type for p in every if not p.modelled})),
         ruled=tuple(sorted({p.type for p in every if p.ruled})),
@@ -278,7 +278,7 @@ def build_cost_table(
     return CostTable(
         processors=tuple(p.name for p in platform.processors),
         entries=entries,
-        transfers=_transfers(graph, platform, working),
+        transfers=_transfer_matrices(graph, platform, working),
         input_times_s=tuple(
             p.input_time(outer_bytes(graph, graph.inputs, p, precision)).value
             for p in platform.processors
@@ -300,21 +300,21 @@ def build_cost_table(
     )
 
 
-def _transfers(
+def _transfer_matrices(
     graph: OperatorGraph, platform: Platform, working: Sequence[str | None]
 ) -> dict[str, Matrix]:
     count = range(len(platform.processors))
-    found: dict[tuple[int, str], Matrix] = {}
+    matrices: dict[tuple[int, str], Matrix] = {}
     for tensor in graph.tensors.values():
-        if (tensor.size_bytes, tensor.dtype) not in found:
-            found[tensor.size_bytes, tensor.dtype] = tuple(
+        if (tensor.size_bytes, tensor.dtype) not in matrices:
+            matrices[tensor.size_bytes, tensor.dtype] = tuple(
                 tuple(
                     0.0 if p == q else move(tensor, platform, p, q, working).time.value
                     for q in count
                 )
                 for p in count
             )
-    return {name: found[each.size_bytes, each.dtype] for name, each in graph.tensors.items()}
+    return {name: matrices[each.size_bytes, each.dtype] for name, each in graph.tensors.items()}
 
 
 def outer_bytes(
@@ -335,11 +335,11 @@ def _check_clocks(platform: Platform, profiles: Sequence[Profile]) -> None:
     clocks = {p.name: p.point.frequency_hz for p in platform.processors if not p.clock.scaling}
     wrong = sorted(
         f"profile '{profile.name}' was measured with '{processor}' at "
-        f"{listed([f'{hz / 1e6:g}' for hz in sorted(found)])} MHz, "
+        f"{listed([f'{hz / 1e6:g}' for hz in sorted(clocks_hz)])} MHz, "
         f"not at {clocks[processor] / 1e6:g} MHz"
         for profile in profiles
-        for processor, found in profile.clocks_hz.items()
-        if processor in clocks and not min(found) <= clocks[processor] <= max(found)
+        for processor, clocks_hz in profile.clocks_hz.items()
+        if processor in clocks and not min(clocks_hz) <= clocks[processor] <= max(clocks_hz)
     )
     if wrong:
         raise CostError(

@@ -146,13 +146,13 @@ def fit_power(samples: Sequence[PowerSample]) -> tuple[PowerFit, ...]:
     groups: dict[str, list[PowerSample]] = defaultdict(list)
     for sample in samples:
         groups[sample.processor].append(sample)
-    wrong = [f"'{name}' {reason}" for name, group in groups.items() if (reason := _unfit(group))]
+    wrong = [f"'{name}' {reason}" for name, group in groups.items() if (reason := _obstacle(group))]
     if wrong:
         raise CostError(f"power cannot be fitted: processor {'; processor '.join(wrong)}")
     return tuple(_fit(name, group) for name, group in groups.items())
 
 
-def _unfit(group: Sequence[PowerSample]) -> str:
+def _obstacle(group: Sequence[PowerSample]) -> str:
     low = [s for s in group if s.power_w <= s.idle_power_w]
     if low:
         first = low[0]
@@ -180,7 +180,7 @@ def _design(group: Sequence[PowerSample]) -> Array:
 def _fit(processor: str, group: Sequence[PowerSample]) -> PowerFit:
     design = _design(group)
     above_idle_w = np.array([s.power_w - s.idle_power_w for s in group])
-    found = robust_nonnegative(design, above_idle_w)
+    coefficients = robust_nonnegative(design, above_idle_w)
     points = [(s.frequency_hz, s.voltage_v) for s in group]
     parts: dict[str, Sequence[Hashable]] = {
         "network": [s.network for s in group],
@@ -188,14 +188,14 @@ def _fit(processor: str, group: Sequence[PowerSample]) -> PowerFit:
     }
     left_out = next((what for what, keys in parts.items() if _may_leave_out(design, keys)), "")
     different = {(s.frequency_hz, s.voltage_v, s.utilisation) for s in group}
-    is_tested = len(different) > len(found)
+    is_tested = len(different) > len(coefficients)
     return PowerFit(
         processor=processor,
-        alpha_w_per_v2_hz=float(found[0]),
-        beta_w_per_v=float(found[1]),
+        alpha_w_per_v2_hz=float(coefficients[0]),
+        beta_w_per_v=float(coefficients[1]),
         samples=len(group),
         operating_points=len(set(points)),
-        errors=_errors(relative_errors(found, design, above_idle_w)) if is_tested else None,
+        errors=_errors(relative_errors(coefficients, design, above_idle_w)) if is_tested else None,
         left_out=left_out,
         left_out_errors=_errors(left_out_errors(design, above_idle_w, parts[left_out]))
         if left_out

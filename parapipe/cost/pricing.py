@@ -62,7 +62,7 @@ class Pricing:
         self.precision = precision
         self.graphs: dict[str | None, OperatorGraph] = {None: graph}
         self.singles: dict[tuple[object, ...], PartCost] = {}
-        self.wholes: dict[tuple[object, ...], PartCost | None] = {}
+        self.fused: dict[tuple[object, ...], PartCost | None] = {}
         self.rows: dict[object, tuple[tuple[str, ...], Row]] = {}
         self.missing: dict[tuple[str, str], list[str]] = {}
         self.nowhere: dict[tuple[str, str], list[str]] = {}
@@ -100,7 +100,7 @@ class Pricing:
         if reason is not None:
             return self._dequantised(self.graph.operators[v], processor) or reason
         casts = self._casts(self.graph.operators[v], processor, dtype) if dtype else []
-        extra = self._folded(v, dtype)
+        extra = self._folded_subjects(v, dtype)
         cost = self._cost(subjects[dtype], extra, processor, casts, dtype)
         return cost or Refusal(processor.name, "it has no price")
 
@@ -115,7 +115,7 @@ class Pricing:
         chain = types_of(processor, self.precision) if is_converted(operator, self.graph) else ()
         for dtype in chain or (None,):
             if dtype not in subjects:
-                subjects[dtype] = _subjects(self._graph(dtype), v)
+                subjects[dtype] = _subjects(self._converted_graph(dtype), v)
             reason = _unsupported(subjects[dtype], processor, self.graph.tensors)
             if reason is None:
                 return dtype, None
@@ -140,16 +140,18 @@ class Pricing:
         ]
         costs = [self._cost(each, (), processor, (), None) for each in (*outside, within)]
         parts = [part for cost in costs if cost for part in cost.parts]
-        told = tuple(replace(part, source=f"{part.source}; run dequantised") for part in parts)
-        return OperatorCost(told) if all(costs) else None
+        dequantised = tuple(
+            replace(part, source=f"{part.source}; run dequantised") for part in parts
+        )
+        return OperatorCost(dequantised) if all(costs) else None
 
-    def _graph(self, dtype: str | None) -> OperatorGraph:
+    def _converted_graph(self, dtype: str | None) -> OperatorGraph:
         if dtype not in self.graphs:
             self.graphs[dtype] = converted(self.graph, str(dtype))
         return self.graphs[dtype]
 
-    def _folded(self, v: int, dtype: str | None) -> list[Subject]:
-        graph = self._graph(dtype)
+    def _folded_subjects(self, v: int, dtype: str | None) -> list[Subject]:
+        graph = self._converted_graph(dtype)
         folded = folded_into(graph.operators[v]) if self.view == "as-measured" else ()
         return [subject_of(part, graph) for part in folded]
 
@@ -169,8 +171,8 @@ class Pricing:
             wanted |= {own} if graph.consumers.get(name) else set()
             changes += [("cast out", tensor, dtype, there) for there in sorted(wanted)]
         return [
-            price_cast(operator, processor, told, tensor, (before, after))
-            for told, tensor, before, after in changes
+            price_cast(operator, processor, direction, tensor, (before, after))
+            for direction, tensor, before, after in changes
             if before != after and tensor.dtype in CONVERTED
         ]
 
@@ -183,9 +185,9 @@ class Pricing:
                 f"'{name}' or give a profile with such operators"
             )
         if self.nowhere:
-            told = "".join(f"; {hint}" for hint in conversions(self.graph, self.platform))
+            hints = "".join(f"; {hint}" for hint in conversions(self.graph, self.platform))
             raise CostError(
-                f"no processor of platform '{name}' supports {_by_type(self.nowhere)}{told}; "
+                f"no processor of platform '{name}' supports {_by_type(self.nowhere)}{hints}; "
                 "choose another platform, allow these types in its file, or change the model"
             )
 
@@ -198,23 +200,25 @@ class Pricing:
         dtype: str | None,
     ) -> OperatorCost | None:
         """Return the cost of parts that were measured at one go, or else of each by itself."""
-        works = [subject.operator.work for subject in parts]
-        moved = sum(work.read_bytes + work.written_bytes for work in works) if dtype else None
+        work_of_parts = [subject.operator.work for subject in parts]
+        moved = (
+            sum(work.read_bytes + work.written_bytes for work in work_of_parts) if dtype else None
+        )
         at_one_go = self.measured and not extra and len(parts) > 1
-        if at_one_go and (whole := self._whole(parts, processor)):
-            return OperatorCost((whole, *casts), dtype, moved)
-        found: list[PartCost] = []
+        if at_one_go and (fused_cost := self._fused_cost(parts, processor)):
+            return OperatorCost((fused_cost, *casts), dtype, moved)
+        costs: list[PartCost] = []
         for subject in (*parts, *extra):
             try:
-                found.append(self._single(subject, processor))
+                costs.append(self._single_cost(subject, processor))
             except CostError as error:
                 operator = subject.operator
                 names = self.missing.setdefault((operator.type, str(error)), [])
                 names.append(f"'{operator.name}'")
-        complete = len(found) == len(parts) + len(extra)
-        return OperatorCost((*found, *casts), dtype, moved) if complete else None
+        complete = len(costs) == len(parts) + len(extra)
+        return OperatorCost((*costs, *casts), dtype, moved) if complete else None
 
-    def _single(self, subject: Subject, processor: Processor) -> PartCost:
+    def _single_cost(self, subject: Subject, processor: Processor) -> PartCost:
         """Return the cost of a single operator; networks repeat theirs."""
         key = (processor.name, subject.priced_by)
         if key not in self.singles:
@@ -223,20 +227,20 @@ class Pricing:
             )
         return self.singles[key].named(subject.operator.name)
 
-    def _whole(self, parts: Sequence[Subject], processor: Processor) -> PartCost | None:
+    def _fused_cost(self, parts: Sequence[Subject], processor: Processor) -> PartCost | None:
         """Return the cost of parts that were measured at one go."""
         key = (processor.name, *(part.priced_by for part in parts))
-        if key not in self.wholes:
-            self.wholes[key] = price_fused(parts, processor, self.sources)
-        found = self.wholes[key]
-        return found and found.named(parts[0].operator.name)
+        if key not in self.fused:
+            self.fused[key] = price_fused(parts, processor, self.sources)
+        fused_cost = self.fused[key]
+        return fused_cost and fused_cost.named(parts[0].operator.name)
 
 
 def _content(operator: Operator, graph: OperatorGraph) -> tuple[object, ...]:
     """Return all of an operator that its prices may depend on: everything but names."""
     shapes = [
-        (type(found), found.shape, found.dtype)
-        if (found := graph.tensors.get(name) or graph.constants.get(name))
+        (type(tensor), tensor.shape, tensor.dtype)
+        if (tensor := graph.tensors.get(name) or graph.constants.get(name))
         else None
         for name in (*operator.inputs, "", *operator.outputs)
     ]
@@ -256,7 +260,7 @@ def _renamed(row: Row, new_name: Mapping[str, str]) -> Row:
 
 
 def price_cast(
-    operator: Operator, processor: Processor, told: str, tensor: Tensor, types: tuple[str, str]
+    operator: Operator, processor: Processor, direction: str, tensor: Tensor, types: tuple[str, str]
 ) -> PartCost:
     """Return the cost of casting what an operator reads or makes ("cast in", "cast out").
 
@@ -277,7 +281,7 @@ def price_cast(
         operator=operator.name,
         type=cast_operator(before, after),
         provenance="nominal",
-        source=f"{told} of '{tensor.name}' from {before} to {after}, by its bytes",
+        source=f"{direction} of '{tensor.name}' from {before} to {after}, by its bytes",
         time=moved_time(time, default_hz, "elementwise", processor),
         power=processor.dynamic_power("elementwise"),
         spread=of_nominal("casts"),

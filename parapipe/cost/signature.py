@@ -166,8 +166,8 @@ def _window(
         kernel = read[2:]
     elif not kernel and len(operator.inputs) > 1:
         weights = operator.inputs[1]
-        known = graph.constants.get(weights) or graph.tensors[weights]
-        kernel = known.shape[2:]
+        tensor = graph.constants.get(weights) or graph.tensors[weights]
+        kernel = tensor.shape[2:]
     strides = _integers(operator, "strides") or (1,) * len(kernel)
     # An output of one element along an axis takes no step there.
     steps = (1 if extent == 1 else s for s, extent in zip(strides, written[2:], strict=False))

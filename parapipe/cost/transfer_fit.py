@@ -176,12 +176,12 @@ def _speed_up(group: Sequence[TransferSample], base: Clocks) -> float | None:
 def _fit(pair: Pair, group: Sequence[TransferSample], ratio: float | None, other: float) -> LinkFit:
     design = np.array([[1.0, sample.size_bytes] for sample in group])
     times_s = np.array([sample.time_s for sample in group])
-    found = robust_nonnegative(design, times_s)
-    latency_s, per_byte_s = map(float, found)
-    errors = relative_errors(found, design, times_s)
+    coefficients = robust_nonnegative(design, times_s)
+    latency_s, per_byte_s = map(float, coefficients)
+    errors = relative_errors(coefficients, design, times_s)
     speed_up = other if ratio is None else ratio
     networks = [sample.network for sample in group]
-    apart = all(
+    separable = all(
         len({sample.size_bytes for sample in group if sample.network != name}) > 1
         for name in set(networks)
     )
@@ -195,6 +195,6 @@ def _fit(pair: Pair, group: Sequence[TransferSample], ratio: float | None, other
         median_error=float(np.median(errors)),
         largest_error=float(errors.max()),
         left_out_error=float(np.median(left_out_errors(design, times_s, networks)))
-        if apart
+        if separable
         else None,
     )

@@ -112,16 +112,16 @@ def peaks_of(
     costs
         Gives those that a configuration rests on.
     """
-    known: dict[int, Storage] = {}  # of a model that is not split, by the cost table
+    storage_of: dict[int, Storage] = {}  # of a model that is not split, by the cost table
 
-    def peak_of(found: Configuration) -> PeakMemory:
-        if found.split:
-            storage = Storage.of(found.split.graph, found.split.costs)
+    def peak_of(configuration: Configuration) -> PeakMemory:
+        if configuration.split:
+            storage = Storage.of(configuration.split.graph, configuration.split.costs)
         else:
-            if found.table not in known:
-                known[found.table] = Storage.of(graph, costs(found))
-            storage = known[found.table]
-        return peak_memory(found.mapping, storage, found.evaluated.period_s)
+            if configuration.table not in storage_of:
+                storage_of[configuration.table] = Storage.of(graph, costs(configuration))
+            storage = storage_of[configuration.table]
+        return peak_memory(configuration.mapping, storage, configuration.evaluated.period_s)
 
     return peak_of
 
@@ -130,7 +130,7 @@ def _peak(name: str, lives: Sequence[Life], weights_bytes: int) -> MemoryPeak:
     now = weights_bytes + sum(each.frames * each.size_bytes for each in lives)
     at: Point = (0, -1, 0, 0)
     most, usage = -1, {0: now}
-    for point, change in sorted(_changes(lives)):
+    for point, change in sorted(_size_changes(lives)):
         now += change
         if now > most:
             most, at = now, point
@@ -151,7 +151,7 @@ def _peak(name: str, lives: Sequence[Life], weights_bytes: int) -> MemoryPeak:
     )
 
 
-def _changes(lives: Sequence[Life]) -> Iterator[tuple[Point, int]]:
+def _size_changes(lives: Sequence[Life]) -> Iterator[tuple[Point, int]]:
     """Yield what begins and ends on the circle."""
     for each in lives:
         if each.content != "queue":
@@ -184,34 +184,37 @@ class MemoryLimit:
             if unknown:
                 raise MappingError(no_such_memory(unknown, system.names))
 
-    def share(self, found: Configuration) -> float:
+    def share(self, configuration: Configuration) -> float:
         """Return what is needed of what is allowed, where that is most; 0 without a limit."""
-        asked = self._asked(found)
-        return max((each.size_bytes / most for each, most in asked), default=0.0)
+        limited = self._limited_peaks(configuration)
+        return max((each.size_bytes / most for each, most in limited), default=0.0)
 
-    def left_bytes(self, found: Configuration) -> float:
+    def left_bytes(self, configuration: Configuration) -> float:
         """Return what is left of what is allowed, less than 0 if it is exceeded."""
-        return min((most - each.size_bytes for each, most in self._asked(found)), default=inf)
+        return min(
+            (most - each.size_bytes for each, most in self._limited_peaks(configuration)),
+            default=inf,
+        )
 
-    def fits(self, found: Configuration) -> bool:
+    def fits(self, configuration: Configuration) -> bool:
         """Tell whether a configuration keeps the limit."""
-        return self.share(found) <= 1
+        return self.share(configuration) <= 1
 
     def nearest(self, candidates: Iterable[Configuration]) -> Configuration:
         """Return the configuration that comes nearest to the limit."""
         return min(candidates, key=lambda each: (self.share(each), each.nano_objectives))
 
-    def told(self, found: Configuration) -> str:
+    def told(self, configuration: Configuration) -> str:
         """Say what is needed in place of what is allowed."""
         return "; ".join(
             f"{megabytes(each.size_bytes, ROUND_CEILING)} instead of {megabytes(most)}"
             + (f" in '{each.name}'" if isinstance(self.size_bytes, abc.Mapping) else "")
-            for each, most in self._asked(found)
+            for each, most in self._limited_peaks(configuration)
             if each.size_bytes > most
         )
 
-    def _asked(self, found: Configuration) -> list[tuple[MemoryPeak, float]]:
-        peak = found.peak
+    def _limited_peaks(self, configuration: Configuration) -> list[tuple[MemoryPeak, float]]:
+        peak = configuration.peak
         assert peak is not None
         match self.size_bytes:
             case None:
@@ -228,9 +231,11 @@ class MemoryLimit:
         least = min(self.size_bytes.values())
         return tuple(least / self.size_bytes[n] if n in self.size_bytes else 0.0 for n in names)
 
-    def worst(self, found: Configuration) -> MemoryPeak:
+    def worst(self, configuration: Configuration) -> MemoryPeak:
         """Return the memory that exceeds its limit most, or all of them."""
-        return max(self._asked(found), key=lambda asked: asked[0].size_bytes / asked[1])[0]
+        return max(
+            self._limited_peaks(configuration), key=lambda each: each[0].size_bytes / each[1]
+        )[0]
 
 
 def unfit(
@@ -267,8 +272,8 @@ def megabytes(size_bytes: float, rounding: str = ROUND_FLOOR) -> str:
 
     What is needed is rounded up, so that a limit of that is kept; limits and bounds are not.
     """
-    found = Context(prec=4, rounding=rounding).create_decimal(size_bytes)
-    return f"{plain(float(found) / 1e6)} MB"
+    rounded = Context(prec=4, rounding=rounding).create_decimal(size_bytes)
+    return f"{plain(float(rounded) / 1e6)} MB"
 
 
 def order_problem(

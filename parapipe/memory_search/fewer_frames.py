@@ -50,7 +50,7 @@ class FewerFrames:
     sized: Callable[[Configuration], Configuration]
     seed: int
 
-    def like(self, given: Configuration, longest_s: float) -> Iterator[Configuration]:
+    def like(self, configuration: Configuration, longest_s: float) -> Iterator[Configuration]:
         """Yield configurations of the same assignment, until one keeps the limit at its period.
 
         Parameters
@@ -58,41 +58,48 @@ class FewerFrames:
         longest_s
             Shorter periods than this one are tried, down to that of what is given.
         """
-        schedule = schedule_of(given.mapping, self.storage.graph)
-        own = [*self._at(schedule, given)]
+        schedule = schedule_of(configuration.mapping, self.storage.graph)
+        own = [*self._at_period_of(schedule, configuration)]
         yield from own
         if self.limit.size_bytes is None or any(map(self.limit.fits, own)):
             return
-        works = Works.of(self.net, schedule.processor)
-        short, long = schedule.period, min(longest_s * NANO, sum(works.time))
+        jobs = Works.of(self.cyclic, schedule.processor)
+        short, long = schedule.period, min(longest_s * NANO, sum(jobs.time))
         for _ in range(PERIODS):
             period = int((short * long) ** 0.5)
             if not short < period < long:
                 return
-            slower = scheduled(works, period)
-            there = [*self._at(slower, given)] if slower else []
-            yield from there
-            if any(map(self.limit.fits, there)):
+            slower = scheduled(jobs, period)
+            at_period = [*self._at_period_of(slower, configuration)] if slower else []
+            yield from at_period
+            if any(map(self.limit.fits, at_period)):
                 long = period
             else:
                 short = period
 
-    def _at(self, schedule: ModuloSchedule, found: Configuration) -> Iterator[Configuration]:
+    def _at_period_of(
+        self, schedule: ModuloSchedule, configuration: Configuration
+    ) -> Iterator[Configuration]:
         """Yield a schedule and those that hold less at its period, as configurations."""
-        thrifty = thriftier(self.net, schedule, self.sizes, self.seed, PIECES)
-        for each in (schedule, *thrifty):
+        low_memory = thriftier(self.cyclic, schedule, self.sizes, self.seed, PIECES)
+        for each in (schedule, *low_memory):
             mapping = repeating(each, self.storage.graph, self.costs)
-            made = evaluate(mapping, self.storage.graph, self.costs)
+            evaluated = evaluate(mapping, self.storage.graph, self.costs)
             least = Least(self.least_period_s)
-            gap = least.gap(made)
+            gap = least.gap(evaluated)
             yield self.sized(
                 replace(
-                    found, mapping=mapping, evaluated=made, proven=not gap, gap=gap, least=least
+                    configuration,
+                    mapping=mapping,
+                    evaluated=evaluated,
+                    proven=not gap,
+                    gap=gap,
+                    least=least,
                 )
             )
 
     @cached_property
-    def net(self) -> Cyclic:
+    def cyclic(self) -> Cyclic:
         """The network as its operators repeat every period."""
         return Cyclic(whole_problem(self.storage.graph, self.costs))
 

@@ -51,7 +51,7 @@ def pattern(rates_fps: Sequence[float]) -> Pattern:
         If one rate is so much greater than another that no pattern is short enough.
     """
     exact = [Fraction(rate).limit_denominator(10**9) for rate in rates_fps]
-    found: list[tuple[bool, Fraction, int, tuple[int, ...], Fraction]] = []
+    candidates: list[tuple[bool, Fraction, int, tuple[int, ...], Fraction]] = []
     for rate in exact:
         for count in range(1, MOST_FRAMES + 1):
             period = count / rate
@@ -60,13 +60,15 @@ def pattern(rates_fps: Sequence[float]) -> Pattern:
                 break
             excess = max(n / (each * period) for n, each in zip(frames, exact, strict=True)) - 1
             near = excess <= RESOLUTION
-            found.append((not near, Fraction(0) if near else excess, sum(frames), frames, period))
-    if not found:
+            candidates.append(
+                (not near, Fraction(0) if near else excess, sum(frames), frames, period)
+            )
+    if not candidates:
         raise ArgumentError(
             f"rates of {', '.join(f'{rate:g}' for rate in rates_fps)} frames/s need more than "
             f"{MOST_FRAMES} frames in a pattern: ask for rates that are nearer to each other"
         )
-    *_, frames, period = min(found)
+    *_, frames, period = min(candidates)
     excess = max(n / (each * period) for n, each in zip(frames, exact, strict=True)) - 1
     return Pattern(frames, float(period), float(excess))
 
@@ -132,25 +134,25 @@ def best_length(patterns: Patterns, reached: Reached) -> Length:
 
 def _least(patterns: Patterns, lengths: Sequence[Length], times: int) -> LeastPeriod:
     """Return the least period of a longer pattern, never above shorter ones in a row."""
-    rivals, counts = patterns.rivals, patterns.frames.counts
-    problem = joined_problem(rivals.problems, [count * times for count in counts])
-    known = [
-        _in_a_row(patterns, [one.least.processor, other.least.processor])
+    baselines, counts = patterns.baselines, patterns.frames.counts
+    problem = joined_problem(baselines.problems, [count * times for count in counts])
+    assignments = [
+        _joined_assignment(patterns, [one.least.processor, other.least.processor])
         for one in lengths
         for other in lengths
         if one.times <= other.times and one.times + other.times == times
     ]
-    return patterns.least(problem, known)
+    return patterns.least(problem, assignments)
 
 
-def _in_a_row(patterns: Patterns, places: Sequence[Sequence[int]]) -> tuple[int, ...]:
+def _joined_assignment(patterns: Patterns, places: Sequence[Sequence[int]]) -> tuple[int, ...]:
     """Return assignments of patterns as that of one with all their frames."""
-    found: list[int] = []
+    assignment: list[int] = []
     begins = [0] * len(places)
     shortest = patterns.problem.operators
     for size, count in zip(patterns.frames.operators, patterns.frames.counts, strict=True):
         for number, place in enumerate(places):
             end = begins[number] + size * count * (len(place) // shortest)
-            found += place[begins[number] : end]
+            assignment += place[begins[number] : end]
             begins[number] = end
-    return tuple(found)
+    return tuple(assignment)

@@ -107,7 +107,7 @@ def with_robust(
             if search.moment is Moment.DRAWS:
                 every += search.run(problem, [*every], deadline)
     draws = Draws(options.draws, options.seed)
-    drawn = drawn_front(every, graph, costs_of, draws, options.workers)
+    sampled = drawn_front(every, graph, costs_of, draws, options.workers)
 
     def objectives(figures: Sequence[Figures]) -> list[tuple[float, ...]]:
         """Add the peak of memory, which has no doubt, if it is an objective."""
@@ -120,7 +120,7 @@ def with_robust(
 
     stated = [each.objectives for each in every]
     front = RobustFront(
-        objectives(stated), objectives(quantiles(drawn, options.robust)), options.energy
+        objectives(stated), objectives(quantiles(sampled, options.robust)), options.energy
     )
     shown = front.shown(len(exploration.found), exploration.resolution)
     shown.sort(key=lambda i: (stated[i], front.stated[i]))
@@ -129,7 +129,7 @@ def with_robust(
             exploration,
             found=front.marked(every, shown, tables[0].processors, memory=options.memory),
         ),
-        DrawnFront(drawn.latency_s[shown], drawn.period_s[shown], drawn.energy_j[shown]),
+        DrawnFront(sampled.latency_s[shown], sampled.period_s[shown], sampled.energy_j[shown]),
         RobustRow(
             quantile=options.robust,
             scenarios=searched,
@@ -138,9 +138,9 @@ def with_robust(
     )
 
 
-def quantiles(drawn: DrawnFront, share: float) -> list[Figures]:
+def quantiles(sampled: DrawnFront, share: float) -> list[Figures]:
     """Return what latency, period and energy each configuration keeps in a share of the draws."""
-    figures = zip(drawn.latency_s, drawn.period_s, drawn.energy_j, strict=True)
+    figures = zip(sampled.latency_s, sampled.period_s, sampled.energy_j, strict=True)
     return [
         (at_quantile(a, share), at_quantile(b, share), at_quantile(c, share)) for a, b, c in figures
     ]
@@ -157,25 +157,25 @@ class RobustFront:
     """
 
     stated: Sequence[Sequence[float]]
-    kept: Sequence[Sequence[float]]
+    at_quantile: Sequence[Sequence[float]]
     energy: bool
 
-    def shown(self, known: int, resolution: float) -> list[int]:
+    def shown(self, incumbents: int, resolution: float) -> list[int]:
         """Return which configurations to show: the known ones, and what the quantile's front adds.
 
         Parameters
         ----------
-        known
+        incumbents
             How many of the first are there anyway.
         resolution
             Of others, those are left out that one shown matches to within this share in every
             objective; the best in an objective stays.
         """
-        front = nondominated(range(len(self.kept)), lambda i: self.kept[i])
+        front = nondominated(range(len(self.at_quantile)), lambda i: self.at_quantile[i])
         stay = dict.fromkeys(
-            [*range(known), *(self._best(front, of) for of in self._names.values())]
+            [*range(incumbents), *(self._best(front, of) for of in self._names.values())]
         )
-        return thinned(front, lambda i: self.kept[i], resolution, stay)
+        return thinned(front, lambda i: self.at_quantile[i], resolution, stay)
 
     def marked(
         self,
@@ -195,18 +195,24 @@ class RobustFront:
             As for `names_among`.
         """
         some, stated = [every[i] for i in shown], [self.stated[i] for i in shown]
-        kept = [self.kept[i] for i in shown]
-        robust = on_front(kept)
+        at_quantile = [self.at_quantile[i] for i in shown]
+        robust = on_front(at_quantile)
         best = {name: self._best(shown, of) for name, of in self._names.items()}
         of_stated = names_among(some, stated, processors, memory=memory)
 
         def names(places: Sequence[int], front: Sequence[int]) -> dict[int, tuple[str, ...]]:
-            found = of_stated(places, front)
+            stated_names = of_stated(places, front)
             own = {i: tuple(n for n, winner in best.items() if winner == shown[i]) for i in places}
-            return {i: (*found.get(i, ()), *own[i]) for i in places if i in found or own[i]}
+            return {
+                i: (*stated_names.get(i, ()), *own[i])
+                for i in places
+                if i in stated_names or own[i]
+            }
 
-        made = marked(some, stated, names, stay=range(len(some)))
-        return tuple(replace(each, robust=on) for each, on in zip(made, robust, strict=True))
+        configurations = marked(some, stated, names, stay=range(len(some)))
+        return tuple(
+            replace(each, robust=on) for each, on in zip(configurations, robust, strict=True)
+        )
 
     @property
     def _names(self) -> dict[str, int]:
@@ -215,4 +221,4 @@ class RobustFront:
     def _best(self, front: Sequence[int], of: int) -> int:
         """Return the one that is least in an objective, then in the others."""
         ties = (ENERGY_TIE,) if of == ROBUST["robust-E"] else ()
-        return least(front, lambda i: (self.kept[i][of], *self.kept[i]), ties)
+        return least(front, lambda i: (self.at_quantile[i][of], *self.at_quantile[i]), ties)
