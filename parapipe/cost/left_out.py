@@ -237,11 +237,7 @@ def leave_operators_out(profile: Profile) -> Iterator[Prediction]:
 
 
 def _predicted(
-    members: Sequence[Measurement],
-    group: str,
-    measured_s: float,
-    model: FittedModel,
-    rest: Profile,
+    members: Sequence[Measurement], group: str, measured_s: float, model: FittedModel, rest: Profile
 ) -> Prediction:
     fitted = [_fitted_s(m, model) or 0.0 for m in members]
     seen = [rest.lookup(m.signature, m.processor) for m in members]

@@ -167,9 +167,7 @@ def _figures(processor: Processor, default_hz: float) -> tuple[float, float]:
 
 
 def _combinations(
-    platform: Platform,
-    chosen: Sequence[Sequence[OperatingPoint]],
-    columns: Sequence[CostTable],
+    platform: Platform, chosen: Sequence[Sequence[OperatingPoint]], columns: Sequence[CostTable]
 ) -> Iterator[Setting]:
     wholes = [platform.whole(p) for p in range(len(platform.processors))]
     for taken in product(*(range(len(points)) for points in chosen)):

@@ -153,11 +153,7 @@ class _NameResolver:
     """Looks up names and collects what is wrong."""
 
     def __init__(
-        self,
-        file: AssignmentFile,
-        graph: OperatorGraph,
-        partition: Partition,
-        names: Sequence[str],
+        self, file: AssignmentFile, graph: OperatorGraph, partition: Partition, names: Sequence[str]
     ) -> None:
         self.file = file
         self.graph = graph

@@ -285,11 +285,7 @@ def event_graph(
         orders=tuple(map(tuple, orders.values())),
         waits=tuple(dict.fromkeys(waits)),
         channels=tuple(
-            (
-                u,
-                v,
-                depth.get((u, v)) or channel_depth(events[u].lag, events[v].last_lag),
-            )
+            (u, v, depth.get((u, v)) or channel_depth(events[u].lag, events[v].last_lag))
             for u, v in dict.fromkeys(joined)
         ),
         replicas=tuple(max(events[v].replicas for v in order) for order in orders.values()),

@@ -239,11 +239,7 @@ class MemoryLimit:
 
 
 def unfit(
-    model: str,
-    limit: MemoryLimit,
-    nearest: Configuration,
-    names: tuple[str, ...],
-    bound: str,
+    model: str, limit: MemoryLimit, nearest: Configuration, names: tuple[str, ...], bound: str
 ) -> str:
     """Say that nothing fits, how little would do, and what stands in the way.
 
@@ -277,9 +273,7 @@ def megabytes(size_bytes: float, rounding: str = ROUND_FLOOR) -> str:
 
 
 def order_problem(
-    graph: OperatorGraph,
-    operators: Sequence[int],
-    size_bytes: Callable[[str], int] | None = None,
+    graph: OperatorGraph, operators: Sequence[int], size_bytes: Callable[[str], int] | None = None
 ) -> OrderProblem:
     """Return the problem of an order for these operators of a graph, numbered as they stand there.
 

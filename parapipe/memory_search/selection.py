@@ -188,12 +188,7 @@ def _fewer_frames(
         if split not in of_graph:
             graph, costs = sizer.basis(each)
             of_graph[split] = FewerFrames(
-                Storage.of(graph, costs),
-                costs,
-                limit,
-                least_s[split],
-                sizer.measured,
-                options.seed,
+                Storage.of(graph, costs), costs, limit, least_s[split], sizer.measured, options.seed
             )
         frames = of_graph[split]
         for configuration in frames.like(each, longest_s):

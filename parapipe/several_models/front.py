@@ -134,10 +134,7 @@ def explore_several(
         least_j = least_energy_j(len(graph.operators), [costs])
         longest_s = max(Cyclic(each).critical_path for each in patterns.baselines.problems) * 1e-9
         unfinished = UnfinishedRow(
-            reasons=tuple(undone),
-            latency_s=longest_s,
-            period_s=reached.bound_s,
-            energy_j=least_j,
+            reasons=tuple(undone), latency_s=longest_s, period_s=reached.bound_s, energy_j=least_j
         )
     exploration = Exploration(
         found=chosen,

@@ -128,10 +128,7 @@ class Doubt:
 
     def _figures(self, values: Array) -> SampledFigures:
         return drawn_figures(
-            self.mapping,
-            self.costs.costs(values),
-            latency_s=self.latency_s,
-            period_s=self.period_s,
+            self.mapping, self.costs.costs(values), latency_s=self.latency_s, period_s=self.period_s
         )
 
 

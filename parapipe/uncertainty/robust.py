@@ -131,9 +131,7 @@ def with_robust(
         ),
         DrawnFront(sampled.latency_s[shown], sampled.period_s[shown], sampled.energy_j[shown]),
         RobustRow(
-            quantile=options.robust,
-            scenarios=searched,
-            added=len(shown) - len(exploration.found),
+            quantile=options.robust, scenarios=searched, added=len(shown) - len(exploration.found)
         ),
     )
 

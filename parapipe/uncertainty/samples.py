@@ -302,11 +302,7 @@ def _sampled_all(draws: Draws, priced: Iterable[_Priced]) -> Iterator[SampledFig
 
 
 def drawn(
-    mapping: Mapping,
-    evaluated: Evaluated,
-    costs: CostTable,
-    names: Sequence[str],
-    draws: Draws,
+    mapping: Mapping, evaluated: Evaluated, costs: CostTable, names: Sequence[str], draws: Draws
 ) -> SampledFigures:
     """Return what a mapping takes in draws of its costs, the stated ones first.
 
