@@ -261,7 +261,9 @@ class _Timing:
                 continue  # a graph input is everywhere once it is loaded
             for share, readers in self._readers_by_share(maker, name, local):
                 inside = tuple(sorted(local[v] for v in readers))
-                matrix = _scaled(self.costs.transfer_matrix(name), share)
+                matrix = self.costs.transfer_matrix(name)
+                if share != 1.0:
+                    matrix = tuple(tuple(share * time_s for time_s in row) for row in matrix)
                 if maker in local:
                     yield maker, name, Flow(local[maker], inside, matrix)
                 else:
@@ -286,12 +288,6 @@ class _Timing:
         earlier = {v for members in self.assignment.stages[:stage] for v in members}
         readers = earlier.intersection(self.graph.consumers[name])
         return {self.assignment.processors[v] for v in readers}
-
-
-def _scaled(matrix: Matrix, share: float) -> Matrix:
-    if share == 1.0:
-        return matrix
-    return tuple(tuple(share * time_s for time_s in row) for row in matrix)
 
 
 def _with_free_copies(matrix: Matrix, source: int, copies: Collection[int]) -> Matrix:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from parapipe.mappings.memory import PeakMemory
 
 CLOSE = 1e-6  # share within which a bound proves: programmes are solved, and times rounded, to that
-
-
 DIGITS = 12  # more than any cost has
 
 

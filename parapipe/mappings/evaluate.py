@@ -16,7 +16,7 @@ from parapipe.cost.price import PartCost
 from parapipe.errors import AssignmentError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.event_graph import sustained_period_s
-from parapipe.mappings.mapping import Mapping, Stage
+from parapipe.mappings.mapping import Mapping, Placement, Stage
 from parapipe.modulo.cyclic_problem import Frames
 from parapipe.solvers.problem import NANO
 
@@ -126,7 +126,10 @@ def evaluate(
         raise AssignmentError(f"'{graph.source.name}' has no operator that takes time to evaluate")
     slowed_s = times_s
     if contention:
-        traffic = [_moved_bytes(stage, graph, costs) / longest_s for stage in mapping.stages]
+        traffic = [
+            sum(_moved_bytes(at, graph, costs) for at in stage.placements) / longest_s
+            for stage in mapping.stages
+        ]
         slowed_s = [
             time_s * (1 + contention * (sum(traffic) - own))
             for time_s, own in zip(times_s, traffic, strict=True)
@@ -191,14 +194,11 @@ def work_by_processor(stages: Sequence[Stage], times_s: Sequence[Seconds]) -> di
     return work_s
 
 
-def _moved_bytes(stage: Stage, graph: OperatorGraph, costs: CostTable) -> int:
-    """Return what the operators of a stage read and write in one frame."""
-    total = 0
-    for at in stage.placements:
-        work, cost = graph.operators[at.operator].work, costs.cost(at.operator, at.processor)
-        converted = cost.moved_bytes if cost else None
-        total += work.read_bytes + work.written_bytes if converted is None else converted
-    return total
+def _moved_bytes(at: Placement, graph: OperatorGraph, costs: CostTable) -> int:
+    """Return what an operator reads and writes in one frame."""
+    work, cost = graph.operators[at.operator].work, costs.cost(at.operator, at.processor)
+    converted = cost.moved_bytes if cost else None
+    return work.read_bytes + work.written_bytes if converted is None else converted
 
 
 def _loading_processor(graph: OperatorGraph, mapping: Mapping) -> int:
@@ -325,10 +325,8 @@ def _contended_period_s(
     load_s: dict[int, float] = {}
     moved_bytes: dict[int, float] = {}
     for at in mapping.placements:
-        work, cost = graph.operators[at.operator].work, costs.cost(at.operator, at.processor)
-        size = cost.moved_bytes if cost and cost.moved_bytes is not None else None
         load_s[at.processor] = load_s.get(at.processor, 0.0) + at.end_s - at.start_s
-        own = work.read_bytes + work.written_bytes if size is None else size
+        own = _moved_bytes(at, graph, costs)
         moved_bytes[at.processor] = moved_bytes.get(at.processor, 0.0) + own
     total = sum(moved_bytes.values())
     return max(

@@ -245,17 +245,11 @@ class Mapping:
         """Return the same plain stages, with groups of processors that take turns on frames."""
         if not replicated:
             return self
-        replicated_stages = replace(self, replicated=tuple(replicated))
-        more = (
-            len(stage.replicas) - 1 if stage.replicas else 0 for stage in replicated_stages.stages
-        )
-        lags = dict(
-            zip(
-                (s.lag for s in replicated_stages.stages), accumulate(more, initial=0), strict=False
-            )
-        )
+        mapping = replace(self, replicated=tuple(replicated))
+        more = (len(stage.replicas) - 1 if stage.replicas else 0 for stage in mapping.stages)
+        lags = dict(zip((s.lag for s in mapping.stages), accumulate(more, initial=0), strict=False))
         return replace(
-            replicated_stages,
+            mapping,
             placements=tuple(replace(p, lag=p.lag + lags[p.lag]) for p in self.placements),
             transfers=tuple(replace(t, lag=t.lag + lags[t.lag]) for t in self.transfers),
         )
@@ -322,8 +316,8 @@ class Mapping:
     def depth(self, producer: Placement, consumer: Placement) -> int:
         """Frames of a tensor that are buffered at once between its maker and a reader.
 
-        Where times are made for a period, as many as are begun while one is buffered: whoever makes the
-        next one then starts when its time says so, and the period is kept.
+        Where times are made for a period, as many as are begun while one is buffered: whoever makes
+        the next one then starts when its time says so, and the period is kept.
         """
         if self.period_s is None:
             return channel_depth(producer.lag, self.last_lag(consumer))
@@ -332,7 +326,7 @@ class Mapping:
 
 
 def channel_depth(producer_lag: int, consumer_lag: int) -> int:
-    """Slots of a channel: frames of a tensor that are buffered from its producer's start to the end.
+    """Slots of a channel: frames buffered from the start of the producer to the end of the reader.
 
     With stages one period apart that spans one period more than the stages are apart. Two is the
     least, or neighbours would wait for each other.

@@ -12,7 +12,7 @@ operators is not known. So the peak is the least that an arena can do with that 
 from __future__ import annotations
 
 from collections import abc
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from math import inf
@@ -130,7 +130,10 @@ def _peak(name: str, lives: Sequence[Life], weights_bytes: int) -> MemoryPeak:
     now = weights_bytes + sum(each.frames * each.size_bytes for each in lives)
     at: Point = (0, -1, 0, 0)
     most, usage = -1, {0: now}
-    for point, change in sorted(_size_changes(lives)):
+    moving = [each for each in lives if each.content != "queue"]
+    begins = [(each.begin[1], each.size_bytes) for each in moving]
+    ends = [(each.end[1], -each.size_bytes) for each in moving]
+    for point, change in sorted(begins + ends):
         now += change
         if now > most:
             most, at = now, point
@@ -149,14 +152,6 @@ def _peak(name: str, lives: Sequence[Life], weights_bytes: int) -> MemoryPeak:
         tuple(sorted(alive, key=lambda a: (-a.size_bytes, a.name))),
         tuple((at_ps * SECONDS, size_bytes) for at_ps, size_bytes in usage.items()),
     )
-
-
-def _size_changes(lives: Sequence[Life]) -> Iterator[tuple[Point, int]]:
-    """Yield what begins and ends on the circle."""
-    for each in lives:
-        if each.content != "queue":
-            yield each.begin[1], each.size_bytes
-            yield each.end[1], -each.size_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from parapipe.mappings.lifetimes import Storage
 from parapipe.mappings.memory import MemoryLimit, order_problem, peaks_of
 from parapipe.parts.recompute import Run, again_rule
 from parapipe.processes.deadline import Deadline
-from parapipe.search.contract import Moment, SearchProblem, SplitSources
+from parapipe.search.contract import Moment, SearchProblem
 from parapipe.search.stages.candidates import Candidate
 from parapipe.solvers.memory.least_memory import least_order, recompute, working_set_bytes
 from parapipe.solvers.memory.orders import OrderProblem
@@ -202,7 +202,7 @@ class RecomputedSearch:
         def measured(configuration: Configuration) -> Configuration:
             return replace(configuration, peak=peak_of(configuration))
 
-        storage, models = Storage.of(graph, costs), _Models(problem.splitting, costs)
+        storage = Storage.of(graph, costs)
         for p in range(len(costs.processors)):
             time_s = [costs.time_s(v, p) for v in range(len(graph.operators))]
             if max(time_s) == inf or deadline.over:
@@ -217,7 +217,7 @@ class RecomputedSearch:
             alone, _ = (None, False) if trades else rows.within(int(most_bytes))
             for row in [alone] if alone else _rows_of_lower_peaks(rows, deadline):
                 try:
-                    yield measured(models.configured(graph, p, row, plain))
+                    yield measured(_recomputing(problem, p, row, plain))
                 except SplitError as error:
                     problem.left_out(
                         f"a configuration that makes tensors again is left out: {error}"
@@ -257,32 +257,22 @@ def _sequential(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Models:
-    """Makes models in which operators run again."""
-
-    sources: SplitSources
-    costs: CostTable
-
-    def configured(
-        self, graph: OperatorGraph, p: int, row: Row, plain: Configuration
-    ) -> Configuration:
-        """Return the configuration of a row of runs; SplitError if an operator cannot run again."""
-        runs = [*numbered(graph, row.runs)]
-        rules = tuple(rules_of(graph, runs))
-        if not rules:
-            return _sequential(graph, self.costs, p, row.runs)
-        sources = self.sources
-        model_graph = sources.splitter(rules)
-        costs = build_cost_table(
-            model_graph, sources.platform, profiles=sources.profiles, precision=self.costs.precision
-        )
-        model = SplitModel(rules, model_graph, costs)
-        order = ordered(
-            model_graph, [(float(at),) for at in _places_in_row(graph, model_graph, runs)]
-        )
-        least_s = plain.evaluated.latency_s
-        return _sequential(model_graph, costs, p, order, split=model, least_s=least_s)
+def _recomputing(problem: SearchProblem, p: int, row: Row, plain: Configuration) -> Configuration:
+    """Return the configuration of a row of runs; SplitError if an operator cannot run again."""
+    graph, costs, sources = problem.graph, problem.tables[0], problem.splitting
+    runs = [*numbered(graph, row.runs)]
+    rules = tuple(rules_of(graph, runs))
+    if not rules:
+        return _sequential(graph, costs, p, row.runs)
+    model_graph = sources.splitter(rules)
+    costs = build_cost_table(
+        model_graph, sources.platform, profiles=sources.profiles, precision=costs.precision
+    )
+    model = SplitModel(rules, model_graph, costs)
+    places = _places_in_row(graph, model_graph, runs)
+    order = ordered(model_graph, [(float(at),) for at in places])
+    least_s = plain.evaluated.latency_s
+    return _sequential(model_graph, costs, p, order, split=model, least_s=least_s)
 
 
 def numbered(graph: OperatorGraph, row: Sequence[int]) -> Iterator[Run]:

@@ -11,8 +11,7 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.configuration import Configuration
 from parapipe.mappings.lifetimes import Storage
 from parapipe.mappings.memory import MemoryLimit, PeakMemory, peaks_of
-from parapipe.memory_search.fewer_frames import FewerFrames
-from parapipe.memory_search.low_memory import cheap_cuts, moves, variants
+from parapipe.memory_search.low_memory import FewerFrames, cheap_cuts, moves, variants
 from parapipe.pareto import nondominated, thinned
 from parapipe.processes.deadline import Deadline
 from parapipe.search.contract import Moment, SearchProblem

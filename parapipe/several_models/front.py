@@ -24,9 +24,8 @@ from parapipe.search.contract import Moment, Search, SearchProblem
 from parapipe.search.exploration import Exploration, UnfinishedRow, least_energy_j
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.solve import Reporter, Solved
-from parapipe.several_models.pattern import Length, best_length
 from parapipe.several_models.patterns import Demand, Patterns, Reached
-from parapipe.several_models.search import PatternSources
+from parapipe.several_models.search import Length, PatternSources, best_length
 from parapipe.solvers.problem import NANO
 
 NEAR = 1e-6  # share by which a rate or a deadline may be missed: rounding

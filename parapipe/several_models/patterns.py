@@ -145,7 +145,7 @@ class Patterns:
         )
         incumbents = [
             *assignments,
-            *(rival.processor for rival in (own, serial, one_each) if rival),
+            *(each.processor for each in (own, serial, one_each) if each),
         ]
         return Reached(
             self.least(self.problem, incumbents),
@@ -182,15 +182,15 @@ class Patterns:
         for each in schedules:
             yield self.mapped(repeated(self.baselines.problems, counts, each, times))
 
-    def found(
+    def schedules(
         self,
         reached: Reached,
         *,
         energy: bool,
         tell: Callable[[int, int], None],
         below_s: float = inf,
-    ) -> Iterator[Mapping]:
-        """Yield patterns that keep the period, all stretched to it.
+    ) -> Iterator[ModuloSchedule]:
+        """Yield patterns that keep the period, each at its own: `mapped` stretches it.
 
         Parameters
         ----------
@@ -202,20 +202,8 @@ class Patterns:
             Other patterns are known that take so many seconds or more: only those that take less
             are searched for, or less energy.
         """
-        schedules = self.schedules(reached, energy=energy, tell=tell, below_s=below_s)
-        return map(self.mapped, schedules)
-
-    def schedules(
-        self,
-        reached: Reached,
-        *,
-        energy: bool,
-        tell: Callable[[int, int], None],
-        below_s: float = inf,
-    ) -> Iterator[ModuloSchedule]:
-        """Yield the schedules of `schedule`, each of its own period."""
         attempts = [each for each in self._periods_tried(reached) if each[0] < below_s * NANO]
-        incumbents = [reached.shared.processor, *(rival.processor for rival in reached.baselines)]
+        incumbents = [reached.shared.processor, *(each.processor for each in reached.baselines)]
         prices = [float(each) for each in prices_of(Cyclic(self.problem))]
         for done, (period, frames) in enumerate(attempts):
             tell(done, len(attempts))
@@ -269,7 +257,9 @@ class Patterns:
         """Yield patterns with processors of its own for each model."""
         able = [
             (sum(map(len, sets)), sets)
-            for sets in (self.baselines.shares() if self._own_processors_known else ())
+            for sets in (
+                self.baselines.shares() if self.baselines.own_processors() is not None else ()
+            )
             if all(self.baselines.fits(*each, self.period / NANO) for each in enumerate(sets))
         ]
         schedules: dict[tuple[int, tuple[int, ...]], ModuloSchedule | None] = {}
@@ -297,10 +287,6 @@ class Patterns:
                 seen.add(each.processor)
                 if slow := scheduled(Works.of(cyclic, each.processor), self.period):
                     yield reordered(cyclic, slow, self.seed)
-
-    @property
-    def _own_processors_known(self) -> bool:
-        return self.baselines.own_processors() is not None
 
     def _of_one_model(self, model: int, processors: tuple[int, ...]) -> ModuloSchedule | None:
         """Return a schedule of all frames of one model on some processors.

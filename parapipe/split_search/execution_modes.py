@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, combinations, pairwise, product
@@ -10,9 +10,9 @@ from math import inf
 
 from parapipe.cost.precision import move
 from parapipe.graph.data_types import CONVERTED
-from parapipe.graph.operator_graph import Operator, Tensor
+from parapipe.graph.operator_graph import Tensor
 from parapipe.parts.part import Range, Ranges
-from parapipe.parts.run import RunPart, read_of
+from parapipe.parts.run import read_of
 from parapipe.parts.work import CutAxis, cuttable_axes
 from parapipe.search.stages.unit_schedules import Choice
 from parapipe.split_search.part_prices import PartPrices
@@ -45,6 +45,10 @@ class Split:
     ranges: tuple[Range, ...]
 
 
+PlacedSplit = tuple[tuple[int, ...], Split]
+"""Processors, and how they split operators."""
+
+
 @dataclass
 class ExecutionModes:
     """Makes the split problem of a model.
@@ -56,7 +60,7 @@ class ExecutionModes:
     order
         Operators, in the order in which they are run.
     schedules
-        Of units, on some of the processors; those that run operators side by side are modes as well.
+        Of units, on some of the processors; those on several processors are modes too.
     """
 
     prices: PartPrices
@@ -119,9 +123,7 @@ class ExecutionModes:
             ):
                 yield Split(split.operators, ranges)
 
-    def _priced_modes(
-        self, splits: Iterable[tuple[tuple[int, ...], Split]]
-    ) -> Iterator[ExecutionMode]:
+    def _priced_modes(self, splits: Iterable[PlacedSplit]) -> Iterator[ExecutionMode]:
         """Yield modes that split operators so; all are collected first, and priced at once."""
         for processors, split in list(splits):
             run = split.operators
@@ -140,22 +142,20 @@ class ExecutionModes:
     def _unsplit_modes(self, v: int) -> Iterator[ExecutionMode]:
         """Yield the modes to run an operator whole."""
         operator, at = self.graph.operators[v], self.place[v]
-        reads = self._whole_tensors(self.graph.reads(operator))
-        makes = self._whole_tensors(operator.outputs)
+        reads = self._regions(dict.fromkeys(self.graph.reads(operator), ()))
+        makes = self._regions(dict.fromkeys(operator.outputs, ()))
         for p in self._processors:
             if (time_s := self.prices.costs.time_s(v, p)) < inf:
                 energy_j = self.prices.costs.energy_j(v, p)
                 yield ExecutionMode(at, at + 1, (Piece(p, time_s, reads, makes, energy_j),))
 
-    def _splits(self) -> Iterator[tuple[tuple[int, ...], Split]]:
+    def _splits(self) -> Iterator[PlacedSplit]:
         """Yield how operators and runs may be split, each with its processors."""
         for at, v in enumerate(self.order):
             for run in ((v,), *self._runs_from(at)):
                 yield from self._splits_of(run, NEAR)
 
-    def _splits_of(
-        self, run: tuple[int, ...], near: int
-    ) -> Iterator[tuple[tuple[int, ...], Split]]:
+    def _splits_of(self, run: tuple[int, ...], near: int) -> Iterator[PlacedSplit]:
         last = self.graph.operators[run[-1]]
         shape = self.graph.tensors[last.outputs[0]].shape
         for axis, cut in self._cut_axes(run):
@@ -198,7 +198,7 @@ class ExecutionModes:
             if isinstance(cut, CutAxis) and not repeated and not within:
                 yield axis, cut
 
-    def in_balance(self) -> Iterator[tuple[tuple[int, ...], Split]]:
+    def in_balance(self) -> Iterator[PlacedSplit]:
         """Yield how each operator may be split by itself, in proportion to speed, and where."""
         for v in self.order:
             yield from self._splits_of((v,), near=0)
@@ -257,8 +257,8 @@ class ExecutionModes:
                 Piece(
                     p,
                     schedule.makespan_s,
-                    self._whole_tensors(name for q, name in read if q == p),
-                    self._whole_tensors(name for q, name in produced if q == p),
+                    self._regions({name: () for q, name in read if q == p}),
+                    self._regions({name: () for q, name in produced if q == p}),
                     energy_j[p],
                 )
                 for p in energy_j
@@ -271,24 +271,15 @@ class ExecutionModes:
         part, last = self.prices.part(run, range_), self.graph.operators[run[-1]]
         assert part is not None
         time_s, energy_j = taken
-        return Piece(
-            p, time_s, self._read_regions(part), self._made_regions(last, range_), energy_j
-        )
+        made = dict.fromkeys(last.outputs, (range_,))
+        return Piece(p, time_s, self._regions(read_of(part)), self._regions(made), energy_j)
 
-    def _read_regions(self, part: RunPart) -> tuple[tuple[int, Region], ...]:
+    def _regions(self, ranges_of: Mapping[str, Ranges]) -> tuple[tuple[int, Region], ...]:
+        """Return regions of tensors by their numbers, whole where there are no ranges."""
         return tuple(
             (self.number[name], self._region(name, ranges))
-            for name, ranges in read_of(part).items()
+            for name, ranges in ranges_of.items()
             if name in self.number
-        )
-
-    def _made_regions(self, last: Operator, range_: Range) -> tuple[tuple[int, Region], ...]:
-        names = (name for name in last.outputs if name in self.number)
-        return tuple((self.number[name], self._region(name, (range_,))) for name in names)
-
-    def _whole_tensors(self, names: Iterable[str]) -> tuple[tuple[int, Region], ...]:
-        return tuple(
-            (self.number[name], self._region(name, ())) for name in names if name in self.number
         )
 
     def _region(self, name: str, ranges: Ranges) -> Region:

@@ -50,11 +50,6 @@ class SplitTensor:
     rest_s: tuple[tuple[float, ...], ...]
     copy_s: tuple[float, ...]
 
-    @property
-    def full_region(self) -> Region:
-        """All of the tensor."""
-        return tuple((0, extent) for extent in self.shape)
-
     def moved_s(self, p: int, q: int, region: Region) -> float:
         """Return the seconds to move a region from processor p to q."""
         if p == q:
@@ -268,7 +263,8 @@ class SplitProblem:
         operator. Least: only the shortest piece of a mode need read the region. Expected: all do,
         and there are no runs.
         """
-        return self._tails_s(min, self._longest_run), self._tails_s(max, 1)
+        longest_run = max(mode.end - mode.begin for modes in self.modes for mode in modes)
+        return self._tails_s(min, longest_run), self._tails_s(max, 1)
 
     def _tails_s(
         self, of_pieces: Callable[[Iterable[float]], float], longest: int
@@ -291,10 +287,6 @@ class SplitProblem:
                 tails_s[tensor] = max(tails_s[tensor], after_s)
         return tuple(tails_s)
 
-    @property
-    def _longest_run(self) -> int:
-        return max(mode.end - mode.begin for modes in self.modes for mode in modes)
-
 
 def overlap(one: Region, other: Region) -> Region | None:
     """Return what two regions share; None if that is nothing."""
@@ -305,8 +297,8 @@ def overlap(one: Region, other: Region) -> Region | None:
 def makespan_s(problem: SplitProblem, modes: Sequence[ExecutionMode]) -> float:
     """Return the seconds that modes take: each piece as soon as its processor and its data allow.
 
-    Processors take pieces in the order of `modes`. A mode runs operators one after the other; pieces
-    of it know nothing of each other.
+    Processors take pieces in the order of `modes`. A mode runs operators one after the other;
+    pieces of it know nothing of each other.
 
     Raises
     ------

@@ -125,19 +125,13 @@ def _places(
     }
 
 
-def _places_of_schedule(mode: ExecutionMode, choice: Choice) -> Iterator[tuple[int, _Place]]:
-    """Yield places of operators that run side by side, in order of their start."""
-    schedule = choice.schedule
-    placed_at = zip(choice.request.operators, schedule.processor, schedule.start_s, strict=True)
-    for v, p, start_s in placed_at:
-        yield -1, _Place((float(mode.begin), 0.0, start_s), p, v)
-
-
 def _places_of_mode(
     mode: ExecutionMode, execution_modes: ExecutionModes
 ) -> Iterator[tuple[int, _Place]]:
-    if isinstance(mode.mark, Choice):
-        yield from _places_of_schedule(mode, mode.mark)
+    if isinstance(mode.mark, Choice):  # operators that run side by side, in order of their start
+        schedule, operators = mode.mark.schedule, mode.mark.request.operators
+        for v, p, start_s in zip(operators, schedule.processor, schedule.start_s, strict=True):
+            yield -1, _Place((float(mode.begin), 0.0, start_s), p, v)
         return
     split = mode.mark if isinstance(mode.mark, Split) else None
     for number, piece in enumerate(mode.pieces):

@@ -258,14 +258,7 @@ class DrawnFront:
         return int(self.latency_s.shape[1])
 
 
-@dataclass(frozen=True, slots=True)
-class _Priced:
-    """A mapping, what it takes by the stated costs, and the names of its operators' causes."""
-
-    mapping: Mapping
-    evaluated: Evaluated
-    costs: CostTable
-    names: Sequence[str]
+_Priced = tuple[Mapping, Evaluated, CostTable, Sequence[str]]
 
 
 def drawn_front(
@@ -285,20 +278,20 @@ def drawn_front(
         Processes at most.
     """
     ids = tuple(operator.id for operator in graph.operators)
-    priced = []
+    priced: list[_Priced] = []
     for each in configurations:
         names: Sequence[str] = ids
         if each.split:
             origin = origins(each.split.graph.operators, set(ids))
             names = [origin[operator.id] for operator in each.split.graph.operators]
-        priced.append(_Priced(each.mapping, each.evaluated, costs_of(each), names))
+        priced.append((each.mapping, each.evaluated, costs_of(each), names))
     figures = dict(shared_work(partial(_sampled_all, draws), priced, jobs))
     return joined([figures[number] for number in range(len(priced))])
 
 
 def _sampled_all(draws: Draws, priced: Iterable[_Priced]) -> Iterator[SampledFigures]:
     for each in priced:
-        yield drawn(each.mapping, each.evaluated, each.costs, each.names, draws)
+        yield drawn(*each, draws)
 
 
 def drawn(
