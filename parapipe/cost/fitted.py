@@ -224,7 +224,11 @@ class _Fits(Mapping[_Key, KindFit]):
     def _launch_s(self, processor: str, dtype: str) -> float:
         key = processor, dtype
         if key not in self._launches_s:
-            self._launches_s[key] = _launch_s(self._measured[key])
+            measured = self._measured[key]
+            moves = [m for m in measured if not m.macs]
+            wide = moves if len(moves) >= _FEWEST else measured
+            overhead_s = _coefficients(wide, BASIC).operators
+            self._launches_s[key] = min(overhead_s, *(m.time_s for m in measured))
         return self._launches_s[key]
 
 
@@ -245,12 +249,6 @@ def _group_by_kind(measured: Sequence[Measurement]) -> Mapping[str, _Group]:
         elif wider_kind:
             groups[kind] = _Group(group, wider_kind)
     return groups
-
-
-def _launch_s(measured: Sequence[Measurement]) -> float:
-    moves = [m for m in measured if not m.macs]
-    wide = moves if len(moves) >= _FEWEST else measured
-    return min(_coefficients(wide, BASIC).operators, *(m.time_s for m in measured))
 
 
 def _coefficients(group: Sequence[Measurement], count: int) -> Amounts:

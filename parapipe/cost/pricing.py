@@ -100,7 +100,9 @@ class Pricing:
         if reason is not None:
             return self._dequantised(self.graph.operators[v], processor) or reason
         casts = self._casts(self.graph.operators[v], processor, dtype) if dtype else []
-        extra = self._folded_subjects(v, dtype)
+        graph = self._converted_graph(dtype)
+        folded = folded_into(graph.operators[v]) if self.view == "as-measured" else ()
+        extra = [subject_of(part, graph) for part in folded]
         cost = self._cost(subjects[dtype], extra, processor, casts, dtype)
         return cost or Refusal(processor.name, "it has no price")
 
@@ -115,7 +117,8 @@ class Pricing:
         chain = types_of(processor, self.precision) if is_converted(operator, self.graph) else ()
         for dtype in chain or (None,):
             if dtype not in subjects:
-                subjects[dtype] = _subjects(self._converted_graph(dtype), v)
+                graph = self._converted_graph(dtype)
+                subjects[dtype] = [subject_of(part, graph) for part in graph.operators[v].singles]
             reason = _unsupported(subjects[dtype], processor, self.graph.tensors)
             if reason is None:
                 return dtype, None
@@ -149,11 +152,6 @@ class Pricing:
         if dtype not in self.graphs:
             self.graphs[dtype] = converted(self.graph, str(dtype))
         return self.graphs[dtype]
-
-    def _folded_subjects(self, v: int, dtype: str | None) -> list[Subject]:
-        graph = self._converted_graph(dtype)
-        folded = folded_into(graph.operators[v]) if self.view == "as-measured" else ()
-        return [subject_of(part, graph) for part in folded]
 
     def _casts(self, operator: Operator, processor: Processor, dtype: str) -> list[PartCost]:
         """Return what casting costs where an operator does not compute in what is there."""
@@ -295,12 +293,20 @@ def conversions(graph: OperatorGraph, platform: Platform) -> Iterator[str]:
     needed = {type_computed_in(single, graph) for single in singles}
     if needed.isdisjoint(CONVERTED):
         return
+
+    def runnable(processor: Processor, precision: Precision) -> int:
+        """Return how many operators a processor runs in a precision; 0 if it lacks its type."""
+        if not processor.computing_type(precision):
+            return 0
+        pricing = Pricing(graph, platform, (), "deployed", precision)
+        return [pricing.type_of(v, processor, {})[1] for v in concerned].count(None)
+
     lacking = [p for p in platform.processors if needed.isdisjoint(p.data_types)]
     while lacking:
-        first = lacking[0]
-        equal = [p for p in lacking if _runs_as(p) == _runs_as(first)]
+        first, runs = lacking[0], (lacking[0].data_types, lacking[0].operators)
+        equal = [p for p in lacking if (p.data_types, p.operators) == runs]
         lacking = [p for p in lacking if p not in equal]
-        counts = {p: _runnable(graph, platform, first, p, concerned) for p in CHAINS}
+        counts = {precision: runnable(first, precision) for precision in CHAINS}
         total = f"{len(graph.operators)} operators"
         could = " or ".join(
             f"{n} of {total} with --precision {each}" for each, n in counts.items() if n
@@ -312,29 +318,6 @@ def conversions(graph: OperatorGraph, platform: Platform) -> Iterator[str]:
                 f"not in {' or '.join(sorted(needed))}: {each} could run {could}, if accuracy "
                 "allows"
             )
-
-
-def _runs_as(processor: Processor) -> tuple[object, ...]:
-    """Return what decides which operators a processor runs."""
-    return processor.data_types, processor.operators
-
-
-def _runnable(
-    graph: OperatorGraph,
-    platform: Platform,
-    processor: Processor,
-    precision: Precision,
-    operators: Sequence[int],
-) -> int:
-    """Return how many operators a processor runs in a precision; 0 if it lacks its type."""
-    if not processor.computing_type(precision):
-        return 0
-    pricing = Pricing(graph, platform, (), "deployed", precision)
-    return [pricing.type_of(v, processor, {})[1] for v in operators].count(None)
-
-
-def _subjects(graph: OperatorGraph, v: int) -> list[Subject]:
-    return [subject_of(part, graph) for part in graph.operators[v].singles]
 
 
 def is_converted(operator: Operator, graph: OperatorGraph) -> bool:

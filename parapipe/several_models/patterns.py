@@ -255,11 +255,11 @@ class Patterns:
 
     def _on_own_processors(self) -> Iterator[ModuloSchedule]:
         """Yield patterns with processors of its own for each model."""
+        if self.baselines.own_processors() is None:
+            return
         able = [
             (sum(map(len, sets)), sets)
-            for sets in (
-                self.baselines.shares() if self.baselines.own_processors() is not None else ()
-            )
+            for sets in self.baselines.shares()
             if all(self.baselines.fits(*each, self.period / NANO) for each in enumerate(sets))
         ]
         schedules: dict[tuple[int, tuple[int, ...]], ModuloSchedule | None] = {}
