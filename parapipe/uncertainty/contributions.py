@@ -147,8 +147,8 @@ def gains(
     total: dict[tuple[int, int], float] = defaultdict(float)
     for each in configurations:
         evaluated, at = each.evaluated, each.mapping.at
-        uncertain_costs = uncertain(each.mapping, costs, names)
-        doubt = Doubt(each.mapping, uncertain_costs, draws, evaluated.latency_s, evaluated.period_s)
+        by_causes = uncertain(each.mapping, costs, names)
+        doubt = Doubt(each.mapping, by_causes, draws, evaluated.latency_s, evaluated.period_s)
         for figure in (LATENCY, PERIOD):
             for v, gain in doubt.gains(figure).items():
                 cost = costs.cost(v, at[v].processor)

@@ -304,10 +304,10 @@ def drawn(
     names
         Of the operators, as for `uncertain`.
     """
-    uncertain_costs = uncertain(mapping, costs, names)
+    by_causes = uncertain(mapping, costs, names)
     return drawn_figures(
         mapping,
-        uncertain_costs.costs(draws.of(uncertain_costs.causes)),
+        by_causes.costs(draws.of(by_causes.causes)),
         latency_s=evaluated.latency_s,
         period_s=evaluated.period_s,
     )
