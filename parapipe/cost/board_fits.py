@@ -168,7 +168,7 @@ def _obstacle(group: Sequence[PowerSample]) -> str:
             f"has {len(low)} samples not above idle, one of {first.power_w:g} W with "
             f"{first.idle_power_w:g} W at rest; correct or leave them out"
         )
-    if not _independent(_design(group)):
+    if not _is_independent(_design_of(group)):
         return (
             "has samples that do not tell static from dynamic power; add some at another voltage "
             "or frequency"
@@ -176,17 +176,17 @@ def _obstacle(group: Sequence[PowerSample]) -> str:
     return ""
 
 
-def _independent(design: Array) -> bool:
+def _is_independent(design: Array) -> bool:
     scale = np.linalg.norm(design, axis=0)
     return bool((scale > 0).all()) and np.linalg.matrix_rank(design / scale, tol=1e-6) == 2
 
 
-def _design(group: Sequence[PowerSample]) -> Array:
+def _design_of(group: Sequence[PowerSample]) -> Array:
     return np.array([[s.voltage_v**2 * s.frequency_hz * s.utilisation, s.voltage_v] for s in group])
 
 
 def _fit_processor(processor: str, group: Sequence[PowerSample]) -> PowerFit:
-    design = _design(group)
+    design = _design_of(group)
     above_idle_w = np.array([s.power_w - s.idle_power_w for s in group])
     coefficients = robust_nonnegative(design, above_idle_w)
     points = [(s.frequency_hz, s.voltage_v) for s in group]
@@ -194,17 +194,17 @@ def _fit_processor(processor: str, group: Sequence[PowerSample]) -> PowerFit:
     parts: dict[str, Sequence[Hashable]] = {"network": networks, "operating point": points}
     left_out = next((what for what, keys in parts.items() if _may_leave_out(design, keys)), "")
     without = left_out_errors(design, above_idle_w, parts[left_out]) if left_out else None
+    errors = _errors_of(relative_errors(coefficients, design, above_idle_w))
     different = {(s.frequency_hz, s.voltage_v, s.utilisation) for s in group}
-    is_tested = len(different) > len(coefficients)
     return PowerFit(
         processor=processor,
         alpha_w_per_v2_hz=float(coefficients[0]),
         beta_w_per_v=float(coefficients[1]),
         samples=len(group),
         operating_points=len(set(points)),
-        errors=_errors(relative_errors(coefficients, design, above_idle_w)) if is_tested else None,
+        errors=errors if len(different) > len(coefficients) else None,
         left_out=left_out,
-        left_out_errors=None if without is None else _errors(without),
+        left_out_errors=None if without is None else _errors_of(without),
     )
 
 
@@ -212,10 +212,10 @@ def _may_leave_out(design: Array, keys: Sequence[Hashable]) -> bool:
     """Tell whether there are several keys, and without each of them enough is left for a fit."""
     names = set(keys)
     rests = (design[[key != name for key in keys]] for name in names)
-    return len(names) > 1 and all(map(_independent, rests))
+    return len(names) > 1 and all(map(_is_independent, rests))
 
 
-def _errors(errors: Array) -> Errors:
+def _errors_of(errors: Array) -> Errors:
     return Errors(float(np.median(errors)), float(errors.max()))
 
 
@@ -333,7 +333,7 @@ def fit_transfers(samples: Sequence[TransferSample]) -> tuple[LinkFit, ...]:
     groups: dict[Pair, list[TransferSample]] = defaultdict(list)
     for sample in samples:
         groups[sample.sender, sample.receiver].append(sample)
-    sized = {pair: _at_most_clocks(group) for pair, group in groups.items()}
+    sized = {pair: _at_commonest_clocks(group) for pair, group in groups.items()}
     wrong = [
         f"'{sender}' to '{receiver}'"
         for (sender, receiver), group in sized.items()
@@ -349,7 +349,7 @@ def fit_transfers(samples: Sequence[TransferSample]) -> tuple[LinkFit, ...]:
     return tuple(_fit_link(pair, group, ratios[pair], other) for pair, group in sized.items())
 
 
-def _at_most_clocks(group: Sequence[TransferSample]) -> list[TransferSample]:
+def _at_commonest_clocks(group: Sequence[TransferSample]) -> list[TransferSample]:
     """Return the samples of known size at those clocks at which there are most of them."""
     sized = [sample for sample in group if sample.size_bytes]
     counts = Counter(sample.clocks for sample in sized)
@@ -376,7 +376,7 @@ def _fit_link(
     times_s = np.array([sample.time_s for sample in group])
     coefficients = robust_nonnegative(design, times_s)
     latency_s, per_byte_s = map(float, coefficients)
-    errors = _errors(relative_errors(coefficients, design, times_s))
+    errors = _errors_of(relative_errors(coefficients, design, times_s))
     speed_up = other if ratio is None else ratio
     networks = [sample.network for sample in group]
     separable = all(

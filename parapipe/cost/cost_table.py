@@ -87,11 +87,11 @@ def coverage_of(costs: Mapping[str, Iterable[PartCost]]) -> CoverageRow:
     """
     parts = {name: [p for p in some if not p.free_view] for name, some in costs.items()}
     every = [part for some in parts.values() for part in some]
-    noisy = _noisy(every)
+    noisy = _noisy_parts(every)
     spreads = [part.noisy_spread for part in noisy if part.noisy_spread is not None]
-    share = _share(noisy, every)
+    share = _share_of(noisy, every)
     return CoverageRow(
-        **_shares(every),
+        **_shares_by_provenance(every),
         noisy=NoisyShare(
             operators=share.operators,
             time=share.time,
@@ -99,11 +99,11 @@ def coverage_of(costs: Mapping[str, Iterable[PartCost]]) -> CoverageRow:
             least_spread=min(spreads, default=None),
             most_spread=max(spreads, default=None),
         ),
-        extrapolated=_share([part for part in every if part.extrapolated], every),
+        extrapolated=_share_of([part for part in every if part.extrapolated], every),
         processors={
             name: ProcessorCoverageRow(
-                **{key: each.operators for key, each in _shares(some).items()},
-                noisy=len(_noisy(some)),
+                **{key: each.operators for key, each in _shares_by_provenance(some).items()},
+                noisy=len(_noisy_parts(some)),
             )
             for name, some in parts.items()
         },
@@ -112,21 +112,21 @@ def coverage_of(costs: Mapping[str, Iterable[PartCost]]) -> CoverageRow:
     )
 
 
-def _noisy(parts: Sequence[PartCost]) -> list[PartCost]:
+def _noisy_parts(parts: Sequence[PartCost]) -> list[PartCost]:
     return [part for part in parts if part.noisy_spread is not None]
 
 
-def _shares(parts: Sequence[PartCost]) -> dict[Provenance, Share]:
+def _shares_by_provenance(parts: Sequence[PartCost]) -> dict[Provenance, Share]:
     """Return shares by provenance; they add up to one."""
     by = {name: [p for p in parts if p.provenance == name] for name in PROVENANCES}
-    shares = {name: _share(some, parts) for name, some in by.items()}
+    shares = {name: _share_of(some, parts) for name, some in by.items()}
     if not any(part.time_s for part in parts):
         operators = shares["nominal"].operators if parts else 1.0
         shares["nominal"] = Share(operators=operators, time=1.0)
     return shares
 
 
-def _share(some: Sequence[PartCost], parts: Sequence[PartCost]) -> Share:
+def _share_of(some: Sequence[PartCost], parts: Sequence[PartCost]) -> Share:
     """Return the shares that some of the parts have."""
     times_s = dict.fromkeys(PROVENANCES, 0.0)  # added up by provenance, so that all are one
     for part in parts:

@@ -212,7 +212,7 @@ class _Fits(Mapping[_Key, KindFit]):
                 self._cached[key] = _scaled_fit(wider, kind, group.measured)
             else:
                 launch_s = self._launch_s(processor, dtype)
-                self._cached[key] = _fit(processor, kind, dtype, launch_s, group.measured)
+                self._cached[key] = _fit_kind(processor, kind, dtype, launch_s, group.measured)
         return self._cached[key]
 
     def __iter__(self) -> Iterator[_Key]:
@@ -253,29 +253,29 @@ def _group_by_kind(measured: Sequence[Measurement]) -> Mapping[str, _Group]:
 
 def _coefficients(group: Sequence[Measurement], count: int) -> Amounts:
     """Return seconds per unit of the first amounts; the others are not used."""
-    coefficients = map(float, robust_nonnegative(_amounts(group)[:, :count], _times(group)))
+    coefficients = map(float, robust_nonnegative(_amounts(group)[:, :count], _times_s(group)))
     return Amounts(*coefficients, *[0.0] * (len(Amounts._fields) - count))
 
 
-def _fit(
+def _fit_kind(
     processor: str, kind: str, dtype: str, launch_s: float, group: Sequence[Measurement]
 ) -> KindFit:
     count = len(Amounts._fields) if len(group) >= _FEWEST_SHAPED else BASIC
     coefficients = _coefficients(group, count)
-    near = neighbours_of(_amounts(group), _times(group), np.array(coefficients))
-    fit = KindFit(processor, kind, dtype, coefficients, launch_s, neighbours=near, **_extent(group))
+    near = neighbours_of(_amounts(group), _times_s(group), np.array(coefficients))
+    fit = KindFit(processor, kind, dtype, coefficients, launch_s, neighbours=near, **_ranges(group))
     return _with_errors(fit, group)
 
 
 def _scaled_fit(wider: KindFit, kind: str, group: Sequence[Measurement]) -> KindFit:
     work_s = _amounts(group) @ np.array(wider.coefficients)
-    ratio = float(np.median(_times(group) / work_s))
+    ratio = float(np.median(_times_s(group) / work_s))
     scaled = Amounts(*(c * ratio for c in wider.coefficients))
-    fit = replace(wider, kind=kind, coefficients=scaled, neighbours=None, **_extent(group))
+    fit = replace(wider, kind=kind, coefficients=scaled, neighbours=None, **_ranges(group))
     return _with_errors(fit, group)
 
 
-def _extent(group: Sequence[Measurement]) -> dict[str, Any]:
+def _ranges(group: Sequence[Measurement]) -> dict[str, Any]:
     """Return what a fit says of the measurements behind it."""
     steps = [steps_of(m.signature, m.macs) for m in group]
     sizes = [m.size_bytes for m in group]
@@ -291,7 +291,7 @@ def _with_errors(fit: KindFit, group: Sequence[Measurement]) -> KindFit:
     amounts, coefficients = _amounts(group), np.array(fit.coefficients)
     near = fit.neighbours
     work_s = near.times_s(amounts, coefficients) if near else amounts @ coefficients
-    errors = np.abs(np.maximum(work_s, fit.launch_s) / _times(group) - 1)
+    errors = np.abs(np.maximum(work_s, fit.launch_s) / _times_s(group) - 1)
     return replace(fit, mean_error=float(errors.mean()), largest_error=float(errors.max()))
 
 
@@ -299,5 +299,5 @@ def _amounts(group: Sequence[Measurement]) -> Array:
     return np.array([amounts_of(m.signature, m.macs, m.size_bytes) for m in group], dtype=float)
 
 
-def _times(group: Sequence[Measurement]) -> Array:
+def _times_s(group: Sequence[Measurement]) -> Array:
     return np.array([m.time_s for m in group])

@@ -49,7 +49,7 @@ def nonnegative(design: Array, target: Array, guess: Array | None = None) -> Arr
     scaled = design / np.where(scale > 0, scale, 1)
     gram = scaled.T @ scaled
     first = [] if guess is None else np.flatnonzero(guess).tolist()
-    x = _active_set(gram, scaled.T @ target / length, _independent_columns(gram), first)
+    x = _solve_active_set(gram, scaled.T @ target / length, _independent_columns(gram), first)
     return x * length / np.where(scale > 0, scale, 1)
 
 
@@ -62,7 +62,7 @@ def _independent_columns(gram: Array) -> list[int]:
     return columns
 
 
-def _active_set(gram: Array, product: Array, usable: list[int], first: list[int]) -> Array:
+def _solve_active_set(gram: Array, product: Array, usable: list[int], first: list[int]) -> Array:
     x = np.zeros(len(gram))
     chosen: list[int] = []
     if first and set(first) <= set(usable):
@@ -88,7 +88,7 @@ def _active_set(gram: Array, product: Array, usable: list[int], first: list[int]
                 x = np.zeros(len(gram))
                 x[chosen] = solved
                 break
-            x, chosen = _step(x, chosen, solved)
+            x, chosen = _step_towards(x, chosen, solved)
     return x
 
 
@@ -99,7 +99,7 @@ def _solve_columns(gram: Array, product: Array, chosen: list[int]) -> Array:
     return coefficients
 
 
-def _step(x: Array, chosen: list[int], solved: Array) -> tuple[Array, list[int]]:
+def _step_towards(x: Array, chosen: list[int], solved: Array) -> tuple[Array, list[int]]:
     """Go from x towards the solution until the first coefficient is zero, and drop that one."""
     now = x[chosen]
     falling = solved <= 0

@@ -97,7 +97,7 @@ def _fitted_weights(
     least: tuple[float, float],
 ) -> Weights:
     launch_s, per_byte_s = least
-    terms = {signature: _terms(m) for signature, m in work.items()}
+    terms = {signature: _terms_of(m) for signature, m in work.items()}
     floor = {
         signature: launch_s + (0 if m.macs else m.size_bytes * per_byte_s)
         if terms[signature]
@@ -120,7 +120,7 @@ def _fitted_weights(
     }
 
 
-def _terms(m: Measurement) -> dict[str, float]:
+def _terms_of(m: Measurement) -> dict[str, float]:
     """Return what an operator adds to the amounts of its block, by kind and name.
 
     Moves share one rate: activations stand behind convolutions in nearly every block, so that their
@@ -221,7 +221,7 @@ def leave_networks_out(profile: Profile, rows: Sequence[Row]) -> Iterator[Predic
                 if measurement_of.keys() >= set(keys):
                     measured_s = sum(row.times_s[processor] for row in block)
                     members = [measurement_of[key] for key in keys]
-                    yield _predicted(members, network, measured_s, model, rest)
+                    yield _predict(members, network, measured_s, model, rest)
 
 
 def leave_operators_out(profile: Profile) -> Iterator[Prediction]:
@@ -233,10 +233,10 @@ def leave_operators_out(profile: Profile) -> Iterator[Prediction]:
         model = fit_profile(fitted_to)
         for m in order[fold::_FOLDS]:
             if _fitted_s(m, model) is not None:
-                yield _predicted([m], f"{fold + 1}", m.time_s, model, fitted_to)
+                yield _predict([m], f"{fold + 1}", m.time_s, model, fitted_to)
 
 
-def _predicted(
+def _predict(
     members: Sequence[Measurement], group: str, measured_s: float, model: FittedModel, rest: Profile
 ) -> Prediction:
     fitted = [_fitted_s(m, model) or 0.0 for m in members]
@@ -280,10 +280,12 @@ class ProcessorErrors(Strict):
 def errors_of(predictions: Sequence[Prediction]) -> tuple[ProcessorErrors, ...]:
     """Return the errors of each processor, in order of appearance."""
     names = dict.fromkeys(p.processor for p in predictions)
-    return tuple(_errors(name, [p for p in predictions if p.processor == name]) for name in names)
+    return tuple(
+        _errors_on(name, [p for p in predictions if p.processor == name]) for name in names
+    )
 
 
-def _errors(processor: str, predictions: Sequence[Prediction]) -> ProcessorErrors:
+def _errors_on(processor: str, predictions: Sequence[Prediction]) -> ProcessorErrors:
     fitted = np.array([abs(p.fitted_s / p.measured_s - 1) for p in predictions])
     priced = [abs(p.priced_s / p.measured_s - 1) for p in predictions]
     group_of = np.array([p.group for p in predictions])

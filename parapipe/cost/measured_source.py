@@ -114,7 +114,7 @@ def record_fit(profile: Profile) -> FitRecord:
     return FitRecord(
         schema="parapipe/fit/1",
         profile=profile.name,
-        sha256=_hash(profile),
+        sha256=_hash_of_files(profile),
         left_out=left_out,
         errors=errors,
         kinds=tuple(_kind_records(fit_rows(profile, rows))),
@@ -139,10 +139,10 @@ def stored_record(profile: Profile) -> FitRecord | None:
         raise CostError(
             f"record of a fit '{path}' cannot be read: {what}; make it again: parapipe fit times"
         ) from None
-    return record if record.sha256 == _hash(profile) else None
+    return record if record.sha256 == _hash_of_files(profile) else None
 
 
-def _hash(profile: Profile) -> str:
+def _hash_of_files(profile: Profile) -> str:
     files = (Path(profile.path), rows_path(Path(profile.path)))
     return sha256(b"".join(f.read_bytes() for f in files if f.is_file())).hexdigest()
 
@@ -195,7 +195,7 @@ def subject_of(operator: Operator, graph: OperatorGraph) -> Subject:
 
 
 @lru_cache(maxsize=8)  # tables at several operating points are made from the same measurements
-def _fit(profile: Profile, path: str) -> FittedModel:
+def _cached_fit(profile: Profile, path: str) -> FittedModel:
     """Fit the model to a profile and to the rows behind it, which stand beside its path."""
     assert profile.path == path
     return fit_rows(profile, rows_behind(profile))
@@ -223,7 +223,7 @@ class MeasuredSource:
     @cached_property
     def model(self) -> FittedModel:
         """The model fitted to the profile."""
-        return _fit(self.base, self.base.path)
+        return _cached_fit(self.base, self.base.path)
 
     @cached_property
     def base_hz(self) -> Mapping[str, float]:

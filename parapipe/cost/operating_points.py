@@ -138,7 +138,7 @@ def considered(processor: Processor, most: int) -> tuple[OperatingPoint, ...]:
     if most == 1 or processor.clock.scaling is None:
         return (default,)
     figures = {
-        point.frequency_hz: _figures(processor.at(point.frequency_hz), default.frequency_hz)
+        point.frequency_hz: _log_figures(processor.at(point.frequency_hz), default.frequency_hz)
         for point in processor.operating_points
     }
 
@@ -158,7 +158,7 @@ def considered(processor: Processor, most: int) -> tuple[OperatingPoint, ...]:
     return (default, *sorted(taken[1:], key=lambda point: -point.frequency_hz))
 
 
-def _figures(processor: Processor, default_hz: float) -> tuple[float, float]:
+def _log_figures(processor: Processor, default_hz: float) -> tuple[float, float]:
     """Return the logarithms of time and energy of what takes a second at the default point."""
     slowdown = processor.slowdown(REFERENCE, default_hz)
     time_s = slowdown.value if slowdown else 1.0

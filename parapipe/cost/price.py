@@ -137,7 +137,7 @@ def price(
     if measured and (part_cost := _measured_cost((subject,), processor, sources)):
         return part_cost
     if processor.whole:
-        return _fitted_cost(subject, processor, sources) or _of_part(
+        return _fitted_cost(subject, processor, sources) or _cost_on_part(
             price(subject, processor.whole, platform, sources, measured=measured),
             subject,
             processor,
@@ -147,7 +147,7 @@ def price(
         return _part_cost(subject, processor, "nominal", source, Expression(0), free_view=True)
     return (
         _fitted_cost(subject, processor, sources)
-        or _of_another_type(subject, processor, sources)
+        or _cost_by_other_type(subject, processor, sources)
         or _nominal_cost(subject, processor, platform)
     )
 
@@ -171,10 +171,10 @@ def price_fused(
     if fused or processor.whole is None or measured_itself:
         return fused
     undivided = _measured_cost(subjects, processor.whole, sources)
-    return undivided and _of_part(undivided, subjects[0], processor)
+    return undivided and _cost_on_part(undivided, subjects[0], processor)
 
 
-def _of_part(whole: PartCost, subject: Subject, processor: Processor) -> PartCost:
+def _cost_on_part(whole: PartCost, subject: Subject, processor: Processor) -> PartCost:
     """Return the cost on a part of a divided processor, by that on the whole."""
     assert processor.whole is not None
     cores, name = len(processor.whole.cores), processor.whole.name
@@ -271,7 +271,7 @@ def _fitted_cost(
     return None
 
 
-def _of_another_type(
+def _cost_by_other_type(
     subject: Subject, processor: Processor, sources: Sequence[MeasuredSource]
 ) -> PartCost | None:
     """Return the cost by what was measured in another data type, scaled by nominal rates."""
@@ -281,7 +281,7 @@ def _of_another_type(
             ratio = time_ratio(processor, own, dtype, products=products)
             if dtype == own or ratio is None:
                 continue
-            other, only = _in_type(subject, dtype), (source,)
+            other, only = _converted_subject(subject, dtype), (source,)
             cost = _measured_cost((other,), processor, only)
             if cost := cost or _fitted_cost(other, processor, only):
                 launch_s = source.launch_s(processor.name, dtype)
@@ -297,7 +297,7 @@ def _of_another_type(
     return None
 
 
-def _in_type(subject: Subject, dtype: str) -> Subject:
+def _converted_subject(subject: Subject, dtype: str) -> Subject:
     """Return the same operator in another data type."""
     work, ratio = subject.operator.work, ITEM_BYTES[dtype] / ITEM_BYTES[subject.signature.dtype]
     read, written = int(work.read_bytes * ratio), int(work.written_bytes * ratio)

@@ -73,7 +73,7 @@ class Pricing:
         # a quantised operator is priced as one, or as its parts where it runs dequantised
         priced = (operator, *operator.parts, *folded_into(operator))
         names = tuple(each.name for each in priced)
-        content = tuple(_content(each, self.graph) for each in priced)
+        content = tuple(_content_of(each, self.graph) for each in priced)
         if content in self.rows:  # networks repeat their operators
             before, row = self.rows[content]
             row = _renamed(row, dict(zip(before, names, strict=True)))
@@ -119,7 +119,7 @@ class Pricing:
             if dtype not in subjects:
                 graph = self._converted_graph(dtype)
                 subjects[dtype] = [subject_of(part, graph) for part in graph.operators[v].singles]
-            reason = _unsupported(subjects[dtype], processor, self.graph.tensors)
+            reason = _refusal_of(subjects[dtype], processor, self.graph.tensors)
             if reason is None:
                 return dtype, None
             refusal = refusal or reason
@@ -136,7 +136,7 @@ class Pricing:
         if not operator.computes_in or len(inner) == len(operator.parts):
             return None
         within = [subject_of(part, self.graph) for part in inner]
-        if _unsupported(within, processor, self.graph.tensors):
+        if _refusal_of(within, processor, self.graph.tensors):
             return None
         outside = [
             [subject_of(part, self.graph)] for part in operator.parts if part.type in borders
@@ -234,7 +234,7 @@ class Pricing:
         return fused_cost and fused_cost.named(parts[0].operator.name)
 
 
-def _content(operator: Operator, graph: OperatorGraph) -> tuple[object, ...]:
+def _content_of(operator: Operator, graph: OperatorGraph) -> tuple[object, ...]:
     """Return all of an operator that its prices may depend on: everything but names."""
     shapes = [
         (type(tensor), tensor.shape, tensor.dtype)
@@ -340,7 +340,7 @@ def _by_type(groups: Mapping[tuple[str, str], Sequence[str]]) -> str:
     )
 
 
-def _unsupported(
+def _refusal_of(
     parts: Sequence[Subject], processor: Processor, tensors: Container[str]
 ) -> Refusal | None:
     for part in parts:

@@ -54,10 +54,10 @@ def check_formula(text: str, names: frozenset[str]) -> str:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return f"'{text}' is no formula"
-    return next(_mistakes(tree.body, names), "")
+    return next(_mistakes_in(tree.body, names), "")
 
 
-def _mistakes(tree: ast.expr, names: frozenset[str]) -> Iterator[str]:
+def _mistakes_in(tree: ast.expr, names: frozenset[str]) -> Iterator[str]:
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
@@ -114,7 +114,7 @@ def evaluate_formula(text: str, scope: Scope) -> float:
     functions = {**_FUNCTIONS, "attribute": attribute}
     computed = SimpleEval(operators=_OPERATORS, functions=functions, names=dict(scope.names))
     try:
-        return _number(computed.eval(text))
+        return _number_from(computed.eval(text))
     except IndexError:
         raise CostError("cannot be computed (a list has no such element)") from None
     except (ArithmeticError, LookupError, TypeError, ValueError, InvalidExpression) as error:
@@ -131,7 +131,7 @@ def constant_number(text: str) -> float | None:
         return None
 
 
-def _number(value: Value) -> float:
+def _number_from(value: Value) -> float:
     if isinstance(value, str | tuple):
         raise TypeError("a list or a text stands where a number should")
     return _bounded(value)
@@ -157,7 +157,7 @@ def _power(base: float, exponent: float) -> float:
 
 
 def _of_numbers(apply: Callable[..., float]) -> Callable[..., float]:
-    return lambda *values: _bounded(apply(*map(_number, values)))
+    return lambda *values: _bounded(apply(*map(_number_from, values)))
 
 
 def _of_list(apply: Callable[[list[float]], float]) -> Callable[..., float]:
@@ -165,7 +165,7 @@ def _of_list(apply: Callable[[list[float]], float]) -> Callable[..., float]:
 
     def step(*values: Value) -> float:
         numbers = values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
-        return _bounded(apply([_number(value) for value in numbers]))
+        return _bounded(apply([_number_from(value) for value in numbers]))
 
     return step
 
@@ -335,7 +335,7 @@ def apply_rules(graph: OperatorGraph, rules: Rules, file: str) -> OperatorGraph:
     for operator in graph.operators:
         rule = by_type.get((_domain(operator), operator.type))
         try:
-            work = _work(operator, graph, rule, file) if rule else operator.work
+            work = _work_by_rule(operator, graph, rule, file) if rule else operator.work
         except CostError as error:
             mistakes.append(f"'{operator.name}' ({operator.type}): {error}")
         else:
@@ -346,17 +346,17 @@ def apply_rules(graph: OperatorGraph, rules: Rules, file: str) -> OperatorGraph:
     return replace(graph, operators=tuple(operators))
 
 
-def _work(operator: Operator, graph: OperatorGraph, rule: WorkRule, file: str) -> Work:
-    scope = _scope(operator, graph)
+def _work_by_rule(operator: Operator, graph: OperatorGraph, rule: WorkRule, file: str) -> Work:
+    scope = _scope_of(operator, graph)
     amounts = {
-        name: _amount(name, text, scope)
+        name: _evaluate_amount(name, text, scope)
         for name in ("macs", "read_bytes", "written_bytes")
         if (text := getattr(rule, name)) is not None
     }
     return replace(operator.work, **amounts, modelled=True, rule=file, runs_on=rule.processors)
 
 
-def _amount(name: str, formula: str, scope: Scope) -> int:
+def _evaluate_amount(name: str, formula: str, scope: Scope) -> int:
     try:
         number = evaluate_formula(formula, scope)
     except CostError as error:
@@ -366,7 +366,7 @@ def _amount(name: str, formula: str, scope: Scope) -> int:
     return ceil(number)
 
 
-def _scope(operator: Operator, graph: OperatorGraph) -> Scope:
+def _scope_of(operator: Operator, graph: OperatorGraph) -> Scope:
     read = [_tensor_or_constant(name, graph) for name in operator.inputs]
     written = [_tensor_or_constant(name, graph) for name in operator.outputs]
     return Scope(

@@ -64,7 +64,7 @@ def variants(
     assignment, groups = assignment_of(configuration.mapping), configuration.mapping.replicated
     seen = {(assignment.stages, groups)}
     for replicated in _smaller_groups(groups):
-        for joined in [assignment.stages] if replicated else _joined(assignment.stages):
+        for joined in [assignment.stages] if replicated else _joined_stages(assignment.stages):
             for stages in (joined, tuple(thrifty_order(graph, stage) for stage in joined)):
                 if (stages, replicated) not in seen:
                     seen.add((stages, replicated))
@@ -145,7 +145,7 @@ def _retimed(
     )
 
 
-def _joined(stages: Stages) -> Iterator[Stages]:
+def _joined_stages(stages: Stages) -> Iterator[Stages]:
     """Yield the stages as they are, then neighbours put together in all ways."""
     if len(stages) > MOST_STAGES:
         yield stages

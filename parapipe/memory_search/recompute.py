@@ -31,7 +31,7 @@ from parapipe.search.stages.candidates import Candidate
 from parapipe.solvers.memory.least_memory import least_order, recompute, working_set_bytes
 from parapipe.solvers.memory.orders import OrderProblem
 from parapipe.solvers.problem import NANO
-from parapipe.split_search.split_model import ordered
+from parapipe.split_search.split_model import topological_order
 
 MOST_OPERATORS = 30
 """Of a window, unless a single section has more."""
@@ -270,7 +270,7 @@ def _recomputing(problem: SearchProblem, p: int, row: Row, plain: Configuration)
     )
     model = SplitModel(rules, model_graph, costs)
     places = _places_in_row(graph, model_graph, runs)
-    order = ordered(model_graph, [(float(at),) for at in places])
+    order = topological_order(model_graph, [(float(at),) for at in places])
     least_s = plain.evaluated.latency_s
     return _sequential(model_graph, costs, p, order, split=model, least_s=least_s)
 

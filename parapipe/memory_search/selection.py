@@ -50,7 +50,7 @@ class LessMemorySearch:
         for cuts in cheap_cuts(problem.graph, problem.partition):
             if deadline.over:
                 break
-            some += _at_cuts(cuts, choices, problem, deadline)
+            some += _search_at_cuts(cuts, choices, problem, deadline)
         every: list[Configuration] = []
 
         def recorded(configurations: Iterable[Configuration]) -> Iterator[Configuration]:
@@ -58,11 +58,12 @@ class LessMemorySearch:
                 every.append(each)
                 yield each
 
-        yield from recorded(_worthwhile(some, sizer, limit, options))
-        changed = _changed(every, problem.graph, limit, options.resolution)
+        yield from recorded(_sized_candidates(some, sizer, limit, options))
+        changed = _worth_changing(every, problem.graph, limit, options.resolution)
         for each in changed:
             yield from recorded(sizer.variants(each))
-        least_s = _least_periods_s(incumbents)
+        own = (each for each in incumbents if isinstance(each, Configuration))
+        least_s = {id(each.split): each.least.period_s for each in own if each.least}
         yield from recorded(
             _fewer_frames(changed, every, least_s, sizer=sizer, options=options, deadline=deadline)
         )
@@ -72,7 +73,7 @@ class LessMemorySearch:
             )
 
 
-def _at_cuts(
+def _search_at_cuts(
     cuts: Sequence[int], choices: Options, problem: SearchProblem, deadline: Deadline
 ) -> list[StageCandidate]:
     """Search stages that begin and end at some boundaries alone; if these are many, times."""
@@ -87,13 +88,7 @@ def _at_cuts(
     )
 
 
-def _least_periods_s(candidates: Iterable[Candidate]) -> dict[int, float]:
-    """Return the bound of the period, by the identity of the split model, or of None."""
-    every = (each for each in candidates if isinstance(each, Configuration))
-    return {id(each.split): each.least.period_s for each in every if each.least}
-
-
-def _worthwhile(
+def _sized_candidates(
     candidates: Iterable[Candidate], sizer: _Sizer, limit: MemoryLimit, options: MapOptions
 ) -> Iterator[Configuration]:
     """Yield candidates with their memory, but for those that come to nothing.
@@ -223,7 +218,7 @@ def _with_moved_operators(
             best = nearest
 
 
-def _changed(
+def _worth_changing(
     every: Iterable[Configuration], graph: OperatorGraph, limit: MemoryLimit, resolution: float
 ) -> list[Configuration]:
     """Return those worth changing: on the front of those that keep no limit, a bounded number."""

@@ -119,7 +119,7 @@ def explore_several(
                 for each in search.run(problem, configurations, deadline):
                     configurations.append(each)
                     deadline.interruptible = True
-    in_time = [each for each in configurations if not _late(each, demands)]
+    in_time = [each for each in configurations if not _late_by(each, demands)]
     in_time = [each for each in in_time if _served(each).kept_factor >= 1 - NEAR]
     if deadline.interrupted and not in_time:
         raise KeyboardInterrupt
@@ -218,7 +218,7 @@ def _on_own_processors(mapping: Mapping, patterns: Patterns) -> bool:
     return all(len(each) == 1 for each in users.values())
 
 
-def _late(each: Configuration, demands: Sequence[Demand]) -> float:
+def _late_by(each: Configuration, demands: Sequence[Demand]) -> float:
     """Return the share by which the deadline is missed that is missed most; 0 if none is."""
     pairs = zip(_served(each).latency_s, demands, strict=True)
     most = max(latency_s / demand.deadline_s - 1 for latency_s, demand in pairs)
@@ -245,7 +245,7 @@ def _rates_message(patterns: Patterns, reached: Reached, length: Length) -> str:
     worst = max(range(len(rests)), key=rests.__getitem__)
     loads = loads_s(patterns.problem, shared.processor)[: len(names)]
     fullest = max(range(len(names)), key=loads.__getitem__)
-    share = _share_of(patterns, shared.processor, fullest, worst)
+    share = _share_of_model(patterns, shared.processor, fullest, worst)
     stands = (
         f"without '{patterns.demands[worst].name}', the others reach at most "
         f"{plain(rests[worst], 3)} times theirs; "
@@ -271,7 +271,7 @@ def _rates_message(patterns: Patterns, reached: Reached, length: Length) -> str:
     )
 
 
-def _share_of(patterns: Patterns, place: Sequence[int], processor: int, model: int) -> float:
+def _share_of_model(patterns: Patterns, place: Sequence[int], processor: int, model: int) -> float:
     """Return the share of a processor's work that is for one model."""
     frames, time_s = patterns.frames, patterns.problem.time_s
     here = [v for v, p in enumerate(place) if p == processor]
@@ -287,9 +287,11 @@ def _deadlines_message(configurations: Sequence[Configuration], patterns: Patter
             "or a longer `budget_s`"
         )
     demands = patterns.demands
-    nearest = min(configurations, key=lambda each: _late(each, demands))
-    if not _late(nearest, demands):
-        most = max(_served(each).kept_factor for each in configurations if not _late(each, demands))
+    nearest = min(configurations, key=lambda each: _late_by(each, demands))
+    if not _late_by(nearest, demands):
+        most = max(
+            _served(each).kept_factor for each in configurations if not _late_by(each, demands)
+        )
         return (
             f"with contention at the memory, the rates cannot be kept: a pattern in time reaches "
             f"{plain(most, 3)} times of them; lower them, or give longer deadlines"

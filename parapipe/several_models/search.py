@@ -131,7 +131,7 @@ def best_length(patterns: Patterns, reached: Reached) -> Length:
     for times in range(2, most + 1):
         if min(each.each_s for each in lengths) <= min(close_s, enough_s) or patterns.over():
             break
-        lengths.append(Length(times, _least(patterns, lengths, times)))
+        lengths.append(Length(times, _least_of_longer(patterns, lengths, times)))
     best_s = min(each.each_s for each in lengths)
     if best_s > close_s:
         close_s = best_s * (1 + WORTH)
@@ -139,7 +139,7 @@ def best_length(patterns: Patterns, reached: Reached) -> Length:
     return next(each for each in lengths if each.each_s <= longest_s)
 
 
-def _least(patterns: Patterns, lengths: Sequence[Length], times: int) -> LeastPeriod:
+def _least_of_longer(patterns: Patterns, lengths: Sequence[Length], times: int) -> LeastPeriod:
     """Return the least period of a longer pattern, never above shorter ones in a row."""
     baselines, counts = patterns.baselines, patterns.frames.counts
     problem = joined_problem(baselines.problems, [count * times for count in counts])

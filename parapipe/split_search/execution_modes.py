@@ -160,7 +160,7 @@ class ExecutionModes:
         shape = self.graph.tensors[last.outputs[0]].shape
         for axis, cut in self._cut_axes(run):
             for processors, counts in self._shares(run, near):
-                ranges = _ranges(axis, shape[axis], cut.step, counts)
+                ranges = _ranges_by(axis, shape[axis], cut.step, counts)
                 if ranges and all(self.prices.part(run, each) for each in ranges):
                     yield processors, Split(run, ranges)
 
@@ -319,7 +319,7 @@ class ExecutionModes:
         return range(len(self.prices.costs.processors))
 
 
-def _ranges(axis: int, extent: int, step: int, counts: Sequence[int]) -> tuple[Range, ...]:
+def _ranges_by(axis: int, extent: int, step: int, counts: Sequence[int]) -> tuple[Range, ...]:
     """Return ranges of an axis in proportion to counts; none if one of them would be empty."""
     total = sum(counts)
     inner = [round(count / total * extent / step) * step for count in accumulate(counts)]

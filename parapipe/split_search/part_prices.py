@@ -108,7 +108,7 @@ class PartPrices:
             return part
         part_s = batch.fitted.time_s(at, p) if "measured" in provenances else part.time_s
         unsplit_s = self._fitted_unsplit.time_s(v, p)
-        return scaled(whole_cost, part_s / unsplit_s if unsplit_s else 1.0)
+        return scaled_cost(whole_cost, part_s / unsplit_s if unsplit_s else 1.0)
 
     @cached_property
     def _fitted_unsplit(self) -> CostTable:
@@ -124,7 +124,7 @@ class PartPrices:
         )
 
 
-def scaled(cost: OperatorCost, ratio: float) -> OperatorCost:
+def scaled_cost(cost: OperatorCost, ratio: float) -> OperatorCost:
     """Return what a part costs, given what the whole costs."""
     note = "fitted seconds of the part ÷ those of the whole operator"
     parts = tuple(

@@ -19,7 +19,7 @@ from parapipe.parts.part import Range
 from parapipe.platform.support import Refusal
 from parapipe.search.stages.unit_schedules import Choice
 from parapipe.split_search.execution_modes import ExecutionModes, Split
-from parapipe.split_search.part_prices import scaled
+from parapipe.split_search.part_prices import scaled_cost
 from parapipe.split_search.problem import ExecutionMode
 
 _CUTTING = "Slice"
@@ -75,13 +75,13 @@ def placed(
     graph = splitter(rules)
     place_of = _places(modes, execution_modes)
     _check_split(modes, execution_modes, graph)
-    keys = [_key(operator, place_of) for operator in graph.operators]
+    keys = [_place_key(operator, place_of) for operator in graph.operators]
     incomplete: list[_Place | None] = [place_of[key] if key else None for key in keys]
     _place_others(graph, incomplete)
     places = [place for place in incomplete if place is not None]
     assert len(places) == len(incomplete)
-    costs = _costs(pricer(graph), places, execution_modes)
-    order = ordered(graph, [place.key for place in places])
+    costs = _costs_of_split(pricer(graph), places, execution_modes)
+    order = topological_order(graph, [place.key for place in places])
     bounds = [-inf, *cuts, inf]
     stages = tuple(
         tuple(v for v in order if begin <= places[v].key[0] < end)
@@ -141,7 +141,9 @@ def _places_of_mode(
             yield number if split else -1, _Place(key, piece.processor, v, split, range_)
 
 
-def _key(operator: Operator, places: Mapping[tuple[str, int], _Place]) -> tuple[str, int] | None:
+def _place_key(
+    operator: Operator, places: Mapping[tuple[str, int], _Place]
+) -> tuple[str, int] | None:
     """Return the key of an operator's place; None if it only serves others."""
     for name in operator.members:
         for key in ((name, -1), whole_and_number(name)):
@@ -174,7 +176,7 @@ def _place_before(graph: OperatorGraph, places: Sequence[_Place | None], v: int)
     return next(there, None) or _place_before(graph, places, min(graph.predecessors(v)))
 
 
-def _costs(
+def _costs_of_split(
     table: CostTable, places: Sequence[_Place], execution_modes: ExecutionModes
 ) -> CostTable:
     """Return what a split graph costs; what cuts and joins, as it costs by itself."""
@@ -188,12 +190,12 @@ def _costs(
         counted.add((place.v, place.key[1]))
         row = execution_modes.prices.costs.entries[place.v]
         entries.append(
-            tuple(_entry(e, place, p, execution_modes, first) for p, e in enumerate(row))
+            tuple(_entry_of_split(e, place, p, execution_modes, first) for p, e in enumerate(row))
         )
     return replace(table, entries=tuple(entries))
 
 
-def _entry(
+def _entry_of_split(
     entry: OperatorCost | Refusal,
     place: _Place,
     p: int,
@@ -207,13 +209,13 @@ def _entry(
     if isinstance(entry, Refusal):
         return entry
     if not first:
-        return scaled(entry, 0.0)
+        return scaled_cost(entry, 0.0)
     if place.split is None or place.range_ is None:
         return entry
     return execution_modes.prices.cost(place.split.operators, place.range_, place.v, p)
 
 
-def ordered(graph: OperatorGraph, keys: Sequence[tuple[float, ...]]) -> tuple[int, ...]:
+def topological_order(graph: OperatorGraph, keys: Sequence[tuple[float, ...]]) -> tuple[int, ...]:
     """Return the operators in topological order, those of small keys first."""
     left = [len(graph.predecessors(v)) for v in range(len(graph.operators))]
     ready = [(keys[v], v) for v, count in enumerate(left) if not count]

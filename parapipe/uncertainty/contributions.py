@@ -67,7 +67,7 @@ class Doubt:
 
     def ends(self, figure: int) -> tuple[float, float, float]:
         """Return the lower end of a figure's interval, the stated figure, and the upper end."""
-        figures = self._figures(self.draws.of(self.costs.causes))
+        figures = self._figures_at(self.draws.of(self.costs.causes))
         values = (figures.latency_s, figures.period_s, figures.energy_j)[figure]
         low, high = interval(values[1:])
         return low, float(values[0]), high
@@ -123,10 +123,10 @@ class Doubt:
     def _logarithms(self, values: Array) -> Array:
         """Return those of the three figures for some values of the causes, [figure, draw]."""
         stated = np.zeros((len(values), 1))
-        figures = self._figures(np.hstack([stated, values]))
+        figures = self._figures_at(np.hstack([stated, values]))
         return np.log([figures.latency_s[1:], figures.period_s[1:], figures.energy_j[1:]])
 
-    def _figures(self, values: Array) -> SampledFigures:
+    def _figures_at(self, values: Array) -> SampledFigures:
         return drawn_figures(
             self.mapping, self.costs.costs(values), latency_s=self.latency_s, period_s=self.period_s
         )

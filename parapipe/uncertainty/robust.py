@@ -171,7 +171,7 @@ class RobustFront:
         """
         front = nondominated(range(len(self.at_quantile)), lambda i: self.at_quantile[i])
         stay = dict.fromkeys(
-            [*range(incumbents), *(self._best(front, of) for of in self._names.values())]
+            [*range(incumbents), *(self._best_in(front, of) for of in self._shown_names.values())]
         )
         return thinned(front, lambda i: self.at_quantile[i], resolution, stay)
 
@@ -195,7 +195,7 @@ class RobustFront:
         some, stated = [every[i] for i in shown], [self.stated[i] for i in shown]
         at_quantile = [self.at_quantile[i] for i in shown]
         robust = on_front(at_quantile)
-        best = {name: self._best(shown, of) for name, of in self._names.items()}
+        best = {name: self._best_in(shown, of) for name, of in self._shown_names.items()}
         of_stated = names_among(some, stated, processors, memory=memory)
 
         def names(places: Sequence[int], front: Sequence[int]) -> dict[int, tuple[str, ...]]:
@@ -213,10 +213,10 @@ class RobustFront:
         )
 
     @property
-    def _names(self) -> dict[str, int]:
+    def _shown_names(self) -> dict[str, int]:
         return {name: of for name, of in ROBUST.items() if of < 2 + self.energy}
 
-    def _best(self, front: Sequence[int], of: int) -> int:
+    def _best_in(self, front: Sequence[int], of: int) -> int:
         """Return the one that is least in an objective, then in the others."""
         ties = (ENERGY_TIE,) if of == ROBUST["robust-E"] else ()
         return least(front, lambda i: (self.at_quantile[i][of], *self.at_quantile[i]), ties)

@@ -12,7 +12,7 @@ operator needs (a subgraph waits for the one before it), the gap grows like the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 
@@ -119,7 +119,7 @@ def _of_period(
 ) -> tuple[Array, Array]:
     """Return latency and period where processors take turns on frames."""
     assert mapping.period_s is not None
-    planned_s = np.array(list(_starts_s(mapping, execution)))
+    planned_s = np.array(list(_planned_starts_s(mapping, execution)))
     arcs = sorted(execution.graph.arcs(), key=lambda arc: planned_s[arc.tail])
     graph = _SampledGraph.of(arcs, execution, events_s, moves)
     work_s = events_s.sum(axis=0)
@@ -133,7 +133,7 @@ def _of_period(
     return ends_s.max(axis=0) - start_s[placed].min(axis=0), period_s
 
 
-def _starts_s(mapping: Mapping, execution: Executed) -> Iterator[float]:
+def _planned_starts_s(mapping: Mapping, execution: Executed) -> Iterator[float]:
     """Yield when each event starts for the frame that enters in period 0."""
     assert mapping.period_s is not None
     for first, *_ in execution.works:
@@ -190,29 +190,26 @@ class _SampledGraph:
             work_s = self.events_s[list(order)].sum(axis=0) / count
             np.maximum(ratio_s, work_s, out=ratio_s)
         left, start_s = np.arange(len(ratio_s)), start_s.copy()
-        while len(left := left[self._relaxed(start_s, left, ratio_s)]):
+        while len(left := left[self._relax_some(start_s, left, ratio_s)]):
             for draw in left[:: -(-len(left) // AT_ONCE)]:
-                if cycle := self._cycle(draw, ratio_s[draw]):
+                if cycle := self._longer_cycle(draw, ratio_s[draw]):
                     taken_s = self.time_s[cycle][:, left].sum(axis=0) / self.tokens[cycle].sum()
                     ratio_s[left] = np.maximum(ratio_s[left], taken_s)
                 else:  # more passes were all that it took
                     left = left[left != draw]
         return ratio_s
 
-    def of_draws(self, draws: NDArray[np.intp]) -> _SampledGraph:
-        """Return the same with some of the draws."""
-        return _SampledGraph(self.ends, self.events_s[:, draws], self.time_s[:, draws], self.tokens)
-
-    def _relaxed(
+    def _relax_some(
         self, start_s: Array, draws: NDArray[np.intp], ratio_s: Array
     ) -> NDArray[np.bool_]:
         """Relax some draws for a few passes; tell which of them are not done."""
         own_s = start_s[:, draws]
-        moved = self.of_draws(draws).relax(own_s, ratio_s[draws], PASSES)
+        graph = replace(self, events_s=self.events_s[:, draws], time_s=self.time_s[:, draws])
+        moved = graph.relax(own_s, ratio_s[draws], PASSES)
         start_s[:, draws] = own_s
         return moved
 
-    def _cycle(self, draw: int, ratio_s: float) -> Sequence[int]:
+    def _longer_cycle(self, draw: int, ratio_s: float) -> Sequence[int]:
         """Return the arcs of a cycle with a larger ratio in a draw, if there is one."""
         times_ps = np.rint(self.time_s[:, draw] * PICOSECONDS)
         # A picosecond for each event is rounding: so what is known is not found again.
