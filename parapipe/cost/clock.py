@@ -56,13 +56,13 @@ def time_ratio(
     if not products:
         sizes = (known(f"bytes of {each}", ITEM_BYTES[each], "B") for each in (dtype, other))
         return next(sizes) / next(sizes)
-    own, base = (processor.computing_type(each) for each in (dtype, other))
+    own_type, base_type = (processor.computing_type(each) for each in (dtype, other))
     peaks = processor.peak.macs_per_s
-    if own not in peaks or base not in peaks:
+    if own_type not in peaks or base_type not in peaks:
         return None
     rates = (
         stated(f"peak in {each}", "/s", processor, "peak", "macs_per_s", each)
-        for each in (str(base), str(own))
+        for each in (str(base_type), str(own_type))
     )
     return next(rates) / next(rates)
 

@@ -214,9 +214,9 @@ def leave_networks_out(profile: Profile, rows: Sequence[Row]) -> Iterator[Predic
         others = [row for row in rows if row.network != network]
         rest = _from_blocks(profile_of_rows(profile, others), others)
         model = fit_profile(rest)
-        own = [row for row in rows if row.network == network]
+        of_network = [row for row in rows if row.network == network]
         for processor in profile.processors:
-            for block in blocks_of(own, processor).values():
+            for block in blocks_of(of_network, processor).values():
                 keys = [(row.signature, processor) for row in block]
                 if measurement_of.keys() >= set(keys):
                     measured_s = sum(row.times_s[processor] for row in block)

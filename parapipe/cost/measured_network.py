@@ -70,9 +70,9 @@ class Recognised:
         """Return the block of every operator; one without rows goes with what it reads."""
         blocks: list[int] = []
         for v, operator in enumerate(graph.operators):
-            own = [row.block for p in parts_of(operator) for row in self.rows_of[key_of(p)]]
+            of_rows = [row.block for p in parts_of(operator) for row in self.rows_of[key_of(p)]]
             before = max((blocks[u] for u in graph.predecessors(v)), default=0)
-            blocks.append(own[0] if own else before)
+            blocks.append(of_rows[0] if of_rows else before)
         return tuple(blocks)
 
 
@@ -136,21 +136,21 @@ def _match_rows(
     rows_of: dict[Key, tuple[Row, ...]] = {}
     waiting: tuple[Row, ...] = ()
     last: Key | None = None
-    left = deque(rows)
+    queue = deque(rows)
     for name, signature in subjects:
-        while left and left[0].signature != signature and left[0].signature.type in _FREE:
-            row = left.popleft()
+        while queue and queue[0].signature != signature and queue[0].signature.type in _FREE:
+            row = queue.popleft()
             if last and rows_of[last][-1].block == row.block:
                 rows_of[last] += (row,)
             else:
                 waiting += (row,)
-        if left and left[0].signature == signature:
-            rows_of[name], waiting, last = (*waiting, left.popleft()), (), name
+        if queue and queue[0].signature == signature:
+            rows_of[name], waiting, last = (*waiting, queue.popleft()), (), name
         elif signature.type in _FREE:
             rows_of[name] = ()
         else:
             return None
-    return None if left or waiting else rows_of
+    return None if queue or waiting else rows_of
 
 
 def priced_as_run(

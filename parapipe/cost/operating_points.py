@@ -147,15 +147,15 @@ def considered(processor: Processor, most: int) -> tuple[OperatingPoint, ...]:
         return all(other[1] > energy for hz, other in figures.items() if hz > point.frequency_hz)
 
     def priority(point: OperatingPoint) -> tuple[bool, float, float]:
-        nearest = min(dist(figures[point.frequency_hz], figures[t.frequency_hz]) for t in taken)
+        nearest = min(dist(figures[point.frequency_hz], figures[t.frequency_hz]) for t in chosen)
         return low_energy(point), nearest, -point.frequency_hz
 
-    taken = [default]
-    left = [point for point in processor.operating_points if point != default]
-    while left and len(taken) < most:
-        taken.append(max(left, key=priority))
-        left.remove(taken[-1])
-    return (default, *sorted(taken[1:], key=lambda point: -point.frequency_hz))
+    chosen = [default]
+    others = [point for point in processor.operating_points if point != default]
+    while others and len(chosen) < most:
+        chosen.append(max(others, key=priority))
+        others.remove(chosen[-1])
+    return (default, *sorted(chosen[1:], key=lambda point: -point.frequency_hz))
 
 
 def _log_figures(processor: Processor, default_hz: float) -> tuple[float, float]:

@@ -174,7 +174,7 @@ def price_fused(
     return undivided and _cost_on_part(undivided, subjects[0], processor)
 
 
-def _cost_on_part(whole: PartCost, subject: Subject, processor: Processor) -> PartCost:
+def _cost_on_part(undivided: PartCost, subject: Subject, processor: Processor) -> PartCost:
     """Return the cost on a part of a divided processor, by that on the whole."""
     assert processor.whole is not None
     cores, name = len(processor.whole.cores), processor.whole.name
@@ -183,13 +183,13 @@ def _cost_on_part(whole: PartCost, subject: Subject, processor: Processor) -> Pa
     if processor.at_once > 1:
         how, cause = f"on one of {processor.at_once} streams of {name}", f"streams of {name}"
     return replace(
-        whole,
-        provenance="fitted" if whole.provenance == "measured" else whole.provenance,
-        source=f"{whole.source}; {how}",
-        time=whole.time * processor.part_slowdown(subject.operator_class),
+        undivided,
+        provenance="fitted" if undivided.provenance == "measured" else undivided.provenance,
+        source=f"{undivided.source}; {how}",
+        time=undivided.time * processor.part_slowdown(subject.operator_class),
         power=processor.dynamic_power(subject.operator_class),
         noisy_spread=None,
-        spread=whole.spread.moved(cause),
+        spread=undivided.spread.moved(cause),
     )
 
 

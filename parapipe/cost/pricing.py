@@ -155,18 +155,18 @@ class Pricing:
 
     def _casts(self, operator: Operator, processor: Processor, dtype: str) -> list[PartCost]:
         """Return what casting costs where an operator does not compute in what is there."""
-        graph, own = self.graph, types_of(processor, self.precision)[0]
+        graph, own_type = self.graph, types_of(processor, self.precision)[0]
         changes: list[tuple[str, Tensor, str, str]] = []
         for name in graph.reads(operator):
             tensor = graph.tensors[name]
             outer = outer_type(tensor, processor, self.precision)
-            there = outer if name in graph.inputs else own
+            there = outer if name in graph.inputs else own_type
             changes.append(("cast in", tensor, there, dtype))
         for name in filter(None, operator.outputs):
             tensor = graph.tensors[name]
             outer = outer_type(tensor, processor, self.precision)
             wanted = {outer} if name in graph.outputs else set()
-            wanted |= {own} if graph.consumers.get(name) else set()
+            wanted |= {own_type} if graph.consumers.get(name) else set()
             changes += [("cast out", tensor, dtype, there) for there in sorted(wanted)]
         return [
             price_cast(operator, processor, direction, tensor, (before, after))

@@ -326,8 +326,8 @@ def _contended_period_s(
     moved_bytes: dict[int, float] = {}
     for at in mapping.placements:
         load_s[at.processor] = load_s.get(at.processor, 0.0) + at.end_s - at.start_s
-        own = _moved_bytes(at, graph, costs)
-        moved_bytes[at.processor] = moved_bytes.get(at.processor, 0.0) + own
+        bytes_moved = _moved_bytes(at, graph, costs)
+        moved_bytes[at.processor] = moved_bytes.get(at.processor, 0.0) + bytes_moved
     total = sum(moved_bytes.values())
     return max(
         (load + sqrt(load**2 + 4 * load * contention * (total - moved_bytes[p]))) / 2

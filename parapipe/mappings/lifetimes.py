@@ -82,10 +82,10 @@ class Storage:
 
     def tensor_bytes(self, name: str, p: int) -> int:
         """Return what a tensor takes where a processor keeps it."""
-        if (known := self._sizes.get((name, p))) is None:
+        if (name, p) not in self._sizes:
             size_bytes = size_in_bytes(self.graph.tensors[name].shape, self.type_of(name, p)) or 0
-            known = self._sizes[name, p] = self.system.size_bytes(self.memory_of(p), size_bytes)
-        return known
+            self._sizes[name, p] = self.system.size_bytes(self.memory_of(p), size_bytes)
+        return self._sizes[name, p]
 
     def weights_bytes(self, mapping: Mapping) -> list[int]:
         """Return what the weights take in each memory, once for each copy."""
@@ -121,15 +121,15 @@ class Storage:
             Say which processors run an operator.
         """
         weights: dict[str, int] = {}
-        most = 0
+        working_bytes = 0
         for v, operator in enumerate(self.graph.operators):
             runs = [p for p in range(len(self.processors)) if costs.time_s(v, p) < inf]
             for (name, *_), size_bytes in (each for p in runs for each in self._weights_of(v, p)):
                 weights[name] = min(size_bytes, weights.get(name, size_bytes))
             names = {*self.graph.reads(operator), *filter(None, operator.outputs)}
             beside = (sum(self.tensor_bytes(name, p) for name in names) for p in runs)
-            most = max(most, min(beside))
-        return sum(weights.values()) + most
+            working_bytes = max(working_bytes, min(beside))
+        return sum(weights.values()) + working_bytes
 
 
 Content = Literal["tensor", "copy", "queue"]

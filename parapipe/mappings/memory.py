@@ -127,18 +127,18 @@ def peaks_of(
 
 
 def _peak(name: str, lives: Sequence[Life], weights_bytes: int) -> MemoryPeak:
-    now = weights_bytes + sum(each.frames * each.size_bytes for each in lives)
+    present_bytes = weights_bytes + sum(each.frames * each.size_bytes for each in lives)
     at: Point = (0, -1, 0, 0)
-    most, usage = -1, {0: now}
+    peak_bytes, usage = -1, {0: present_bytes}
     moving = [each for each in lives if each.content != "queue"]
     begins = [(each.begin[1], each.size_bytes) for each in moving]
     ends = [(each.end[1], -each.size_bytes) for each in moving]
     for point, change in sorted(begins + ends):
-        now += change
-        if now > most:
-            most, at = now, point
-        usage[point[0]] = now
-    most = max(most, now)
+        present_bytes += change
+        if present_bytes > peak_bytes:
+            peak_bytes, at = present_bytes, point
+        usage[point[0]] = present_bytes
+    peak_bytes = max(peak_bytes, present_bytes)
     alive = [
         AliveRow(name=b.name, content=b.content, frames=frames, size_bytes=frames * b.size_bytes)
         for b in lives
@@ -146,7 +146,7 @@ def _peak(name: str, lives: Sequence[Life], weights_bytes: int) -> MemoryPeak:
     ]
     return MemoryPeak(
         name,
-        most,
+        peak_bytes,
         weights_bytes,
         at[0] * SECONDS,
         tuple(sorted(alive, key=lambda a: (-a.size_bytes, a.name))),

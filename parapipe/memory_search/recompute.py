@@ -210,10 +210,10 @@ class RecomputedSearch:
             rows = Rows(graph, problem.partition, time_s, partial(storage.tensor_bytes, p=p))
             plain = measured(_sequential(graph, costs, p, rows.least.runs))
             yield plain
-            left = limit.left_bytes(plain)
-            if left >= 0 and not trades:
+            left_bytes = limit.left_bytes(plain)
+            if left_bytes >= 0 and not trades:
                 continue
-            most_bytes = rows.least.peak_bytes + min(left, -1)
+            most_bytes = rows.least.peak_bytes + min(left_bytes, -1)
             alone, _ = (None, False) if trades else rows.within(int(most_bytes))
             for row in [alone] if alone else _rows_of_lower_peaks(rows, deadline):
                 try:
@@ -279,15 +279,15 @@ def numbered(graph: OperatorGraph, row: Sequence[int]) -> Iterator[Run]:
     """Yield the runs of a row that are of use; the last one of each operator has the number 0."""
     runs = [*row]
     while True:
-        left = Counter(runs)
+        runs_left = Counter(runs)
         numbered_runs: list[Run] = []
         read: set[Run] = set()
         latest: dict[int, int] = {}
         for v in runs:
-            left[v] -= 1
+            runs_left[v] -= 1
             read |= {(u, latest[u]) for u in graph.predecessors(v)}
-            latest[v] = left[v]
-            numbered_runs.append((v, left[v]))
+            latest[v] = runs_left[v]
+            numbered_runs.append((v, runs_left[v]))
         useful = [each for each in numbered_runs if not each[1] or each in read]
         if len(useful) == len(runs):
             yield from numbered_runs

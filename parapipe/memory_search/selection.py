@@ -223,8 +223,8 @@ def _worth_changing(
 ) -> list[Configuration]:
     """Return those worth changing: on the front of those that keep no limit, a bounded number."""
     without = limit.size_bytes is None
-    some = [each for each in every if without or not limit.fits(each)]
-    front = nondominated(some, lambda each: each.nano_objectives)
-    alone = [each for each in some if each.kind == "sequential"]
+    candidates = [each for each in every if without or not limit.fits(each)]
+    front = nondominated(candidates, lambda each: each.nano_objectives)
+    alone = [each for each in candidates if each.kind == "sequential"]
     few = thinned(front, lambda each: each.nano_objectives, resolution, alone)
     return few[: max(LEAST_CHANGED, MOST_CHANGED // len(graph.operators))]

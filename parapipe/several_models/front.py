@@ -221,8 +221,8 @@ def _on_own_processors(mapping: Mapping, patterns: Patterns) -> bool:
 def _late_by(each: Configuration, demands: Sequence[Demand]) -> float:
     """Return the share by which the deadline is missed that is missed most; 0 if none is."""
     pairs = zip(_served(each).latency_s, demands, strict=True)
-    most = max(latency_s / demand.deadline_s - 1 for latency_s, demand in pairs)
-    return max(0.0, most - NEAR)
+    share = max(latency_s / demand.deadline_s - 1 for latency_s, demand in pairs)
+    return max(0.0, share - NEAR)
 
 
 def _rates_message(patterns: Patterns, reached: Reached, length: Length) -> str:
@@ -274,9 +274,9 @@ def _rates_message(patterns: Patterns, reached: Reached, length: Length) -> str:
 def _share_of_model(patterns: Patterns, place: Sequence[int], processor: int, model: int) -> float:
     """Return the share of a processor's work that is for one model."""
     frames, time_s = patterns.frames, patterns.problem.time_s
-    here = [v for v, p in enumerate(place) if p == processor]
-    own = sum(time_s[v][processor] for v in here if frames.model[frames.of[v]] == model)
-    return own / (sum(time_s[v][processor] for v in here) or 1.0)
+    operators = [v for v, p in enumerate(place) if p == processor]
+    own = sum(time_s[v][processor] for v in operators if frames.model[frames.of[v]] == model)
+    return own / (sum(time_s[v][processor] for v in operators) or 1.0)
 
 
 def _deadlines_message(configurations: Sequence[Configuration], patterns: Patterns) -> str:

@@ -209,12 +209,12 @@ class SeveralSearch:
         assert isinstance(sources, PatternSources), "it is for several models"
         graph, costs, bound_s = problem.graph, problem.tables[0], sources.reached.bound_s
         for mapping in _mappings(problem, sources):
-            taken = with_all_loaded(evaluate(mapping, graph, costs), mapping, graph, costs)
-            got = served(
-                mapping, taken, graph, costs, contention=sources.contention, bound_s=bound_s
+            evaluated = with_all_loaded(evaluate(mapping, graph, costs), mapping, graph, costs)
+            service = served(
+                mapping, evaluated, graph, costs, contention=sources.contention, bound_s=bound_s
             )
-            gap = max(0.0, 1 - got.rate_factor / got.bound)
-            yield Configuration(mapping, taken, proven=False, gap=gap, table=0, several=got)
+            gap = max(0.0, 1 - service.rate_factor / service.bound)
+            yield Configuration(mapping, evaluated, proven=False, gap=gap, table=0, several=service)
 
 
 def _mappings(problem: SearchProblem, sources: PatternSources) -> Iterator[Mapping]:
@@ -228,5 +228,5 @@ def _mappings(problem: SearchProblem, sources: PatternSources) -> Iterator[Mappi
             shorter = shortest.schedules(of_shortest, energy=energy, tell=tell)
             yield from patterns.mappings_of(shorter, sources.times)
             below_s = sources.times * of_shortest.shared.period_s
-    own = patterns.schedules(reached, energy=energy, tell=tell, below_s=below_s)
-    yield from map(patterns.mapped, own)
+    schedules = patterns.schedules(reached, energy=energy, tell=tell, below_s=below_s)
+    yield from map(patterns.mapped, schedules)

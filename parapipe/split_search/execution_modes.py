@@ -127,14 +127,14 @@ class ExecutionModes:
         """Yield modes that split operators so; all are collected first, and priced at once."""
         for processors, split in list(splits):
             run = split.operators
-            taken = [
+            prices = [
                 self.prices.taken(run, requested, p)
                 for requested, p in zip(split.ranges, processors, strict=True)
             ]
-            if max(taken)[0] < inf and self._are_cut_there(split, processors):
+            if max(prices)[0] < inf and self._are_cut_there(split, processors):
                 pieces = tuple(
                     self._part_piece(run, *each)
-                    for each in zip(split.ranges, processors, taken, strict=True)
+                    for each in zip(split.ranges, processors, prices, strict=True)
                 )
                 first = self.place[run[0]]
                 yield ExecutionMode(first, first + len(run), pieces, split)
@@ -266,13 +266,13 @@ class ExecutionModes:
             yield ExecutionMode(places[0], places[-1] + 1, pieces, choice, joint=True)
 
     def _part_piece(
-        self, run: tuple[int, ...], range_: Range, p: int, taken: tuple[float, float]
+        self, run: tuple[int, ...], range_: Range, p: int, price: tuple[float, float]
     ) -> Piece:
         part, last = self.prices.part(run, range_), self.graph.operators[run[-1]]
         assert part is not None
-        time_s, energy_j = taken
-        made = dict.fromkeys(last.outputs, (range_,))
-        return Piece(p, time_s, self._regions(read_of(part)), self._regions(made), energy_j)
+        time_s, energy_j = price
+        written = dict.fromkeys(last.outputs, (range_,))
+        return Piece(p, time_s, self._regions(read_of(part)), self._regions(written), energy_j)
 
     def _regions(self, ranges_of: Mapping[str, Ranges]) -> tuple[tuple[int, Region], ...]:
         """Return regions of tensors by their numbers, whole where there are no ranges."""

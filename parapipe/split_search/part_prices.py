@@ -82,8 +82,8 @@ class PartPrices:
                 return None
             if len(places) == len(run):  # else one of them is a view that every part needs whole
                 self._parts[key] = (self._open, places, part)
-        there = self._parts[key]
-        return there and there[2]
+        entry = self._parts[key]
+        return entry and entry[2]
 
     def taken(self, run: tuple[int, ...], range_: Range, p: int) -> tuple[float, float]:
         """Return seconds and joules of a part on processor p; infinite if it does not run it."""

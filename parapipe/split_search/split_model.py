@@ -160,9 +160,9 @@ def _place_others(graph: OperatorGraph, places: list[_Place | None]) -> None:
     others = [v for v, place in enumerate(places) if place is None]
     for v in reversed(others):
         behind = [place for w in graph.successors(v) if (place := places[w])]
-        near = min(behind, key=lambda place: place.key, default=None)
-        near = near or _place_before(graph, places, v)
-        places[v] = replace(near, key=(near.key[0], -1.0, *near.key[1:]), v=-1)
+        neighbour = min(behind, key=lambda place: place.key, default=None)
+        neighbour = neighbour or _place_before(graph, places, v)
+        places[v] = replace(neighbour, key=(neighbour.key[0], -1.0, *neighbour.key[1:]), v=-1)
     for v in others:
         before = [place for u in graph.predecessors(v) if (place := places[u])]
         readers = {place.processor for w in graph.successors(v) if (place := places[w])}
@@ -172,8 +172,8 @@ def _place_others(graph: OperatorGraph, places: list[_Place | None]) -> None:
 
 def _place_before(graph: OperatorGraph, places: Sequence[_Place | None], v: int) -> _Place:
     """Return the place of an operator before one: of what it reads, or of what that reads."""
-    there = (place for u in graph.predecessors(v) if (place := places[u]))
-    return next(there, None) or _place_before(graph, places, min(graph.predecessors(v)))
+    producers = (place for u in graph.predecessors(v) if (place := places[u]))
+    return next(producers, None) or _place_before(graph, places, min(graph.predecessors(v)))
 
 
 def _costs_of_split(
@@ -217,15 +217,15 @@ def _entry_of_split(
 
 def topological_order(graph: OperatorGraph, keys: Sequence[tuple[float, ...]]) -> tuple[int, ...]:
     """Return the operators in topological order, those of small keys first."""
-    left = [len(graph.predecessors(v)) for v in range(len(graph.operators))]
-    ready = [(keys[v], v) for v, count in enumerate(left) if not count]
+    waiting = [len(graph.predecessors(v)) for v in range(len(graph.operators))]
+    ready = [(keys[v], v) for v, count in enumerate(waiting) if not count]
     heapq.heapify(ready)
     order = []
     while ready:
         _, v = heapq.heappop(ready)
         order.append(v)
         for w in graph.successors(v):
-            left[w] -= 1
-            if not left[w]:
+            waiting[w] -= 1
+            if not waiting[w]:
                 heapq.heappush(ready, (keys[w], w))
     return tuple(order)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from hashlib import blake2b
 from statistics import NormalDist
 
@@ -158,7 +157,8 @@ def uncertain(mapping: Mapping, costs: CostTable, names: Sequence[str]) -> Uncer
     names
         Of each operator; operators of the same name err together on the same processor.
     """
-    spread = costs.spread or _certain(costs.processors)
+    names_of = costs.processors
+    spread = costs.spread or PlatformSpread(0.0, (0.0,) * len(names_of), 0.0, names_of)
     placed = [mapping.at[v] for v in range(len(mapping.placements))]
     rows: dict[str, int] = {}
 
@@ -207,8 +207,3 @@ def uncertain(mapping: Mapping, costs: CostTable, names: Sequence[str]) -> Uncer
         powers=powers,
         spread=spread,
     )
-
-
-@lru_cache
-def _certain(names: tuple[str, ...]) -> PlatformSpread:
-    return PlatformSpread(0.0, (0.0,) * len(names), 0.0, names)

@@ -112,11 +112,11 @@ class Doubt:
     def measured(self, operators: Collection[int]) -> Doubt:
         """Return the same with some operators measured once."""
         numbers = np.searchsorted(self.costs.begins, np.arange(len(self.costs.time_s)), "right") - 1
-        now = np.isin(numbers, list(operators))
+        is_measured = np.isin(numbers, list(operators))
         costs = replace(
             self.costs,
-            own=np.where(now, ONCE.own, self.costs.own),
-            shared=np.where(now, ONCE.shared, self.costs.shared),
+            own=np.where(is_measured, ONCE.own, self.costs.own),
+            shared=np.where(is_measured, ONCE.shared, self.costs.shared),
         )
         return Doubt(self.mapping, costs, self.draws, self.latency_s, self.period_s)
 

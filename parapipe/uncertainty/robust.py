@@ -101,13 +101,13 @@ def with_robust(
         left_out=lambda _sentence: None,
         lacking={},
     )
-    every = [*exploration.found]
+    configurations = [*exploration.found]
     if not (exploration.interrupted or deadline.over):
         for search in searches:
             if search.moment is Moment.DRAWS:
-                every += search.run(problem, [*every], deadline)
+                configurations += search.run(problem, [*configurations], deadline)
     draws = Draws(options.draws, options.seed)
-    sampled = drawn_front(every, graph, costs_of, draws, options.workers)
+    sampled = drawn_front(configurations, graph, costs_of, draws, options.workers)
 
     def objectives(figures: Sequence[Figures]) -> list[tuple[float, ...]]:
         """Add the peak of memory, which has no doubt, if it is an objective."""
@@ -115,10 +115,10 @@ def with_robust(
             return [each[: 2 + options.energy] for each in figures]
         return [
             (*figure[: 2 + options.energy], float(each.memory_bytes))
-            for figure, each in zip(figures, every, strict=True)
+            for figure, each in zip(figures, configurations, strict=True)
         ]
 
-    stated = [each.objectives for each in every]
+    stated = [each.objectives for each in configurations]
     front = RobustFront(
         objectives(stated), objectives(quantiles(sampled, options.robust)), options.energy
     )
@@ -127,7 +127,7 @@ def with_robust(
     return (
         replace(
             exploration,
-            found=front.marked(every, shown, tables[0].processors, memory=options.memory),
+            found=front.marked(configurations, shown, tables[0].processors, memory=options.memory),
         ),
         DrawnFront(sampled.latency_s[shown], sampled.period_s[shown], sampled.energy_j[shown]),
         RobustRow(
@@ -200,11 +200,13 @@ class RobustFront:
 
         def names(places: Sequence[int], front: Sequence[int]) -> dict[int, tuple[str, ...]]:
             stated_names = of_stated(places, front)
-            own = {i: tuple(n for n, winner in best.items() if winner == shown[i]) for i in places}
+            robust_names = {
+                i: tuple(n for n, winner in best.items() if winner == shown[i]) for i in places
+            }
             return {
-                i: (*stated_names.get(i, ()), *own[i])
+                i: (*stated_names.get(i, ()), *robust_names[i])
                 for i in places
-                if i in stated_names or own[i]
+                if i in stated_names or robust_names[i]
             }
 
         configurations = marked(some, stated, names, stay=range(len(some)))

@@ -354,6 +354,6 @@ def least_chances(figure: Array, among: Iterable[int], tie: float = TIE) -> dict
 
     Those equal to within `tie` all have it.
     """
-    some = list(among)
-    most = figure[some].min(axis=0) * (1 + tie)
-    return {i: float((figure[i] <= most).mean()) for i in some}
+    rows = list(among)
+    limit = figure[rows].min(axis=0) * (1 + tie)
+    return {i: float((figure[i] <= limit).mean()) for i in rows}
