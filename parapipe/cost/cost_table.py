@@ -8,7 +8,7 @@ from math import inf
 
 from pydantic import NonNegativeInt
 
-from parapipe.cost.precision import move, working_types
+from parapipe.cost.precision import move_times_s, working_types
 from parapipe.cost.price import PROVENANCES, OperatorCost, PartCost, Provenance
 from parapipe.cost.pricing import Pricing, View, outer_type
 from parapipe.cost.profile import Profile, shipped_profiles
@@ -303,17 +303,8 @@ def build_cost_table(
 def _transfer_matrices(
     graph: OperatorGraph, platform: Platform, working: Sequence[str | None]
 ) -> dict[str, Matrix]:
-    count = range(len(platform.processors))
-    matrices: dict[tuple[int, str], Matrix] = {}
-    for tensor in graph.tensors.values():
-        if (tensor.size_bytes, tensor.dtype) not in matrices:
-            matrices[tensor.size_bytes, tensor.dtype] = tuple(
-                tuple(
-                    0.0 if p == q else move(tensor, platform, p, q, working).time.value
-                    for q in count
-                )
-                for p in count
-            )
+    alike = {(each.size_bytes, each.dtype): each for each in graph.tensors.values()}
+    matrices = {key: move_times_s(each, platform, working) for key, each in alike.items()}
     return {name: matrices[each.size_bytes, each.dtype] for name, each in graph.tensors.items()}
 
 

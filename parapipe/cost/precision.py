@@ -126,6 +126,17 @@ def move(tensor: Tensor, platform: Platform, p: int, q: int, working: Sequence[s
     return Move(travels, size_bytes, time + known("cast", cast.time.value, "s", note=change), cast)
 
 
+def move_times_s(
+    tensor: Tensor, platform: Platform, working: Sequence[str | None]
+) -> tuple[tuple[float, ...], ...]:
+    """Return the seconds of `move` from each processor to each other; 0 on the diagonal."""
+    count = range(len(platform.processors))
+    return tuple(
+        tuple(0.0 if p == q else move(tensor, platform, p, q, working).time.value for q in count)
+        for p in count
+    )
+
+
 def on_the_way(
     tensor: Tensor, platform: Platform, p: int, q: int, working: Sequence[str | None]
 ) -> tuple[str, int, Cast | None]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Mapping as ByKey
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import NamedTuple
 
-from parapipe.cost.cost_table import CostTable, Matrix
+from parapipe.cost.cost_table import CostTable
 from parapipe.errors import AssignmentError
 from parapipe.files.mistakes import listed
 from parapipe.graph.operator_graph import OperatorGraph
@@ -206,20 +206,14 @@ class _Timing:
             source = source_of(flow, placed)
             transfers = []
             for target in sorted({placed[v] for v in flow.consumers} - {source}):
-                transfer = busy.get((f, target))
-                transfers.append(
-                    Transfer(
-                        tensor,
-                        maker,
-                        source,
-                        target,
-                        stage,
-                        flow.transfer_s[source][target],
-                        problem.resource_of(source, target) if transfer else None,
-                        transfer.start_s if transfer else 0.0,
-                        transfer.end_s if transfer else 0.0,
+                time_s = flow.transfer_s[source][target]
+                transfer = Transfer(tensor, maker, source, target, stage, time_s)
+                if job := busy.get((f, target)):
+                    resource = problem.resource_of(source, target)
+                    transfer = replace(
+                        transfer, resource=resource, start_s=job.start_s, end_s=job.end_s
                     )
-                )
+                transfers.append(transfer)
             readers = [operators[v] for v in flow.consumers]
             hand_overs.append(HandOver(maker, readers, transfers))
 
@@ -268,9 +262,10 @@ class _Timing:
                     yield maker, name, Flow(local[maker], inside, matrix)
                 else:
                     source = self.assignment.processors[maker]
-                    copied = self._processors_with_copy(name, stage)
-                    free = _with_free_copies(matrix, source, copied)
-                    yield maker, name, Flow(None, inside, free, source)
+                    free = self._processors_with_copy(name, stage)
+                    row = tuple(0.0 if q in free else s for q, s in enumerate(matrix[source]))
+                    matrix = (*matrix[:source], row, *matrix[source + 1 :])
+                    yield maker, name, Flow(None, inside, matrix, source)
 
     def _readers_by_share(
         self, maker: int, name: str, local: Collection[int]
@@ -284,13 +279,7 @@ class _Timing:
         yield from shares.items()
 
     def _processors_with_copy(self, name: str, stage: int) -> set[int]:
-        """Processors to which an earlier stage has moved the tensor already."""
+        """Return where an earlier stage has moved the tensor already: it is free there."""
         earlier = {v for members in self.assignment.stages[:stage] for v in members}
         readers = earlier.intersection(self.graph.consumers[name])
         return {self.assignment.processors[v] for v in readers}
-
-
-def _with_free_copies(matrix: Matrix, source: int, copies: Collection[int]) -> Matrix:
-    """Return the matrix with nothing to pay from where a tensor was made to where copies are."""
-    row = tuple(0.0 if q in copies else time_s for q, time_s in enumerate(matrix[source]))
-    return (*matrix[:source], row, *matrix[source + 1 :])

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import accumulate, combinations, pairwise, product
 from math import inf
 
-from parapipe.cost.precision import move
+from parapipe.cost.precision import move_times_s
 from parapipe.graph.data_types import CONVERTED
 from parapipe.graph.operator_graph import Tensor
 from parapipe.parts.part import Range, Ranges
@@ -290,7 +290,8 @@ class ExecutionModes:
     def _tensor(self, name: str) -> SplitTensor:
         tensor = self.graph.tensors[name]
         nothing = Tensor(name, (0,), tensor.dtype)
-        delay_s, full_s = self._transfer_times_s(nothing), self._transfer_times_s(tensor)
+        working = self.prices.costs.working
+        delay_s, full_s = (move_times_s(each, self.platform, working) for each in (nothing, tensor))
         return SplitTensor(
             tensor.shape,
             delay_s,
@@ -302,16 +303,6 @@ class ExecutionModes:
                 2 * tensor.size_bytes / each.memory.bandwidth_bytes_per_s
                 for each in self.platform.processors
             ),
-        )
-
-    def _transfer_times_s(self, tensor: Tensor) -> tuple[tuple[float, ...], ...]:
-        working = self.prices.costs.working
-        return tuple(
-            tuple(
-                0.0 if p == q else move(tensor, self.platform, p, q, working).time.value
-                for q in self._processors
-            )
-            for p in self._processors
         )
 
     @cached_property
