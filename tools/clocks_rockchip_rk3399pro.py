@@ -14,7 +14,7 @@ rest. They are fitted to t(f)/t(f₀) by robust least squares; a share above one
 
 Power. Equation (8) of Para-Pipe, P = αV²f·U + βV with U = 1, fitted to the mean board power of each
 network at each point, less the lowest power that was ever seen on the board, by
-`parapipe.cost.power_fit`. The GPU's is that with its host at the highest frequency, host included.
+`parapipe.cost.board_fits`. The GPU's is that with its host at the highest frequency, host included.
 
 Switching. Medians over pairs of operating points, up and down; for the GPU of the run with 8
 changes a pair, since the one with 4000 is of changes that had not taken place when they returned.
@@ -31,8 +31,8 @@ from statistics import median
 
 import numpy as np
 
+from parapipe.cost.board_fits import PowerSample, fit_power
 from parapipe.cost.least_squares import Array, robust_nonnegative
-from parapipe.cost.power_fit import PowerSample, fit_power
 
 PROFILES = Path(__file__).parents[1] / "profiles"
 PROCESSORS = ("big", "little", "gpu")

@@ -9,9 +9,8 @@ from parapipe.api.checked import checked
 from parapipe.search.options import FilePath
 
 if TYPE_CHECKING:
+    from parapipe.cost.board_fits import LinkFit, PowerFit
     from parapipe.cost.measured_source import FitRecord
-    from parapipe.cost.power_fit import PowerFit
-    from parapipe.cost.transfer_fit import LinkFit
 
 
 @checked
@@ -55,8 +54,8 @@ def fit_power(path: FilePath) -> tuple[PowerFit, ...]:
     CostError
         The file is wrong, or its samples cannot separate static from dynamic power.
     """
-    from parapipe.cost.power_fit import fit_power as fit
-    from parapipe.cost.power_fit import read_power_samples
+    from parapipe.cost.board_fits import fit_power as fit
+    from parapipe.cost.board_fits import read_power_samples
 
     return fit(read_power_samples(path))
 
@@ -70,7 +69,7 @@ def fit_transfers(path: FilePath) -> tuple[LinkFit, ...]:
     CostError
         The file is wrong, or holds too little of a pair.
     """
-    from parapipe.cost.transfer_fit import fit_transfers as fit
-    from parapipe.cost.transfer_fit import read_transfer_samples
+    from parapipe.cost.board_fits import fit_transfers as fit
+    from parapipe.cost.board_fits import read_transfer_samples
 
     return fit(read_transfer_samples(path))

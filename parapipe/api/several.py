@@ -100,8 +100,8 @@ def asked_of(models: Mapping[str, str], options: MapOptions, note: Note) -> Aske
     ArgumentError
         A rate is missing, a name is none of theirs, or an option has no meaning with several.
     """
-    from parapipe.several_models.pattern import pattern
     from parapipe.several_models.patterns import Demand
+    from parapipe.several_models.search import pattern
 
     _check(models, options)
     rates = options.rates or {}

@@ -56,13 +56,13 @@ def time_ratio(
     if not products:
         sizes = (known(f"bytes of {each}", ITEM_BYTES[each], "B") for each in (dtype, other))
         return next(sizes) / next(sizes)
-    own, base = (processor.computing_type(each) for each in (dtype, other))
+    own_type, base_type = (processor.computing_type(each) for each in (dtype, other))
     peaks = processor.peak.macs_per_s
-    if own not in peaks or base not in peaks:
+    if own_type not in peaks or base_type not in peaks:
         return None
     rates = (
         stated(f"peak in {each}", "/s", processor, "peak", "macs_per_s", each)
-        for each in (str(base), str(own))
+        for each in (str(base_type), str(own_type))
     )
     return next(rates) / next(rates)
 
@@ -134,8 +134,8 @@ def time_at_point(
     low_hz = known("low", low.frequency_hz, "Hz", file=file, line=low.line)
     high_hz = known("high", high.frequency_hz, "Hz", file=file, line=high.line)
     weight = (1 / processor.frequency - 1 / high_hz) / (1 / low_hz - 1 / high_hz)
-    told = f"between {_mhz(low.frequency_hz)} and {_mhz(high.frequency_hz)}"
-    return shortest + weight * (longest - shortest), told
+    interpolation = f"between {_mhz(low.frequency_hz)} and {_mhz(high.frequency_hz)}"
+    return shortest + weight * (longest - shortest), interpolation
 
 
 def _mhz(frequency_hz: float) -> str:

@@ -8,7 +8,7 @@ from math import inf
 
 from pydantic import NonNegativeInt
 
-from parapipe.cost.precision import move, working_types
+from parapipe.cost.precision import move_times_s, working_types
 from parapipe.cost.price import PROVENANCES, OperatorCost, PartCost, Provenance
 from parapipe.cost.pricing import Pricing, View, outer_type
 from parapipe.cost.profile import Profile, shipped_profiles
@@ -85,13 +85,13 @@ def coverage_of(costs: Mapping[str, Iterable[PartCost]]) -> CoverageRow:
     The parts of a fused operator count each, views that cost nothing don't. Of nothing, all is
     nominal. `unmodelled` and `ruled` are sorted.
     """
-    parts = {name: [p for p in found if not p.free_view] for name, found in costs.items()}
-    every = [part for found in parts.values() for part in found]
-    noisy = _noisy(every)
+    parts = {name: [p for p in some if not p.free_view] for name, some in costs.items()}
+    every = [part for some in parts.values() for part in some]
+    noisy = _noisy_parts(every)
     spreads = [part.noisy_spread for part in noisy if part.noisy_spread is not None]
-    share = _share(noisy, every)
+    share = _share_of(noisy, every)
     return CoverageRow(
-        **_shares(every),
+        **_shares_by_provenance(every),
         noisy=NoisyShare(
             operators=share.operators,
             time=share.time,
@@ -99,34 +99,34 @@ def coverage_of(costs: Mapping[str, Iterable[PartCost]]) -> CoverageRow:
             least_spread=min(spreads, default=None),
             most_spread=max(spreads, default=None),
         ),
-        extrapolated=_share([part for part in every if part.extrapolated], every),
+        extrapolated=_share_of([part for part in every if part.extrapolated], every),
         processors={
             name: ProcessorCoverageRow(
-                **{key: each.operators for key, each in _shares(found).items()},
-                noisy=len(_noisy(found)),
+                **{key: each.operators for key, each in _shares_by_provenance(some).items()},
+                noisy=len(_noisy_parts(some)),
             )
-            for name, found in parts.items()
+            for name, some in parts.items()
         },
         unmodelled=tuple(sorted({p.type for p in every if not p.modelled})),
         ruled=tuple(sorted({p.type for p in every if p.ruled})),
     )
 
 
-def _noisy(parts: Sequence[PartCost]) -> list[PartCost]:
+def _noisy_parts(parts: Sequence[PartCost]) -> list[PartCost]:
     return [part for part in parts if part.noisy_spread is not None]
 
 
-def _shares(parts: Sequence[PartCost]) -> dict[Provenance, Share]:
+def _shares_by_provenance(parts: Sequence[PartCost]) -> dict[Provenance, Share]:
     """Return shares by provenance; they add up to one."""
     by = {name: [p for p in parts if p.provenance == name] for name in PROVENANCES}
-    shares = {name: _share(some, parts) for name, some in by.items()}
+    shares = {name: _share_of(some, parts) for name, some in by.items()}
     if not any(part.time_s for part in parts):
         operators = shares["nominal"].operators if parts else 1.0
         shares["nominal"] = Share(operators=operators, time=1.0)
     return shares
 
 
-def _share(some: Sequence[PartCost], parts: Sequence[PartCost]) -> Share:
+def _share_of(some: Sequence[PartCost], parts: Sequence[PartCost]) -> Share:
     """Return the shares that some of the parts have."""
     times_s = dict.fromkeys(PROVENANCES, 0.0)  # added up by provenance, so that all are one
     for part in parts:
@@ -278,7 +278,7 @@ def build_cost_table(
     return CostTable(
         processors=tuple(p.name for p in platform.processors),
         entries=entries,
-        transfers=_transfers(graph, platform, working),
+        transfers=_transfer_matrices(graph, platform, working),
         input_times_s=tuple(
             p.input_time(outer_bytes(graph, graph.inputs, p, precision)).value
             for p in platform.processors
@@ -300,21 +300,12 @@ def build_cost_table(
     )
 
 
-def _transfers(
+def _transfer_matrices(
     graph: OperatorGraph, platform: Platform, working: Sequence[str | None]
 ) -> dict[str, Matrix]:
-    count = range(len(platform.processors))
-    found: dict[tuple[int, str], Matrix] = {}
-    for tensor in graph.tensors.values():
-        if (tensor.size_bytes, tensor.dtype) not in found:
-            found[tensor.size_bytes, tensor.dtype] = tuple(
-                tuple(
-                    0.0 if p == q else move(tensor, platform, p, q, working).time.value
-                    for q in count
-                )
-                for p in count
-            )
-    return {name: found[each.size_bytes, each.dtype] for name, each in graph.tensors.items()}
+    alike = {(each.size_bytes, each.dtype): each for each in graph.tensors.values()}
+    matrices = {key: move_times_s(each, platform, working) for key, each in alike.items()}
+    return {name: matrices[each.size_bytes, each.dtype] for name, each in graph.tensors.items()}
 
 
 def outer_bytes(
@@ -335,11 +326,11 @@ def _check_clocks(platform: Platform, profiles: Sequence[Profile]) -> None:
     clocks = {p.name: p.point.frequency_hz for p in platform.processors if not p.clock.scaling}
     wrong = sorted(
         f"profile '{profile.name}' was measured with '{processor}' at "
-        f"{listed([f'{hz / 1e6:g}' for hz in sorted(found)])} MHz, "
+        f"{listed([f'{hz / 1e6:g}' for hz in sorted(clocks_hz)])} MHz, "
         f"not at {clocks[processor] / 1e6:g} MHz"
         for profile in profiles
-        for processor, found in profile.clocks_hz.items()
-        if processor in clocks and not min(found) <= clocks[processor] <= max(found)
+        for processor, clocks_hz in profile.clocks_hz.items()
+        if processor in clocks and not min(clocks_hz) <= clocks[processor] <= max(clocks_hz)
     )
     if wrong:
         raise CostError(

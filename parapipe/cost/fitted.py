@@ -115,17 +115,17 @@ class KindFit:
         if self.neighbours is not None:
             near = self.neighbours.decide(np.array(counted), np.array(self.coefficients))
             counted = map(float, near.amounts)
-        kept = near is None or near.neighbour is None
+        uncorrected = near is None or near.neighbour is None
         work = total(
-            known(name, amount, note="" if kept else "within reach of the neighbour")
+            known(name, amount, note="" if uncorrected else "within reach of the neighbour")
             * known(f"s per {name}", coefficient, "s", file=rates, note=note)
             for name, amount, coefficient in zip(AMOUNTS, counted, self.coefficients, strict=True)
             if coefficient
         )
         if near is not None and near.neighbour is not None:
-            told = "what the fit is off at this measured operator, two thirds of its logarithm"
+            reason = "what the fit is off at this measured operator, two thirds of its logarithm"
             line = self.lines[near.neighbour]
-            work *= known("neighbour", near.ratio, file=measured, line=line, note=told)
+            work *= known("neighbour", near.ratio, file=measured, line=line, note=reason)
         least = known("launch", self.launch_s, "s", file=rates, note="no operator takes less")
         return largest(least, work)
 
@@ -153,8 +153,8 @@ class FittedModel:
     ) -> KindFit | None:
         """Return the fit of the finest kind that has one for the data type, if any has."""
         kinds = kinds_of(signature, operator_class, macs)
-        found = (self.fits.get((processor, signature.dtype, kind)) for kind in kinds)
-        return next((fit for fit in found if fit), None)
+        fits = (self.fits.get((processor, signature.dtype, kind)) for kind in kinds)
+        return next((fit for fit in fits if fit), None)
 
 
 def kinds_of(signature: Signature, operator_class: str, macs: int) -> tuple[str, ...]:
@@ -198,22 +198,22 @@ class _Fits(Mapping[_Key, KindFit]):
         groups = {
             (*key, kind): group
             for key, measured in self._measured.items()
-            for kind, group in _groups(measured).items()
+            for kind, group in _group_by_kind(measured).items()
         }
         self._groups = dict(sorted(groups.items(), key=lambda item: item[0]))
         self._launches_s: dict[tuple[str, str], float] = {}
-        self._made: dict[_Key, KindFit] = {}
+        self._cached: dict[_Key, KindFit] = {}
 
     def __getitem__(self, key: _Key) -> KindFit:
-        if key not in self._made:
+        if key not in self._cached:
             group, (processor, dtype, kind) = self._groups[key], key
             if group.wider is not None:
                 wider = self[processor, dtype, group.wider]
-                self._made[key] = _scale(wider, kind, group.measured)
+                self._cached[key] = _scaled_fit(wider, kind, group.measured)
             else:
                 launch_s = self._launch_s(processor, dtype)
-                self._made[key] = _fit(processor, kind, dtype, launch_s, group.measured)
-        return self._made[key]
+                self._cached[key] = _fit_kind(processor, kind, dtype, launch_s, group.measured)
+        return self._cached[key]
 
     def __iter__(self) -> Iterator[_Key]:
         return iter(self._groups)
@@ -224,11 +224,15 @@ class _Fits(Mapping[_Key, KindFit]):
     def _launch_s(self, processor: str, dtype: str) -> float:
         key = processor, dtype
         if key not in self._launches_s:
-            self._launches_s[key] = _launch_s(self._measured[key])
+            measured = self._measured[key]
+            moves = [m for m in measured if not m.macs]
+            wide = moves if len(moves) >= _FEWEST else measured
+            overhead_s = _coefficients(wide, BASIC).operators
+            self._launches_s[key] = min(overhead_s, *(m.time_s for m in measured))
         return self._launches_s[key]
 
 
-def _groups(measured: Sequence[Measurement]) -> Mapping[str, _Group]:
+def _group_by_kind(measured: Sequence[Measurement]) -> Mapping[str, _Group]:
     """Return what the fits of one processor and data type are made of, the widest kinds first."""
     kinds_with: dict[tuple[str, ...], list[Measurement]] = defaultdict(list)
     for m in measured:
@@ -239,45 +243,39 @@ def _groups(measured: Sequence[Measurement]) -> Mapping[str, _Group]:
     for (kind, *wider), every in sorted(kinds_with.items(), key=lambda item: len(item[0])):
         alone = [m for m in every if not m.then]
         group = alone if len(alone) >= _FEWEST else every
-        found = next((w for w in wider if w in groups), None)
+        wider_kind = next((w for w in wider if w in groups), None)
         if len(group) >= _FEWEST:
             groups[kind] = _Group(group, None)
-        elif found:
-            groups[kind] = _Group(group, found)
+        elif wider_kind:
+            groups[kind] = _Group(group, wider_kind)
     return groups
-
-
-def _launch_s(measured: Sequence[Measurement]) -> float:
-    moves = [m for m in measured if not m.macs]
-    wide = moves if len(moves) >= _FEWEST else measured
-    return min(_coefficients(wide, BASIC).operators, *(m.time_s for m in measured))
 
 
 def _coefficients(group: Sequence[Measurement], count: int) -> Amounts:
     """Return seconds per unit of the first amounts; the others are not used."""
-    found = map(float, robust_nonnegative(_amounts(group)[:, :count], _times(group)))
-    return Amounts(*found, *[0.0] * (len(Amounts._fields) - count))
+    coefficients = map(float, robust_nonnegative(_amounts(group)[:, :count], _times_s(group)))
+    return Amounts(*coefficients, *[0.0] * (len(Amounts._fields) - count))
 
 
-def _fit(
+def _fit_kind(
     processor: str, kind: str, dtype: str, launch_s: float, group: Sequence[Measurement]
 ) -> KindFit:
     count = len(Amounts._fields) if len(group) >= _FEWEST_SHAPED else BASIC
     coefficients = _coefficients(group, count)
-    near = neighbours_of(_amounts(group), _times(group), np.array(coefficients))
-    fit = KindFit(processor, kind, dtype, coefficients, launch_s, neighbours=near, **_extent(group))
+    near = neighbours_of(_amounts(group), _times_s(group), np.array(coefficients))
+    fit = KindFit(processor, kind, dtype, coefficients, launch_s, neighbours=near, **_ranges(group))
     return _with_errors(fit, group)
 
 
-def _scale(wider: KindFit, kind: str, group: Sequence[Measurement]) -> KindFit:
-    works = _amounts(group) @ np.array(wider.coefficients)
-    ratio = float(np.median(_times(group) / works))
+def _scaled_fit(wider: KindFit, kind: str, group: Sequence[Measurement]) -> KindFit:
+    work_s = _amounts(group) @ np.array(wider.coefficients)
+    ratio = float(np.median(_times_s(group) / work_s))
     scaled = Amounts(*(c * ratio for c in wider.coefficients))
-    fit = replace(wider, kind=kind, coefficients=scaled, neighbours=None, **_extent(group))
+    fit = replace(wider, kind=kind, coefficients=scaled, neighbours=None, **_ranges(group))
     return _with_errors(fit, group)
 
 
-def _extent(group: Sequence[Measurement]) -> dict[str, Any]:
+def _ranges(group: Sequence[Measurement]) -> dict[str, Any]:
     """Return what a fit says of the measurements behind it."""
     steps = [steps_of(m.signature, m.macs) for m in group]
     sizes = [m.size_bytes for m in group]
@@ -293,7 +291,7 @@ def _with_errors(fit: KindFit, group: Sequence[Measurement]) -> KindFit:
     amounts, coefficients = _amounts(group), np.array(fit.coefficients)
     near = fit.neighbours
     work_s = near.times_s(amounts, coefficients) if near else amounts @ coefficients
-    errors = np.abs(np.maximum(work_s, fit.launch_s) / _times(group) - 1)
+    errors = np.abs(np.maximum(work_s, fit.launch_s) / _times_s(group) - 1)
     return replace(fit, mean_error=float(errors.mean()), largest_error=float(errors.max()))
 
 
@@ -301,5 +299,5 @@ def _amounts(group: Sequence[Measurement]) -> Array:
     return np.array([amounts_of(m.signature, m.macs, m.size_bytes) for m in group], dtype=float)
 
 
-def _times(group: Sequence[Measurement]) -> Array:
+def _times_s(group: Sequence[Measurement]) -> Array:
     return np.array([m.time_s for m in group])

@@ -49,24 +49,24 @@ def nonnegative(design: Array, target: Array, guess: Array | None = None) -> Arr
     scaled = design / np.where(scale > 0, scale, 1)
     gram = scaled.T @ scaled
     first = [] if guess is None else np.flatnonzero(guess).tolist()
-    x = _active_set(gram, scaled.T @ target / length, _usable(gram), first)
+    x = _solve_active_set(gram, scaled.T @ target / length, _independent_columns(gram), first)
     return x * length / np.where(scale > 0, scale, 1)
 
 
-def _usable(gram: Array) -> list[int]:
+def _independent_columns(gram: Array) -> list[int]:
     """Return the columns that are neither zero nor a multiple of an earlier one."""
-    kept: list[int] = []
+    columns: list[int] = []
     for i, row in enumerate(gram.tolist()):
-        if row[i] > 0 and all(row[j] < 1 - 1e-12 for j in kept):
-            kept.append(i)
-    return kept
+        if row[i] > 0 and all(row[j] < 1 - 1e-12 for j in columns):
+            columns.append(i)
+    return columns
 
 
-def _active_set(gram: Array, product: Array, usable: list[int], first: list[int]) -> Array:
+def _solve_active_set(gram: Array, product: Array, usable: list[int], first: list[int]) -> Array:
     x = np.zeros(len(gram))
     chosen: list[int] = []
     if first and set(first) <= set(usable):
-        begin = _solved(gram, product, first)
+        begin = _solve_columns(gram, product, first)
         if (begin > 0).all():
             chosen, x[first] = first, begin
     refused: set[int] = set()
@@ -78,7 +78,7 @@ def _active_set(gram: Array, product: Array, usable: list[int], first: list[int]
             break
         chosen.append(new)
         while chosen:
-            solved = _solved(gram, product, chosen)
+            solved = _solve_columns(gram, product, chosen)
             if new in chosen and solved[chosen.index(new)] <= _ZERO:
                 # Rounding alone made it look useful; trying it again would go round in circles.
                 chosen.remove(new)
@@ -88,18 +88,18 @@ def _active_set(gram: Array, product: Array, usable: list[int], first: list[int]
                 x = np.zeros(len(gram))
                 x[chosen] = solved
                 break
-            x, chosen = _step(x, chosen, solved)
+            x, chosen = _step_towards(x, chosen, solved)
     return x
 
 
-def _solved(gram: Array, product: Array, chosen: list[int]) -> Array:
+def _solve_columns(gram: Array, product: Array, chosen: list[int]) -> Array:
     """Return the coefficients of the chosen columns that fit best, whatever their sign."""
     part = gram.take(chosen, 0).take(chosen, 1)
-    found: Array = np.linalg.lstsq(part, product[chosen], rcond=1e-12)[0].astype(float)
-    return found
+    coefficients: Array = np.linalg.lstsq(part, product[chosen], rcond=1e-12)[0].astype(float)
+    return coefficients
 
 
-def _step(x: Array, chosen: list[int], solved: Array) -> tuple[Array, list[int]]:
+def _step_towards(x: Array, chosen: list[int], solved: Array) -> tuple[Array, list[int]]:
     """Go from x towards the solution until the first coefficient is zero, and drop that one."""
     now = x[chosen]
     falling = solved <= 0
@@ -140,8 +140,8 @@ def robust_nonnegative(design: Array, target: Array, offset: Array | None = None
 
 def relative_errors(x: Array, design: Array, target: Array) -> Array:
     """Return |design x / target − 1| of each row."""
-    found: Array = np.abs(design @ x / target - 1)
-    return found
+    errors: Array = np.abs(design @ x / target - 1)
+    return errors
 
 
 def left_out_errors(design: Array, target: Array, groups: Sequence[Hashable]) -> Array:
@@ -194,30 +194,30 @@ class Neighbours:
 
     def decide(self, amounts: Array, coefficients: Array) -> Decision:
         """Return the fit's seconds for these amounts, corrected by the neighbours."""
-        times_s, (deciding,) = self._decided(amounts[None], coefficients)
+        times_s, (deciding,) = self._correct(amounts[None], coefficients)
         if deciding < 0:
             return Decision(float(times_s[0]), amounts)
         i = int(deciding)
-        low, high, above = self._sides
+        low, high, above = self._reaches
         counted = np.minimum(amounts, high[i]) if above[i] else np.maximum(amounts, low[i])
         return Decision(float(times_s[0]), counted, float(self.ratios[i]), i)
 
-    def times_s(self, amounts: Array, coefficients: Array, *, apart: bool = False) -> Array:
+    def times_s(self, amounts: Array, coefficients: Array, *, leave_out: bool = False) -> Array:
         """Return the corrected seconds of many operators.
 
         Parameters
         ----------
         amounts
             Shape (operators, amounts).
-        apart
+        leave_out
             They are the measured ones, none of which is asked for itself.
         """
         parts = np.array_split(np.arange(len(amounts)), len(amounts) // _AT_ONCE + 1)
         return np.concatenate(
-            [self._decided(amounts[i], coefficients, i if apart else None)[0] for i in parts]
+            [self._correct(amounts[i], coefficients, i if leave_out else None)[0] for i in parts]
         )
 
-    def _decided(
+    def _correct(
         self, amounts: Array, coefficients: Array, without: NDArray[np.int64] | None = None
     ) -> tuple[Array, NDArray[np.int64]]:
         """Return the seconds of operators, and which neighbour decides on each; -1 if none does.
@@ -229,7 +229,7 @@ class Neighbours:
         """
         times_s = amounts @ coefficients
         numbers, deciding = np.arange(len(amounts)), np.full(len(amounts), -1)
-        low, high, above = self._sides
+        low, high, above = self._reaches
         each = amounts[:, None]
         for sign, near, counted in (
             (1, above & (each >= low).all(2), np.minimum(each, high)),
@@ -246,7 +246,7 @@ class Neighbours:
         return times_s, deciding
 
     @cached_property
-    def _sides(self) -> tuple[Array, Array, NDArray[np.bool_]]:
+    def _reaches(self) -> tuple[Array, Array, NDArray[np.bool_]]:
         """Ends of each one's reach, and whether it took longer than the fit."""
         return self.amounts / _REACH, self.amounts * _REACH, self.ratios > 1
 
@@ -269,7 +269,7 @@ def neighbours_of(amounts: Array, times_s: Array, coefficients: Array) -> Neighb
     fitted = amounts @ coefficients
     if not (fitted > 0).all():
         return None
-    found = Neighbours(amounts, (times_s / fitted) ** _TRUST)
-    corrected = found.times_s(amounts, coefficients, apart=True)
+    neighbours = Neighbours(amounts, (times_s / fitted) ** _TRUST)
+    corrected = neighbours.times_s(amounts, coefficients, leave_out=True)
     error, fit_error = (float(np.abs(t / times_s - 1).mean()) for t in (corrected, fitted))
-    return found if fit_error > _ROUNDING and error <= fit_error * (1 + _ROUNDING) else None
+    return neighbours if fit_error > _ROUNDING and error <= fit_error * (1 + _ROUNDING) else None

@@ -52,21 +52,21 @@ def apportioned(profile: Profile, rows: Sequence[Row], processor: str) -> tuple[
     work = {m.signature: m for m in profile.measurements if m.processor == processor}
     blocks = {key: [r for r in block if r.signature in work] for key, block in blocks.items()}
     totals = {key: sum(r.times_s[processor] for r in block) for key, block in blocks.items()}
-    weights = _fitted(blocks, totals, work, _least_of_moves(profile))
+    weights = _fitted_weights(blocks, totals, work, _least_of_moves(profile))
     for _ in range(_ROUNDS):
         shares: dict[Signature, list[float]] = defaultdict(list)
         for key, block in blocks.items():
-            for row, time_s in zip(block, _shared(block, totals[key], weights), strict=True):
+            for row, time_s in zip(block, _share_out(block, totals[key], weights), strict=True):
                 shares[row.signature].append(time_s)
         weights = {signature: median_low(times) for signature, times in shares.items()}
     return tuple(
         replace(row, times_s={**row.times_s, processor: time_s})
         for key, block in blocks.items()
-        for row, time_s in zip(block, _shared(block, totals[key], weights), strict=True)
+        for row, time_s in zip(block, _share_out(block, totals[key], weights), strict=True)
     )
 
 
-def _shared(block: Sequence[Row], total_s: float, weights: Weights) -> list[float]:
+def _share_out(block: Sequence[Row], total_s: float, weights: Weights) -> list[float]:
     parts = np.array([weights[row.signature] for row in block])
     views = np.array([row.signature.type == "Reshape" for row in block])
     if not views.all():
@@ -76,35 +76,35 @@ def _shared(block: Sequence[Row], total_s: float, weights: Weights) -> list[floa
 
 def _least_of_moves(profile: Profile) -> tuple[float, float]:
     """Return the least launch and the least seconds per byte of moves among timed processors."""
-    found = []
+    rates = []
     moving = [m for m in profile.measurements if not m.macs and m.operator_class != "view"]
     for processor in profile.processors:
         moves = [m for m in moving if m.processor == processor]
         if len(moves) > BASIC and not is_apportioned(profile, processor):
             amounts = [amounts_of(m.signature, m.macs, m.size_bytes)[:BASIC] for m in moves]
             times = np.array([m.time_s for m in moves])
-            found.append(robust_nonnegative(np.array(amounts, dtype=float), times))
-    if not found:
+            rates.append(robust_nonnegative(np.array(amounts, dtype=float), times))
+    if not rates:
         return 0.0, 0.0
-    launch_s, _, per_byte_s = np.min(found, axis=0)
+    launch_s, _, per_byte_s = np.min(rates, axis=0)
     return float(launch_s), float(per_byte_s)
 
 
-def _fitted(
+def _fitted_weights(
     blocks: Mapping[tuple[str, int], Sequence[Row]],
     totals: Mapping[tuple[str, int], float],
     work: Mapping[Signature, Measurement],
     least: tuple[float, float],
 ) -> Weights:
     launch_s, per_byte_s = least
-    terms = {signature: _terms(m) for signature, m in work.items()}
+    terms = {signature: _terms_of(m) for signature, m in work.items()}
     floor = {
         signature: launch_s + (0 if m.macs else m.size_bytes * per_byte_s)
         if terms[signature]
         else 0.0
         for signature, m in work.items()
     }
-    names = list(dict.fromkeys(name for found in terms.values() for name in found))
+    names = list(dict.fromkeys(name for terms_of in terms.values() for name in terms_of))
     column = {name: i for i, name in enumerate(names)}
     design = np.zeros((len(blocks), len(names)))
     for line, block in enumerate(blocks.values()):
@@ -112,15 +112,15 @@ def _fitted(
             for name, amount in terms[row.signature].items():
                 design[line, column[name]] += amount
     offset = np.array([sum(floor[row.signature] for row in block) for block in blocks.values()])
-    found = robust_nonnegative(design, np.array([totals[key] for key in blocks]), offset)
+    terms_of = robust_nonnegative(design, np.array([totals[key] for key in blocks]), offset)
     return {
         signature: floor[signature]
-        + float(sum(found[column[name]] * amount for name, amount in amounts.items()))
+        + float(sum(terms_of[column[name]] * amount for name, amount in amounts.items()))
         for signature, amounts in terms.items()
     }
 
 
-def _terms(m: Measurement) -> dict[str, float]:
+def _terms_of(m: Measurement) -> dict[str, float]:
     """Return what an operator adds to the amounts of its block, by kind and name.
 
     Moves share one rate: activations stand behind convolutions in nearly every block, so that their
@@ -130,14 +130,14 @@ def _terms(m: Measurement) -> dict[str, float]:
     if m.operator_class == "view":
         return {}
     if m.macs:
-        return _product(m, amounts)
+        return _product_terms(m, amounts)
     if m.operator_class == "pool":
         return {"operators": 1.0, "pool steps": amounts.steps, "move bytes": amounts.size_bytes}
     own = m.signature.type == "LRN"
     return {"operators": 1.0, "LRN bytes" if own else "move bytes": amounts.size_bytes}
 
 
-def _product(m: Measurement, amounts: Amounts) -> dict[str, float]:
+def _product_terms(m: Measurement, amounts: Amounts) -> dict[str, float]:
     kind = m.operator_class
     if kind in ("gemm", "depthwise"):
         return {"operators": 1.0, f"{kind} bytes": amounts.size_bytes}
@@ -209,19 +209,19 @@ def _from_blocks(profile: Profile, rows: Sequence[Row]) -> Profile:
 def leave_networks_out(profile: Profile, rows: Sequence[Row]) -> Iterator[Prediction]:
     """Yield a prediction for each block of each network and processor, as they were measured."""
     rows = as_measured(rows)
-    works = {(m.signature, m.processor): m for m in profile.measurements if not m.then}
+    measurement_of = {(m.signature, m.processor): m for m in profile.measurements if not m.then}
     for network in dict.fromkeys(row.network for row in rows):
         others = [row for row in rows if row.network != network]
-        known = _from_blocks(profile_of_rows(profile, others), others)
-        model = fit_profile(known)
-        own = [row for row in rows if row.network == network]
+        rest = _from_blocks(profile_of_rows(profile, others), others)
+        model = fit_profile(rest)
+        of_network = [row for row in rows if row.network == network]
         for processor in profile.processors:
-            for block in blocks_of(own, processor).values():
+            for block in blocks_of(of_network, processor).values():
                 keys = [(row.signature, processor) for row in block]
-                if works.keys() >= set(keys):
+                if measurement_of.keys() >= set(keys):
                     measured_s = sum(row.times_s[processor] for row in block)
-                    members = [works[key] for key in keys]
-                    yield _predicted(members, network, measured_s, model, known)
+                    members = [measurement_of[key] for key in keys]
+                    yield _predict(members, network, measured_s, model, rest)
 
 
 def leave_operators_out(profile: Profile) -> Iterator[Prediction]:
@@ -229,22 +229,18 @@ def leave_operators_out(profile: Profile) -> Iterator[Prediction]:
     order = sorted(profile.measurements, key=lambda m: (m.processor, str(m.signature)))
     for fold in range(_FOLDS):
         rest = tuple(m for i, m in enumerate(order) if i % _FOLDS != fold)
-        known = Profile(profile.name, rest)
-        model = fit_profile(known)
+        fitted_to = Profile(profile.name, rest)
+        model = fit_profile(fitted_to)
         for m in order[fold::_FOLDS]:
             if _fitted_s(m, model) is not None:
-                yield _predicted([m], f"{fold + 1}", m.time_s, model, known)
+                yield _predict([m], f"{fold + 1}", m.time_s, model, fitted_to)
 
 
-def _predicted(
-    members: Sequence[Measurement],
-    group: str,
-    measured_s: float,
-    model: FittedModel,
-    known: Profile,
+def _predict(
+    members: Sequence[Measurement], group: str, measured_s: float, model: FittedModel, rest: Profile
 ) -> Prediction:
     fitted = [_fitted_s(m, model) or 0.0 for m in members]
-    seen = [known.lookup(m.signature, m.processor) for m in members]
+    seen = [rest.lookup(m.signature, m.processor) for m in members]
     priced = [m.time_s if m else fit for m, fit in zip(seen, fitted, strict=True)]
     return Prediction(members[0].processor, group, measured_s, sum(fitted), sum(priced))
 
@@ -284,16 +280,18 @@ class ProcessorErrors(Strict):
 def errors_of(predictions: Sequence[Prediction]) -> tuple[ProcessorErrors, ...]:
     """Return the errors of each processor, in order of appearance."""
     names = dict.fromkeys(p.processor for p in predictions)
-    return tuple(_errors(name, [p for p in predictions if p.processor == name]) for name in names)
+    return tuple(
+        _errors_on(name, [p for p in predictions if p.processor == name]) for name in names
+    )
 
 
-def _errors(processor: str, found: Sequence[Prediction]) -> ProcessorErrors:
-    fitted = np.array([abs(p.fitted_s / p.measured_s - 1) for p in found])
-    priced = [abs(p.priced_s / p.measured_s - 1) for p in found]
-    group_of = np.array([p.group for p in found])
+def _errors_on(processor: str, predictions: Sequence[Prediction]) -> ProcessorErrors:
+    fitted = np.array([abs(p.fitted_s / p.measured_s - 1) for p in predictions])
+    priced = [abs(p.priced_s / p.measured_s - 1) for p in predictions]
+    group_of = np.array([p.group for p in predictions])
     return ProcessorErrors(
         processor=processor,
-        predicted=len(found),
+        predicted=len(predictions),
         median=_rounded(np.median(fitted)),
         mean=_rounded(fitted.mean()),
         largest=_rounded(fitted.max()),

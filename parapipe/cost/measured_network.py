@@ -68,12 +68,12 @@ class Recognised:
 
     def blocks_of(self, graph: OperatorGraph) -> tuple[int, ...]:
         """Return the block of every operator; one without rows goes with what it reads."""
-        found: list[int] = []
+        blocks: list[int] = []
         for v, operator in enumerate(graph.operators):
-            own = [row.block for p in parts_of(operator) for row in self.rows_of[key_of(p)]]
-            before = max((found[u] for u in graph.predecessors(v)), default=0)
-            found.append(own[0] if own else before)
-        return tuple(found)
+            of_rows = [row.block for p in parts_of(operator) for row in self.rows_of[key_of(p)]]
+            before = max((blocks[u] for u in graph.predecessors(v)), default=0)
+            blocks.append(of_rows[0] if of_rows else before)
+        return tuple(blocks)
 
 
 def key_of(part: Operator) -> Key:
@@ -98,7 +98,7 @@ def measured_networks(profile: str) -> tuple[MeasuredNetwork, ...]:
     CostError
         If a table is wrong.
     """
-    return tuple(found for each in shipped_profiles(profile) for found in networks_of(each))
+    return tuple(network for each in shipped_profiles(profile) for network in networks_of(each))
 
 
 def networks_of(profile: Profile) -> Iterator[MeasuredNetwork]:
@@ -123,34 +123,34 @@ def recognise(graph: OperatorGraph, networks: Sequence[MeasuredNetwork]) -> Reco
         for part in (single, *single.folded)  # in the order in which they ran
     ]
     for network in networks:
-        found = _matched(subjects, network.rows)
-        if found is not None:
-            return Recognised(network, found)
+        rows_of = _match_rows(subjects, network.rows)
+        if rows_of is not None:
+            return Recognised(network, rows_of)
     return None
 
 
-def _matched(
+def _match_rows(
     subjects: Sequence[tuple[Key, Signature]], rows: Sequence[Row]
 ) -> dict[Key, tuple[Row, ...]] | None:
     """Match in order; a row that only changes a shape goes with a neighbour in its block."""
-    found: dict[Key, tuple[Row, ...]] = {}
+    rows_of: dict[Key, tuple[Row, ...]] = {}
     waiting: tuple[Row, ...] = ()
     last: Key | None = None
-    left = deque(rows)
+    queue = deque(rows)
     for name, signature in subjects:
-        while left and left[0].signature != signature and left[0].signature.type in _FREE:
-            row = left.popleft()
-            if last and found[last][-1].block == row.block:
-                found[last] += (row,)
+        while queue and queue[0].signature != signature and queue[0].signature.type in _FREE:
+            row = queue.popleft()
+            if last and rows_of[last][-1].block == row.block:
+                rows_of[last] += (row,)
             else:
                 waiting += (row,)
-        if left and left[0].signature == signature:
-            found[name], waiting, last = (*waiting, left.popleft()), (), name
+        if queue and queue[0].signature == signature:
+            rows_of[name], waiting, last = (*waiting, queue.popleft()), (), name
         elif signature.type in _FREE:
-            found[name] = ()
+            rows_of[name] = ()
         else:
             return None
-    return None if left or waiting else found
+    return None if queue or waiting else rows_of
 
 
 def priced_as_run(

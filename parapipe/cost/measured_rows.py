@@ -72,8 +72,8 @@ def rows_behind(profile: Profile, *, complete: bool = False) -> tuple[Row, ...]:
     if path is None or not path.is_file():
         return ()
     rows = read_rows(path, profile.processors, complete=complete)
-    known = {m.signature for m in profile.measurements}
-    strange = sorted(map(str, {row.signature for row in rows} - known))
+    profiled = {m.signature for m in profile.measurements}
+    strange = sorted(map(str, {row.signature for row in rows} - profiled))
     if strange:
         raise CostError(
             f"table of measured rows '{path}' has {len(strange)} signatures that profile "
@@ -164,13 +164,13 @@ def profile_of_rows(profile: Profile, rows: Sequence[Row]) -> Profile:
         for name, time_s in row.times_s.items():
             if time_s > 0:
                 times[row.signature, name].append(time_s)
-    kept: list[Measurement] = []
+    measurements: list[Measurement] = []
     for m in profile.measurements:
-        if seen := times[m.signature, m.processor]:
-            middle = median_low(seen)
-            spread = (max(seen) - min(seen)) / middle
-            kept.append(replace(m, time_s=middle, rows=len(seen), spread=spread))
-    return replace(profile, measurements=tuple(kept))
+        if times_s := times[m.signature, m.processor]:
+            middle = median_low(times_s)
+            spread = (max(times_s) - min(times_s)) / middle
+            measurements.append(replace(m, time_s=middle, rows=len(times_s), spread=spread))
+    return replace(profile, measurements=tuple(measurements))
 
 
 COLUMNS = ("model", "latency_s")
@@ -230,17 +230,17 @@ def read_measured_runs(path: Path) -> tuple[MeasuredRun, ...]:
     CostError
         If the file cannot be read, or has mistakes: all of them, each with file and line.
     """
-    kind = TableKind("file of measured runs", COLUMNS, OPTIONAL, _ordinary)
+    kind = TableKind("file of measured runs", COLUMNS, OPTIONAL, _plain_run)
     with suppress(OSError, UnicodeDecodeError, csv.Error, StopIteration):
         require_regular(path)
         with path.open(encoding="utf-8", newline="") as file:
             header = next(csv.reader(file))
         if "task_ms" in header:
-            kind = TableKind("file of measured runs", _BOARD, _BOARD_IGNORED, _of_board)
+            kind = TableKind("file of measured runs", _BOARD, _BOARD_IGNORED, _board_run)
     return read_table(path, kind)
 
 
-def _ordinary(cells: Cells) -> MeasuredRun:
+def _plain_run(cells: Cells) -> MeasuredRun:
     return MeasuredRun(
         model=cells.text("model"),
         order=cells.text("order", empty=True).upper(),
@@ -251,7 +251,7 @@ def _ordinary(cells: Cells) -> MeasuredRun:
     )
 
 
-def _of_board(cells: Cells) -> MeasuredRun:
+def _board_run(cells: Cells) -> MeasuredRun:
     return MeasuredRun(
         model=cells.text("model"),
         order=cells.text(_ORDER).upper(),

@@ -102,8 +102,10 @@ def record_fit(profile: Profile) -> FitRecord:
     rows = rows_behind(profile)
     networks = len({row.network for row in rows})
     left_out: LeftOut = "network" if networks > 1 else "tenth of the operators"
-    found = leave_networks_out(profile, rows) if networks > 1 else leave_operators_out(profile)
-    errors = errors_of(list(found))
+    predictions = (
+        leave_networks_out(profile, rows) if networks > 1 else leave_operators_out(profile)
+    )
+    errors = errors_of(list(predictions))
     if not errors:
         raise CostError(
             f"profile '{profile.path}' holds too little for a fit; measure at least five operators "
@@ -112,10 +114,10 @@ def record_fit(profile: Profile) -> FitRecord:
     return FitRecord(
         schema="parapipe/fit/1",
         profile=profile.name,
-        sha256=_hash(profile),
+        sha256=_hash_of_files(profile),
         left_out=left_out,
         errors=errors,
-        kinds=tuple(_kinds(fit_rows(profile, rows))),
+        kinds=tuple(_kind_records(fit_rows(profile, rows))),
     )
 
 
@@ -137,10 +139,10 @@ def stored_record(profile: Profile) -> FitRecord | None:
         raise CostError(
             f"record of a fit '{path}' cannot be read: {what}; make it again: parapipe fit times"
         ) from None
-    return record if record.sha256 == _hash(profile) else None
+    return record if record.sha256 == _hash_of_files(profile) else None
 
 
-def _hash(profile: Profile) -> str:
+def _hash_of_files(profile: Profile) -> str:
     files = (Path(profile.path), rows_path(Path(profile.path)))
     return sha256(b"".join(f.read_bytes() for f in files if f.is_file())).hexdigest()
 
@@ -150,7 +152,7 @@ def text_of_record(record: FitRecord) -> str:
     return json.dumps(record.to_json(), indent=1) + "\n"
 
 
-def _kinds(model: FittedModel) -> Iterator[KindRecord]:
+def _kind_records(model: FittedModel) -> Iterator[KindRecord]:
     for fit in model.fits.values():
         yield KindRecord(
             processor=fit.processor,
@@ -193,7 +195,7 @@ def subject_of(operator: Operator, graph: OperatorGraph) -> Subject:
 
 
 @lru_cache(maxsize=8)  # tables at several operating points are made from the same measurements
-def _fit(profile: Profile, path: str) -> FittedModel:
+def _cached_fit(profile: Profile, path: str) -> FittedModel:
     """Fit the model to a profile and to the rows behind it, which stand beside its path."""
     assert profile.path == path
     return fit_rows(profile, rows_behind(profile))
@@ -221,7 +223,7 @@ class MeasuredSource:
     @cached_property
     def model(self) -> FittedModel:
         """The model fitted to the profile."""
-        return _fit(self.base, self.base.path)
+        return _cached_fit(self.base, self.base.path)
 
     @cached_property
     def base_hz(self) -> Mapping[str, float]:
@@ -231,11 +233,11 @@ class MeasuredSource:
     @cached_property
     def data_types(self) -> Mapping[str, tuple[str, ...]]:
         """Data types that were measured on each processor, in order of appearance."""
-        found: dict[str, dict[str, None]] = defaultdict(dict)
+        types_of: dict[str, dict[str, None]] = defaultdict(dict)
         for m in self.base.measurements:
             if m.signature.dtype in ITEM_BYTES:
-                found[m.processor][m.signature.dtype] = None
-        return {processor: tuple(dtypes) for processor, dtypes in found.items()}
+                types_of[m.processor][m.signature.dtype] = None
+        return {processor: tuple(dtypes) for processor, dtypes in types_of.items()}
 
     def launch_s(self, processor: str, dtype: str) -> float:
         """Return the seconds that nothing fitted in a data type stays below; 0 without a fit."""
@@ -250,11 +252,11 @@ class MeasuredSource:
     @cached_property
     def _lines(self) -> Mapping[tuple[Signature, str], list[int]]:
         """Lines of the rows behind each signature's measurement on a processor."""
-        found: dict[tuple[Signature, str], list[int]] = defaultdict(list)
+        lines: dict[tuple[Signature, str], list[int]] = defaultdict(list)
         for row in rows_behind(self.profile):
             for processor in row.times_s:
-                found[row.signature, processor].append(row.line)
-        return found
+                lines[row.signature, processor].append(row.line)
+        return lines
 
     def note(self, m: Measurement) -> str:
         """Return how something was measured, and on which lines the rows behind it stand."""
@@ -274,9 +276,9 @@ class MeasuredSource:
     def fitted(self, fit: KindFit, subject: Subject) -> Expression:
         """Return the seconds of an operator by a fit, at the frequency that the fit was made at."""
         work, path = subject.operator.work, self.profile.path
-        told = self.left_out(fit.processor, digits=1)
-        note = f"fit {fit.kind} on {fit.processor} to {fit.signatures} signatures of {path}{told}"
-        rates = str(record_path(Path(path))) if told else path
+        error = self.left_out(fit.processor, digits=1)
+        note = f"fit {fit.kind} on {fit.processor} to {fit.signatures} signatures of {path}{error}"
+        rates = str(record_path(Path(path))) if error else path
         moved = work.read_bytes + work.written_bytes
         return fit.time(subject.signature, work.macs, moved, rates=rates, measured=path, note=note)
 

@@ -116,12 +116,12 @@ def _check(platform: Platform, chosen: Sequence[Sequence[OperatingPoint]], most:
             "map without DVFS, or add points and clock.scaling to the platform"
         )
     divisions = count(platform)
-    found = prod(map(len, chosen)) * divisions
-    if found > MOST_COMBINATIONS:
+    number = prod(map(len, chosen)) * divisions
+    if number > MOST_COMBINATIONS:
         divided = " and divisions" if divisions > 1 else ""
         fewer = "state fewer divisions" if most == 1 else "consider fewer points of each processor"
         raise PlatformError(
-            f"platform '{platform.name}' has {found} combinations of operating points{divided}, "
+            f"platform '{platform.name}' has {number} combinations of operating points{divided}, "
             f"more than {MOST_COMBINATIONS}; {fewer}"
         )
 
@@ -129,36 +129,36 @@ def _check(platform: Platform, chosen: Sequence[Sequence[OperatingPoint]], most:
 def considered(processor: Processor, most: int) -> tuple[OperatingPoint, ...]:
     """Return at most `most` operating points, the default one first, then by falling frequency.
 
-    A point is thrifty if no faster one takes less energy, static power while it works included, for
-    a 1×1 convolution. Thrifty points go before others, and
-    of equals the next is always the one that is farthest, in time and energy by ratio, from those
-    taken before. Where the platform does not say how times follow the clock, only the default.
+    A point is of low energy if no faster one takes less energy, static power while it works
+    included, for a 1×1 convolution. Such points go before others, and of equals the next is always
+    the one that is farthest, in time and energy by ratio, from those taken before.
+    Where the platform does not say how times follow the clock, only the default.
     """
     default = processor.point
     if most == 1 or processor.clock.scaling is None:
         return (default,)
     figures = {
-        point.frequency_hz: _figures(processor.at(point.frequency_hz), default.frequency_hz)
+        point.frequency_hz: _log_figures(processor.at(point.frequency_hz), default.frequency_hz)
         for point in processor.operating_points
     }
 
-    def thrifty(point: OperatingPoint) -> bool:
+    def low_energy(point: OperatingPoint) -> bool:
         energy = figures[point.frequency_hz][1]
         return all(other[1] > energy for hz, other in figures.items() if hz > point.frequency_hz)
 
-    def apart(point: OperatingPoint) -> tuple[bool, float, float]:
-        nearest = min(dist(figures[point.frequency_hz], figures[t.frequency_hz]) for t in taken)
-        return thrifty(point), nearest, -point.frequency_hz
+    def priority(point: OperatingPoint) -> tuple[bool, float, float]:
+        nearest = min(dist(figures[point.frequency_hz], figures[t.frequency_hz]) for t in chosen)
+        return low_energy(point), nearest, -point.frequency_hz
 
-    taken = [default]
-    left = [point for point in processor.operating_points if point != default]
-    while left and len(taken) < most:
-        taken.append(max(left, key=apart))
-        left.remove(taken[-1])
-    return (default, *sorted(taken[1:], key=lambda point: -point.frequency_hz))
+    chosen = [default]
+    others = [point for point in processor.operating_points if point != default]
+    while others and len(chosen) < most:
+        chosen.append(max(others, key=priority))
+        others.remove(chosen[-1])
+    return (default, *sorted(chosen[1:], key=lambda point: -point.frequency_hz))
 
 
-def _figures(processor: Processor, default_hz: float) -> tuple[float, float]:
+def _log_figures(processor: Processor, default_hz: float) -> tuple[float, float]:
     """Return the logarithms of time and energy of what takes a second at the default point."""
     slowdown = processor.slowdown(REFERENCE, default_hz)
     time_s = slowdown.value if slowdown else 1.0
@@ -167,13 +167,11 @@ def _figures(processor: Processor, default_hz: float) -> tuple[float, float]:
 
 
 def _combinations(
-    platform: Platform,
-    chosen: Sequence[Sequence[OperatingPoint]],
-    columns: Sequence[CostTable],
+    platform: Platform, chosen: Sequence[Sequence[OperatingPoint]], columns: Sequence[CostTable]
 ) -> Iterator[Setting]:
     wholes = [platform.whole(p) for p in range(len(platform.processors))]
     for taken in product(*(range(len(points)) for points in chosen)):
-        places = [(p, columns[taken[whole]]) for p, whole in enumerate(wholes)]
+        places = [(p, columns[taken[undivided]]) for p, undivided in enumerate(wholes)]
         costs = replace(
             columns[0],
             entries=tuple(
@@ -185,5 +183,5 @@ def _combinations(
             static_power_w=tuple(table.static_power_w[p] for p, table in places),
             makes=tuple(table.makes[p] for p, table in places),
         )
-        frequencies = [chosen[whole][taken[whole]].frequency_hz for whole in wholes]
+        frequencies = [chosen[undivided][taken[undivided]].frequency_hz for undivided in wholes]
         yield Setting(platform.at(frequencies), costs)

@@ -123,8 +123,19 @@ def move(tensor: Tensor, platform: Platform, p: int, q: int, working: Sequence[s
     if cast is None:
         return Move(travels, size_bytes, time)
     by = platform.names[cast.processor]
-    told = f"{cast.operator} from {cast.source_type} to {cast.target_type} on {by}"
-    return Move(travels, size_bytes, time + known("cast", cast.time.value, "s", note=told), cast)
+    change = f"{cast.operator} from {cast.source_type} to {cast.target_type} on {by}"
+    return Move(travels, size_bytes, time + known("cast", cast.time.value, "s", note=change), cast)
+
+
+def move_times_s(
+    tensor: Tensor, platform: Platform, working: Sequence[str | None]
+) -> tuple[tuple[float, ...], ...]:
+    """Return the seconds of `move` from each processor to each other; 0 on the diagonal."""
+    count = range(len(platform.processors))
+    return tuple(
+        tuple(0.0 if p == q else move(tensor, platform, p, q, working).time.value for q in count)
+        for p in count
+    )
 
 
 def on_the_way(
@@ -137,11 +148,11 @@ def on_the_way(
     working
         As of `working_types`.
     """
-    made, read = type_there(tensor.dtype, working[p]), type_there(tensor.dtype, working[q])
-    travels = narrower(made, read)
+    written, read = type_there(tensor.dtype, working[p]), type_there(tensor.dtype, working[q])
+    travels = narrower(written, read)
     size_bytes = size_in_bytes(tensor.shape, travels) or 0
-    if made == read:
+    if written == read:
         return travels, size_bytes, None
-    by = q if made == travels else p
-    cast = Cast(made, read, by, cast_time(platform.processors[by], tensor, made, read))
+    by = q if written == travels else p
+    cast = Cast(written, read, by, cast_time(platform.processors[by], tensor, written, read))
     return travels, size_bytes, cast

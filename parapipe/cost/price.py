@@ -134,21 +134,21 @@ def price(
     CostError
         If there is no measurement, no fit, and the platform lacks a number that is needed.
     """
-    if measured and (found := _measured((subject,), processor, sources)):
-        return found
+    if measured and (part_cost := _measured_cost((subject,), processor, sources)):
+        return part_cost
     if processor.whole:
-        return _fitted(subject, processor, sources) or _of_part(
+        return _fitted_cost(subject, processor, sources) or _cost_on_part(
             price(subject, processor.whole, platform, sources, measured=measured),
             subject,
             processor,
         )
     if subject.operator_class == "view":
-        told = "a view, free unless measured"
-        return _cost(subject, processor, "nominal", told, Expression(0), free_view=True)
+        source = "a view, free unless measured"
+        return _part_cost(subject, processor, "nominal", source, Expression(0), free_view=True)
     return (
-        _fitted(subject, processor, sources)
-        or _of_another_type(subject, processor, sources)
-        or _nominal(subject, processor, platform)
+        _fitted_cost(subject, processor, sources)
+        or _cost_by_other_type(subject, processor, sources)
+        or _nominal_cost(subject, processor, platform)
     )
 
 
@@ -166,15 +166,15 @@ def price_fused(
     """
     if len(subjects) == 1:
         return None
-    found = _measured(subjects, processor, sources)
+    fused = _measured_cost(subjects, processor, sources)
     measured_itself = any(processor.name in each.profile.processors for each in sources)
-    if found or processor.whole is None or measured_itself:
-        return found
-    whole = _measured(subjects, processor.whole, sources)
-    return whole and _of_part(whole, subjects[0], processor)
+    if fused or processor.whole is None or measured_itself:
+        return fused
+    undivided = _measured_cost(subjects, processor.whole, sources)
+    return undivided and _cost_on_part(undivided, subjects[0], processor)
 
 
-def _of_part(whole: PartCost, subject: Subject, processor: Processor) -> PartCost:
+def _cost_on_part(undivided: PartCost, subject: Subject, processor: Processor) -> PartCost:
     """Return the cost on a part of a divided processor, by that on the whole."""
     assert processor.whole is not None
     cores, name = len(processor.whole.cores), processor.whole.name
@@ -183,17 +183,17 @@ def _of_part(whole: PartCost, subject: Subject, processor: Processor) -> PartCos
     if processor.at_once > 1:
         how, cause = f"on one of {processor.at_once} streams of {name}", f"streams of {name}"
     return replace(
-        whole,
-        provenance="fitted" if whole.provenance == "measured" else whole.provenance,
-        source=f"{whole.source}; {how}",
-        time=whole.time * processor.part_slowdown(subject.operator_class),
+        undivided,
+        provenance="fitted" if undivided.provenance == "measured" else undivided.provenance,
+        source=f"{undivided.source}; {how}",
+        time=undivided.time * processor.part_slowdown(subject.operator_class),
         power=processor.dynamic_power(subject.operator_class),
         noisy_spread=None,
-        spread=whole.spread.moved(cause),
+        spread=undivided.spread.moved(cause),
     )
 
 
-def _cost(
+def _part_cost(
     subject: Subject,
     processor: Processor,
     provenance: Provenance,
@@ -218,7 +218,7 @@ def _cost(
     )
 
 
-def _measured(
+def _measured_cost(
     subjects: Sequence[Subject], processor: Processor, sources: Sequence[MeasuredSource]
 ) -> PartCost | None:
     first, *others = subjects
@@ -233,20 +233,20 @@ def _measured(
                 sweep, first.operator_class, processor, profile.path, source.note
             )
             scaled = m.method == SCALED
-            known_how: Provenance = "fitted" if moved or scaled else "measured"
+            provenance: Provenance = "fitted" if moved or scaled else "measured"
             text = f"{text}, {moved}" if moved else text
-            off = of_measurement(m)
+            spread = of_measurement(m)
             if moved or scaled:
-                off = off.moved("other clocks" if moved else OTHER_STATE)
-            cost = _cost(first, processor, known_how, text, time, spread=off)
+                spread = spread.moved("other clocks" if moved else OTHER_STATE)
+            cost = _part_cost(first, processor, provenance, text, time, spread=spread)
             modelled = all(each.operator.work.modelled for each in subjects)
-            spread = m.spread if m.noisy and known_how == "measured" else None
+            noisy_spread = m.spread if m.noisy and provenance == "measured" else None
             ruled = cost.ruled and not others
-            return replace(cost, modelled=modelled, ruled=ruled, noisy_spread=spread)
+            return replace(cost, modelled=modelled, ruled=ruled, noisy_spread=noisy_spread)
     return None
 
 
-def _fitted(
+def _fitted_cost(
     subject: Subject, processor: Processor, sources: Sequence[MeasuredSource]
 ) -> PartCost | None:
     work, signature = subject.operator.work, subject.signature
@@ -265,11 +265,13 @@ def _fitted(
             time, base_hz = source.fitted(fit, subject), source.base_hz[processor.name]
             time = moved_time(time, base_hz, subject.operator_class, processor)
             off = of_fit(fit, source.record)
-            return _cost(subject, processor, "fitted", text, time, spread=off, extrapolated=beyond)
+            return _part_cost(
+                subject, processor, "fitted", text, time, spread=off, extrapolated=beyond
+            )
     return None
 
 
-def _of_another_type(
+def _cost_by_other_type(
     subject: Subject, processor: Processor, sources: Sequence[MeasuredSource]
 ) -> PartCost | None:
     """Return the cost by what was measured in another data type, scaled by nominal rates."""
@@ -279,23 +281,23 @@ def _of_another_type(
             ratio = time_ratio(processor, own, dtype, products=products)
             if dtype == own or ratio is None:
                 continue
-            other, only = _in_type(subject, dtype), (source,)
-            found = _measured((other,), processor, only) or _fitted(other, processor, only)
-            if found:
+            other, only = _converted_subject(subject, dtype), (source,)
+            cost = _measured_cost((other,), processor, only)
+            if cost := cost or _fitted_cost(other, processor, only):
                 launch_s = source.launch_s(processor.name, dtype)
                 launch = known("launch", launch_s, "s", note="no operator takes less")
                 by = "peaks" if products else "bytes of an element"
                 return replace(
-                    found,
+                    cost,
                     provenance="fitted",
-                    source=f"{found.source}; measured in {dtype}, scaled to {own} by nominal {by}",
-                    time=largest(launch, found.time * ratio),
+                    source=f"{cost.source}; measured in {dtype}, scaled to {own} by nominal {by}",
+                    time=largest(launch, cost.time * ratio),
                     spread=of_nominal(subject.operator_class),
                 )
     return None
 
 
-def _in_type(subject: Subject, dtype: str) -> Subject:
+def _converted_subject(subject: Subject, dtype: str) -> Subject:
     """Return the same operator in another data type."""
     work, ratio = subject.operator.work, ITEM_BYTES[dtype] / ITEM_BYTES[subject.signature.dtype]
     read, written = int(work.read_bytes * ratio), int(work.written_bytes * ratio)
@@ -307,7 +309,7 @@ def _in_type(subject: Subject, dtype: str) -> Subject:
     )
 
 
-def _nominal(subject: Subject, processor: Processor, platform: str) -> PartCost:
+def _nominal_cost(subject: Subject, processor: Processor, platform: str) -> PartCost:
     work = subject.operator.work
     time = nominal_time(processor, work, subject.signature.dtype)
     default_hz = processor.clock.default_frequency_hz
@@ -316,4 +318,4 @@ def _nominal(subject: Subject, processor: Processor, platform: str) -> PartCost:
     ruled = f", work by rules {work.rule}" if work.rule else ""
     text = f"roofline of platform {platform}{unknown}{ruled}"
     off = of_nominal(subject.operator_class)
-    return _cost(subject, processor, "nominal", text, time, spread=off)
+    return _part_cost(subject, processor, "nominal", text, time, spread=off)

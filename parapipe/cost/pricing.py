@@ -62,7 +62,7 @@ class Pricing:
         self.precision = precision
         self.graphs: dict[str | None, OperatorGraph] = {None: graph}
         self.singles: dict[tuple[object, ...], PartCost] = {}
-        self.wholes: dict[tuple[object, ...], PartCost | None] = {}
+        self.fused: dict[tuple[object, ...], PartCost | None] = {}
         self.rows: dict[object, tuple[tuple[str, ...], Row]] = {}
         self.missing: dict[tuple[str, str], list[str]] = {}
         self.nowhere: dict[tuple[str, str], list[str]] = {}
@@ -73,7 +73,7 @@ class Pricing:
         # a quantised operator is priced as one, or as its parts where it runs dequantised
         priced = (operator, *operator.parts, *folded_into(operator))
         names = tuple(each.name for each in priced)
-        content = tuple(_content(each, self.graph) for each in priced)
+        content = tuple(_content_of(each, self.graph) for each in priced)
         if content in self.rows:  # networks repeat their operators
             before, row = self.rows[content]
             row = _renamed(row, dict(zip(before, names, strict=True)))
@@ -100,7 +100,9 @@ class Pricing:
         if reason is not None:
             return self._dequantised(self.graph.operators[v], processor) or reason
         casts = self._casts(self.graph.operators[v], processor, dtype) if dtype else []
-        extra = self._folded(v, dtype)
+        graph = self._converted_graph(dtype)
+        folded = folded_into(graph.operators[v]) if self.view == "as-measured" else ()
+        extra = [subject_of(part, graph) for part in folded]
         cost = self._cost(subjects[dtype], extra, processor, casts, dtype)
         return cost or Refusal(processor.name, "it has no price")
 
@@ -115,8 +117,9 @@ class Pricing:
         chain = types_of(processor, self.precision) if is_converted(operator, self.graph) else ()
         for dtype in chain or (None,):
             if dtype not in subjects:
-                subjects[dtype] = _subjects(self._graph(dtype), v)
-            reason = _unsupported(subjects[dtype], processor, self.graph.tensors)
+                graph = self._converted_graph(dtype)
+                subjects[dtype] = [subject_of(part, graph) for part in graph.operators[v].singles]
+            reason = _refusal_of(subjects[dtype], processor, self.graph.tensors)
             if reason is None:
                 return dtype, None
             refusal = refusal or reason
@@ -133,44 +136,41 @@ class Pricing:
         if not operator.computes_in or len(inner) == len(operator.parts):
             return None
         within = [subject_of(part, self.graph) for part in inner]
-        if _unsupported(within, processor, self.graph.tensors):
+        if _refusal_of(within, processor, self.graph.tensors):
             return None
         outside = [
             [subject_of(part, self.graph)] for part in operator.parts if part.type in borders
         ]
         costs = [self._cost(each, (), processor, (), None) for each in (*outside, within)]
         parts = [part for cost in costs if cost for part in cost.parts]
-        told = tuple(replace(part, source=f"{part.source}; run dequantised") for part in parts)
-        return OperatorCost(told) if all(costs) else None
+        dequantised = tuple(
+            replace(part, source=f"{part.source}; run dequantised") for part in parts
+        )
+        return OperatorCost(dequantised) if all(costs) else None
 
-    def _graph(self, dtype: str | None) -> OperatorGraph:
+    def _converted_graph(self, dtype: str | None) -> OperatorGraph:
         if dtype not in self.graphs:
             self.graphs[dtype] = converted(self.graph, str(dtype))
         return self.graphs[dtype]
 
-    def _folded(self, v: int, dtype: str | None) -> list[Subject]:
-        graph = self._graph(dtype)
-        folded = folded_into(graph.operators[v]) if self.view == "as-measured" else ()
-        return [subject_of(part, graph) for part in folded]
-
     def _casts(self, operator: Operator, processor: Processor, dtype: str) -> list[PartCost]:
         """Return what casting costs where an operator does not compute in what is there."""
-        graph, own = self.graph, types_of(processor, self.precision)[0]
+        graph, own_type = self.graph, types_of(processor, self.precision)[0]
         changes: list[tuple[str, Tensor, str, str]] = []
         for name in graph.reads(operator):
             tensor = graph.tensors[name]
             outer = outer_type(tensor, processor, self.precision)
-            there = outer if name in graph.inputs else own
+            there = outer if name in graph.inputs else own_type
             changes.append(("cast in", tensor, there, dtype))
         for name in filter(None, operator.outputs):
             tensor = graph.tensors[name]
             outer = outer_type(tensor, processor, self.precision)
             wanted = {outer} if name in graph.outputs else set()
-            wanted |= {own} if graph.consumers.get(name) else set()
+            wanted |= {own_type} if graph.consumers.get(name) else set()
             changes += [("cast out", tensor, dtype, there) for there in sorted(wanted)]
         return [
-            price_cast(operator, processor, told, tensor, (before, after))
-            for told, tensor, before, after in changes
+            price_cast(operator, processor, direction, tensor, (before, after))
+            for direction, tensor, before, after in changes
             if before != after and tensor.dtype in CONVERTED
         ]
 
@@ -183,9 +183,9 @@ class Pricing:
                 f"'{name}' or give a profile with such operators"
             )
         if self.nowhere:
-            told = "".join(f"; {hint}" for hint in conversions(self.graph, self.platform))
+            hints = "".join(f"; {hint}" for hint in conversions(self.graph, self.platform))
             raise CostError(
-                f"no processor of platform '{name}' supports {_by_type(self.nowhere)}{told}; "
+                f"no processor of platform '{name}' supports {_by_type(self.nowhere)}{hints}; "
                 "choose another platform, allow these types in its file, or change the model"
             )
 
@@ -198,23 +198,25 @@ class Pricing:
         dtype: str | None,
     ) -> OperatorCost | None:
         """Return the cost of parts that were measured at one go, or else of each by itself."""
-        works = [subject.operator.work for subject in parts]
-        moved = sum(work.read_bytes + work.written_bytes for work in works) if dtype else None
+        work_of_parts = [subject.operator.work for subject in parts]
+        moved = (
+            sum(work.read_bytes + work.written_bytes for work in work_of_parts) if dtype else None
+        )
         at_one_go = self.measured and not extra and len(parts) > 1
-        if at_one_go and (whole := self._whole(parts, processor)):
-            return OperatorCost((whole, *casts), dtype, moved)
-        found: list[PartCost] = []
+        if at_one_go and (fused_cost := self._fused_cost(parts, processor)):
+            return OperatorCost((fused_cost, *casts), dtype, moved)
+        costs: list[PartCost] = []
         for subject in (*parts, *extra):
             try:
-                found.append(self._single(subject, processor))
+                costs.append(self._single_cost(subject, processor))
             except CostError as error:
                 operator = subject.operator
                 names = self.missing.setdefault((operator.type, str(error)), [])
                 names.append(f"'{operator.name}'")
-        complete = len(found) == len(parts) + len(extra)
-        return OperatorCost((*found, *casts), dtype, moved) if complete else None
+        complete = len(costs) == len(parts) + len(extra)
+        return OperatorCost((*costs, *casts), dtype, moved) if complete else None
 
-    def _single(self, subject: Subject, processor: Processor) -> PartCost:
+    def _single_cost(self, subject: Subject, processor: Processor) -> PartCost:
         """Return the cost of a single operator; networks repeat theirs."""
         key = (processor.name, subject.priced_by)
         if key not in self.singles:
@@ -223,20 +225,20 @@ class Pricing:
             )
         return self.singles[key].named(subject.operator.name)
 
-    def _whole(self, parts: Sequence[Subject], processor: Processor) -> PartCost | None:
+    def _fused_cost(self, parts: Sequence[Subject], processor: Processor) -> PartCost | None:
         """Return the cost of parts that were measured at one go."""
         key = (processor.name, *(part.priced_by for part in parts))
-        if key not in self.wholes:
-            self.wholes[key] = price_fused(parts, processor, self.sources)
-        found = self.wholes[key]
-        return found and found.named(parts[0].operator.name)
+        if key not in self.fused:
+            self.fused[key] = price_fused(parts, processor, self.sources)
+        fused_cost = self.fused[key]
+        return fused_cost and fused_cost.named(parts[0].operator.name)
 
 
-def _content(operator: Operator, graph: OperatorGraph) -> tuple[object, ...]:
+def _content_of(operator: Operator, graph: OperatorGraph) -> tuple[object, ...]:
     """Return all of an operator that its prices may depend on: everything but names."""
     shapes = [
-        (type(found), found.shape, found.dtype)
-        if (found := graph.tensors.get(name) or graph.constants.get(name))
+        (type(tensor), tensor.shape, tensor.dtype)
+        if (tensor := graph.tensors.get(name) or graph.constants.get(name))
         else None
         for name in (*operator.inputs, "", *operator.outputs)
     ]
@@ -256,7 +258,7 @@ def _renamed(row: Row, new_name: Mapping[str, str]) -> Row:
 
 
 def price_cast(
-    operator: Operator, processor: Processor, told: str, tensor: Tensor, types: tuple[str, str]
+    operator: Operator, processor: Processor, direction: str, tensor: Tensor, types: tuple[str, str]
 ) -> PartCost:
     """Return the cost of casting what an operator reads or makes ("cast in", "cast out").
 
@@ -277,7 +279,7 @@ def price_cast(
         operator=operator.name,
         type=cast_operator(before, after),
         provenance="nominal",
-        source=f"{told} of '{tensor.name}' from {before} to {after}, by its bytes",
+        source=f"{direction} of '{tensor.name}' from {before} to {after}, by its bytes",
         time=moved_time(time, default_hz, "elementwise", processor),
         power=processor.dynamic_power("elementwise"),
         spread=of_nominal("casts"),
@@ -291,12 +293,20 @@ def conversions(graph: OperatorGraph, platform: Platform) -> Iterator[str]:
     needed = {type_computed_in(single, graph) for single in singles}
     if needed.isdisjoint(CONVERTED):
         return
+
+    def runnable(processor: Processor, precision: Precision) -> int:
+        """Return how many operators a processor runs in a precision; 0 if it lacks its type."""
+        if not processor.computing_type(precision):
+            return 0
+        pricing = Pricing(graph, platform, (), "deployed", precision)
+        return [pricing.type_of(v, processor, {})[1] for v in concerned].count(None)
+
     lacking = [p for p in platform.processors if needed.isdisjoint(p.data_types)]
     while lacking:
-        first = lacking[0]
-        equal = [p for p in lacking if _runs_as(p) == _runs_as(first)]
+        first, runs = lacking[0], (lacking[0].data_types, lacking[0].operators)
+        equal = [p for p in lacking if (p.data_types, p.operators) == runs]
         lacking = [p for p in lacking if p not in equal]
-        counts = {p: _runnable(graph, platform, first, p, concerned) for p in CHAINS}
+        counts = {precision: runnable(first, precision) for precision in CHAINS}
         total = f"{len(graph.operators)} operators"
         could = " or ".join(
             f"{n} of {total} with --precision {each}" for each, n in counts.items() if n
@@ -308,29 +318,6 @@ def conversions(graph: OperatorGraph, platform: Platform) -> Iterator[str]:
                 f"not in {' or '.join(sorted(needed))}: {each} could run {could}, if accuracy "
                 "allows"
             )
-
-
-def _runs_as(processor: Processor) -> tuple[object, ...]:
-    """Return what decides which operators a processor runs."""
-    return processor.data_types, processor.operators
-
-
-def _runnable(
-    graph: OperatorGraph,
-    platform: Platform,
-    processor: Processor,
-    precision: Precision,
-    operators: Sequence[int],
-) -> int:
-    """Return how many operators a processor runs in a precision; 0 if it lacks its type."""
-    if not processor.computing_type(precision):
-        return 0
-    pricing = Pricing(graph, platform, (), "deployed", precision)
-    return [pricing.type_of(v, processor, {})[1] for v in operators].count(None)
-
-
-def _subjects(graph: OperatorGraph, v: int) -> list[Subject]:
-    return [subject_of(part, graph) for part in graph.operators[v].singles]
 
 
 def is_converted(operator: Operator, graph: OperatorGraph) -> bool:
@@ -353,7 +340,7 @@ def _by_type(groups: Mapping[tuple[str, str], Sequence[str]]) -> str:
     )
 
 
-def _unsupported(
+def _refusal_of(
     parts: Sequence[Subject], processor: Processor, tensors: Container[str]
 ) -> Refusal | None:
     for part in parts:

@@ -142,8 +142,8 @@ class Profile:
         then
             Types of the operators that run at one go with it, separated by spaces.
         """
-        found = self.sweep(signature, processor, then)
-        return found[-1] if found else None
+        sweep = self.sweep(signature, processor, then)
+        return sweep[-1] if sweep else None
 
     def sweep(
         self, signature: Signature, processor: str, then: str = ""
@@ -165,11 +165,13 @@ class Profile:
         Nearest by ratio. Of processors that are not named, the highest.
         """
         nearest = {
-            name: min(found, key=lambda hz: abs(log(hz / frequencies_hz.get(name, max(found)))))
-            for name, found in self.clocks_hz.items()
+            name: min(
+                clocks_hz, key=lambda hz: abs(log(hz / frequencies_hz.get(name, max(clocks_hz))))
+            )
+            for name, clocks_hz in self.clocks_hz.items()
         }
-        kept = (m for m in self.measurements if m.frequency_hz == nearest[m.processor])
-        return Profile(self.name, tuple(kept), self.path)
+        measurements = (m for m in self.measurements if m.frequency_hz == nearest[m.processor])
+        return Profile(self.name, tuple(measurements), self.path)
 
 
 def shipped_profiles(platform: str) -> tuple[Profile, ...]:
@@ -218,8 +220,8 @@ def chosen_profiles(
     CostError
         If one of them is wrong.
     """
-    given = tuple(read_profile(path) for path in paths)
-    return given or profiles_beside(beside, platform) or None
+    profiles = tuple(read_profile(path) for path in paths)
+    return profiles or profiles_beside(beside, platform) or None
 
 
 def _profiles_in(folder: Path) -> tuple[Profile, ...]:
@@ -280,10 +282,10 @@ def measurement_of(cells: Mapping[str, str]) -> Measurement:
         If they are wrong.
     """
     row = Cells(0, dict(cells))
-    found = _measurement(row)
+    measurement = _measurement(row)
     if row.mistakes:
         raise CostError(f"a row of a profile is wrong: {'; '.join(row.mistakes)}")
-    return found
+    return measurement
 
 
 def _optional_cells(m: Measurement) -> tuple[str, ...]:
@@ -321,8 +323,8 @@ def signature_in(cells: Cells) -> Signature:
 
 
 def _key(m: Measurement) -> tuple[tuple[_Key, float], str]:
-    told = f"{m.signature}{f' then {m.then}' if m.then else ''}"
-    return ((m.signature, m.then, m.processor), m.frequency_hz), f"{told} on '{m.processor}'"
+    text = f"{m.signature}{f' then {m.then}' if m.then else ''}"
+    return ((m.signature, m.then, m.processor), m.frequency_hz), f"{text} on '{m.processor}'"
 
 
 _KIND = TableKind("profile", COLUMNS, OPTIONAL_COLUMNS, _measurement, _key)

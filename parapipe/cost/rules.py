@@ -54,18 +54,18 @@ def check_formula(text: str, names: frozenset[str]) -> str:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return f"'{text}' is no formula"
-    return next(_mistakes(tree.body, names), "")
+    return next(_mistakes_in(tree.body, names), "")
 
 
-def _mistakes(tree: ast.expr, names: frozenset[str]) -> Iterator[str]:
+def _mistakes_in(tree: ast.expr, names: frozenset[str]) -> Iterator[str]:
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             yield from _mistakes_of_call(node)
         elif isinstance(node, ast.Name):
             if node.id not in names and id(node) not in called:
-                known = ", ".join(sorted(names))
-                yield f"uses '{node.id}', which does not exist; known: {known}"
+                existing = ", ".join(sorted(names))
+                yield f"uses '{node.id}', which does not exist; known: {existing}"
         elif isinstance(node, ast.Constant):
             yield from _mistakes_of_constant(node.value)
         elif isinstance(node, ast.Compare) and len(node.ops) > 1:
@@ -85,8 +85,8 @@ def _mistakes_of_call(node: ast.Call) -> Iterator[str]:
         case ast.Call(ast.Name(name), keywords=[]) if name in _FUNCTIONS:
             pass
         case _:
-            known = ", ".join(sorted(_FUNCTIONS))
-            yield f'calls more than {known} and attribute("NAME", default)'
+            functions = ", ".join(sorted(_FUNCTIONS))
+            yield f'calls more than {functions} and attribute("NAME", default)'
 
 
 def _mistakes_of_constant(value: object) -> Iterator[str]:
@@ -114,7 +114,7 @@ def evaluate_formula(text: str, scope: Scope) -> float:
     functions = {**_FUNCTIONS, "attribute": attribute}
     computed = SimpleEval(operators=_OPERATORS, functions=functions, names=dict(scope.names))
     try:
-        return _number(computed.eval(text))
+        return _number_from(computed.eval(text))
     except IndexError:
         raise CostError("cannot be computed (a list has no such element)") from None
     except (ArithmeticError, LookupError, TypeError, ValueError, InvalidExpression) as error:
@@ -131,7 +131,7 @@ def constant_number(text: str) -> float | None:
         return None
 
 
-def _number(value: Value) -> float:
+def _number_from(value: Value) -> float:
     if isinstance(value, str | tuple):
         raise TypeError("a list or a text stands where a number should")
     return _bounded(value)
@@ -157,15 +157,15 @@ def _power(base: float, exponent: float) -> float:
 
 
 def _of_numbers(apply: Callable[..., float]) -> Callable[..., float]:
-    return lambda *values: _bounded(apply(*map(_number, values)))
+    return lambda *values: _bounded(apply(*map(_number_from, values)))
 
 
 def _of_list(apply: Callable[[list[float]], float]) -> Callable[..., float]:
     """Take one list, or the numbers of it each by itself."""
 
     def step(*values: Value) -> float:
-        given = values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
-        return _bounded(apply([_number(value) for value in given]))
+        numbers = values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
+        return _bounded(apply([_number_from(value) for value in numbers]))
 
     return step
 
@@ -212,11 +212,11 @@ _FUNCTIONS: Mapping[str, Callable[..., float]] = {
 NAMES = frozenset({"inputs", "outputs", "input_bytes", "output_bytes"})
 
 
-def _formula(value: object) -> object:
+def _as_text(value: object) -> object:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def _checked(text: str) -> str:
+def _checked_formula(text: str) -> str:
     if mistake := check_formula(text, NAMES):
         raise ValueError(mistake)
     number = constant_number(text)
@@ -225,7 +225,7 @@ def _checked(text: str) -> str:
     return text
 
 
-Formula = Annotated[str, AfterValidator(_checked), BeforeValidator(_formula)]
+Formula = Annotated[str, AfterValidator(_checked_formula), BeforeValidator(_as_text)]
 Domain = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,200}$")]
 
 
@@ -267,12 +267,14 @@ class Rules(WholeFile):
         rules = raw.get("rules") if isinstance(raw, Mapping) else None
         first: dict[tuple[str, str], int] = {}
         for index, rule in enumerate(rules if isinstance(rules, list | tuple) else ()):
-            given = rule if isinstance(rule, Mapping) else {}
-            domain, kind = given.get("domain", ""), given.get("type")
+            entry = rule if isinstance(rule, Mapping) else {}
+            domain, kind = entry.get("domain", ""), entry.get("type")
             if not isinstance(domain, str) or not isinstance(kind, str):
                 continue
             if (at := first.setdefault((domain, kind), index)) != index:
-                text = f"is a second rule for {_full(domain, kind)}, beside rules[{at}]; keep one"
+                text = (
+                    f"is a second rule for {_full_type(domain, kind)}, beside rules[{at}]; keep one"
+                )
                 yield Mistake(("rules", index), text)
 
 
@@ -297,16 +299,16 @@ def read_rules(text: str, file: str) -> Rules:
 
 def idle_rules(graph: OperatorGraph, rules: Rules) -> tuple[str, ...]:
     """Return a sentence for each rule whose type no operator has."""
-    there = sorted({_full(_domain(operator), operator.type) for operator in graph.operators})
-    asked = [_full(rule.domain, rule.type) for rule in rules.rules]
+    there = sorted({_full_type(_domain(operator), operator.type) for operator in graph.operators})
+    ruled = [_full_type(rule.domain, rule.type) for rule in rules.rules]
     return tuple(
         f"the rule for {name} fits no operator of the model{did_you_mean(name, there)}"
-        for name in asked
+        for name in ruled
         if name not in there
     )
 
 
-def _full(domain: str, kind: str) -> str:
+def _full_type(domain: str, kind: str) -> str:
     return f"{domain}.{kind}" if domain else kind
 
 
@@ -333,28 +335,28 @@ def apply_rules(graph: OperatorGraph, rules: Rules, file: str) -> OperatorGraph:
     for operator in graph.operators:
         rule = by_type.get((_domain(operator), operator.type))
         try:
-            work = _work(operator, graph, rule, file) if rule else operator.work
+            work = _work_by_rule(operator, graph, rule, file) if rule else operator.work
         except CostError as error:
             mistakes.append(f"'{operator.name}' ({operator.type}): {error}")
         else:
             operators.append(replace(operator, work=work))
     if mistakes:
-        found = listed(mistakes)
-        raise CostError(f"rules file '{file}' does not fit {found}; correct its formulas")
+        unfit = listed(mistakes)
+        raise CostError(f"rules file '{file}' does not fit {unfit}; correct its formulas")
     return replace(graph, operators=tuple(operators))
 
 
-def _work(operator: Operator, graph: OperatorGraph, rule: WorkRule, file: str) -> Work:
-    scope = _scope(operator, graph)
-    given = {
-        name: _amount(name, text, scope)
+def _work_by_rule(operator: Operator, graph: OperatorGraph, rule: WorkRule, file: str) -> Work:
+    scope = _scope_of(operator, graph)
+    amounts = {
+        name: _evaluate_amount(name, text, scope)
         for name in ("macs", "read_bytes", "written_bytes")
         if (text := getattr(rule, name)) is not None
     }
-    return replace(operator.work, **given, modelled=True, rule=file, runs_on=rule.processors)
+    return replace(operator.work, **amounts, modelled=True, rule=file, runs_on=rule.processors)
 
 
-def _amount(name: str, formula: str, scope: Scope) -> int:
+def _evaluate_amount(name: str, formula: str, scope: Scope) -> int:
     try:
         number = evaluate_formula(formula, scope)
     except CostError as error:
@@ -364,9 +366,9 @@ def _amount(name: str, formula: str, scope: Scope) -> int:
     return ceil(number)
 
 
-def _scope(operator: Operator, graph: OperatorGraph) -> Scope:
-    read = [_found(name, graph) for name in operator.inputs]
-    written = [_found(name, graph) for name in operator.outputs]
+def _scope_of(operator: Operator, graph: OperatorGraph) -> Scope:
+    read = [_tensor_or_constant(name, graph) for name in operator.inputs]
+    written = [_tensor_or_constant(name, graph) for name in operator.outputs]
     return Scope(
         {
             "inputs": tuple(each.shape if each else () for each in read),
@@ -378,5 +380,5 @@ def _scope(operator: Operator, graph: OperatorGraph) -> Scope:
     )
 
 
-def _found(name: str, graph: OperatorGraph) -> Tensor | Constant | None:
+def _tensor_or_constant(name: str, graph: OperatorGraph) -> Tensor | Constant | None:
     return graph.tensors.get(name) or graph.constants.get(name)

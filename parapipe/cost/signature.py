@@ -108,13 +108,13 @@ def signature_of(operator: Operator, graph: OperatorGraph) -> Signature:
     output = graph.tensors.get(operator.outputs[0])
     written = output.shape if output else (*read, ())[0]
     read = read or [written]  # a folded operator's input is gone; it had the shape of its output
-    kind = _type(operator, graph, read)
-    kernel, strides = _window(operator, graph, kind, read[0], written)
+    kind = _type_of(operator, graph, read)
+    kernel, strides = _window_of(operator, graph, kind, read[0], written)
     return Signature(
         type=kind,
         kernel=kernel,
         strides=strides,
-        attributes=_attributes(operator, kind, written),
+        attributes=_attributes_text(operator, kind, written),
         inputs=_inputs_text(kind, read),
         output=shape_text(written),
         dtype=type_computed_in(operator, graph),
@@ -134,7 +134,7 @@ def type_computed_in(operator: Operator, graph: OperatorGraph) -> str:
     return next((dtype for dtype in types if "float" in dtype), types[0])
 
 
-def _type(operator: Operator, graph: OperatorGraph, read: list[tuple[int, ...]]) -> str:
+def _type_of(operator: Operator, graph: OperatorGraph, read: list[tuple[int, ...]]) -> str:
     if operator.domain not in ("", "ai.onnx"):
         return operator.type
     if operator.type == "MatMul" and operator.inputs[1] in graph.constants:
@@ -152,7 +152,7 @@ def _inputs_text(kind: str, read: list[tuple[int, ...]]) -> str:
     return " ".join(map(shape_text, read))
 
 
-def _window(
+def _window_of(
     operator: Operator,
     graph: OperatorGraph,
     kind: str,
@@ -166,8 +166,8 @@ def _window(
         kernel = read[2:]
     elif not kernel and len(operator.inputs) > 1:
         weights = operator.inputs[1]
-        known = graph.constants.get(weights) or graph.tensors[weights]
-        kernel = known.shape[2:]
+        tensor = graph.constants.get(weights) or graph.tensors[weights]
+        kernel = tensor.shape[2:]
     strides = _integers(operator, "strides") or (1,) * len(kernel)
     # An output of one element along an axis takes no step there.
     steps = (1 if extent == 1 else s for s, extent in zip(strides, written[2:], strict=False))
@@ -179,7 +179,7 @@ def _integers(operator: Operator, name: str) -> tuple[int, ...]:
     return tuple(int(x) for x in value) if isinstance(value, tuple) else ()
 
 
-def _attributes(operator: Operator, kind: str, written: tuple[int, ...]) -> str:
+def _attributes_text(operator: Operator, kind: str, written: tuple[int, ...]) -> str:
     words: list[str] = []
     dilations = _integers(operator, "dilations")
     if any(d != 1 for d in dilations):
@@ -191,10 +191,10 @@ def _attributes(operator: Operator, kind: str, written: tuple[int, ...]) -> str:
     if (value := operator.attributes.get(name)) is not None:
         text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
         words.append(f"{name}={text}")
-    return " ".join([*words, *_axis(operator, kind, written)])
+    return " ".join([*words, *_axis_words(operator, kind, written)])
 
 
-def _axis(operator: Operator, kind: str, written: tuple[int, ...]) -> list[str]:
+def _axis_words(operator: Operator, kind: str, written: tuple[int, ...]) -> list[str]:
     """Return the axis in the words of the data, if it is not the usual one."""
     default = _AXIS_DEFAULT.get(kind)
     axis = operator.attributes.get("axis", default)

@@ -150,14 +150,14 @@ def of_platform(platform: Platform) -> PlatformSpread:
     """
     links = {platform.sources[link.source].provenance for link in platform.links}
     nominal = set(platform.nominal_power)
-    names, known = platform.names, platform.spread
-    transfers = known.hand_overs if known else None
+    names, stated = platform.names, platform.spread
+    transfers = stated.hand_overs if stated else None
     if transfers is None:
         transfers = REPEATED if links <= {"measured"} else NOT_MEASURED
     return PlatformSpread(
         transfers=transfers,
         power=tuple(NOT_MEASURED if name in nominal else FITTED_POWER for name in names),
-        state=known.state if known else REPEATED,
+        state=stated.state if stated else REPEATED,
         states=tuple(names[platform.whole(p)] for p in range(len(names))),
-        common=known.common if known else 0.0,
+        common=stated.common if stated else 0.0,
     )

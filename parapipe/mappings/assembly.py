@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections import abc
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping as ByKey
+from dataclasses import dataclass, replace
 from math import inf
 from typing import NamedTuple
 
-from parapipe.cost.cost_table import CostTable, Matrix
+from parapipe.cost.cost_table import CostTable
 from parapipe.errors import AssignmentError
 from parapipe.files.mistakes import listed
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.mappings import mapping
 from parapipe.mappings.assignment import Assignment
-from parapipe.mappings.mapping import Edge, Mapping, Placement, Transfer
+from parapipe.mappings.mapping import ROUNDING, Edge, Mapping, Placement, Transfer
 from parapipe.platform.platform import Platform
 from parapipe.solvers.paths import list_order
 from parapipe.solvers.problem import Flow, MappingProblem
@@ -80,7 +79,7 @@ def mapping_of(
     assignment: Assignment,
     *,
     blocks: Sequence[int] | None = None,
-) -> mapping.Mapping:
+) -> Mapping:
     """Return the mapping that an assignment stands for; each stage starts with its first inputs.
 
     Parameters
@@ -105,12 +104,12 @@ def mapping_of(
             f"the assignment puts operators of '{graph.source.name}' where they cannot run: "
             f"{listed(unable)}; choose other processors for them"
         )
-    known = platform.evaluation if blocks and platform else None
-    share = known.hand_over_share if known else 1.0
-    return _Timing(graph, costs, assignment, blocks, share).all_stages()
+    evaluation = platform.evaluation if blocks and platform else None
+    hand_over_share = evaluation.hand_over_share if evaluation else 1.0
+    return _Timing(graph, costs, assignment, blocks, hand_over_share).all_stages()
 
 
-def as_early(given: mapping.Mapping, graph: OperatorGraph, costs: CostTable) -> mapping.Mapping:
+def as_early(mapping: Mapping, graph: OperatorGraph, costs: CostTable) -> Mapping:
     """Return plain stages in which all starts as early as the order of each resource allows.
 
     Schedules of units that stand one behind the other let a transfer wait for its unit, though the
@@ -120,23 +119,23 @@ def as_early(given: mapping.Mapping, graph: OperatorGraph, costs: CostTable) -> 
     earlier by more than sums of times are rounded, the same mapping is returned: then a stage takes
     its units' makespans, as in the paper.
     """
-    if all(each.resource is None for each in given.transfers):
-        return given
-    early = _Timing(graph, costs, assignment_of(given), None, 1.0, given).all_stages()
-    before = {(each.tensor, each.target): each.start_s for each in given.transfers}
+    if all(each.resource is None for each in mapping.transfers):
+        return mapping
+    earlier = _Timing(graph, costs, assignment_of(mapping), None, 1.0, mapping).all_stages()
+    start_s = {(each.tensor, each.target): each.start_s for each in mapping.transfers}
     pairs = [
-        *((at.start_s, given.at[at.operator].start_s) for at in early.placements),
-        *((each.start_s, before[each.tensor, each.target]) for each in early.transfers),
+        *((at.start_s, mapping.at[at.operator].start_s) for at in earlier.placements),
+        *((each.start_s, start_s[each.tensor, each.target]) for each in earlier.transfers),
     ]
-    rounding_s = mapping.ROUNDING * max(stage.time_s for stage in given.stages)
-    return early if any(now < then - rounding_s for now, then in pairs) else given
+    rounding_s = ROUNDING * max(stage.time_s for stage in mapping.stages)
+    return earlier if any(now < then - rounding_s for now, then in pairs) else mapping
 
 
-def assignment_of(given: mapping.Mapping) -> Assignment:
+def assignment_of(mapping: Mapping) -> Assignment:
     """Return where the operators of a mapping run, in its order."""
     return Assignment(
-        tuple(given.at[v].processor for v in range(len(given.placements))),
-        tuple(tuple(at.operator for at in stage.placements) for stage in given.stages),
+        tuple(mapping.at[v].processor for v in range(len(mapping.placements))),
+        tuple(tuple(at.operator for at in stage.placements) for stage in mapping.stages),
         ordered=True,
     )
 
@@ -149,7 +148,7 @@ class _Timing:
     ----------
     hand_over_share
         How much of a transfer between two blocks their measured times do not hold.
-    given
+    original
         A mapping whose order is kept, of transfers too.
     """
 
@@ -158,9 +157,9 @@ class _Timing:
     assignment: Assignment
     blocks: Sequence[int] | None
     hand_over_share: float
-    given: mapping.Mapping | None = None
+    original: Mapping | None = None
 
-    def all_stages(self) -> mapping.Mapping:
+    def all_stages(self) -> Mapping:
         """Return the mapping of all stages."""
         placements: dict[int, Placement] = {}
         moved: list[HandOver] = []
@@ -175,58 +174,52 @@ class _Timing:
         operators = sorted(self.assignment.stages[stage])
         local = {v: i for i, v in enumerate(operators)}
         placed = [self.assignment.processors[v] for v in operators]
-        read = list(self._flows(local, stage))
+        inputs = list(self._read_flows(local, stage))
         nowhere = (inf,) * len(self.costs.processors)
         problem = MappingProblem(
             tuple(
                 (*nowhere[:p], self.costs.time_s(v, p), *nowhere[p + 1 :])
                 for v, p in zip(operators, placed, strict=True)
             ),
-            tuple(flow for _, _, flow in read),
+            tuple(flow for _, _, flow in inputs),
             tuple(range(len(operators))),
             self.costs.transfer_resource,
         )
-        found = []
-        if self.given is not None:
-            names = [tensor for _, tensor, _ in read]
-            kept = self._order(self.given, problem, operators, names)
-            found.append(replay(problem, placed, kept))
+        schedules = []
+        if self.original is not None:
+            names = [tensor for _, tensor, _ in inputs]
+            jobs_in_order = self._jobs_in_order(self.original, problem, operators, names)
+            schedules.append(replay(problem, placed, jobs_in_order))
         if self.assignment.ordered:
             order = [local[v] for v in self.assignment.stages[stage]]
-            found.append(timed_by(problem, placed, order))
-        if self.given is not None or not self.assignment.ordered:
-            alone = expanded(problem, placed)
-            jobs = list_order(alone.problem, alone.processor, range(len(alone.jobs)))
-            found.append(alone.replayed(jobs))
-        timed = min(found, key=lambda each: each.makespan_s)
+            schedules.append(timed_by(problem, placed, order))
+        if self.original is not None or not self.assignment.ordered:
+            expansion = expanded(problem, placed)
+            jobs = list_order(expansion.problem, expansion.processor, range(len(expansion.jobs)))
+            schedules.append(expansion.replayed(jobs))
+        timed = min(schedules, key=lambda each: each.makespan_s)
         for v, i in local.items():
             start_s, end_s = timed.start_s[i], timed.end_s[i]
             placements[v] = Placement(v, placed[i], start_s, end_s, stage)
-        busy = {(moved.flow, moved.target): moved for moved in timed.transfers}
-        for f, (maker, tensor, flow) in enumerate(read):
+        busy = {(transfer.flow, transfer.target): transfer for transfer in timed.transfers}
+        for f, (maker, tensor, flow) in enumerate(inputs):
             source = source_of(flow, placed)
             transfers = []
             for target in sorted({placed[v] for v in flow.consumers} - {source}):
-                moved = busy.get((f, target))
-                transfers.append(
-                    Transfer(
-                        tensor,
-                        maker,
-                        source,
-                        target,
-                        stage,
-                        flow.transfer_s[source][target],
-                        problem.resource_of(source, target) if moved else None,
-                        moved.start_s if moved else 0.0,
-                        moved.end_s if moved else 0.0,
+                time_s = flow.transfer_s[source][target]
+                transfer = Transfer(tensor, maker, source, target, stage, time_s)
+                if job := busy.get((f, target)):
+                    resource = problem.resource_of(source, target)
+                    transfer = replace(
+                        transfer, resource=resource, start_s=job.start_s, end_s=job.end_s
                     )
-                )
+                transfers.append(transfer)
             readers = [operators[v] for v in flow.consumers]
             hand_overs.append(HandOver(maker, readers, transfers))
 
-    def _order(
+    def _jobs_in_order(
         self,
-        given: mapping.Mapping,
+        mapping: Mapping,
         problem: MappingProblem,
         operators: Sequence[int],
         tensors: Sequence[str],
@@ -236,22 +229,22 @@ class _Timing:
         A transfer that the mapping does not say goes before its first reader.
         """
         placed = [self.assignment.processors[v] for v in operators]
-        starts = [(given.at[v].start_s, given.at[v].end_s) for v in operators]
-        moved = {(each.tensor, each.target): each for each in given.transfers}
+        starts = [(mapping.at[v].start_s, mapping.at[v].end_s) for v in operators]
+        transfers = {(each.tensor, each.target): each for each in mapping.transfers}
         keyed: list[tuple[float, float, float, Job]] = [
             (*starts[i], float(i), i) for i in range(len(operators))
         ]
         for f, q in needed_transfers(problem, placed):
-            flow, known = problem.flows[f], moved[tensors[f], q]
-            if known.resource is None:
+            flow, transfer = problem.flows[f], transfers[tensors[f], q]
+            if transfer.resource is None:
                 first = min((v for v in flow.consumers if placed[v] == q), key=starts.__getitem__)
                 keyed.append((*starts[first], first - 0.5, (f, q)))
             else:
                 maker = -1 if flow.producer is None else flow.producer
-                keyed.append((known.start_s, known.end_s, maker + 0.5, (f, q)))
+                keyed.append((transfer.start_s, transfer.end_s, maker + 0.5, (f, q)))
         return [job for *_, job in sorted(keyed, key=lambda each: each[:3])]
 
-    def _flows(self, local: abc.Mapping[int, int], stage: int) -> Iterator[tuple[int, str, Flow]]:
+    def _read_flows(self, local: ByKey[int, int], stage: int) -> Iterator[tuple[int, str, Flow]]:
         """Yield what the operators read, each with its maker and its name."""
         names = dict.fromkeys(
             name for v in local for name in self.graph.reads(self.graph.operators[v])
@@ -260,42 +253,33 @@ class _Timing:
             maker = self.graph.producer.get(name)
             if maker is None:
                 continue  # a graph input is everywhere once it is loaded
-            for share, readers in self._by_share(maker, name, local):
+            for share, readers in self._readers_by_share(maker, name, local):
                 inside = tuple(sorted(local[v] for v in readers))
-                matrix = _scaled(self.costs.transfer_matrix(name), share)
+                matrix = self.costs.transfer_matrix(name)
+                if share != 1.0:
+                    matrix = tuple(tuple(share * time_s for time_s in row) for row in matrix)
                 if maker in local:
                     yield maker, name, Flow(local[maker], inside, matrix)
                 else:
-                    made_on = self.assignment.processors[maker]
-                    there = self._copies(name, stage)
-                    free = _without(matrix, made_on, there)
-                    yield maker, name, Flow(None, inside, free, made_on)
+                    source = self.assignment.processors[maker]
+                    free = self._processors_with_copy(name, stage)
+                    row = tuple(0.0 if q in free else s for q, s in enumerate(matrix[source]))
+                    matrix = (*matrix[:source], row, *matrix[source + 1 :])
+                    yield maker, name, Flow(None, inside, matrix, source)
 
-    def _by_share(
+    def _readers_by_share(
         self, maker: int, name: str, local: Collection[int]
     ) -> Iterator[tuple[float, list[int]]]:
         """Group a tensor's readers by how much of the hand-over to them their times lack."""
         shares: dict[float, list[int]] = {}
         for v in self.graph.consumers[name]:
             if v in local:
-                apart = self.blocks is not None and self.blocks[maker] != self.blocks[v]
-                shares.setdefault(self.hand_over_share if apart else 1.0, []).append(v)
+                in_other_block = self.blocks is not None and self.blocks[maker] != self.blocks[v]
+                shares.setdefault(self.hand_over_share if in_other_block else 1.0, []).append(v)
         yield from shares.items()
 
-    def _copies(self, name: str, stage: int) -> set[int]:
-        """Processors to which an earlier stage has moved the tensor already."""
+    def _processors_with_copy(self, name: str, stage: int) -> set[int]:
+        """Return where an earlier stage has moved the tensor already: it is free there."""
         earlier = {v for members in self.assignment.stages[:stage] for v in members}
         readers = earlier.intersection(self.graph.consumers[name])
         return {self.assignment.processors[v] for v in readers}
-
-
-def _scaled(matrix: Matrix, share: float) -> Matrix:
-    if share == 1.0:
-        return matrix
-    return tuple(tuple(share * time_s for time_s in row) for row in matrix)
-
-
-def _without(matrix: Matrix, source: int, copies: Collection[int]) -> Matrix:
-    """Return the matrix with nothing to pay from where a tensor was made to where copies are."""
-    row = tuple(0.0 if q in copies else time_s for q, time_s in enumerate(matrix[source]))
-    return (*matrix[:source], row, *matrix[source + 1 :])

@@ -135,7 +135,7 @@ def assignment_of_file(
         If it names what does not exist, leaves operators without a processor or a stage, puts
         one twice, or cuts against the flow of data; all of it at once.
     """
-    resolved = _Resolved(file, graph, partition, names)
+    resolved = _NameResolver(file, graph, partition, names)
     processors = resolved.processors()
     stages = resolved.stages(partition.order)
     mistakes = resolved.mistakes
@@ -149,15 +149,11 @@ def assignment_of_file(
     return Assignment(processors, stages)
 
 
-class _Resolved:
+class _NameResolver:
     """Looks up names and collects what is wrong."""
 
     def __init__(
-        self,
-        file: AssignmentFile,
-        graph: OperatorGraph,
-        partition: Partition,
-        names: Sequence[str],
+        self, file: AssignmentFile, graph: OperatorGraph, partition: Partition, names: Sequence[str]
     ) -> None:
         self.file = file
         self.graph = graph
@@ -173,24 +169,24 @@ class _Resolved:
     def processors(self) -> tuple[int, ...]:
         """Return the processor of each operator; -1 where there is none."""
         count = len(self.graph.operators)
-        default = self._processor(self.file.default, "default") if self.file.default else -1
-        found = [default] * count
+        default = self._processor_index(self.file.default, "default") if self.file.default else -1
+        processor_of = [default] * count
         for text, name in self.file.subgraphs.items():
-            p = self._processor(name, f"subgraphs.{text}")
-            for v in self._range(text, f"subgraphs.{text}"):
-                found[v] = p
+            p = self._processor_index(name, f"subgraphs.{text}")
+            for v in self._operators_in_range(text, f"subgraphs.{text}"):
+                processor_of[v] = p
         own: dict[int, int] = {}
         for text, name in self.file.operators.items():
-            p = self._processor(name, f"operators.{text}")
-            for v in self._operators(text, f"operators.{text}"):
+            p = self._processor_index(name, f"operators.{text}")
+            for v in self._operators_named(text, f"operators.{text}"):
                 if own.setdefault(v, p) != p:
                     self.mistakes.append(
                         f"operators.{text}: '{self.graph.operators[v].name}' is one operator "
                         "with what is fused into it; give all of it one processor"
                     )
-                found[v] = p
-        self._none_left([v for v in range(count) if found[v] < 0], "has no processor")
-        return tuple(found)
+                processor_of[v] = p
+        self._report_missing([v for v in range(count) if processor_of[v] < 0], "has no processor")
+        return tuple(processor_of)
 
     def stages(self, order: Sequence[int]) -> tuple[tuple[int, ...], ...]:
         """Return the operators of each stage."""
@@ -199,27 +195,27 @@ class _Resolved:
         stage_of: dict[int, int] = {}
         for number, entry in enumerate(self.file.stages):
             where = f"stages[{number}]"
-            for v in self._members(entry, where):
+            for v in self._stage_operators(entry, where):
                 if stage_of.setdefault(v, number) != number:
                     self.mistakes.append(
                         f"{where}: '{self.graph.operators[v].name}' is in stages[{stage_of[v]}] "
                         "already; put it into one stage"
                     )
-        self._none_left([v for v in order if v not in stage_of], "is in no stage")
-        self.mistakes += _backwards(self.graph, stage_of)
+        self._report_missing([v for v in order if v not in stage_of], "is in no stage")
+        self.mistakes += _backward_reads(self.graph, stage_of)
         runs: list[list[int]] = [[] for _ in self.file.stages]
         for v in order:
             if v in stage_of:
                 runs[stage_of[v]].append(v)
         return tuple(map(tuple, runs))
 
-    def _members(self, entry: StageEntry, where: str) -> Iterator[int]:
+    def _stage_operators(self, entry: StageEntry, where: str) -> Iterator[int]:
         if entry.subgraphs is not None:
-            yield from self._range(entry.subgraphs, where)
+            yield from self._operators_in_range(entry.subgraphs, where)
         for name in entry.operators or ():
-            yield from self._operators(name, where)
+            yield from self._operators_named(name, where)
 
-    def _processor(self, name: str, where: str) -> int:
+    def _processor_index(self, name: str, where: str) -> int:
         if name in self.names:
             return self.names.index(name)
         self.mistakes.append(
@@ -227,7 +223,7 @@ class _Resolved:
         )
         return 0
 
-    def _range(self, text: str, where: str) -> Iterable[int]:
+    def _operators_in_range(self, text: str, where: str) -> Iterable[int]:
         first, _, last = text.partition("-")
         begin, end = int(first), int(last or first)
         if not 1 <= begin <= end <= len(self.members):
@@ -238,24 +234,24 @@ class _Resolved:
             return ()
         return [v for members in self.members[begin - 1 : end] for v in members]
 
-    def _operators(self, name: str, where: str) -> Iterable[int]:
-        found = self.named.get(name, set())
-        if not found:
+    def _operators_named(self, name: str, where: str) -> Iterable[int]:
+        operators = self.named.get(name, set())
+        if not operators:
             self.mistakes.append(
                 f"{where}: the model has no operator or node '{name}'; correct the name"
             )
-        elif len(found) > 1:
-            ids = listed([self.graph.operators[v].id for v in sorted(found)])
+        elif len(operators) > 1:
+            ids = listed([self.graph.operators[v].id for v in sorted(operators)])
             self.mistakes.append(f"{where}: several operators bear that name; use an id: {ids}")
-        return found
+        return operators
 
-    def _none_left(self, left: Sequence[int], fault: str) -> None:
+    def _report_missing(self, left: Sequence[int], fault: str) -> None:
         if left:
             names = listed([f"'{self.graph.operators[v].name}'" for v in left])
             self.mistakes.append(f"{names} {fault}; name each, or its subgraph, or a default")
 
 
-def _backwards(graph: OperatorGraph, stage_of: Mapping[int, int]) -> Iterator[str]:
+def _backward_reads(graph: OperatorGraph, stage_of: Mapping[int, int]) -> Iterator[str]:
     for v, operator in enumerate(graph.operators):
         for u in graph.predecessors(v):
             if stage_of.get(u, 0) > stage_of.get(v, len(stage_of)):

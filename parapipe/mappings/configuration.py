@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from parapipe.mappings.memory import PeakMemory
 
 CLOSE = 1e-6  # share within which a bound proves: programmes are solved, and times rounded, to that
-
-
 DIGITS = 12  # more than any cost has
 
 
@@ -47,15 +45,15 @@ class Least:
     energy_j: float = 0.0
     rounding_s: float = 0.0
 
-    def gap(self, found: Evaluated) -> float:
+    def gap(self, evaluated: Evaluated) -> float:
         """Return the share by which it is above the least where that is nearest."""
-        near = (
-            self.period_s / found.period_s,
-            self.latency_s / found.latency_s,
-            self.energy_j / found.energy_j,
+        shares = (
+            self.period_s / evaluated.period_s,
+            self.latency_s / evaluated.latency_s,
+            self.energy_j / evaluated.energy_j,
         )
-        gap = 1 - max(near)
-        rounded = found.latency_s <= self.latency_s + self.rounding_s
+        gap = 1 - max(shares)
+        rounded = evaluated.latency_s <= self.latency_s + self.rounding_s
         return 0.0 if gap <= CLOSE or rounded else gap
 
 
@@ -143,8 +141,8 @@ class Configuration:
     @property
     def objectives(self) -> tuple[float, float, float]:
         """Latency and period in seconds, energy in joules, as a front states them."""
-        made = self.evaluated
-        return (stated(made.latency_s), stated(made.period_s), stated(made.energy_j))
+        evaluated = self.evaluated
+        return (stated(evaluated.latency_s), stated(evaluated.period_s), stated(evaluated.energy_j))
 
     @property
     def nano_objectives(self) -> tuple[float, float, float]:
@@ -152,8 +150,8 @@ class Configuration:
 
         With its memory, whole numbers, so that sums of times do not depend on their order.
         """
-        made = self.evaluated
-        figures = (made.latency_s * NANO, made.period_s * NANO, made.energy_j * NANO)
+        evaluated = self.evaluated
+        figures = (evaluated.latency_s * NANO, evaluated.period_s * NANO, evaluated.energy_j * NANO)
         if self.peak is None:
             return figures
         latency_ns, period_ns, energy_nj = map(round, figures)

@@ -16,7 +16,7 @@ from parapipe.cost.price import PartCost
 from parapipe.errors import AssignmentError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.event_graph import sustained_period_s
-from parapipe.mappings.mapping import Mapping, Stage
+from parapipe.mappings.mapping import Mapping, Placement, Stage
 from parapipe.modulo.cyclic_problem import Frames
 from parapipe.solvers.problem import NANO
 
@@ -126,7 +126,10 @@ def evaluate(
         raise AssignmentError(f"'{graph.source.name}' has no operator that takes time to evaluate")
     slowed_s = times_s
     if contention:
-        traffic = [_bytes_of(stage, graph, costs) / longest_s for stage in mapping.stages]
+        traffic = [
+            sum(_moved_bytes(at, graph, costs) for at in stage.placements) / longest_s
+            for stage in mapping.stages
+        ]
         slowed_s = [
             time_s * (1 + contention * (sum(traffic) - own))
             for time_s, own in zip(times_s, traffic, strict=True)
@@ -154,7 +157,7 @@ def evaluate(
     )
     return Evaluated(
         stages=stages,
-        input_s=costs.input_s(_first_reader(graph, mapping)),
+        input_s=costs.input_s(_loading_processor(graph, mapping)),
         output_s=costs.output_s(mapping.at[graph.producer[graph.outputs[-1]]].processor),
         latency_s=latency_s,
         longest_stage_s=max(stage.every_s for stage in mapping.stages),
@@ -191,17 +194,14 @@ def work_by_processor(stages: Sequence[Stage], times_s: Sequence[Seconds]) -> di
     return work_s
 
 
-def _bytes_of(stage: Stage, graph: OperatorGraph, costs: CostTable) -> int:
-    """Return what the operators of a stage read and write in one frame."""
-    total = 0
-    for at in stage.placements:
-        work, cost = graph.operators[at.operator].work, costs.cost(at.operator, at.processor)
-        converted = cost.moved_bytes if cost else None
-        total += work.read_bytes + work.written_bytes if converted is None else converted
-    return total
+def _moved_bytes(at: Placement, graph: OperatorGraph, costs: CostTable) -> int:
+    """Return what an operator reads and writes in one frame."""
+    work, cost = graph.operators[at.operator].work, costs.cost(at.operator, at.processor)
+    converted = cost.moved_bytes if cost else None
+    return work.read_bytes + work.written_bytes if converted is None else converted
 
 
-def _first_reader(graph: OperatorGraph, mapping: Mapping) -> int:
+def _loading_processor(graph: OperatorGraph, mapping: Mapping) -> int:
     """Processor of the first operator that reads a graph input: it loads the frame."""
     readers = {v for name in graph.inputs for v in graph.consumers.get(name, ())}
     return next(
@@ -241,8 +241,8 @@ class Served:
     @property
     def kept_factor(self) -> float:
         """The factor that counts, with contention if it is known."""
-        known = self.contended_rate_factor
-        return self.rate_factor if known is None else min(known, self.rate_factor)
+        contended = self.contended_rate_factor
+        return self.rate_factor if contended is None else min(contended, self.rate_factor)
 
 
 def frames_in(graph: OperatorGraph) -> Frames:
@@ -260,12 +260,12 @@ def with_all_loaded(
     input_s = output_s = 0.0
     for member in graph.source.members:
         for prefix in map(member.prefix, range(member.frames)):
-            fed = (name for name in graph.inputs if name.startswith(prefix))
-            readers = [v for name in fed for v in graph.consumers.get(name, ())]
+            names = (name for name in graph.inputs if name.startswith(prefix))
+            readers = [v for name in names for v in graph.consumers.get(name, ())]
             if readers:
                 input_s += costs.input_s(mapping.at[min(readers)].processor)
-            made = [graph.producer[name] for name in graph.outputs if name.startswith(prefix)]
-            output_s += costs.output_s(mapping.at[made[-1]].processor)
+            producers = [graph.producer[name] for name in graph.outputs if name.startswith(prefix)]
+            output_s += costs.output_s(mapping.at[producers[-1]].processor)
     return replace(evaluated, input_s=input_s, output_s=output_s)
 
 
@@ -277,8 +277,8 @@ def frames_served(
     placed = [mapping.at[v] for v in range(len(frames.of))]
     start = [round((each.lag * period_s + each.start_s) * NANO) for each in placed]
     end = [round((each.lag * period_s + each.end_s) * NANO) for each in placed]
-    found = frames.served(round(period_s * NANO), frames.spans(start, end))
-    return [(tuple(at / NANO for at in come), latency / NANO) for come, latency in found]
+    of_models = frames.served(round(period_s * NANO), frames.spans(start, end))
+    return [(tuple(at / NANO for at in come), latency / NANO) for come, latency in of_models]
 
 
 def served(
@@ -300,21 +300,21 @@ def served(
         No pattern takes less.
     """
     period_s = evaluated.period_s
-    found = frames_served(mapping, graph, period_s)
+    of_models = frames_served(mapping, graph, period_s)
     least_s = min(period_s, evaluated.sustained_period_s)
     return Served(
-        come_s=tuple(come_s for come_s, _ in found),
-        latency_s=tuple(latency_s for _, latency_s in found),
+        come_s=tuple(come_s for come_s, _ in of_models),
+        latency_s=tuple(latency_s for _, latency_s in of_models),
         rate_factor=period_s / least_s,
         contended_rate_factor=period_s
-        / max(least_s, _contended_s(mapping, graph, costs, contention))
+        / max(least_s, _contended_period_s(mapping, graph, costs, contention))
         if contention
         else None,
         bound=period_s / bound_s,
     )
 
 
-def _contended_s(
+def _contended_period_s(
     mapping: Mapping, graph: OperatorGraph, costs: CostTable, contention: float
 ) -> float:
     """Return the least period while processors use the memory together.
@@ -323,15 +323,13 @@ def _contended_s(
     the period T; the least T is the largest solution of T = L (1 + c B / T).
     """
     load_s: dict[int, float] = {}
-    moved: dict[int, float] = {}
+    moved_bytes: dict[int, float] = {}
     for at in mapping.placements:
-        work, cost = graph.operators[at.operator].work, costs.cost(at.operator, at.processor)
-        size = cost.moved_bytes if cost and cost.moved_bytes is not None else None
         load_s[at.processor] = load_s.get(at.processor, 0.0) + at.end_s - at.start_s
-        own = work.read_bytes + work.written_bytes if size is None else size
-        moved[at.processor] = moved.get(at.processor, 0.0) + own
-    total = sum(moved.values())
+        bytes_moved = _moved_bytes(at, graph, costs)
+        moved_bytes[at.processor] = moved_bytes.get(at.processor, 0.0) + bytes_moved
+    total = sum(moved_bytes.values())
     return max(
-        (load + sqrt(load**2 + 4 * load * contention * (total - moved[p]))) / 2
+        (load + sqrt(load**2 + 4 * load * contention * (total - moved_bytes[p]))) / 2
         for p, load in load_s.items()
     )

@@ -56,7 +56,7 @@ class Event:
 
 
 # By what a resource orders its work, operators or -1 - a transfer, and the event.
-_Work = tuple[tuple[float, float, int, str, int], tuple[int, ...], Event]
+_Job = tuple[tuple[float, float, int, str, int], tuple[int, ...], Event]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +133,8 @@ class EventGraph:
         ratio until there is none (Lawler, Combinatorial Optimization, 1976, chapter 3).
         """
         arcs = sorted(self.arcs(), key=attrgetter("tail"))
-        works = ((order, sum(self.time_ps[v] for v in order), count) for order, count in self.rows)
-        shares = [(Fraction(work, count), order) for order, work, count in works]
+        loads = ((order, sum(self.time_ps[v] for v in order), count) for order, count in self.rows)
+        shares = [(Fraction(work, count), order) for order, work, count in loads]
         ratio, events = max(shares, key=itemgetter(0))
         while cycle := cycle_above(ratio, arcs, len(self.time_ps)):
             ratio = Fraction(sum(arc.time_ps for arc in cycle), sum(arc.tokens for arc in cycle))
@@ -202,24 +202,24 @@ def executed(
     """
     slots = slots or mapping.channel_slots
     runs = runs or {p: [(at,) for at in order] for p, order in mapping.orders.items()}
-    moved: dict[int, list[_Work]] = {}
+    moved: dict[int, list[_Job]] = {}
     for number, each in enumerate(mapping.transfers):
         if each.resource is not None and moves:
             key = (each.start_s, each.end_s, each.producer, each.tensor, each.target)
             event = Event(each.resource, each.lag, each.time_s)
             moved.setdefault(each.resource, []).append((key, (-1 - number,), event))
     in_order = itemgetter(0)
-    works = [
+    jobs = [
         work
         for resource in sorted({*runs, *moved})
         for work in merge(
-            map(partial(_run, mapping), runs.get(resource, ())),
+            map(partial(_job_of_run, mapping), runs.get(resource, ())),
             sorted(moved.get(resource, ()), key=in_order),
             key=in_order,
         )
     ]
-    events = [event for *_, event in works]
-    place = {name: i for i, (_, names, _) in enumerate(works) for name in names}
+    events = [event for *_, event in jobs]
+    place = {name: i for i, (_, names, _) in enumerate(jobs) for name in names}
     edges: list[tuple[int, int, float]] = []
     occupying: list[tuple[int, int, int]] = []
     depth: dict[tuple[int, int], int] = {}
@@ -234,10 +234,10 @@ def executed(
         room = mapping.slots(edge) if moving is None else slots[moving]
         depth[u, v] = min(room, depth.get((u, v), room))
     graph = event_graph(events, edges, occupying, depth)
-    return Executed(tuple(names for _, names, _ in works), place, graph)
+    return Executed(tuple(names for _, names, _ in jobs), place, graph)
 
 
-def _run(mapping: Mapping, run: Sequence[Placement]) -> _Work:
+def _job_of_run(mapping: Mapping, run: Sequence[Placement]) -> _Job:
     first = run[0]
     # As a plan says it, so that a simulation of the plan comes to the same picosecond.
     time_ps = sum(picoseconds(at.end_s - at.start_s) for at in run)
@@ -285,11 +285,7 @@ def event_graph(
         orders=tuple(map(tuple, orders.values())),
         waits=tuple(dict.fromkeys(waits)),
         channels=tuple(
-            (
-                u,
-                v,
-                depth.get((u, v)) or channel_depth(events[u].lag, events[v].last_lag),
-            )
+            (u, v, depth.get((u, v)) or channel_depth(events[u].lag, events[v].last_lag))
             for u, v in dict.fromkeys(joined)
         ),
         replicas=tuple(max(events[v].replicas for v in order) for order in orders.values()),
@@ -344,12 +340,12 @@ def gaining_cycle(
                 relaxed = head
         if relaxed < 0:
             return ()
-        if cycle := _closed(reached_by, ends, relaxed):
+        if cycle := _cycle_before(reached_by, ends, relaxed):
             return cycle
 
 
 def ranks(nodes: int, edges: Iterable[tuple[int, int, int]]) -> list[int]:
-    """Return for each node how many come before it on some way; those on circles come last."""
+    """Return for each node how many come before it on some path; those on circles come last."""
     behind: list[list[int]] = [[] for _ in range(nodes)]
     left = [0] * nodes
     for u, v, _ in edges:
@@ -366,7 +362,7 @@ def ranks(nodes: int, edges: Iterable[tuple[int, int, int]]) -> list[int]:
     return rank
 
 
-def _closed(
+def _cycle_before(
     reached_by: Sequence[int | None], ends: Sequence[tuple[int, int]], node: int
 ) -> Sequence[int]:
     """Walk back from a node; return the cycle that the walk runs into, if it does."""

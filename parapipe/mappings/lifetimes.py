@@ -82,22 +82,22 @@ class Storage:
 
     def tensor_bytes(self, name: str, p: int) -> int:
         """Return what a tensor takes where a processor keeps it."""
-        if (known := self._sizes.get((name, p))) is None:
+        if (name, p) not in self._sizes:
             size_bytes = size_in_bytes(self.graph.tensors[name].shape, self.type_of(name, p)) or 0
-            known = self._sizes[name, p] = self.system.size_bytes(self.memory_of(p), size_bytes)
-        return known
+            self._sizes[name, p] = self.system.size_bytes(self.memory_of(p), size_bytes)
+        return self._sizes[name, p]
 
     def weights_bytes(self, mapping: Mapping) -> list[int]:
         """Return what the weights take in each memory, once for each copy."""
-        kept: dict[_Copy, int] = {}
+        weights: dict[_Copy, int] = {}
         for at in mapping.placements:
             for p in mapping.replicas.get(at.processor, (at.processor,)):
                 where = (at.operator, p)
                 if where not in self._weights:
                     self._weights[where] = dict(self._weights_of(*where))
-                kept.update(self._weights[where])
+                weights.update(self._weights[where])
         total = [0] * len(self.system.names)
-        for (_, _, memory, _), size_bytes in kept.items():
+        for (_, _, memory, _), size_bytes in weights.items():
             total[memory] += size_bytes
         return total
 
@@ -121,15 +121,15 @@ class Storage:
             Say which processors run an operator.
         """
         weights: dict[str, int] = {}
-        most = 0
+        working_bytes = 0
         for v, operator in enumerate(self.graph.operators):
             runs = [p for p in range(len(self.processors)) if costs.time_s(v, p) < inf]
             for (name, *_), size_bytes in (each for p in runs for each in self._weights_of(v, p)):
                 weights[name] = min(size_bytes, weights.get(name, size_bytes))
             names = {*self.graph.reads(operator), *filter(None, operator.outputs)}
             beside = (sum(self.tensor_bytes(name, p) for name in names) for p in runs)
-            most = max(most, min(beside))
-        return sum(weights.values()) + most
+            working_bytes = max(working_bytes, min(beside))
+        return sum(weights.values()) + working_bytes
 
 
 Content = Literal["tensor", "copy", "queue"]
@@ -211,8 +211,8 @@ class Lives:
         for name, maker in graph.producer.items():
             if name:
                 readers = [at[v] for v in graph.consumers.get(name, ())]
-                kept = [last] if name in graph.outputs else []
-                yield from self.made(name, at[maker], readers, moved.get(name, {}), kept)
+                other_ends = [last] if name in graph.outputs else []
+                yield from self.produced(name, at[maker], readers, moved.get(name, {}), other_ends)
 
     def loaded(
         self, name: str, readers: Sequence[Placement], first: Moment, last: Moment | None
@@ -221,8 +221,8 @@ class Lives:
         groups: list[list[Placement]] = []
         for read in readers:
             p = read.processor
-            known = (g for g in groups if not self.storage.copies(name, g[0].processor, p))
-            group = next(known, None)
+            same_copy = (g for g in groups if not self.storage.copies(name, g[0].processor, p))
+            group = next(same_copy, None)
             if group is None:
                 groups.append([read])
             else:
@@ -230,37 +230,39 @@ class Lives:
         for group in groups:
             yield self.life(name, group[0].processor, first, group, last or first)
 
-    def made(
+    def produced(
         self,
         name: str,
-        made: Placement,
+        producer: Placement,
         readers: Sequence[Placement],
         moved: dict[int, Transfer],
-        kept: Sequence[Moment],
+        other_ends: Sequence[Moment],
     ) -> Iterator[Life]:
         """Yield what an operator makes, and the copies of it."""
-        p, begin = made.processor, self.start(made)
+        p, begin = producer.processor, self.start(producer)
         copied: dict[int, list[Placement]] = {}
-        here: list[Placement] = []
+        uncopied: list[Placement] = []
         for read in readers:
             q = read.processor
             copies = q != p and self.storage.copies(name, p, q)
-            (copied.setdefault(q, []) if copies else here).append(read)
-        ends = [self.end(made), *kept]
-        for q, there in copied.items():
-            leaves, arrives = self.passage(made, moved[q])
+            (copied.setdefault(q, []) if copies else uncopied).append(read)
+        ends = [self.end(producer), *other_ends]
+        for q, copy_readers in copied.items():
+            leaves, arrives = self.transfer_span(producer, moved[q])
             ends.append(arrives)
-            slots = self.slots(name, made, there)
-            yield self.life(name, q, leaves, there, arrives, content="copy", slots=slots)
-        elsewhere = [read for read in here if read.processor != p]
-        yield self.life(name, p, begin, here, max(ends), slots=self.slots(name, made, elsewhere))
+            slots = self.slots(name, producer, copy_readers)
+            yield self.life(name, q, leaves, copy_readers, arrives, content="copy", slots=slots)
+        elsewhere = [read for read in uncopied if read.processor != p]
+        yield self.life(
+            name, p, begin, uncopied, max(ends), slots=self.slots(name, producer, elsewhere)
+        )
 
-    def slots(self, name: str, made: Placement, readers: Sequence[Placement]) -> int:
+    def slots(self, name: str, producer: Placement, readers: Sequence[Placement]) -> int:
         """Return the slots of the queue to readers of other lags; 0 if there are none."""
-        apart = (read for read in readers if read.lag != made.lag)
+        queue_readers = (read for read in readers if read.lag != producer.lag)
         depths = (
-            max(self.mapping.depth(made, read), self.room.get((name, read.processor), 0))
-            for read in apart
+            max(self.mapping.depth(producer, read), self.room.get((name, read.processor), 0))
+            for read in queue_readers
         )
         return max(depths, default=0)
 
@@ -283,15 +285,15 @@ class Lives:
             content, frames = "queue", max(slots, frames + (begin[1] < end[1]))
         return Life(name, content, memory, size_bytes, p, frames, begin, end, readers, other_end)
 
-    def passage(self, made: Placement, moved: Transfer) -> tuple[Moment, Moment]:
+    def transfer_span(self, producer: Placement, transfer: Transfer) -> tuple[Moment, Moment]:
         """Return when a transfer starts and ends."""
-        start_ps = moved.lag * self.period_ps + picoseconds(moved.start_s)
-        end_ps = moved.lag * self.period_ps + picoseconds(moved.end_s)
-        if moved.resource is None:
-            if self.mapping.period_s is not None or moved.lag == made.lag:
-                start_ps = made.lag * self.period_ps + picoseconds(made.end_s)
-            end_ps = start_ps + picoseconds(moved.time_s)
-        return self.span(start_ps, end_ps, made.operator, 2)
+        start_ps = transfer.lag * self.period_ps + picoseconds(transfer.start_s)
+        end_ps = transfer.lag * self.period_ps + picoseconds(transfer.end_s)
+        if transfer.resource is None:
+            if self.mapping.period_s is not None or transfer.lag == producer.lag:
+                start_ps = producer.lag * self.period_ps + picoseconds(producer.end_s)
+            end_ps = start_ps + picoseconds(transfer.time_s)
+        return self.span(start_ps, end_ps, producer.operator, 2)
 
     def start(self, at: Placement) -> Moment:
         """Return when an operator starts."""

@@ -232,24 +232,24 @@ class Mapping:
         """
         if self.period_s is not None:
             return (self.stages,)
-        found: list[tuple[Stage, ...]] = []
+        groups: list[tuple[Stage, ...]] = []
         reach = -1
         for stage in self.stages:
             if stage.lag > reach:
-                found.append(())
-            found[-1] = (*found[-1], stage)
+                groups.append(())
+            groups[-1] = (*groups[-1], stage)
             reach = max(reach, *(self.lags[p][-1] for p in stage.processors))
-        return tuple(found)
+        return tuple(groups)
 
     def taken_in_turn(self, replicated: Sequence[tuple[int, ...]]) -> Mapping:
         """Return the same plain stages, with groups of processors that take turns on frames."""
         if not replicated:
             return self
-        made = replace(self, replicated=tuple(replicated))
-        more = (len(stage.replicas) - 1 if stage.replicas else 0 for stage in made.stages)
-        lags = dict(zip((s.lag for s in made.stages), accumulate(more, initial=0), strict=False))
+        mapping = replace(self, replicated=tuple(replicated))
+        more = (len(stage.replicas) - 1 if stage.replicas else 0 for stage in mapping.stages)
+        lags = dict(zip((s.lag for s in mapping.stages), accumulate(more, initial=0), strict=False))
         return replace(
-            made,
+            mapping,
             placements=tuple(replace(p, lag=p.lag + lags[p.lag]) for p in self.placements),
             transfers=tuple(replace(t, lag=t.lag + lags[t.lag]) for t in self.transfers),
         )
@@ -297,7 +297,7 @@ class Mapping:
         return max(ends_s) - min(starts_s)
 
     def slots(self, edge: Edge) -> int:
-        """Frames of a tensor that are held at once between two operators."""
+        """Frames of a tensor that are buffered at once between two operators."""
         return self.depth(self.at[edge.producer], self.at[edge.consumer])
 
     @cached_property
@@ -313,20 +313,20 @@ class Mapping:
         """Lag of the period in which an operator of a plain stage ends at the latest."""
         return placement.lag + len(self.replicas.get(placement.processor, (0,))) - 1
 
-    def depth(self, made: Placement, read: Placement) -> int:
-        """Frames of a tensor that are held at once between its maker and a reader.
+    def depth(self, producer: Placement, consumer: Placement) -> int:
+        """Frames of a tensor that are buffered at once between its maker and a reader.
 
-        Where times are made for a period, as many as are begun while one is held: whoever makes the
-        next one then starts when its time says so, and the period is kept.
+        Where times are made for a period, as many as are begun while one is buffered: whoever makes
+        the next one then starts when its time says so, and the period is kept.
         """
         if self.period_s is None:
-            return channel_depth(made.lag, self.last_lag(read))
-        periods = (read.end_s - made.start_s) / self.period_s - ROUNDING
-        return max(LEAST_SLOTS, read.lag - made.lag + ceil(periods))
+            return channel_depth(producer.lag, self.last_lag(consumer))
+        periods = (consumer.end_s - producer.start_s) / self.period_s - ROUNDING
+        return max(LEAST_SLOTS, consumer.lag - producer.lag + ceil(periods))
 
 
 def channel_depth(producer_lag: int, consumer_lag: int) -> int:
-    """Slots of a channel: frames of a tensor that are held from its producer's start to the end.
+    """Slots of a channel: frames buffered from the start of the producer to the end of the reader.
 
     With stages one period apart that spans one period more than the stages are apart. Two is the
     least, or neighbours would wait for each other.

@@ -12,7 +12,7 @@ operators is not known. So the peak is the least that an arena can do with that 
 from __future__ import annotations
 
 from collections import abc
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from math import inf
@@ -112,30 +112,33 @@ def peaks_of(
     costs
         Gives those that a configuration rests on.
     """
-    known: dict[int, Storage] = {}  # of a model that is not split, by the cost table
+    storage_of: dict[int, Storage] = {}  # of a model that is not split, by the cost table
 
-    def peak_of(found: Configuration) -> PeakMemory:
-        if found.split:
-            storage = Storage.of(found.split.graph, found.split.costs)
+    def peak_of(configuration: Configuration) -> PeakMemory:
+        if configuration.split:
+            storage = Storage.of(configuration.split.graph, configuration.split.costs)
         else:
-            if found.table not in known:
-                known[found.table] = Storage.of(graph, costs(found))
-            storage = known[found.table]
-        return peak_memory(found.mapping, storage, found.evaluated.period_s)
+            if configuration.table not in storage_of:
+                storage_of[configuration.table] = Storage.of(graph, costs(configuration))
+            storage = storage_of[configuration.table]
+        return peak_memory(configuration.mapping, storage, configuration.evaluated.period_s)
 
     return peak_of
 
 
 def _peak(name: str, lives: Sequence[Life], weights_bytes: int) -> MemoryPeak:
-    now = weights_bytes + sum(each.frames * each.size_bytes for each in lives)
+    present_bytes = weights_bytes + sum(each.frames * each.size_bytes for each in lives)
     at: Point = (0, -1, 0, 0)
-    most, usage = -1, {0: now}
-    for point, change in sorted(_changes(lives)):
-        now += change
-        if now > most:
-            most, at = now, point
-        usage[point[0]] = now
-    most = max(most, now)
+    peak_bytes, usage = -1, {0: present_bytes}
+    moving = [each for each in lives if each.content != "queue"]
+    begins = [(each.begin[1], each.size_bytes) for each in moving]
+    ends = [(each.end[1], -each.size_bytes) for each in moving]
+    for point, change in sorted(begins + ends):
+        present_bytes += change
+        if present_bytes > peak_bytes:
+            peak_bytes, at = present_bytes, point
+        usage[point[0]] = present_bytes
+    peak_bytes = max(peak_bytes, present_bytes)
     alive = [
         AliveRow(name=b.name, content=b.content, frames=frames, size_bytes=frames * b.size_bytes)
         for b in lives
@@ -143,20 +146,12 @@ def _peak(name: str, lives: Sequence[Life], weights_bytes: int) -> MemoryPeak:
     ]
     return MemoryPeak(
         name,
-        most,
+        peak_bytes,
         weights_bytes,
         at[0] * SECONDS,
         tuple(sorted(alive, key=lambda a: (-a.size_bytes, a.name))),
         tuple((at_ps * SECONDS, size_bytes) for at_ps, size_bytes in usage.items()),
     )
-
-
-def _changes(lives: Sequence[Life]) -> Iterator[tuple[Point, int]]:
-    """Yield what begins and ends on the circle."""
-    for each in lives:
-        if each.content != "queue":
-            yield each.begin[1], each.size_bytes
-            yield each.end[1], -each.size_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,34 +179,37 @@ class MemoryLimit:
             if unknown:
                 raise MappingError(no_such_memory(unknown, system.names))
 
-    def share(self, found: Configuration) -> float:
+    def share(self, configuration: Configuration) -> float:
         """Return what is needed of what is allowed, where that is most; 0 without a limit."""
-        asked = self._asked(found)
-        return max((each.size_bytes / most for each, most in asked), default=0.0)
+        limited = self._limited_peaks(configuration)
+        return max((each.size_bytes / most for each, most in limited), default=0.0)
 
-    def left_bytes(self, found: Configuration) -> float:
+    def left_bytes(self, configuration: Configuration) -> float:
         """Return what is left of what is allowed, less than 0 if it is exceeded."""
-        return min((most - each.size_bytes for each, most in self._asked(found)), default=inf)
+        return min(
+            (most - each.size_bytes for each, most in self._limited_peaks(configuration)),
+            default=inf,
+        )
 
-    def fits(self, found: Configuration) -> bool:
+    def fits(self, configuration: Configuration) -> bool:
         """Tell whether a configuration keeps the limit."""
-        return self.share(found) <= 1
+        return self.share(configuration) <= 1
 
     def nearest(self, candidates: Iterable[Configuration]) -> Configuration:
         """Return the configuration that comes nearest to the limit."""
         return min(candidates, key=lambda each: (self.share(each), each.nano_objectives))
 
-    def told(self, found: Configuration) -> str:
+    def told(self, configuration: Configuration) -> str:
         """Say what is needed in place of what is allowed."""
         return "; ".join(
             f"{megabytes(each.size_bytes, ROUND_CEILING)} instead of {megabytes(most)}"
             + (f" in '{each.name}'" if isinstance(self.size_bytes, abc.Mapping) else "")
-            for each, most in self._asked(found)
+            for each, most in self._limited_peaks(configuration)
             if each.size_bytes > most
         )
 
-    def _asked(self, found: Configuration) -> list[tuple[MemoryPeak, float]]:
-        peak = found.peak
+    def _limited_peaks(self, configuration: Configuration) -> list[tuple[MemoryPeak, float]]:
+        peak = configuration.peak
         assert peak is not None
         match self.size_bytes:
             case None:
@@ -228,17 +226,15 @@ class MemoryLimit:
         least = min(self.size_bytes.values())
         return tuple(least / self.size_bytes[n] if n in self.size_bytes else 0.0 for n in names)
 
-    def worst(self, found: Configuration) -> MemoryPeak:
+    def worst(self, configuration: Configuration) -> MemoryPeak:
         """Return the memory that exceeds its limit most, or all of them."""
-        return max(self._asked(found), key=lambda asked: asked[0].size_bytes / asked[1])[0]
+        return max(
+            self._limited_peaks(configuration), key=lambda each: each[0].size_bytes / each[1]
+        )[0]
 
 
 def unfit(
-    model: str,
-    limit: MemoryLimit,
-    nearest: Configuration,
-    names: tuple[str, ...],
-    bound: str,
+    model: str, limit: MemoryLimit, nearest: Configuration, names: tuple[str, ...], bound: str
 ) -> str:
     """Say that nothing fits, how little would do, and what stands in the way.
 
@@ -267,14 +263,12 @@ def megabytes(size_bytes: float, rounding: str = ROUND_FLOOR) -> str:
 
     What is needed is rounded up, so that a limit of that is kept; limits and bounds are not.
     """
-    found = Context(prec=4, rounding=rounding).create_decimal(size_bytes)
-    return f"{plain(float(found) / 1e6)} MB"
+    rounded = Context(prec=4, rounding=rounding).create_decimal(size_bytes)
+    return f"{plain(float(rounded) / 1e6)} MB"
 
 
 def order_problem(
-    graph: OperatorGraph,
-    operators: Sequence[int],
-    size_bytes: Callable[[str], int] | None = None,
+    graph: OperatorGraph, operators: Sequence[int], size_bytes: Callable[[str], int] | None = None
 ) -> OrderProblem:
     """Return the problem of an order for these operators of a graph, numbered as they stand there.
 

@@ -1,18 +1,24 @@
-"""Configurations that need less memory than others: other orders, fewer stages, other cuts.
+"""Configurations that need less memory than others: orders, stages, cuts, and frames under way.
 
 A configuration is changed without moving operators: in each stage those go first that leave the
 fewest bytes alive; neighbouring stages become one, so that their queue goes and fewer frames are
 under way; or fewer processors take turns on a stage. Or an operator of a tensor that is alive at
 the peak moves to another processor, or to the stage before or behind. Besides, the search over
-stages is asked again, with cuts only where few bytes are live. What comes of it is timed, evaluated
+stages runs once more, with cuts only where few bytes are live. What comes of it is timed, evaluated
 and measured like all others.
+
+Of an interleaved configuration, too, the assignment stays as it is. At its own period the order and
+the starts of its work are annealed for what is buffered meanwhile. If that does not keep the limit,
+longer periods are tried, up to one that is known to fit: then each frame is through in fewer
+periods, and fewer are under way.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import compress, product
 from math import inf
 
@@ -23,20 +29,28 @@ from parapipe.mappings.assembly import assignment_of, mapping_of
 from parapipe.mappings.assignment import Assignment
 from parapipe.mappings.configuration import Configuration, Least
 from parapipe.mappings.evaluate import evaluate
+from parapipe.mappings.lifetimes import Storage
+from parapipe.mappings.memory import MemoryLimit
+from parapipe.modulo.cyclic_problem import Cyclic, ModuloSchedule
+from parapipe.modulo.modulo_schedules import Works, scheduled
+from parapipe.modulo.reordering import Sizes, thriftier
+from parapipe.search.interleaved import repeating, schedule_of
+from parapipe.search.problems.problems import whole_problem
+from parapipe.solvers.problem import NANO
 
 MOST_THRESHOLDS = 8  # of live bytes up to which stages may be cut
 FEW_UNITS = 7  # of which all choices of boundaries are tried
 MOST_STAGES = 5  # of a pipeline whose stages are joined in all ways
 
 Stages = tuple[tuple[int, ...], ...]
-Turns = tuple[tuple[int, ...], ...]
+ReplicaGroups = tuple[tuple[int, ...], ...]
 """Groups of processors that take turns on the frames of a stage."""
 
 
 def variants(
-    found: Configuration, graph: OperatorGraph, costs: CostTable
+    configuration: Configuration, graph: OperatorGraph, costs: CostTable
 ) -> Iterator[Configuration]:
-    """Yield the same placement in thriftier orders, and with stages joined.
+    """Yield the same placement in orders of less memory, and with stages joined.
 
     Stages that processors take turns on are not joined; fewer of these may take turns.
 
@@ -45,20 +59,20 @@ def variants(
     graph, costs
         Those that the configuration is of.
     """
-    if found.mapping.period_s is not None:
+    if configuration.mapping.period_s is not None:
         return
-    given, groups = assignment_of(found.mapping), found.mapping.replicated
-    known = {(given.stages, groups)}
-    for turns in _fewer_turns(groups):
-        for joined in [given.stages] if turns else _joined(given.stages):
+    assignment, groups = assignment_of(configuration.mapping), configuration.mapping.replicated
+    seen = {(assignment.stages, groups)}
+    for replicated in _smaller_groups(groups):
+        for joined in [assignment.stages] if replicated else _joined_stages(assignment.stages):
             for stages in (joined, tuple(thrifty_order(graph, stage) for stage in joined)):
-                if (stages, turns) not in known:
-                    known.add((stages, turns))
-                    assignment = Assignment(given.processors, stages, True)
-                    yield _timed(found, assignment, graph, costs, turns)
+                if (stages, replicated) not in seen:
+                    seen.add((stages, replicated))
+                    variant = Assignment(assignment.processors, stages, True)
+                    yield _retimed(configuration, variant, graph, costs, replicated)
 
 
-def _fewer_turns(groups: Turns) -> Iterator[Turns]:
+def _smaller_groups(groups: ReplicaGroups) -> Iterator[ReplicaGroups]:
     """Yield groups of processors that take turns, then with fewer in each, down to none."""
     for counts in product(*(range(len(group), 0, -1) for group in groups)):
         cut = (group[:count] for group, count in zip(groups, counts, strict=True))
@@ -66,7 +80,7 @@ def _fewer_turns(groups: Turns) -> Iterator[Turns]:
 
 
 def moves(
-    found: Configuration, tensors: Iterable[str], graph: OperatorGraph, costs: CostTable
+    configuration: Configuration, tensors: Iterable[str], graph: OperatorGraph, costs: CostTable
 ) -> Iterator[Configuration]:
     """Yield the configuration with an operator, that makes or reads one of the tensors, elsewhere.
 
@@ -78,12 +92,12 @@ def moves(
     graph, costs
         Those that the configuration is of.
     """
-    if found.mapping.period_s is not None or found.mapping.replicated:
+    if configuration.mapping.period_s is not None or configuration.mapping.replicated:
         return
-    given = assignment_of(found.mapping)
-    sets = [{given.processors[v] for v in stage} for stage in given.stages]
+    assignment = assignment_of(configuration.mapping)
+    sets = [{assignment.processors[v] for v in stage} for stage in assignment.stages]
     unused = {*range(len(costs.processors))}.difference(*sets)
-    stage_of = {v: s for s, stage in enumerate(given.stages) for v in stage}
+    stage_of = {v: s for s, stage in enumerate(assignment.stages) for v in stage}
     ends = [(graph.producer.get(name), *graph.consumers.get(name, ())) for name in tensors]
     for v in dict.fromkeys(v for each in ends for v in each if v is not None):
         s = stage_of[v]
@@ -93,48 +107,52 @@ def moves(
         if s + 1 < len(sets) and all(stage_of[w] > s for w in graph.successors(v)):
             choices += [(s + 1, q) for q in sets[s + 1]]
         for to, q in choices:
-            if (to, q) != (s, given.processors[v]) and costs.time_s(v, q) < inf:
-                yield _timed(found, _moved(given, v, s, to, q), graph, costs)
+            if (to, q) != (s, assignment.processors[v]) and costs.time_s(v, q) < inf:
+                yield _retimed(
+                    configuration, _with_moved_operator(assignment, v, s, to, q), graph, costs
+                )
 
 
-def _moved(given: Assignment, v: int, s: int, to: int, q: int) -> Assignment:
+def _with_moved_operator(assignment: Assignment, v: int, s: int, to: int, q: int) -> Assignment:
     """Return an assignment with an operator of stage s in another stage and on a processor."""
-    stages = list(given.stages)
+    stages = list(assignment.stages)
     if to != s:
         stages[s] = tuple(w for w in stages[s] if w != v)
         stages[to] = (*stages[to], v) if to < s else (v, *stages[to])
-    processors = tuple(q if w == v else p for w, p in enumerate(given.processors))
+    processors = tuple(q if w == v else p for w, p in enumerate(assignment.processors))
     return Assignment(processors, tuple(filter(None, stages)), ordered=True)
 
 
-def _timed(
-    found: Configuration,
+def _retimed(
+    configuration: Configuration,
     assignment: Assignment,
     graph: OperatorGraph,
     costs: CostTable,
-    turns: Turns = (),
+    replicated: ReplicaGroups = (),
 ) -> Configuration:
     """Return a configuration in another order; what is proven of the first one bounds its times."""
-    mapping = mapping_of(graph, None, costs, assignment).taken_in_turn(turns)
-    made = evaluate(mapping, graph, costs)
-    before = found.evaluated
-    slower = max(made.latency_s / before.latency_s, made.period_s / before.period_s, 1.0)
-    proven, gap = found.proven and slower == 1, 1 - (1 - found.gap) / slower
-    least = Least(found.least.period_s) if found.least is not None else None
+    mapping = mapping_of(graph, None, costs, assignment).taken_in_turn(replicated)
+    evaluated = evaluate(mapping, graph, costs)
+    before = configuration.evaluated
+    slower = max(evaluated.latency_s / before.latency_s, evaluated.period_s / before.period_s, 1.0)
+    proven, gap = configuration.proven and slower == 1, 1 - (1 - configuration.gap) / slower
+    least = Least(configuration.least.period_s) if configuration.least is not None else None
     if least is not None:  # what else bounds it holds for the period of before
-        gap = least.gap(made)
+        gap = least.gap(evaluated)
         proven = not gap
-    return replace(found, mapping=mapping, evaluated=made, proven=proven, gap=gap, least=least)
+    return replace(
+        configuration, mapping=mapping, evaluated=evaluated, proven=proven, gap=gap, least=least
+    )
 
 
-def _joined(stages: Stages) -> Iterator[Stages]:
+def _joined_stages(stages: Stages) -> Iterator[Stages]:
     """Yield the stages as they are, then neighbours put together in all ways."""
     if len(stages) > MOST_STAGES:
         yield stages
         return
-    for apart in product((True, False), repeat=len(stages) - 1):
+    for cuts in product((True, False), repeat=len(stages) - 1):
         joined: list[tuple[int, ...]] = [stages[0]]
-        for cut, stage in zip(apart, stages[1:], strict=True):
+        for cut, stage in zip(cuts, stages[1:], strict=True):
             if cut:
                 joined.append(stage)
             else:
@@ -155,7 +173,7 @@ def thrifty_order(graph: OperatorGraph, operators: Sequence[int]) -> tuple[int, 
         Of a stage, in a topological order; of equals, the first is taken. What operators outside
         of it read, and graph outputs, stay alive.
     """
-    return tuple(_Thrifty(graph, operators).order())
+    return tuple(_LowMemoryOrder(graph, operators).order())
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +191,7 @@ class _Chain:
         return grows, self.left_bytes - self.peak_bytes if grows else self.peak_bytes
 
 
-class _Thrifty:
+class _LowMemoryOrder:
     """A stage on its way: who waits for how many, and how often tensors are still read."""
 
     def __init__(self, graph: OperatorGraph, operators: Sequence[int]) -> None:
@@ -244,3 +262,96 @@ def cheap_cuts(graph: OperatorGraph, partition: Partition) -> Iterator[list[int]
         levels[int(i * step)] for i in range(min(MOST_THRESHOLDS, len(levels)))
     ):
         yield [first, *(at for at in inner if live[at] <= most), last]
+
+
+PIECES = 250_000  # of work whose starts are worked out, at each period
+PERIODS = 4  # that are tried between the one that is given and one that is known to fit
+
+
+@dataclass(frozen=True)
+class FewerFrames:
+    """Looks for interleaved configurations of one graph that need less memory.
+
+    Parameters
+    ----------
+    storage, costs
+        Of the graph.
+    least_period_s
+        No mapping of the graph has a shorter period.
+    sized
+        Gives a configuration its memory.
+    seed
+        Of all random choices.
+    """
+
+    storage: Storage
+    costs: CostTable
+    limit: MemoryLimit
+    least_period_s: float
+    sized: Callable[[Configuration], Configuration]
+    seed: int
+
+    def like(self, configuration: Configuration, longest_s: float) -> Iterator[Configuration]:
+        """Yield configurations of the same assignment, until one keeps the limit at its period.
+
+        Parameters
+        ----------
+        longest_s
+            Shorter periods than this one are tried, down to that of what is given.
+        """
+        schedule = schedule_of(configuration.mapping, self.storage.graph)
+        own = [*self._at_period_of(schedule, configuration)]
+        yield from own
+        if self.limit.size_bytes is None or any(map(self.limit.fits, own)):
+            return
+        jobs = Works.of(self.cyclic, schedule.processor)
+        short, long = schedule.period, min(longest_s * NANO, sum(jobs.time))
+        for _ in range(PERIODS):
+            period = int((short * long) ** 0.5)
+            if not short < period < long:
+                return
+            slower = scheduled(jobs, period)
+            at_period = [*self._at_period_of(slower, configuration)] if slower else []
+            yield from at_period
+            if any(map(self.limit.fits, at_period)):
+                long = period
+            else:
+                short = period
+
+    def _at_period_of(
+        self, schedule: ModuloSchedule, configuration: Configuration
+    ) -> Iterator[Configuration]:
+        """Yield a schedule and those that hold less at its period, as configurations."""
+        low_memory = thriftier(self.cyclic, schedule, self.sizes, self.seed, PIECES)
+        for each in (schedule, *low_memory):
+            mapping = repeating(each, self.storage.graph, self.costs)
+            evaluated = evaluate(mapping, self.storage.graph, self.costs)
+            least = Least(self.least_period_s)
+            gap = least.gap(evaluated)
+            yield self.sized(
+                replace(
+                    configuration,
+                    mapping=mapping,
+                    evaluated=evaluated,
+                    proven=not gap,
+                    gap=gap,
+                    least=least,
+                )
+            )
+
+    @cached_property
+    def cyclic(self) -> Cyclic:
+        """The network as its operators repeat every period."""
+        return Cyclic(whole_problem(self.storage.graph, self.costs))
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        """What tensors count for: their bytes, by how scarce the memory is that they are in."""
+        storage, names = self.storage, self.storage.system.names
+        tensors = [name for name in storage.graph.consumers if name in storage.graph.producer]
+        scarce = self.limit.scarcity(names)
+
+        def size(flow: int, p: int) -> float:
+            return storage.tensor_bytes(tensors[flow], p) * scarce[storage.memory_of(p)]
+
+        return Sizes(size, lambda flow, p, q: storage.copies(tensors[flow], p, q))

@@ -26,12 +26,12 @@ from parapipe.mappings.lifetimes import Storage
 from parapipe.mappings.memory import MemoryLimit, order_problem, peaks_of
 from parapipe.parts.recompute import Run, again_rule
 from parapipe.processes.deadline import Deadline
-from parapipe.search.contract import Moment, SearchProblem, SplitSources
+from parapipe.search.contract import Moment, SearchProblem
 from parapipe.search.stages.candidates import Candidate
 from parapipe.solvers.memory.least_memory import least_order, recompute, working_set_bytes
 from parapipe.solvers.memory.orders import OrderProblem
 from parapipe.solvers.problem import NANO
-from parapipe.split_search.split_model import ordered
+from parapipe.split_search.split_model import topological_order
 
 MOST_OPERATORS = 30
 """Of a window, unless a single section has more."""
@@ -93,7 +93,7 @@ class Rows:
     @cached_property
     def least(self) -> Row:
         """The row in which each operator runs once, in the least order of its window."""
-        return self._joined([window.row for window in self._windows])
+        return self._joined_rows([window.row for window in self._windows])
 
     @cached_property
     def floor_bytes(self) -> int:
@@ -108,34 +108,34 @@ class Rows:
         """
         rows, all_proven = [], True
         for window in self._windows:
-            row, proven = self._within(window, most_bytes)
+            row, proven = self._window_within(window, most_bytes)
             if row is None:
                 return None, proven
             rows.append(row)
             all_proven = all_proven and proven
-        return self._joined(rows), all_proven
+        return self._joined_rows(rows), all_proven
 
-    def _within(self, window: _Window, most_bytes: int) -> tuple[Row | None, bool]:
+    def _window_within(self, window: _Window, most_bytes: int) -> tuple[Row | None, bool]:
         if window.row.peak_bytes <= most_bytes:
             return window.row, True
         if len(window.operators) > MOST_OPERATORS:
             return None, False
         place = {v: i for i, v in enumerate(window.operators)}
         costs = [round(self.time_s[v] * NANO) for v in window.operators]
-        found = recompute(
+        recomputed = recompute(
             window.problem,
             [place[v] for v in window.row.runs],
             costs,
             most_bytes - window.passing_bytes,
             SEARCHED_S,
         )
-        if not found.runs:
-            return None, found.proven
-        runs = tuple(window.operators[i] for i in found.runs)
-        return Row(runs, found.peak_bytes + window.passing_bytes), found.proven
+        if not recomputed.runs:
+            return None, recomputed.proven
+        runs = tuple(window.operators[i] for i in recomputed.runs)
+        return Row(runs, recomputed.peak_bytes + window.passing_bytes), recomputed.proven
 
     @staticmethod
-    def _joined(rows: Sequence[Row]) -> Row:
+    def _joined_rows(rows: Sequence[Row]) -> Row:
         runs = tuple(v for row in rows for v in row.runs)
         return Row(runs, max(row.peak_bytes for row in rows))
 
@@ -143,23 +143,23 @@ class Rows:
     def _windows(self) -> list[_Window]:
         operators = [*windows(self.partition)]
         window_of = {v: i for i, inside in enumerate(operators) for v in inside}
-        made = []
+        parts = []
         for i, inside in enumerate(operators):
             problem = order_problem(self.graph, inside, self.size_bytes)
             passing_bytes = self._passing_bytes(window_of, i, len(operators))
-            found = least_order(problem)
-            runs = tuple(inside[v] for v in found.order)
-            row = Row(runs, found.peak_bytes + passing_bytes)
-            made.append(_Window(inside, problem, passing_bytes, row))
-        return made
+            least = least_order(problem)
+            runs = tuple(inside[v] for v in least.order)
+            row = Row(runs, least.peak_bytes + passing_bytes)
+            parts.append(_Window(inside, problem, passing_bytes, row))
+        return parts
 
     def _passing_bytes(self, window_of: dict[int, int], i: int, count: int) -> int:
         graph, passing = self.graph, 0
         for name in (*graph.inputs, *graph.producer):
-            made = window_of[graph.producer[name]] if name in graph.producer else -1
+            maker = window_of[graph.producer[name]] if name in graph.producer else -1
             reads = [window_of[v] for v in graph.consumers.get(name, ())]
-            last = count if name in graph.outputs else max(reads, default=made)
-            if name and made < i < last and i not in reads:
+            last = count if name in graph.outputs else max(reads, default=maker)
+            if name and maker < i < last and i not in reads:
                 passing += self.size_bytes(name)
         return passing
 
@@ -199,32 +199,32 @@ class RecomputedSearch:
         limit, trades = MemoryLimit(problem.options.max_memory_bytes), problem.options.memory
         peak_of = peaks_of(graph, lambda _: costs)
 
-        def measured(found: Configuration) -> Configuration:
-            return replace(found, peak=peak_of(found))
+        def measured(configuration: Configuration) -> Configuration:
+            return replace(configuration, peak=peak_of(configuration))
 
-        storage, models = Storage.of(graph, costs), _Models(problem.splitting, costs)
+        storage = Storage.of(graph, costs)
         for p in range(len(costs.processors)):
             time_s = [costs.time_s(v, p) for v in range(len(graph.operators))]
             if max(time_s) == inf or deadline.over:
                 continue
             rows = Rows(graph, problem.partition, time_s, partial(storage.tensor_bytes, p=p))
-            plain = measured(_configured(graph, costs, p, rows.least.runs))
+            plain = measured(_sequential(graph, costs, p, rows.least.runs))
             yield plain
-            left = limit.left_bytes(plain)
-            if left >= 0 and not trades:
+            left_bytes = limit.left_bytes(plain)
+            if left_bytes >= 0 and not trades:
                 continue
-            asked = rows.least.peak_bytes + min(left, -1)
-            alone, _ = (None, False) if trades else rows.within(int(asked))
-            for row in [alone] if alone else _lower(rows, deadline):
+            most_bytes = rows.least.peak_bytes + min(left_bytes, -1)
+            alone, _ = (None, False) if trades else rows.within(int(most_bytes))
+            for row in [alone] if alone else _rows_of_lower_peaks(rows, deadline):
                 try:
-                    yield measured(models.configured(graph, p, row, plain))
+                    yield measured(_recomputing(problem, p, row, plain))
                 except SplitError as error:
                     problem.left_out(
                         f"a configuration that makes tensors again is left out: {error}"
                     )
 
 
-def _lower(rows: Rows, deadline: Deadline) -> Iterator[Row]:
+def _rows_of_lower_peaks(rows: Rows, deadline: Deadline) -> Iterator[Row]:
     """Yield rows of lower and lower peaks."""
     row: Row | None = rows.least
     step = ceil((rows.least.peak_bytes - rows.floor_bytes) / STEPS)
@@ -234,7 +234,7 @@ def _lower(rows: Rows, deadline: Deadline) -> Iterator[Row]:
             yield row
 
 
-def _configured(
+def _sequential(
     graph: OperatorGraph,
     costs: CostTable,
     p: int,
@@ -246,59 +246,51 @@ def _configured(
     """Return all operators on a processor in an order."""
     assignment = Assignment((p,) * len(graph.operators), (tuple(order),), ordered=True)
     mapping = mapping_of(graph, None, costs, assignment)
-    made = evaluate(mapping, graph, costs)
+    evaluated = evaluate(mapping, graph, costs)
     return Configuration(
         mapping,
-        made,
+        evaluated,
         proven=split is None,
-        gap=1 - least_s / made.latency_s if split else 0.0,
+        gap=1 - least_s / evaluated.latency_s if split else 0.0,
         table=0,
         split=split,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Models:
-    """Makes models in which operators run again."""
-
-    sources: SplitSources
-    costs: CostTable
-
-    def configured(
-        self, graph: OperatorGraph, p: int, row: Row, plain: Configuration
-    ) -> Configuration:
-        """Return the configuration of a row of runs; SplitError if an operator cannot run again."""
-        runs = [*numbered(graph, row.runs)]
-        rules = tuple(rules_of(graph, runs))
-        if not rules:
-            return _configured(graph, self.costs, p, row.runs)
-        sources = self.sources
-        made = sources.splitter(rules)
-        costs = build_cost_table(
-            made, sources.platform, profiles=sources.profiles, precision=self.costs.precision
-        )
-        model = SplitModel(rules, made, costs)
-        order = ordered(made, [(float(at),) for at in _places(graph, made, runs)])
-        least_s = plain.evaluated.latency_s
-        return _configured(made, costs, p, order, split=model, least_s=least_s)
+def _recomputing(problem: SearchProblem, p: int, row: Row, plain: Configuration) -> Configuration:
+    """Return the configuration of a row of runs; SplitError if an operator cannot run again."""
+    graph, costs, sources = problem.graph, problem.tables[0], problem.splitting
+    runs = [*numbered(graph, row.runs)]
+    rules = tuple(rules_of(graph, runs))
+    if not rules:
+        return _sequential(graph, costs, p, row.runs)
+    model_graph = sources.splitter(rules)
+    costs = build_cost_table(
+        model_graph, sources.platform, profiles=sources.profiles, precision=costs.precision
+    )
+    model = SplitModel(rules, model_graph, costs)
+    places = _places_in_row(graph, model_graph, runs)
+    order = topological_order(model_graph, [(float(at),) for at in places])
+    least_s = plain.evaluated.latency_s
+    return _sequential(model_graph, costs, p, order, split=model, least_s=least_s)
 
 
 def numbered(graph: OperatorGraph, row: Sequence[int]) -> Iterator[Run]:
     """Yield the runs of a row that are of use; the last one of each operator has the number 0."""
     runs = [*row]
     while True:
-        left = Counter(runs)
-        found: list[Run] = []
+        runs_left = Counter(runs)
+        numbered_runs: list[Run] = []
         read: set[Run] = set()
         latest: dict[int, int] = {}
         for v in runs:
-            left[v] -= 1
+            runs_left[v] -= 1
             read |= {(u, latest[u]) for u in graph.predecessors(v)}
-            latest[v] = left[v]
-            found.append((v, left[v]))
-        useful = [each for each in found if not each[1] or each in read]
+            latest[v] = runs_left[v]
+            numbered_runs.append((v, runs_left[v]))
+        useful = [each for each in numbered_runs if not each[1] or each in read]
         if len(useful) == len(runs):
-            yield from found
+            yield from numbered_runs
             return
         runs = [v for v, _ in useful]
 
@@ -314,7 +306,9 @@ def rules_of(graph: OperatorGraph, runs: Sequence[Run]) -> Iterator[str]:
         latest[v] = run
 
 
-def _places(graph: OperatorGraph, made: OperatorGraph, runs: Sequence[Run]) -> Iterator[int]:
+def _places_in_row(
+    graph: OperatorGraph, model_graph: OperatorGraph, runs: Sequence[Run]
+) -> Iterator[int]:
     """Yield the place in the row of each operator of the model with more runs.
 
     With fewer readers of a tensor, an activation may have joined the operator before it. Then the
@@ -327,13 +321,13 @@ def _places(graph: OperatorGraph, made: OperatorGraph, runs: Sequence[Run]) -> I
     """
     place = {run: at for at, run in enumerate(runs)}
     operator_of = {member: v for v, each in enumerate(graph.operators) for member in each.members}
-    for operator in made.operators:
-        if (run := _run_of(operator, operator_of)) not in place:
+    for operator in model_graph.operators:
+        if (run := _model_run(operator, operator_of)) not in place:
             raise SplitError(f"'{operator.name}' is no operator of the model, nor another run")
         yield place[run]
 
 
-def _run_of(operator: Operator, operator_of: Mapping[str, int]) -> Run:
+def _model_run(operator: Operator, operator_of: Mapping[str, int]) -> Run:
     """Return which operator of the model this is, by its last node, and which run of it."""
     last = operator.members[-1]
     if last in operator_of:

@@ -11,8 +11,7 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.configuration import Configuration
 from parapipe.mappings.lifetimes import Storage
 from parapipe.mappings.memory import MemoryLimit, PeakMemory, peaks_of
-from parapipe.memory_search.fewer_frames import FewerFrames
-from parapipe.memory_search.low_memory import cheap_cuts, moves, variants
+from parapipe.memory_search.low_memory import FewerFrames, cheap_cuts, moves, variants
 from parapipe.pareto import nondominated, thinned
 from parapipe.processes.deadline import Deadline
 from parapipe.search.contract import Moment, SearchProblem
@@ -51,27 +50,30 @@ class LessMemorySearch:
         for cuts in cheap_cuts(problem.graph, problem.partition):
             if deadline.over:
                 break
-            some += _at_cuts(cuts, choices, problem, deadline)
+            some += _search_at_cuts(cuts, choices, problem, deadline)
         every: list[Configuration] = []
 
-        def kept(found: Iterable[Configuration]) -> Iterator[Configuration]:
-            for each in found:
+        def recorded(configurations: Iterable[Configuration]) -> Iterator[Configuration]:
+            for each in configurations:
                 every.append(each)
                 yield each
 
-        yield from kept(_worthwhile(some, sizer, limit, options))
-        changed = _changed(every, problem.graph, limit, options.resolution)
+        yield from recorded(_sized_candidates(some, sizer, limit, options))
+        changed = _worth_changing(every, problem.graph, limit, options.resolution)
         for each in changed:
-            yield from kept(sizer.variants(each))
-        least_s = _least_periods_s(incumbents)
-        yield from kept(
+            yield from recorded(sizer.variants(each))
+        own = (each for each in incumbents if isinstance(each, Configuration))
+        least_s = {id(each.split): each.least.period_s for each in own if each.least}
+        yield from recorded(
             _fewer_frames(changed, every, least_s, sizer=sizer, options=options, deadline=deadline)
         )
         if limit.size_bytes is not None:
-            yield from _moved(changed, sizer, limit, MOST_CHANGED // len(problem.graph.operators))
+            yield from _with_moved_operators(
+                changed, sizer, limit, MOST_CHANGED // len(problem.graph.operators)
+            )
 
 
-def _at_cuts(
+def _search_at_cuts(
     cuts: Sequence[int], choices: Options, problem: SearchProblem, deadline: Deadline
 ) -> list[StageCandidate]:
     """Search stages that begin and end at some boundaries alone; if these are many, times."""
@@ -86,13 +88,7 @@ def _at_cuts(
     )
 
 
-def _least_periods_s(found: Iterable[Candidate]) -> dict[int, float]:
-    """Return the bound of the period, by the identity of the split model, or of None."""
-    every = (each for each in found if isinstance(each, Configuration))
-    return {id(each.split): each.least.period_s for each in every if each.least}
-
-
-def _worthwhile(
+def _sized_candidates(
     candidates: Iterable[Candidate], sizer: _Sizer, limit: MemoryLimit, options: MapOptions
 ) -> Iterator[Configuration]:
     """Yield candidates with their memory, but for those that come to nothing.
@@ -105,7 +101,7 @@ def _worthwhile(
     share = 1 + options.resolution
     for each in sorted(candidates, key=lambda each: each.nano_objectives):
         one = each.kind == "sequential"
-        kind, stages = (each.kind, one and each.processors), (each.table, *_stages(each))
+        kind, stages = (each.kind, one and each.processors), (each.table, *_stage_key(each))
         if alone and _beaten(each.nano_objectives, fronts.get(kind, ()), 1.0):
             continue
         if _beaten(each.nano_objectives, fronts.get(stages, ()), share):
@@ -116,7 +112,7 @@ def _worthwhile(
             fronts.setdefault(kind, []).append(each.nano_objectives)
 
 
-def _stages(candidate: Candidate) -> tuple[object, ...]:
+def _stage_key(candidate: Candidate) -> tuple[object, ...]:
     """Return what runs in which stage, as its table counts; of other searches, itself."""
     if not isinstance(candidate, StageCandidate):
         return (id(candidate),)
@@ -125,7 +121,7 @@ def _stages(candidate: Candidate) -> tuple[object, ...]:
 
 def _beaten(figures: tuple[float, ...], front: Iterable[tuple[float, ...]], share: float) -> bool:
     """Tell whether figures are matched to within a share by some on a front."""
-    return any(all(a <= b * share for a, b in zip(known, figures, strict=True)) for known in front)
+    return any(all(a <= b * share for a, b in zip(other, figures, strict=True)) for other in front)
 
 
 class _Sizer:
@@ -134,13 +130,13 @@ class _Sizer:
     def __init__(self, graph: OperatorGraph, tables: Sequence[CostTable]) -> None:
         self.graph, self.tables = graph, tables
         self.peak_of: Callable[[Configuration], PeakMemory]
-        self.peak_of = peaks_of(graph, lambda found: tables[found.table])
+        self.peak_of = peaks_of(graph, lambda configuration: tables[configuration.table])
 
     def sized(self, candidate: Candidate) -> Configuration:
         return self.measured(configure(candidate, self.graph, self.tables))
 
-    def measured(self, found: Configuration) -> Configuration:
-        return replace(found, peak=self.peak_of(found))
+    def measured(self, configuration: Configuration) -> Configuration:
+        return replace(configuration, peak=self.peak_of(configuration))
 
     def variants(self, each: Configuration) -> Iterator[Configuration]:
         """Yield the same placement in other ways that may need less memory."""
@@ -151,11 +147,11 @@ class _Sizer:
         others = moves(each, tensors, *self.basis(each))
         return map(self.measured, others)
 
-    def basis(self, found: Configuration) -> tuple[OperatorGraph, CostTable]:
+    def basis(self, configuration: Configuration) -> tuple[OperatorGraph, CostTable]:
         """Return the graph and the costs that a configuration is of."""
-        if found.split:
-            return found.split.graph, found.split.costs
-        return self.graph, self.tables[found.table]
+        if configuration.split:
+            return configuration.split.graph, configuration.split.costs
+        return self.graph, self.tables[configuration.table]
 
 
 def _fewer_frames(
@@ -177,8 +173,8 @@ def _fewer_frames(
         The bound of the period, by the identity of the split model, or of None.
     """
     limit = MemoryLimit(options.max_memory_bytes)
-    known = [each.evaluated.period_s for each in every if limit.fits(each)]
-    longest_s = min(known, default=inf)
+    fitting_s = [each.evaluated.period_s for each in every if limit.fits(each)]
+    longest_s = min(fitting_s, default=inf)
     of_graph: dict[int, FewerFrames] = {}
     mine = [each for each in changed if each.mapping.period_s is not None]
     for each in sorted(mine, key=lambda each: each.nano_objectives[1])[:MOST_INTERLEAVED]:
@@ -186,23 +182,18 @@ def _fewer_frames(
         if split not in of_graph:
             graph, costs = sizer.basis(each)
             of_graph[split] = FewerFrames(
-                Storage.of(graph, costs),
-                costs,
-                limit,
-                least_s[split],
-                sizer.measured,
-                options.seed,
+                Storage.of(graph, costs), costs, limit, least_s[split], sizer.measured, options.seed
             )
         frames = of_graph[split]
-        for found in frames.like(each, longest_s):
+        for configuration in frames.like(each, longest_s):
             if deadline.over:
                 return
-            yield found
-            if limit.fits(found):
-                longest_s = min(longest_s, found.evaluated.period_s)
+            yield configuration
+            if limit.fits(configuration):
+                longest_s = min(longest_s, configuration.evaluated.period_s)
 
 
-def _moved(
+def _with_moved_operators(
     every: Iterable[Configuration], sizer: _Sizer, limit: MemoryLimit, most: int
 ) -> Iterator[Configuration]:
     """Yield what comes of moving operators, one by one, as long as that brings less memory.
@@ -213,27 +204,27 @@ def _moved(
         Configurations that are looked at, all together.
     """
     for each in every:
-        now = each
-        while most > 0 and not limit.fits(now):
-            alive = limit.worst(now).alive[:LARGEST]
-            others = [*sizer.moves(now, [tensor.name for tensor in alive])]
+        best = each
+        while most > 0 and not limit.fits(best):
+            alive = limit.worst(best).alive[:LARGEST]
+            others = [*sizer.moves(best, [tensor.name for tensor in alive])]
             most -= len(others)
             if not others:
                 break
-            then = limit.nearest(others)
+            nearest = limit.nearest(others)
             yield from filter(limit.fits, others)
-            if limit.share(then) >= limit.share(now):
+            if limit.share(nearest) >= limit.share(best):
                 break
-            now = then
+            best = nearest
 
 
-def _changed(
+def _worth_changing(
     every: Iterable[Configuration], graph: OperatorGraph, limit: MemoryLimit, resolution: float
 ) -> list[Configuration]:
     """Return those worth changing: on the front of those that keep no limit, a bounded number."""
     without = limit.size_bytes is None
-    some = [each for each in every if without or not limit.fits(each)]
-    front = nondominated(some, lambda each: each.nano_objectives)
-    alone = [each for each in some if each.kind == "sequential"]
+    candidates = [each for each in every if without or not limit.fits(each)]
+    front = nondominated(candidates, lambda each: each.nano_objectives)
+    alone = [each for each in candidates if each.kind == "sequential"]
     few = thinned(front, lambda each: each.nano_objectives, resolution, alone)
     return few[: max(LEAST_CHANGED, MOST_CHANGED // len(graph.operators))]

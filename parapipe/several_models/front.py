@@ -24,9 +24,8 @@ from parapipe.search.contract import Moment, Search, SearchProblem
 from parapipe.search.exploration import Exploration, UnfinishedRow, least_energy_j
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.solve import Reporter, Solved
-from parapipe.several_models.pattern import Length, best_length
 from parapipe.several_models.patterns import Demand, Patterns, Reached
-from parapipe.several_models.search import PatternSources
+from parapipe.several_models.search import Length, PatternSources, best_length
 from parapipe.solvers.problem import NANO
 
 NEAR = 1e-6  # share by which a rate or a deadline may be missed: rounding
@@ -34,7 +33,7 @@ NEAR = 1e-6  # share by which a rate or a deadline may be missed: rounding
 
 @dataclass(frozen=True, slots=True)
 class SeveralFound:
-    """The front, and what ways without sharing reach.
+    """The front, and what patterns without sharing reach.
 
     Parameters
     ----------
@@ -94,7 +93,7 @@ def explore_several(
     reached = patterns.reached()
     length = best_length(patterns, reached)
     if length.each_s > period_s * (1 + NEAR):
-        raise DemandError(_too_fast(patterns, reached, length))
+        raise DemandError(_rates_message(patterns, reached, length))
     shortest = None
     if length.times > 1:
         shortest = (patterns, reached)
@@ -113,31 +112,28 @@ def explore_several(
         lacking=lacking,
         patterns=PatternSources(patterns, reached, contention, length.times, shortest),
     )
-    found: list[Configuration] = []
+    configurations: list[Configuration] = []
     with deadline.ending():
         for search in searches:
             if search.moment is Moment.PATTERNS:
-                for each in search.run(problem, found, deadline):
-                    found.append(each)
+                for each in search.run(problem, configurations, deadline):
+                    configurations.append(each)
                     deadline.interruptible = True
-    kept = [each for each in found if not _late(each, demands)]
-    kept = [each for each in kept if _served(each).kept_factor >= 1 - NEAR]
-    if deadline.interrupted and not kept:
+    in_time = [each for each in configurations if not _late_by(each, demands)]
+    in_time = [each for each in in_time if _served(each).kept_factor >= 1 - NEAR]
+    if deadline.interrupted and not in_time:
         raise KeyboardInterrupt
-    if not kept:
-        raise DemandError(_none_kept(found, patterns))
-    chosen = tuple(_chosen(kept, patterns, options))
+    if not in_time:
+        raise DemandError(_deadlines_message(configurations, patterns))
+    chosen = tuple(_marked_front(in_time, patterns, options))
     unfinished = None
     if deadline.over:
         undone.append("the search for patterns ended before it had tried all periods")
     if undone:
         least_j = least_energy_j(len(graph.operators), [costs])
-        longest_s = max(Cyclic(each).critical_path for each in patterns.rivals.problems) * 1e-9
+        longest_s = max(Cyclic(each).critical_path for each in patterns.baselines.problems) * 1e-9
         unfinished = UnfinishedRow(
-            reasons=tuple(undone),
-            latency_s=longest_s,
-            period_s=reached.bound_s,
-            energy_j=least_j,
+            reasons=tuple(undone), latency_s=longest_s, period_s=reached.bound_s, energy_j=least_j
         )
     exploration = Exploration(
         found=chosen,
@@ -155,63 +151,65 @@ def explore_several(
     return SeveralFound(exploration, reached, length.times, problem.partition)
 
 
-def _chosen(
-    kept: Sequence[Configuration], patterns: Patterns, options: MapOptions
+def _marked_front(
+    configurations: Sequence[Configuration], patterns: Patterns, options: MapOptions
 ) -> list[Configuration]:
     """Return what no other one beats, and the best of each kind, by ascending latency."""
 
     def names(some: Sequence[int], front: Sequence[int]) -> dict[int, tuple[str, ...]]:
-        winners = [*_winners(kept, some, front, patterns, options.energy)]
+        winners = [*_winners(configurations, some, front, patterns, options.energy)]
         return {i: tuple(name for name, best in winners if best == i) for _, i in winners}
 
     return marked(
-        kept,
-        [_objectives(each, energy=options.energy) for each in kept],
+        configurations,
+        [_objectives(each, energy=options.energy) for each in configurations],
         names,
         without_energy=len(patterns.demands) + 1,
         resolution=options.resolution,
     )
 
 
-def _served(found: Configuration) -> Served:
-    assert found.several is not None
-    return found.several
+def _served(configuration: Configuration) -> Served:
+    assert configuration.several is not None
+    return configuration.several
 
 
-def _objectives(found: Configuration, *, energy: bool) -> tuple[float, ...]:
+def _objectives(configuration: Configuration, *, energy: bool) -> tuple[float, ...]:
     """Return what the front trades, all to be least."""
-    served = _served(found)
+    served = _served(configuration)
     least = (*served.latency_s, 1 / served.kept_factor)
-    return (*least, found.evaluated.energy_j) if energy else least
+    return (*least, configuration.evaluated.energy_j) if energy else least
 
 
 def _winners(
-    kept: Sequence[Configuration],
+    configurations: Sequence[Configuration],
     some: Sequence[int],
     front: Sequence[int],
     patterns: Patterns,
     energy: bool,
 ) -> Iterator[tuple[str, int]]:
     def objectives(i: int) -> tuple[float, ...]:
-        return _objectives(kept[i], energy=energy)
+        return _objectives(configurations[i], energy=energy)
 
     def factor_first(i: int) -> tuple[float, ...]:
-        return (-_served(kept[i]).kept_factor, *objectives(i))
+        return (-_served(configurations[i]).kept_factor, *objectives(i))
 
     yield "most-growth", least(some, factor_first)
-    apart = [i for i in some if _apart(kept[i].mapping, patterns)]
-    if apart:
-        yield "own-processors", least(apart, factor_first)
+    unshared = [i for i in some if _on_own_processors(configurations[i].mapping, patterns)]
+    if unshared:
+        yield "own-processors", least(unshared, factor_first)
     for model, demand in enumerate(patterns.demands):
-        latencies = {i: (_served(kept[i]).latency_s[model], *factor_first(i)) for i in some}
+        latencies = {
+            i: (_served(configurations[i]).latency_s[model], *factor_first(i)) for i in some
+        }
         yield f"{demand.name}-L", least(some, latencies.__getitem__)
     yield "balanced", most_balanced(front, objectives, 1 / NANO)
     if energy:
-        efficient = {i: (kept[i].evaluated.energy_j, *factor_first(i)) for i in some}
+        efficient = {i: (configurations[i].evaluated.energy_j, *factor_first(i)) for i in some}
         yield "most-efficient", least(some, efficient.__getitem__, (ENERGY_TIE,))
 
 
-def _apart(mapping: Mapping, patterns: Patterns) -> bool:
+def _on_own_processors(mapping: Mapping, patterns: Patterns) -> bool:
     """Tell whether no processor works for two models."""
     frames = patterns.frames
     users: dict[int, set[int]] = {}
@@ -220,14 +218,14 @@ def _apart(mapping: Mapping, patterns: Patterns) -> bool:
     return all(len(each) == 1 for each in users.values())
 
 
-def _late(each: Configuration, demands: Sequence[Demand]) -> float:
+def _late_by(each: Configuration, demands: Sequence[Demand]) -> float:
     """Return the share by which the deadline is missed that is missed most; 0 if none is."""
     pairs = zip(_served(each).latency_s, demands, strict=True)
-    most = max(latency_s / demand.deadline_s - 1 for latency_s, demand in pairs)
-    return max(0.0, most - NEAR)
+    share = max(latency_s / demand.deadline_s - 1 for latency_s, demand in pairs)
+    return max(0.0, share - NEAR)
 
 
-def _too_fast(patterns: Patterns, reached: Reached, length: Length) -> str:
+def _rates_message(patterns: Patterns, reached: Reached, length: Length) -> str:
     """Say which model and which processor stand in the way of the rates, and how far.
 
     What is said to be at most holds for patterns of any length.
@@ -235,7 +233,7 @@ def _too_fast(patterns: Patterns, reached: Reached, length: Length) -> str:
     shared, period_s, names = reached.shared, patterns.period_s, patterns.costs.processors
     counts = patterns.frames.counts
     factor, bound = period_s / length.each_s, period_s / reached.bound_s
-    told = []
+    clauses = []
     rests: list[float] = []
     for model, demand in enumerate(patterns.demands):
         least_s = patterns.bound_s([n * (m == model) for m, n in enumerate(counts)])
@@ -243,11 +241,11 @@ def _too_fast(patterns: Patterns, reached: Reached, length: Length) -> str:
         rest_s = patterns.bound_s(others) if any(others) else 0.0
         own, rest = (period_s / each if each else inf for each in (least_s, rest_s))
         rests.append(rest)
-        told.append(f"'{demand.name}' alone reaches at most {plain(own, 3)} times its rate")
+        clauses.append(f"'{demand.name}' alone reaches at most {plain(own, 3)} times its rate")
     worst = max(range(len(rests)), key=rests.__getitem__)
     loads = loads_s(patterns.problem, shared.processor)[: len(names)]
     fullest = max(range(len(names)), key=loads.__getitem__)
-    share = _share_of(patterns, shared.processor, fullest, worst)
+    share = _share_of_model(patterns, shared.processor, fullest, worst)
     stands = (
         f"without '{patterns.demands[worst].name}', the others reach at most "
         f"{plain(rests[worst], 3)} times theirs; "
@@ -267,42 +265,44 @@ def _too_fast(patterns: Patterns, reached: Reached, length: Length) -> str:
             f"{plain(bound, 3)} times is certain, and one that is longer may keep them"
         )
     return (
-        f"{cannot}; {'; '.join(told)}; {stands}the "
+        f"{cannot}; {'; '.join(clauses)}; {stands}the "
         f"fullest processor is '{names[fullest]}', {share:.0%} of its work for "
         f"'{patterns.demands[worst].name}': lower that rate first"
     )
 
 
-def _share_of(patterns: Patterns, place: Sequence[int], processor: int, model: int) -> float:
+def _share_of_model(patterns: Patterns, place: Sequence[int], processor: int, model: int) -> float:
     """Return the share of a processor's work that is for one model."""
     frames, time_s = patterns.frames, patterns.problem.time_s
-    here = [v for v, p in enumerate(place) if p == processor]
-    own = sum(time_s[v][processor] for v in here if frames.model[frames.of[v]] == model)
-    return own / (sum(time_s[v][processor] for v in here) or 1.0)
+    operators = [v for v, p in enumerate(place) if p == processor]
+    own = sum(time_s[v][processor] for v in operators if frames.model[frames.of[v]] == model)
+    return own / (sum(time_s[v][processor] for v in operators) or 1.0)
 
 
-def _none_kept(found: Sequence[Configuration], patterns: Patterns) -> str:
+def _deadlines_message(configurations: Sequence[Configuration], patterns: Patterns) -> str:
     """Say which deadline, or what else, stands in the way, and how far."""
-    if not found:
+    if not configurations:
         return (
             "no pattern was found in which every transfer is read soon enough: give lower rates "
             "or a longer `budget_s`"
         )
     demands = patterns.demands
-    nearest = min(found, key=lambda each: _late(each, demands))
-    if not _late(nearest, demands):
-        most = max(_served(each).kept_factor for each in found if not _late(each, demands))
+    nearest = min(configurations, key=lambda each: _late_by(each, demands))
+    if not _late_by(nearest, demands):
+        most = max(
+            _served(each).kept_factor for each in configurations if not _late_by(each, demands)
+        )
         return (
             f"with contention at the memory, the rates cannot be kept: a pattern in time reaches "
             f"{plain(most, 3)} times of them; lower them, or give longer deadlines"
         )
-    told = []
+    clauses = []
     for model, demand in enumerate(demands):
         latency_s = _served(nearest).latency_s[model]
         if latency_s > demand.deadline_s * (1 + NEAR):
-            least_s = min(_served(each).latency_s[model] for each in found)
-            path_s = Cyclic(patterns.rivals.problems[model]).critical_path * 1e-9
-            told.append(
+            least_s = min(_served(each).latency_s[model] for each in configurations)
+            path_s = Cyclic(patterns.baselines.problems[model]).critical_path * 1e-9
+            clauses.append(
                 f"'{demand.name}' takes {plain(latency_s * 1e3)} ms instead of "
                 f"{plain(demand.deadline_s * 1e3)} ms, {latency_s / demand.deadline_s - 1:.0%} too "
                 f"long (by itself first, {plain(least_s * 1e3)} ms; its longest way, every "
@@ -310,5 +310,5 @@ def _none_kept(found: Sequence[Configuration], patterns: Patterns) -> str:
             )
     return (
         "no pattern was found that keeps all deadlines; in the nearest one, "
-        f"{'; '.join(told)}: give longer deadlines or lower rates"
+        f"{'; '.join(clauses)}: give longer deadlines or lower rates"
     )

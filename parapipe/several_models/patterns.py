@@ -34,8 +34,8 @@ EXACT_LIMIT_S = 2.0  # of counted work for it
 LIMIT_S = 2.0  # of counted work for the least period of all models
 FAVOURED = 4.0  # times as urgent as the others
 STAGGER = 0.382  # of a period between models' first frames, the golden section
-WITHOUT_DEADLINE = 2.0  # times its longest way is what a model's latency is measured by
-SHARES = 12  # ways to give models processors of their own that are scheduled, the best ones
+WITHOUT_DEADLINE = 2.0  # times its longest path is what a model's latency is measured by
+SHARES = 12  # divisions that give models processors of their own that are scheduled, the best ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Reached:
     one_each: Rival | None
 
     @property
-    def rivals(self) -> tuple[Rival, ...]:
+    def baselines(self) -> tuple[Rival, ...]:
         """Those that there are."""
         return tuple(filter(None, (self.own_processors, self.in_turn, self.one_each)))
 
@@ -108,14 +108,14 @@ class Patterns:
     over: Callable[[], bool] = lambda: False
     problem: MappingProblem = field(init=False)
     frames: Frames = field(init=False)
-    rivals: Rivals = field(init=False)
+    baselines: Rivals = field(init=False)
     period: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.problem = whole_problem(self.graph, self.costs)
         frames = frames_in(self.graph)
         parts = [*_one_of_each(self.problem, frames)]
-        self.rivals = Rivals(parts, frames.counts, self.seed, self.over)
+        self.baselines = Rivals(parts, frames.counts, self.seed, self.over)
         step = lcm(*frames.counts)  # so that frames come in equal steps
         self.period = int(self.period_s * NANO * (1 + 1e-12)) // step * step
         self.frames = replace(frames, urgency=self._urgency(parts))
@@ -138,20 +138,29 @@ class Patterns:
         assignments
             None of them takes less with processors shared.
         """
-        own, turn, each = (
-            self.rivals.own_processors(),
-            self.rivals.in_turn(),
-            self.rivals.one_each(),
+        own, serial, one_each = (
+            self.baselines.own_processors(),
+            self.baselines.in_turn(),
+            self.baselines.one_each(),
         )
-        known = [*assignments, *(rival.processor for rival in (own, turn, each) if rival)]
+        incumbents = [
+            *assignments,
+            *(each.processor for each in (own, serial, one_each) if each),
+        ]
         return Reached(
-            self.least(self.problem, known), self.bound_s(self.frames.counts), own, turn, each
+            self.least(self.problem, incumbents),
+            self.bound_s(self.frames.counts),
+            own,
+            serial,
+            one_each,
         )
 
-    def least(self, problem: MappingProblem, known: Sequence[tuple[int, ...]] = ()) -> LeastPeriod:
+    def least(
+        self, problem: MappingProblem, incumbents: Sequence[tuple[int, ...]] = ()
+    ) -> LeastPeriod:
         """Return the least period of a problem; no known assignment has less."""
         return least_period(
-            problem, time_limit_s=LIMIT_S, seed=self.seed, deterministic=True, known=known
+            problem, time_limit_s=LIMIT_S, seed=self.seed, deterministic=True, known=incumbents
         )
 
     def bound_s(self, counts: Sequence[int]) -> float:
@@ -162,7 +171,7 @@ class Patterns:
         needed = [
             _scaled(problem, min(1.0, demand.rate_fps * self.period_s / count))
             for problem, demand, count in zip(
-                self.rivals.problems, self.demands, self.frames.counts, strict=True
+                self.baselines.problems, self.demands, self.frames.counts, strict=True
             )
         ]
         return bound_s(joined_problem(needed, counts))
@@ -171,17 +180,17 @@ class Patterns:
         """Yield schedules of a pattern that is so many times shorter as mappings of this one."""
         counts = [count // times for count in self.frames.counts]
         for each in schedules:
-            yield self.mapped(repeated(self.rivals.problems, counts, each, times))
+            yield self.mapped(repeated(self.baselines.problems, counts, each, times))
 
-    def found(
+    def schedules(
         self,
         reached: Reached,
         *,
         energy: bool,
         tell: Callable[[int, int], None],
         below_s: float = inf,
-    ) -> Iterator[Mapping]:
-        """Yield patterns that keep the period, all stretched to it.
+    ) -> Iterator[ModuloSchedule]:
+        """Yield patterns that keep the period, each at its own: `mapped` stretches it.
 
         Parameters
         ----------
@@ -193,52 +202,40 @@ class Patterns:
             Other patterns are known that take so many seconds or more: only those that take less
             are searched for, or less energy.
         """
-        found = self.schedules(reached, energy=energy, tell=tell, below_s=below_s)
-        return map(self.mapped, found)
-
-    def schedules(
-        self,
-        reached: Reached,
-        *,
-        energy: bool,
-        tell: Callable[[int, int], None],
-        below_s: float = inf,
-    ) -> Iterator[ModuloSchedule]:
-        """Yield the schedules of `found`, each of its own period."""
-        ways = [each for each in self._ways(reached) if each[0] < below_s * NANO]
-        known = [reached.shared.processor, *(rival.processor for rival in reached.rivals)]
+        attempts = [each for each in self._periods_tried(reached) if each[0] < below_s * NANO]
+        incumbents = [reached.shared.processor, *(each.processor for each in reached.baselines)]
         prices = [float(each) for each in prices_of(Cyclic(self.problem))]
-        for done, (period, frames) in enumerate(ways):
-            tell(done, len(ways))
+        for done, (period, frames) in enumerate(attempts):
+            tell(done, len(attempts))
             if self.over():
                 return
-            net = Cyclic(self.problem, frames)
+            cyclic = Cyclic(self.problem, frames)
             above = period / (reached.shared.period_s * NANO) - 1
-            if net.operators <= FEW and period == self.period and not frames.phase:
-                exact = solved(net, period, most=EXACT_LIMIT_S, seed=self.seed).schedule
+            if cyclic.operators <= FEW and period == self.period and not frames.phase:
+                exact = solved(cyclic, period, most=EXACT_LIMIT_S, seed=self.seed).schedule
                 yield from filter(None, (exact,))
-            begin = [p for each in known if (p := fitted(net, each, period, prices))]
-            values = values_of(net, period, self.seed)
-            found = least_latency(
-                net, period, values, begin, above=above, seed=self.seed, over=self.over
+            begin = [p for each in incumbents if (p := fitted(cyclic, each, period, prices))]
+            values = values_of(cyclic, period, self.seed)
+            schedule = least_latency(
+                cyclic, period, values, begin, above=above, seed=self.seed, over=self.over
             )
-            if found is not None:
-                yield reordered(net, found, self.seed) if above <= ABOVE[0] else found
-        yield from self._by_loads(known)
+            if schedule is not None:
+                yield reordered(cyclic, schedule, self.seed) if above <= ABOVE[0] else schedule
+        yield from self._by_loads(incumbents)
         if below_s == inf:
-            yield from self._apart()
+            yield from self._on_own_processors()
         if energy:
-            yield from self._frugal()
-        tell(len(ways), len(ways))
+            yield from self._of_low_energy()
+        tell(len(attempts), len(attempts))
 
-    def _ways(self, reached: Reached) -> Iterator[tuple[int, Frames]]:
+    def _periods_tried(self, reached: Reached) -> Iterator[tuple[int, Frames]]:
         """Yield the periods that are tried, and what is urgent there."""
         least_s, models = reached.shared.period_s, len(self.demands)
         ratio = self.period / NANO / least_s
-        apart = tuple(model * STAGGER % 1 for model in range(models))
+        staggered = tuple(model * STAGGER % 1 for model in range(models))
         if ratio >= 1:
             yield self.period, self.frames
-            yield self.period, replace(self.frames, phase=apart)
+            yield self.period, replace(self.frames, phase=staggered)
             for model in range(models):
                 urgent = [*self.frames.urgency]
                 urgent[model] *= FAVOURED
@@ -248,75 +245,77 @@ class Patterns:
             if period >= max(map(min, Cyclic(self.problem).time)):
                 yield period, self.frames
 
-    def _by_loads(self, known: Sequence[tuple[int, ...]]) -> Iterator[ModuloSchedule]:
+    def _by_loads(self, incumbents: Sequence[tuple[int, ...]]) -> Iterator[ModuloSchedule]:
         """Yield schedules of assignments at the least periods that these allow."""
-        net = Cyclic(self.problem, self.frames)
-        for place in known:
-            period = max(net.loads(place))
-            if period <= self.period and (found := scheduled(Works.of(net, place), period)):
-                yield reordered(net, found, self.seed)
+        cyclic = Cyclic(self.problem, self.frames)
+        for place in incumbents:
+            period = max(cyclic.loads(place))
+            if period <= self.period and (schedule := scheduled(Works.of(cyclic, place), period)):
+                yield reordered(cyclic, schedule, self.seed)
 
-    def _apart(self) -> Iterator[ModuloSchedule]:
+    def _on_own_processors(self) -> Iterator[ModuloSchedule]:
         """Yield patterns with processors of its own for each model."""
+        if self.baselines.own_processors() is None:
+            return
         able = [
             (sum(map(len, sets)), sets)
-            for sets in (self.rivals.shares() if self._few else ())
-            if all(self.rivals.fits(*each, self.period / NANO) for each in enumerate(sets))
+            for sets in self.baselines.shares()
+            if all(self.baselines.fits(*each, self.period / NANO) for each in enumerate(sets))
         ]
-        made: dict[tuple[int, tuple[int, ...]], ModuloSchedule | None] = {}
+        schedules: dict[tuple[int, tuple[int, ...]], ModuloSchedule | None] = {}
         for _, sets in sorted(able)[:SHARES]:
             for key in enumerate(sets):
-                if key not in made and not self.over():
-                    made[key] = self._alone(*key)
+                if key not in schedules and not self.over():
+                    schedules[key] = self._of_one_model(*key)
             parts = [
-                (self.rivals.frames_of(model), each)
+                (self.baselines.frames_of(model), each)
                 for model, own in enumerate(sets)
-                if (each := made.get((model, own)))
+                if (each := schedules.get((model, own)))
             ]
             if len(parts) == len(sets):
                 yield joined_schedule(parts, self.period)
 
-    def _frugal(self) -> Iterator[ModuloSchedule]:
+    def _of_low_energy(self) -> Iterator[ModuloSchedule]:
         """Yield patterns of little energy, at their own periods and, with less latency, at this."""
-        net = Cyclic(self.problem, self.frames)
+        cyclic = Cyclic(self.problem, self.frames)
         seen: set[tuple[int, ...]] = set()
-        for each, _ in frugal(net, self.costs, self.seed, self.over):
+        for each, _ in frugal(cyclic, self.costs, self.seed, self.over):
             if each.period > self.period:
                 continue
             yield each
             if each.processor not in seen and not self.over():
                 seen.add(each.processor)
-                if slow := scheduled(Works.of(net, each.processor), self.period):
-                    yield reordered(net, slow, self.seed)
+                if slow := scheduled(Works.of(cyclic, each.processor), self.period):
+                    yield reordered(cyclic, slow, self.seed)
 
-    @property
-    def _few(self) -> bool:
-        return self.rivals.own_processors() is not None
-
-    def _alone(self, model: int, processors: tuple[int, ...]) -> ModuloSchedule | None:
+    def _of_one_model(self, model: int, processors: tuple[int, ...]) -> ModuloSchedule | None:
         """Return a schedule of all frames of one model on some processors.
 
-        All go the same way if one frame can in its share of the period.
+        All are scheduled alike if one frame can in its share of the period.
         """
-        rivals, count = self.rivals, self.frames.counts[model]
-        problem, least, period = rivals.problems[model], rivals.one(model, processors), self.period
+        baselines, count = self.baselines, self.frames.counts[model]
+        problem, least, period = (
+            baselines.problems[model],
+            baselines.one(model, processors),
+            self.period,
+        )
         assert least is not None
         together = count * least.period_s * NANO > period
         frames = Frames((problem.operators,), (count,), (1.0,)) if together else None
         if together:
-            problem, least = rivals.frames_of(model), rivals.alone(model, processors)
+            problem, least = baselines.frames_of(model), baselines.alone(model, processors)
             assert least is not None
         else:
             period //= count
         limited = restricted(problem, processors)
         assert limited is not None
-        net = Cyclic(limited, frames)
+        cyclic = Cyclic(limited, frames)
         above = period / (least.period_s * NANO) - 1
-        values = values_of(net, period, self.seed)
-        found = least_latency(
-            net, period, values, [least.processor], above=above, seed=self.seed, over=self.over
+        values = values_of(cyclic, period, self.seed)
+        schedule = least_latency(
+            cyclic, period, values, [least.processor], above=above, seed=self.seed, over=self.over
         )
-        return found and (found if together else repeated([problem], [1], found, count))
+        return schedule and (schedule if together else repeated([problem], [1], schedule, count))
 
     def mapped(self, schedule: ModuloSchedule) -> Mapping:
         """Return a schedule, which is checked, as a mapping of the asked period."""

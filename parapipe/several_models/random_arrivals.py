@@ -53,7 +53,7 @@ def at_random(rate_fps: float, turn_s: float, latency_s: float, seed: int = 0) -
         return AtRandom(utilisation, None)
     draw = np.random.default_rng(seed)
     came = np.cumsum(draw.exponential(1 / utilisation, FRAMES))  # in turns
-    wait_s = float(np.quantile((_taken(np.ceil(came)) - came)[WARM_UP:], 0.99)) * turn_s
+    wait_s = float(np.quantile((_assigned_turns(np.ceil(came)) - came)[WARM_UP:], 0.99)) * turn_s
     return AtRandom(utilisation, wait_s + latency_s)
 
 
@@ -76,13 +76,13 @@ def through_turns(
     begin_s, end_s = np.array(sorted(turns)).T
     for_s, draw = begin_s[-1] - begin_s[0], np.random.default_rng(seed)
     came_s = begin_s[0] + np.sort(draw.uniform(0.0, for_s, draw.poisson(rate_fps * for_s)))
-    turn = _taken(np.searchsorted(begin_s, came_s))
+    turn = _assigned_turns(np.searchsorted(begin_s, came_s))
     served = turn < len(begin_s)
     took_s: list[float] = (end_s[turn[served]] - came_s[served]).tolist()
     return took_s
 
 
-def _taken(first: Any) -> Any:  # noqa: ANN401 - arrays of integers or whole numbers
+def _assigned_turns(first: Any) -> Any:  # noqa: ANN401 - arrays of integers or whole numbers
     """Return the turn that each frame takes: the first one, or the next after earlier frames'."""
     number = np.arange(len(first))
     return np.maximum.accumulate(first - number) + number

@@ -1,4 +1,4 @@
-"""The best choice of ways, by dynamic programming over the order of operators.
+"""The best choice of modes, by dynamic programming over the order of operators.
 
 A label says, between two operators, when each processor is free, when each piece of each tensor
 that is still to be read is ready, and what the energy so far is worth. Of labels with tensors in
@@ -17,16 +17,16 @@ from operator import add
 
 import numpy as np
 
-from parapipe.split_search.problem import Held, SplitProblem, Way, makespan_s
+from parapipe.split_search.problem import ExecutionMode, Regions, SplitProblem, makespan_s
 
 WIDTH = 2000
 
-_Held = tuple[tuple[int, Held], ...]
+_LiveTensors = tuple[tuple[int, Regions], ...]
 """Live tensors, ascending, each with the processors that hold regions of it."""
 
 
 @dataclass(frozen=True, slots=True)
-class ChosenWays:
+class ChosenModes:
     """Ways that together run all operators, in order.
 
     Parameters
@@ -38,12 +38,12 @@ class ChosenWays:
     cost_s
         What was to be least: seconds, and what the energy is worth.
     bound_s
-        No choice of the ways costs less.
+        No choice of the modes costs less.
     proven
         Whether none costs less than `cost_s`, in the order of operators as it is.
     """
 
-    ways: tuple[Way, ...]
+    modes: tuple[ExecutionMode, ...]
     makespan_s: float
     energy_j: float
     cost_s: float
@@ -69,42 +69,42 @@ class _Label:
     energy_s: float
     least_s: float
     promise_s: float
-    way: Way | None
+    mode: ExecutionMode | None
     before: _Label | None
 
 
 def shortest(
     problem: SplitProblem,
     *,
-    known_s: float = inf,
+    limit_s: float = inf,
     width: int = WIDTH,
     stop: Callable[[], bool] = lambda: False,
-) -> ChosenWays | None:
-    """Return the choice of ways that costs least; None if none costs less than what is known.
+) -> ChosenModes | None:
+    """Return the choice of modes that costs least; None if none costs less than what is known.
 
     Parameters
     ----------
-    known_s
+    limit_s
         Cost of a choice that need not be found again.
     width
         Most labels at one place.
     stop
         Asked at each operator whether to give up.
     """
-    return _Search(problem, known_s, width, stop).run()
+    return _LabelSearch(problem, limit_s, width, stop).run()
 
 
-class _Search:
+class _LabelSearch:
     def __init__(
-        self, problem: SplitProblem, known_s: float, width: int, stop: Callable[[], bool]
+        self, problem: SplitProblem, limit_s: float, width: int, stop: Callable[[], bool]
     ) -> None:
-        self.problem, self.known_s, self.width, self.stop = problem, known_s, width, stop
+        self.problem, self.limit_s, self.width, self.stop = problem, limit_s, width, stop
         self.dropped_s = inf  # least that a label could have led to that did not fit in
-        self.moves: dict[tuple[_Held, int], _Move] = {}
+        self.moves: dict[tuple[_LiveTensors, int], _Move] = {}
         count = problem.operators + 1
-        self.places: list[dict[_Held, list[_Label]]] = [{} for _ in range(count)]
+        self.places: list[dict[_LiveTensors, list[_Label]]] = [{} for _ in range(count)]
 
-    def run(self) -> ChosenWays | None:
+    def run(self) -> ChosenModes | None:
         problem = self.problem
         start = _Label((0.0,) * problem.processors, 0.0, problem.rest_s[0], 0.0, None, None)
         self.places[0][()] = [start]
@@ -112,43 +112,47 @@ class _Search:
             if self.stop():
                 return None
             place, self.places[v] = self.places[v], {}
-            for held, labels in self._kept(place):
-                for way in problem.ways[v]:
-                    self._extend(held, labels, way)
+            for live, labels in self._retained(place):
+                for mode in problem.modes[v]:
+                    self._extend(live, labels, mode)
         last = [label for labels in self.places[-1].values() for label in labels]
         if not last:
             return None
         best = min(last, key=lambda e: max(e.times_s[: problem.processors]) + e.energy_s)
-        ways: list[Way] = []
+        modes: list[ExecutionMode] = []
         at: _Label | None = best
-        while at is not None and at.way is not None:
-            ways.append(at.way)
+        while at is not None and at.mode is not None:
+            modes.append(at.mode)
             at = at.before
-        ways.reverse()
-        taken_s, energy_j = makespan_s(problem, ways), sum(way.energy_j for way in ways)
+        modes.reverse()
+        taken_s, energy_j = makespan_s(problem, modes), sum(mode.energy_j for mode in modes)
         cost_s = taken_s + problem.s_per_j * energy_j
-        bound_s = min(self.dropped_s, cost_s, self.known_s)
-        return ChosenWays(tuple(ways), taken_s, energy_j, cost_s, bound_s, proven=bound_s >= cost_s)
+        bound_s = min(self.dropped_s, cost_s, self.limit_s)
+        return ChosenModes(
+            tuple(modes), taken_s, energy_j, cost_s, bound_s, proven=bound_s >= cost_s
+        )
 
-    def _kept(self, place: dict[_Held, list[_Label]]) -> Sequence[tuple[_Held, list[_Label]]]:
+    def _retained(
+        self, place: dict[_LiveTensors, list[_Label]]
+    ) -> Sequence[tuple[_LiveTensors, list[_Label]]]:
         """Return the labels that no other one beats, the most promising ones if they are many."""
-        kept = [(held, label) for held in place for label in _undominated(place[held])]
-        kept.sort(key=lambda each: (each[1].promise_s, each[1].least_s))
-        for _, label in kept[self.width :]:
+        retained = [(live, label) for live in place for label in _undominated(place[live])]
+        retained.sort(key=lambda each: (each[1].promise_s, each[1].least_s))
+        for _, label in retained[self.width :]:
             self.dropped_s = min(self.dropped_s, label.least_s)
-        found: dict[_Held, list[_Label]] = {}
-        for held, label in kept[: self.width]:
-            found.setdefault(held, []).append(label)
-        return list(found.items())
+        by_tensors: dict[_LiveTensors, list[_Label]] = {}
+        for live, label in retained[: self.width]:
+            by_tensors.setdefault(live, []).append(label)
+        return list(by_tensors.items())
 
-    def _extend(self, held: _Held, labels: Sequence[_Label], way: Way) -> None:
-        move = self._move(held, way)
-        place = self.places[way.end].setdefault(move.held, [])
-        prices, rest_s = self.problem.prices, self.problem.rest_s[way.end]
-        waits = self.problem.waits[way.end]
-        way_s, least_rest_s = (
-            self.problem.s_per_j * way.energy_j,
-            self.problem.rest_energy_s[way.end],
+    def _extend(self, live: _LiveTensors, labels: Sequence[_Label], mode: ExecutionMode) -> None:
+        move = self._move(live, mode)
+        place = self.places[mode.end].setdefault(move.live, [])
+        prices, rest_s = self.problem.prices, self.problem.rest_s[mode.end]
+        waits = self.problem.waits[mode.end]
+        mode_s, least_rest_s = (
+            self.problem.s_per_j * mode.energy_j,
+            self.problem.rest_energy_s[mode.end],
         )
         for label in labels:
             times_s = move.times_s(label.times_s)
@@ -156,25 +160,25 @@ class _Search:
             # what is left to run waits for the first region that is there
             first_s = min(ready_s, default=0.0) if waits else 0.0
             loads_s = sum(p * max(t, first_s) for p, t in zip(prices, free_s, strict=True))
-            energy_s, ended_s = label.energy_s + way_s, max(free_s)
+            energy_s, ended_s = label.energy_s + mode_s, max(free_s)
             shared_s, all_energy_s = energy_s + loads_s + rest_s, energy_s + least_rest_s
             longest_s = max(ended_s, *map(add, ready_s, move.least_tails_s), 0.0)
             least_s = max(label.least_s, shared_s, longest_s + all_energy_s)
-            if least_s < self.known_s:
+            if least_s < self.limit_s:
                 hoped_s = max(ended_s, *map(add, ready_s, move.tails_s), 0.0) + all_energy_s
                 promise_s = max(shared_s, hoped_s)
-                place.append(_Label(times_s, energy_s, least_s, promise_s, way, label))
+                place.append(_Label(times_s, energy_s, least_s, promise_s, mode, label))
 
-    def _move(self, held: _Held, way: Way) -> _Move:
-        key = (held, id(way))
+    def _move(self, live: _LiveTensors, mode: ExecutionMode) -> _Move:
+        key = (live, id(mode))
         if key not in self.moves:
-            self.moves[key] = _moved(self.problem, held, way)
+            self.moves[key] = _move_of(self.problem, live, mode)
         return self.moves[key]
 
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """What a way makes of a label's times, for all labels that hold the same.
+    """What a mode makes of a label's times, for all labels that hold the same.
 
     Parameters
     ----------
@@ -187,7 +191,7 @@ class _Move:
         Of each held region afterwards: as `SplitProblem.tails_s`.
     """
 
-    held: _Held
+    live: _LiveTensors
     processors: int
     pieces: tuple[tuple[int, float, float, tuple[tuple[int, float], ...]], ...]
     joint: bool
@@ -213,37 +217,37 @@ class _Move:
         return (*free_s, *(before_s[i] if i >= 0 else ends_s[~i] for i in self.sources))
 
 
-def _moved(problem: SplitProblem, held: _Held, way: Way) -> _Move:
+def _move_of(problem: SplitProblem, live: _LiveTensors, mode: ExecutionMode) -> _Move:
     first: dict[int, int] = {}  # place of the first time of each tensor
-    regions_of = dict(held)
+    regions_of = dict(live)
     number = problem.processors
-    for tensor, regions in held:
+    for tensor, regions in live:
         first[tensor] = number
         number += len(regions)
     pieces = []
-    for piece in way.pieces:
+    for piece in mode.pieces:
         gather_s, waits = 0.0, []
         for tensor, need in piece.reads:
             fetched = problem.fetched(tensor, regions_of[tensor], need, piece.processor)
             waits += [(first[tensor] + i, moved_s) for i, moved_s in fetched.waits]
             gather_s += fetched.gather_s
         pieces.append((piece.processor, piece.time_s, gather_s, tuple(waits)))
-    after = {t: regions for t, regions in held if problem.last_reader[t] >= way.end}
+    after = {t: regions for t, regions in live if problem.last_reader[t] >= mode.end}
     sources = {t: [first[t] + i for i in range(len(after[t]))] for t in after}
-    for number, piece in enumerate(way.pieces):
+    for number, piece in enumerate(mode.pieces):
         for tensor, region in piece.makes:
-            if problem.last_reader[tensor] >= way.end:
+            if problem.last_reader[tensor] >= mode.end:
                 after[tensor] = (*after.get(tensor, ()), (piece.processor, region))
                 sources.setdefault(tensor, []).append(~number)
-    live = sorted(after)
+    tensors = sorted(after)
     return _Move(
-        tuple((tensor, after[tensor]) for tensor in live),
+        tuple((tensor, after[tensor]) for tensor in tensors),
         problem.processors,
         tuple(pieces),
-        way.joint,
-        tuple(source for tensor in live for source in sources[tensor]),
+        mode.joint,
+        tuple(source for tensor in tensors for source in sources[tensor]),
         *(
-            tuple(tails_s[tensor] for tensor in live for _ in after[tensor])
+            tuple(tails_s[tensor] for tensor in tensors for _ in after[tensor])
             for tails_s in problem.tails_s
         ),
     )
@@ -255,8 +259,8 @@ def _undominated(labels: Sequence[_Label]) -> list[_Label]:
     if len(ordered) <= 1:
         return ordered
     times = np.array([(*label.times_s, label.energy_s) for label in ordered])
-    kept: list[int] = []
+    retained: list[int] = []
     for i in range(len(ordered)):
-        if not kept or not (times[kept] <= times[i]).all(axis=1).any():
-            kept.append(i)
-    return [ordered[i] for i in kept]
+        if not retained or not (times[retained] <= times[i]).all(axis=1).any():
+            retained.append(i)
+    return [ordered[i] for i in retained]

@@ -1,22 +1,22 @@
-"""The ways to run a model's operators, whole or split over processors: a split problem."""
+"""The execution modes of a model's operators: whole or split over processors: a split problem."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, combinations, pairwise, product
 from math import inf
 
-from parapipe.cost.precision import move
+from parapipe.cost.precision import move_times_s
 from parapipe.graph.data_types import CONVERTED
-from parapipe.graph.operator_graph import Operator, Tensor
+from parapipe.graph.operator_graph import Tensor
 from parapipe.parts.part import Range, Ranges
-from parapipe.parts.run import RunPart, read_of
+from parapipe.parts.run import read_of
 from parapipe.parts.work import CutAxis, cuttable_axes
 from parapipe.search.stages.unit_schedules import Choice
 from parapipe.split_search.part_prices import PartPrices
-from parapipe.split_search.problem import Piece, Region, SplitProblem, SplitTensor, Way
+from parapipe.split_search.problem import ExecutionMode, Piece, Region, SplitProblem, SplitTensor
 
 GRID = 16
 """Shares are multiples of one of so many equal ones."""
@@ -31,22 +31,26 @@ _ROWS, _COLUMNS = 2, 3
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How operators are cut: the mark of a way.
+    """How operators are cut: the mark of a mode.
 
     Parameters
     ----------
     operators
         Indices in the graph: one, or a run.
     ranges
-        Of the last one's result, one for each piece in turn.
+        Of the last one's result, one for each piece.
     """
 
     operators: tuple[int, ...]
     ranges: tuple[Range, ...]
 
 
+PlacedSplit = tuple[tuple[int, ...], Split]
+"""Processors, and how they split operators."""
+
+
 @dataclass
-class SplitWays:
+class ExecutionModes:
     """Makes the split problem of a model.
 
     Parameters
@@ -56,7 +60,7 @@ class SplitWays:
     order
         Operators, in the order in which they are run.
     schedules
-        Of units, on some of the processors; those that run operators side by side are ways, too.
+        Of units, on some of the processors; those on several processors are modes too.
     """
 
     prices: PartPrices
@@ -66,15 +70,15 @@ class SplitWays:
     def __post_init__(self) -> None:
         self.graph, self.platform = self.prices.graph, self.prices.platform
         self.place = {v: i for i, v in enumerate(self.order)}
-        made = (name for operator in self.graph.operators for name in operator.outputs)
-        kept = (name for name in made if name in self.graph.tensors)
-        self.number = {name: i for i, name in enumerate(kept)}
+        produced = (name for operator in self.graph.operators for name in operator.outputs)
+        tensors = (name for name in produced if name in self.graph.tensors)
+        self.number = {name: i for i, name in enumerate(tensors)}
 
     def problem(self) -> SplitProblem:
         """Return the problem on all processors of the platform."""
-        ways = [list(self._whole(v)) for v in self.order]
-        for way in (*self._made(self._splits()), *self._side_by_side()):
-            ways[way.begin].append(way)
+        modes = [list(self._unsplit_modes(v)) for v in self.order]
+        for mode in (*self._priced_modes(self._splits()), *self._side_by_side()):
+            modes[mode.begin].append(mode)
         return SplitProblem(
             len(self.order),
             len(self.prices.costs.processors),
@@ -83,30 +87,30 @@ class SplitWays:
                 max((self.place[v] for v in self.graph.consumers.get(name, ())), default=-1)
                 for name in self.number
             ),
-            tuple(map(tuple, ways)),
+            tuple(map(tuple, modes)),
         )
 
-    def near(self, ways: Sequence[Way], grid: int) -> Iterator[Way]:
-        """Yield ways that split the same operators in shares one step of another grid away.
+    def near(self, modes: Sequence[ExecutionMode], grid: int) -> Iterator[ExecutionMode]:
+        """Yield modes that split the same operators in shares one step of another grid away.
 
         Parameters
         ----------
-        ways
+        modes
             Those that split none have none near them.
         grid
             Steps from one end of the axis to the other.
         """
         moved = (
-            (tuple(piece.processor for piece in way.pieces), split)
-            for way in ways
-            if isinstance(way.mark, Split)
-            for split in self._moved(way.mark, grid)
+            (tuple(piece.processor for piece in mode.pieces), split)
+            for mode in modes
+            if isinstance(mode.mark, Split)
+            for split in self._shifted(mode.mark, grid)
         )
-        return self._made(moved)
+        return self._priced_modes(moved)
 
-    def _moved(self, split: Split, grid: int) -> Iterator[Split]:
+    def _shifted(self, split: Split, grid: int) -> Iterator[Split]:
         axis, extent = split.ranges[0].axis, split.ranges[-1].end
-        cut = dict(self._axes(split.operators))[axis]
+        cut = dict(self._cut_axes(split.operators))[axis]
         step = max(1, round(extent / grid / cut.step)) * cut.step
         inner = [each.end for each in split.ranges[:-1]]
         for moves in product((-step, 0, step), repeat=len(inner)):
@@ -119,51 +123,49 @@ class SplitWays:
             ):
                 yield Split(split.operators, ranges)
 
-    def _made(self, splits: Iterable[tuple[tuple[int, ...], Split]]) -> Iterator[Way]:
-        """Yield ways that split operators so; all are collected first, and priced at once."""
+    def _priced_modes(self, splits: Iterable[PlacedSplit]) -> Iterator[ExecutionMode]:
+        """Yield modes that split operators so; all are collected first, and priced at once."""
         for processors, split in list(splits):
             run = split.operators
-            taken = [
-                self.prices.taken(run, asked, p)
-                for asked, p in zip(split.ranges, processors, strict=True)
+            prices = [
+                self.prices.taken(run, requested, p)
+                for requested, p in zip(split.ranges, processors, strict=True)
             ]
-            if max(taken)[0] < inf and self._are_cut_there(split, processors):
+            if max(prices)[0] < inf and self._are_cut_there(split, processors):
                 pieces = tuple(
-                    self._piece(run, *each)
-                    for each in zip(split.ranges, processors, taken, strict=True)
+                    self._part_piece(run, *each)
+                    for each in zip(split.ranges, processors, prices, strict=True)
                 )
                 first = self.place[run[0]]
-                yield Way(first, first + len(run), pieces, split)
+                yield ExecutionMode(first, first + len(run), pieces, split)
 
-    def _whole(self, v: int) -> Iterator[Way]:
-        """Yield the ways to run an operator whole."""
+    def _unsplit_modes(self, v: int) -> Iterator[ExecutionMode]:
+        """Yield the modes to run an operator whole."""
         operator, at = self.graph.operators[v], self.place[v]
-        reads = self._wholes(self.graph.reads(operator))
-        makes = self._wholes(operator.outputs)
+        reads = self._regions(dict.fromkeys(self.graph.reads(operator), ()))
+        makes = self._regions(dict.fromkeys(operator.outputs, ()))
         for p in self._processors:
             if (time_s := self.prices.costs.time_s(v, p)) < inf:
                 energy_j = self.prices.costs.energy_j(v, p)
-                yield Way(at, at + 1, (Piece(p, time_s, reads, makes, energy_j),))
+                yield ExecutionMode(at, at + 1, (Piece(p, time_s, reads, makes, energy_j),))
 
-    def _splits(self) -> Iterator[tuple[tuple[int, ...], Split]]:
+    def _splits(self) -> Iterator[PlacedSplit]:
         """Yield how operators and runs may be split, each with its processors."""
         for at, v in enumerate(self.order):
-            for run in ((v,), *self._runs(at)):
+            for run in ((v,), *self._runs_from(at)):
                 yield from self._splits_of(run, NEAR)
 
-    def _splits_of(
-        self, run: tuple[int, ...], near: int
-    ) -> Iterator[tuple[tuple[int, ...], Split]]:
+    def _splits_of(self, run: tuple[int, ...], near: int) -> Iterator[PlacedSplit]:
         last = self.graph.operators[run[-1]]
         shape = self.graph.tensors[last.outputs[0]].shape
-        for axis, cut in self._axes(run):
+        for axis, cut in self._cut_axes(run):
             for processors, counts in self._shares(run, near):
-                ranges = _ranges(axis, shape[axis], cut.step, counts)
+                ranges = _ranges_by(axis, shape[axis], cut.step, counts)
                 if ranges and all(self.prices.part(run, each) for each in ranges):
                     yield processors, Split(run, ranges)
 
-    def _runs(self, at: int) -> Iterator[tuple[int, ...]]:
-        """Yield runs that begin at a place: all of each lies on ways from its first to its last.
+    def _runs_from(self, at: int) -> Iterator[tuple[int, ...]]:
+        """Yield runs that begin at a place: all of each lies on paths from its first to its last.
 
         Nothing outside reads what they make, but for the last one's result.
         """
@@ -177,24 +179,26 @@ class SplitWays:
 
     def _is_read_within(self, run: Sequence[int], v: int) -> bool:
         """Whether a run holds all readers of an operator's results."""
-        made = [name for name in self.graph.operators[v].outputs if name in self.graph.tensors]
-        readers = {w for name in made for w in self.graph.consumers.get(name, ())}
-        return bool(readers) and readers.issubset(run) and not set(made) & set(self.graph.outputs)
+        produced = [name for name in self.graph.operators[v].outputs if name in self.graph.tensors]
+        readers = {w for name in produced for w in self.graph.consumers.get(name, ())}
+        return (
+            bool(readers) and readers.issubset(run) and not set(produced) & set(self.graph.outputs)
+        )
 
-    def _axes(self, run: tuple[int, ...]) -> Iterator[tuple[int, CutAxis]]:
+    def _cut_axes(self, run: tuple[int, ...]) -> Iterator[tuple[int, CutAxis]]:
         """Yield axes to cut along: of rows and columns one, of runs no channels.
 
         Columns cost what rows cost. Cut along channels, every operator of a run would be computed
         wholly by each part, but for the last.
         """
-        found = cuttable_axes(self.graph, [self.graph.operators[v] for v in run])
-        for axis, cut in found.items():
-            repeated = axis == _COLUMNS and isinstance(found.get(_ROWS), CutAxis)
+        axes = cuttable_axes(self.graph, [self.graph.operators[v] for v in run])
+        for axis, cut in axes.items():
+            repeated = axis == _COLUMNS and isinstance(axes.get(_ROWS), CutAxis)
             within = len(run) > 1 and axis < _ROWS
             if isinstance(cut, CutAxis) and not repeated and not within:
                 yield axis, cut
 
-    def in_balance(self) -> Iterator[tuple[tuple[int, ...], Split]]:
+    def in_balance(self) -> Iterator[PlacedSplit]:
         """Yield how each operator may be split by itself, in proportion to speed, and where."""
         for v in self.order:
             yield from self._splits_of((v,), near=0)
@@ -223,14 +227,14 @@ class SplitWays:
         """Whether all processors can cut and join what the parts read and make, by its type."""
         last = self.graph.operators[split.operators[-1]]
         names = {name for name in last.outputs if name in self.graph.tensors}
-        for asked in split.ranges:
-            if part := self.prices.part(split.operators, asked):
+        for range_ in split.ranges:
+            if part := self.prices.part(split.operators, range_):
                 names |= {name for name, ranges in read_of(part).items() if ranges}
         dtypes = {self.graph.tensors[name].dtype for name in names if name in self.graph.tensors}
-        held = [set(self.platform.processors[p].data_types) for p in processors]
-        return all(dtypes.difference(CONVERTED).issubset(types) for types in held)
+        data_types = [set(self.platform.processors[p].data_types) for p in processors]
+        return all(dtypes.difference(CONVERTED).issubset(types) for types in data_types)
 
-    def _side_by_side(self) -> Iterator[Way]:
+    def _side_by_side(self) -> Iterator[ExecutionMode]:
         """Yield schedules that run the operators of units on several processors."""
         for choice in self.schedules:
             schedule, request = choice.schedule, choice.request
@@ -240,7 +244,7 @@ class SplitWays:
             in_a_row = places == [*range(places[0], places[0] + len(places))]
             if len(schedule.used) < 2 or not in_a_row or not schedule.used.issuperset(dict(read)):
                 continue
-            made = [
+            produced = [
                 (schedule.processor[i], name)
                 for i, v in enumerate(request.operators)
                 for name in self.graph.operators[v].outputs
@@ -253,36 +257,29 @@ class SplitWays:
                 Piece(
                     p,
                     schedule.makespan_s,
-                    self._wholes(name for q, name in read if q == p),
-                    self._wholes(name for q, name in made if q == p),
+                    self._regions({name: () for q, name in read if q == p}),
+                    self._regions({name: () for q, name in produced if q == p}),
                     energy_j[p],
                 )
                 for p in energy_j
             )
-            yield Way(places[0], places[-1] + 1, pieces, choice, joint=True)
+            yield ExecutionMode(places[0], places[-1] + 1, pieces, choice, joint=True)
 
-    def _piece(
-        self, run: tuple[int, ...], asked: Range, p: int, taken: tuple[float, float]
+    def _part_piece(
+        self, run: tuple[int, ...], range_: Range, p: int, price: tuple[float, float]
     ) -> Piece:
-        part, last = self.prices.part(run, asked), self.graph.operators[run[-1]]
+        part, last = self.prices.part(run, range_), self.graph.operators[run[-1]]
         assert part is not None
-        time_s, energy_j = taken
-        return Piece(p, time_s, self._reads(part), self._makes(last, asked), energy_j)
+        time_s, energy_j = price
+        written = dict.fromkeys(last.outputs, (range_,))
+        return Piece(p, time_s, self._regions(read_of(part)), self._regions(written), energy_j)
 
-    def _reads(self, part: RunPart) -> tuple[tuple[int, Region], ...]:
+    def _regions(self, ranges_of: Mapping[str, Ranges]) -> tuple[tuple[int, Region], ...]:
+        """Return regions of tensors by their numbers, whole where there are no ranges."""
         return tuple(
             (self.number[name], self._region(name, ranges))
-            for name, ranges in read_of(part).items()
+            for name, ranges in ranges_of.items()
             if name in self.number
-        )
-
-    def _makes(self, last: Operator, asked: Range) -> tuple[tuple[int, Region], ...]:
-        names = (name for name in last.outputs if name in self.number)
-        return tuple((self.number[name], self._region(name, (asked,))) for name in names)
-
-    def _wholes(self, names: Iterable[str]) -> tuple[tuple[int, Region], ...]:
-        return tuple(
-            (self.number[name], self._region(name, ())) for name in names if name in self.number
         )
 
     def _region(self, name: str, ranges: Ranges) -> Region:
@@ -293,7 +290,8 @@ class SplitWays:
     def _tensor(self, name: str) -> SplitTensor:
         tensor = self.graph.tensors[name]
         nothing = Tensor(name, (0,), tensor.dtype)
-        delay_s, full_s = self._moves_s(nothing), self._moves_s(tensor)
+        working = self.prices.costs.working
+        delay_s, full_s = (move_times_s(each, self.platform, working) for each in (nothing, tensor))
         return SplitTensor(
             tensor.shape,
             delay_s,
@@ -307,22 +305,12 @@ class SplitWays:
             ),
         )
 
-    def _moves_s(self, tensor: Tensor) -> tuple[tuple[float, ...], ...]:
-        working = self.prices.costs.working
-        return tuple(
-            tuple(
-                0.0 if p == q else move(tensor, self.platform, p, q, working).time.value
-                for q in self._processors
-            )
-            for p in self._processors
-        )
-
     @cached_property
     def _processors(self) -> range:
         return range(len(self.prices.costs.processors))
 
 
-def _ranges(axis: int, extent: int, step: int, counts: Sequence[int]) -> tuple[Range, ...]:
+def _ranges_by(axis: int, extent: int, step: int, counts: Sequence[int]) -> tuple[Range, ...]:
     """Return ranges of an axis in proportion to counts; none if one of them would be empty."""
     total = sum(counts)
     inner = [round(count / total * extent / step) * step for count in accumulate(counts)]

@@ -63,55 +63,55 @@ class PartPrices:
     def __post_init__(self) -> None:
         self._open = _Batch(self.graph, self._table)
 
-    def part(self, run: tuple[int, ...], asked: Range) -> RunPart | None:
+    def part(self, run: tuple[int, ...], range_: Range) -> RunPart | None:
         """Return a part of operators in a row, to be priced; None if it cannot be cut out.
 
         Parameters
         ----------
         run
             Indices in the graph.
-        asked
+        range_
             Range of the last one's result.
         """
-        key = (run, asked)
+        key = (run, range_)
         if key not in self._parts:
             self._parts[key] = None
             try:
-                places, part = self._open.alone.add([self.graph.operators[v] for v in run], asked)
+                places, part = self._open.alone.add([self.graph.operators[v] for v in run], range_)
             except WholeError:
                 return None
             if len(places) == len(run):  # else one of them is a view that every part needs whole
                 self._parts[key] = (self._open, places, part)
-        there = self._parts[key]
-        return there and there[2]
+        entry = self._parts[key]
+        return entry and entry[2]
 
-    def taken(self, run: tuple[int, ...], asked: Range, p: int) -> tuple[float, float]:
+    def taken(self, run: tuple[int, ...], range_: Range, p: int) -> tuple[float, float]:
         """Return seconds and joules of a part on processor p; infinite if it does not run it."""
-        costs = [cost for v in run if not isinstance(cost := self.cost(run, asked, v, p), Refusal)]
+        costs = [cost for v in run if not isinstance(cost := self.cost(run, range_, v, p), Refusal)]
         if len(costs) < len(run):
             return inf, inf
         return sum(cost.time_s for cost in costs), sum(cost.energy_j for cost in costs)
 
-    def cost(self, run: tuple[int, ...], asked: Range, v: int, p: int) -> OperatorCost | Refusal:
+    def cost(self, run: tuple[int, ...], range_: Range, v: int, p: int) -> OperatorCost | Refusal:
         """Return what a part of one operator of a run costs, or why processor p does not run it."""
-        found, whole = self._parts[run, asked], self.costs.entries[v][p]
-        assert found is not None
-        batch, places, _ = found
+        entry, whole_cost = self._parts[run, range_], self.costs.entries[v][p]
+        assert entry is not None
+        batch, places, _ = entry
         if batch is self._open:
             self._open = _Batch(self.graph, self._table)
         at = places[run.index(v)]
         part = batch.measured.entries[at][p]
-        if isinstance(whole, Refusal) or isinstance(part, Refusal):
-            return whole if isinstance(whole, Refusal) else part
-        how = {each.provenance for each in part.parts}
-        if how == {"measured"}:
+        if isinstance(whole_cost, Refusal) or isinstance(part, Refusal):
+            return whole_cost if isinstance(whole_cost, Refusal) else part
+        provenances = {each.provenance for each in part.parts}
+        if provenances == {"measured"}:
             return part
-        part_s = batch.fitted.time_s(at, p) if "measured" in how else part.time_s
-        whole_s = self._fitted_whole.time_s(v, p)
-        return scaled(whole, part_s / whole_s if whole_s else 1.0)
+        part_s = batch.fitted.time_s(at, p) if "measured" in provenances else part.time_s
+        unsplit_s = self._fitted_unsplit.time_s(v, p)
+        return scaled_cost(whole_cost, part_s / unsplit_s if unsplit_s else 1.0)
 
     @cached_property
-    def _fitted_whole(self) -> CostTable:
+    def _fitted_unsplit(self) -> CostTable:
         return self._table(self.graph, measured=False)
 
     def _table(self, graph: OperatorGraph, *, measured: bool) -> CostTable:
@@ -124,17 +124,17 @@ class PartPrices:
         )
 
 
-def scaled(cost: OperatorCost, ratio: float) -> OperatorCost:
+def scaled_cost(cost: OperatorCost, ratio: float) -> OperatorCost:
     """Return what a part costs, given what the whole costs."""
     note = "fitted seconds of the part ÷ those of the whole operator"
     parts = tuple(
         replace(
-            each,
-            provenance="fitted" if each.provenance == "measured" else each.provenance,
-            source=f"{each.source}; a part, in proportion to what is fitted",
-            time=each.time * known("part", ratio, "", note=note),
+            part,
+            provenance="fitted" if part.provenance == "measured" else part.provenance,
+            source=f"{part.source}; a part, in proportion to what is fitted",
+            time=part.time * known("part", ratio, "", note=note),
             noisy_spread=None,
         )
-        for each in cost.parts
+        for part in cost.parts
     )
     return replace(cost, parts=parts)

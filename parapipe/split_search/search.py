@@ -21,10 +21,10 @@ from parapipe.search.contract import Moment, SearchProblem, SplitSources
 from parapipe.search.problems.identical_processors import identical_processors
 from parapipe.search.stages.candidates import Candidate, StageCandidate
 from parapipe.solvers.problem import NANO
-from parapipe.split_search.choice import ChosenWays, shortest
-from parapipe.split_search.execution_modes import SplitWays
+from parapipe.split_search.choice import ChosenModes, shortest
+from parapipe.split_search.execution_modes import ExecutionModes
 from parapipe.split_search.part_prices import PartPrices
-from parapipe.split_search.problem import SplitProblem, Way, between, ends_s, makespan_s
+from parapipe.split_search.problem import ExecutionMode, SplitProblem, between, ends_s, makespan_s
 from parapipe.split_search.split_model import placed, rule_of, rules_of
 
 FINER = (32, 64)
@@ -53,22 +53,28 @@ class SplitSearch:
         self, problem: SearchProblem, incumbents: Sequence[Candidate], deadline: Deadline
     ) -> Iterator[Configuration]:
         """Yield configurations that no incumbent of stages of the first cost table beats."""
-        known = [each for each in incumbents if isinstance(each, StageCandidate) and not each.table]
+        stage_candidates = [
+            each for each in incumbents if isinstance(each, StageCandidate) and not each.table
+        ]
         costs, identical, sources = problem.tables[0], problem.identical[0], problem.splitting
         tell = problem.reporter("splitting")
         sets = processor_sets(len(costs.processors), identical)
         tell(0, len(sets))
         prices = PartPrices(problem.graph, sources.platform, costs, sources.profiles)
-        ways = SplitWays(prices, problem.partition.order, problem.schedules())
-        finder = _Finder(ways, sources, problem.options.energy, deadline)
+        execution_modes = ExecutionModes(prices, problem.partition.order, problem.schedules())
+        finder = _SplitFinder(execution_modes, sources, problem.options.energy, deadline)
         for done, processors in enumerate(sets, start=1):
             others = ~sum(1 << p for p in processors)
-            usable = (each for each in known if not any(m & others for m in each.processors))
-            limit_s = min((each.latency_ns for each in usable), default=inf) / NANO
-            for found in finder.found(processors, limit_s, identical):
-                if any(way.is_split for way in found.ways) and not finder.is_beaten(found, known):
+            within = (
+                each for each in stage_candidates if not any(m & others for m in each.processors)
+            )
+            limit_s = min((each.latency_ns for each in within), default=inf) / NANO
+            for choice in finder.choices(processors, limit_s, identical):
+                if any(mode.is_split for mode in choice.modes) and not finder.is_beaten(
+                    choice, stage_candidates
+                ):
                     try:
-                        yield finder.candidate(found)
+                        yield finder.candidate(choice)
                     except SplitError as error:
                         problem.left_out(
                             f"a configuration with split operators is left out: {error}"
@@ -79,7 +85,7 @@ class SplitSearch:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _SplitChoice:
     """Ways to run all operators.
 
     Parameters
@@ -89,12 +95,12 @@ class _Found:
     times_s
         Seconds of the stages, without the transfers from one to the next.
     bound_s
-        No ways with these stages cost less for a frame: its latency, and what its energy is worth.
+        No modes with these stages cost less for a frame: its latency, and what its energy is worth.
     s_per_j
         What a joule of dynamic energy is worth, in seconds.
     """
 
-    ways: tuple[Way, ...]
+    modes: tuple[ExecutionMode, ...]
     cuts: tuple[int, ...]
     times_s: tuple[float, ...]
     bound_s: float
@@ -102,20 +108,20 @@ class _Found:
 
 
 @dataclass
-class _Finder:
-    """Finds the best ways to run a model's operators on sets of processors."""
+class _SplitFinder:
+    """Finds the best modes to run a model's operators on sets of processors."""
 
-    made: SplitWays
+    execution_modes: ExecutionModes
     sources: SplitSources
     energy: bool
     deadline: Deadline
 
     def __post_init__(self) -> None:
-        self.problem = self.made.problem()
+        self.problem = self.execution_modes.problem()
 
-    def found(
+    def choices(
         self, processors: Sequence[int], limit_s: float, identical: Sequence[Sequence[int]]
-    ) -> Iterator[_Found]:
+    ) -> Iterator[_SplitChoice]:
         """Yield what a set of processors does best: all of a model, or one of two stages.
 
         Parameters
@@ -127,24 +133,24 @@ class _Finder:
         best = self._shortest(part, 0, part.operators, limit_s) if part else None
         if part is None or best is None:
             return
-        yield _Found(best.ways, (), (best.makespan_s,), best.bound_s)
+        yield _SplitChoice(best.modes, (), (best.makespan_s,), best.bound_s)
         if self.energy:
-            least = self._of(
+            least = self._shortest_of(
                 between(replace(part, s_per_j=LEAST_ENERGY_S_PER_J), 0, part.operators), inf
             )
-            yield from self._efficient(part, best, least)
+            yield from self._trades(part, best, least)
         for other in set(range(part.processors)).difference(processors):
             alone = restricted(self.problem, [other])
             if alone and takes_the_first([*processors, other], identical):
-                yield from self._two_stages(part, best.ways, alone)
+                yield from self._pipelines(part, best.modes, alone)
 
-    def _efficient(
+    def _trades(
         self,
         part: SplitProblem,
-        fast: ChosenWays,
-        slow: ChosenWays | None,
+        fast: ChosenModes,
+        slow: ChosenModes | None,
         rounds: int = ENERGY_ROUNDS,
-    ) -> Iterator[_Found]:
+    ) -> Iterator[_SplitChoice]:
         """Yield what takes more time than one choice and less energy, or reversed for the other.
 
         A joule is worth the seconds that it takes to save one between the two. What costs least
@@ -156,22 +162,24 @@ class _Finder:
         if min(saved_j, longer_s) <= 0:
             return
         s_per_j = longer_s / saved_j
-        known_s = (fast.makespan_s + s_per_j * fast.energy_j) * (1 - NEGLIGIBLE)
-        found = self._shortest(replace(part, s_per_j=s_per_j), 0, part.operators, known_s)
-        if found is not None:
-            yield _Found(found.ways, (), (found.makespan_s,), found.bound_s, s_per_j)
-            yield from self._efficient(part, fast, found, rounds - 1)
-            yield from self._efficient(part, found, slow, rounds - 1)
+        limit_s = (fast.makespan_s + s_per_j * fast.energy_j) * (1 - NEGLIGIBLE)
+        between_them = self._shortest(replace(part, s_per_j=s_per_j), 0, part.operators, limit_s)
+        if between_them is not None:
+            yield _SplitChoice(
+                between_them.modes, (), (between_them.makespan_s,), between_them.bound_s, s_per_j
+            )
+            yield from self._trades(part, fast, between_them, rounds - 1)
+            yield from self._trades(part, between_them, slow, rounds - 1)
 
-    def _two_stages(
-        self, part: SplitProblem, best: Sequence[Way], alone: SplitProblem
-    ) -> Iterator[_Found]:
+    def _pipelines(
+        self, part: SplitProblem, best: Sequence[ExecutionMode], alone: SplitProblem
+    ) -> Iterator[_SplitChoice]:
         """Yield pipelines of a set and of another processor, cut where they balance best.
 
-        Where that is, is estimated by the set's best ways for the whole model.
+        Where that is, is estimated by the set's best modes for the whole model.
         """
-        whole = [min(ways, key=lambda way: way.end) for ways in alone.ways]
-        before_s = [0.0, *accumulate(way.pieces[0].time_s for way in whole)]
+        unsplit = [min(modes, key=lambda mode: mode.end) for modes in alone.modes]
+        before_s = [0.0, *accumulate(mode.pieces[0].time_s for mode in unsplit)]
         ended_s = {at: end_s for at, end_s in ends_s(part, best) if at < part.operators}
         total_s = makespan_s(part, best)
         for first in (True, False):
@@ -185,69 +193,73 @@ class _Finder:
             if not cut:
                 continue
             begin, end = (0, cut) if first else (cut, part.operators)
-            if found := self._shortest(part, begin, end, inf):
-                rest = whole[end:] if first else whole[:begin]
-                rest_s = sum(way.pieces[0].time_s for way in rest)
-                yield _Found(
-                    (*found.ways, *rest) if first else (*rest, *found.ways),
+            if choice := self._shortest(part, begin, end, inf):
+                rest = unsplit[end:] if first else unsplit[:begin]
+                rest_s = sum(mode.pieces[0].time_s for mode in rest)
+                yield _SplitChoice(
+                    (*choice.modes, *rest) if first else (*rest, *choice.modes),
                     (cut,),
-                    (found.makespan_s, rest_s),
-                    found.bound_s + rest_s,
+                    (choice.makespan_s, rest_s),
+                    choice.bound_s + rest_s,
                 )
 
     def _shortest(
-        self, problem: SplitProblem, begin: int, end: int, known_s: float
-    ) -> ChosenWays | None:
-        """Return the shortest ways to run a range of operators, their shares then refined.
+        self, problem: SplitProblem, begin: int, end: int, limit_s: float
+    ) -> ChosenModes | None:
+        """Return the shortest modes to run a range of operators, their shares then refined.
 
-        The bound holds for all ways of the problem, and for those of finer shares that were tried.
+        The bound holds for all modes of the problem, and for those of finer shares that were tried.
         """
         stage = between(problem, begin, end)
-        best, tried = self._of(stage, known_s), problem
+        best, tried = self._shortest_of(stage, limit_s), problem
         for grid in FINER:
             if best is not None:
-                near = list(self.made.near(best.ways, grid))
-                tried = _joined(tried, near)
-                few = _joined(_unsplit(problem), [*best.ways, *near])
-                best = self._of(between(few, begin, end), best.cost_s) or best
+                near = list(self.execution_modes.near(best.modes, grid))
+                tried = _with_modes(tried, near)
+                few = _with_modes(_without_splits(problem), [*best.modes, *near])
+                best = self._shortest_of(between(few, begin, end), best.cost_s) or best
         bound_s, _ = between(tried, begin, end).shared_s(stage.prices)
         return best and replace(best, bound_s=bound_s[0])
 
-    def _of(self, stage: SplitProblem, known_s: float) -> ChosenWays | None:
-        found = shortest(stage, known_s=known_s, width=WIDTH, stop=lambda: self.deadline.over)
-        ways = (way.mark for way in found.ways) if found else ()
-        return found and replace(found, ways=tuple(way for way in ways if isinstance(way, Way)))
+    def _shortest_of(self, stage: SplitProblem, limit_s: float) -> ChosenModes | None:
+        choice = shortest(stage, limit_s=limit_s, width=WIDTH, stop=lambda: self.deadline.over)
+        modes = (mode.mark for mode in choice.modes) if choice else ()
+        return choice and replace(
+            choice, modes=tuple(mode for mode in modes if isinstance(mode, ExecutionMode))
+        )
 
-    def candidate(self, found: _Found) -> Configuration:
+    def candidate(self, choice: _SplitChoice) -> Configuration:
         """Return a configuration; SplitError if the model cannot be split so."""
-        made, sources = self.made, self.sources
+        execution_modes, sources = self.execution_modes, self.sources
 
-        def priced(split: OperatorGraph) -> CostTable:
-            precision = made.prices.costs.precision
+        def price(split: OperatorGraph) -> CostTable:
+            precision = execution_modes.prices.costs.precision
             return build_cost_table(
                 split, sources.platform, profiles=sources.profiles, precision=precision
             )
 
-        model, assignment = placed(found.ways, made, sources.splitter, priced, found.cuts)
+        model, assignment = placed(
+            choice.modes, execution_modes, sources.splitter, price, choice.cuts
+        )
         mapping = mapping_of(model.graph, sources.platform, model.costs, assignment)
-        taken = evaluate(mapping, model.graph, model.costs)
+        evaluated = evaluate(mapping, model.graph, model.costs)
         # The search proves its own order of operators only; shared work bounds all orders.
-        dynamic_j = sum(stage.dynamic_energy_j for stage in taken.stages)
-        cost_s = taken.latency_s + found.s_per_j * dynamic_j
-        gap = max(0.0, 1 - found.bound_s / cost_s)
-        return Configuration(mapping, taken, proven=False, gap=gap, table=0, split=model)
+        dynamic_j = sum(stage.dynamic_energy_j for stage in evaluated.stages)
+        cost_s = evaluated.latency_s + choice.s_per_j * dynamic_j
+        gap = max(0.0, 1 - choice.bound_s / cost_s)
+        return Configuration(mapping, evaluated, proven=False, gap=gap, table=0, split=model)
 
-    def is_beaten(self, found: _Found, known: Sequence[StageCandidate]) -> bool:
+    def is_beaten(self, choice: _SplitChoice, candidates: Sequence[StageCandidate]) -> bool:
         """Return whether a known configuration is as good in all, whatever transfers take."""
-        costs, period_ns = self.made.prices.costs, max(found.times_s) * NANO
-        used = {piece.processor for way in found.ways for piece in way.pieces}
+        costs, period_ns = self.execution_modes.prices.costs, max(choice.times_s) * NANO
+        used = {piece.processor for mode in choice.modes for piece in mode.pieces}
         static_nj = period_ns * sum(costs.static_power_w[p] for p in used)
-        energy_nj = static_nj + NANO * sum(way.energy_j for way in found.ways)
+        energy_nj = static_nj + NANO * sum(mode.energy_j for mode in choice.modes)
         return any(
-            c.latency_ns <= sum(found.times_s) * NANO
+            c.latency_ns <= sum(choice.times_s) * NANO
             and c.period_ns <= period_ns
             and (not self.energy or c.energy_nj <= energy_nj)
-            for c in known
+            for c in candidates
         )
 
 
@@ -264,29 +276,29 @@ def takes_the_first(processors: Sequence[int], identical: Sequence[Sequence[int]
     return all(each == sorted(each, reverse=True) for each in used)
 
 
-def _joined(problem: SplitProblem, more: Sequence[Way]) -> SplitProblem:
-    """Return a problem with more ways."""
-    ways = [list(each) for each in problem.ways]
-    for way in more:
-        ways[way.begin].append(way)
-    return replace(problem, ways=tuple(map(tuple, ways)))
+def _with_modes(problem: SplitProblem, more: Sequence[ExecutionMode]) -> SplitProblem:
+    """Return a problem with more modes."""
+    modes = [list(each) for each in problem.modes]
+    for mode in more:
+        modes[mode.begin].append(mode)
+    return replace(problem, modes=tuple(map(tuple, modes)))
 
 
-def _unsplit(problem: SplitProblem) -> SplitProblem:
+def _without_splits(problem: SplitProblem) -> SplitProblem:
     """Return a problem in which operators run whole, each by itself."""
-    ways = (tuple(way for way in each if len(way.pieces) == 1) for each in problem.ways)
-    return replace(problem, ways=tuple(ways))
+    modes = (tuple(mode for mode in each if len(mode.pieces) == 1) for each in problem.modes)
+    return replace(problem, modes=tuple(modes))
 
 
 def restricted(problem: SplitProblem, processors: Sequence[int]) -> SplitProblem | None:
     """Return a problem in which only some processors work; None if they cannot."""
-    ways = tuple(
-        tuple(way for way in each if all(p.processor in processors for p in way.pieces))
-        for each in problem.ways
+    modes = tuple(
+        tuple(mode for mode in each if all(p.processor in processors for p in mode.pieces))
+        for each in problem.modes
     )
-    if not all(any(way.end == v + 1 for way in each) for v, each in enumerate(ways)):
+    if not all(any(mode.end == v + 1 for mode in each) for v, each in enumerate(modes)):
         return None
-    return replace(problem, ways=ways)
+    return replace(problem, modes=modes)
 
 
 Rules = tuple[str, ...]
@@ -300,32 +312,32 @@ def balanced(
 
     The shares are in proportion to the processors' speeds.
     """
-    ways = _ways(graph, platform, costs, profiles)
-    found: dict[tuple[int, tuple[int, ...]], list[str]] = {}
+    execution_modes = _execution_modes(graph, platform, costs, profiles)
+    rules_of_set: dict[tuple[int, tuple[int, ...]], list[str]] = {}
     sets = processor_sets(len(costs.processors), identical_processors(graph, costs))
-    for processors, split in ways.in_balance():
+    for processors, split in execution_modes.in_balance():
         if processors in sets:
             key = (split.ranges[0].axis, processors)
-            found.setdefault(key, []).append(rule_of(split, graph))
-    return tuple(map(tuple, found.values()))
+            rules_of_set.setdefault(key, []).append(rule_of(split, graph))
+    return tuple(map(tuple, rules_of_set.values()))
 
 
 def searched(
     graph: OperatorGraph, platform: Platform, costs: CostTable, profiles: Sequence[Profile]
 ) -> tuple[Rules, ...]:
     """Return the rules of the least latency on each set of processors, by the times so far."""
-    ways = _ways(graph, platform, costs, profiles)
-    problem = ways.problem()
-    found = []
+    execution_modes = _execution_modes(graph, platform, costs, profiles)
+    problem = execution_modes.problem()
+    rules_of_sets = []
     for processors in processor_sets(len(costs.processors), identical_processors(graph, costs)):
         part = restricted(problem, processors)
         best = part and shortest(part, width=WIDTH)
-        if best and (rules := rules_of(best.ways, graph)):
-            found.append(rules)
-    return tuple(found)
+        if best and (rules := rules_of(best.modes, graph)):
+            rules_of_sets.append(rules)
+    return tuple(rules_of_sets)
 
 
-def _ways(
+def _execution_modes(
     graph: OperatorGraph, platform: Platform, costs: CostTable, profiles: Sequence[Profile]
-) -> SplitWays:
-    return SplitWays(PartPrices(graph, platform, costs, profiles), partition(graph).order)
+) -> ExecutionModes:
+    return ExecutionModes(PartPrices(graph, platform, costs, profiles), partition(graph).order)

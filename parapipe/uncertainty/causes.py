@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from hashlib import blake2b
 from statistics import NormalDist
 
@@ -60,22 +59,22 @@ class Draws:
         self.seed = seed
         normal = NormalDist()
         self._values = np.array([normal.inv_cdf((i + 0.5) / count) for i in range(count)])
-        self._drawn: dict[str, Array] = {}
+        self._sampled: dict[str, Array] = {}
 
     def of(self, causes: Sequence[str]) -> Array:
         """Return the causes' values, [cause, draw]; the first column is 0, the stated costs."""
-        found = np.zeros((len(causes), 1 + self.count))
-        for row, cause in zip(found, causes, strict=True):
-            if cause not in self._drawn:
+        values = np.zeros((len(causes), 1 + self.count))
+        for row, cause in zip(values, causes, strict=True):
+            if cause not in self._sampled:
                 digest = blake2b(cause.encode(), digest_size=8).digest()
                 order = np.random.default_rng([self.seed, int.from_bytes(digest)])
-                self._drawn[cause] = order.permutation(self._values)
-            row[1:] = self._drawn[cause]
-        return found
+                self._sampled[cause] = order.permutation(self._values)
+            row[1:] = self._sampled[cause]
+        return values
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnCosts:
+class SampledCosts:
     """Costs under some draws; the last axis is the draws.
 
     Parameters
@@ -129,7 +128,7 @@ class Uncertain:
     powers: tuple[tuple[int, int, float, NDArray[np.intp]], ...]
     spread: PlatformSpread
 
-    def costs(self, values: Array) -> DrawnCosts:
+    def costs(self, values: Array) -> SampledCosts:
         """Return the costs for some values of the causes, [cause, draw]."""
         logarithm = self.own[:, None] * values[self.operator]
         logarithm += self.shared[:, None] * values[self.cause]
@@ -142,7 +141,7 @@ class Uncertain:
         all_states = self.spread.common * values[self.causes.index(ALL_STATES)]
         states = np.exp(self.spread.own_state * values[self.states] + all_states)
         time_s *= states[self.state]  # in a state in which it is slower, it draws less power
-        return DrawnCosts(
+        return SampledCosts(
             np.add.reduceat(time_s, self.begins, axis=0),
             np.exp(self.spread.transfers * values[self.causes.index(HAND_OVERS)]),
             dynamic_j,
@@ -158,7 +157,8 @@ def uncertain(mapping: Mapping, costs: CostTable, names: Sequence[str]) -> Uncer
     names
         Of each operator; operators of the same name err together on the same processor.
     """
-    known = costs.spread or _certain(costs.processors)
+    names_of = costs.processors
+    spread = costs.spread or PlatformSpread(0.0, (0.0,) * len(names_of), 0.0, names_of)
     placed = [mapping.at[v] for v in range(len(mapping.placements))]
     rows: dict[str, int] = {}
 
@@ -173,7 +173,7 @@ def uncertain(mapping: Mapping, costs: CostTable, names: Sequence[str]) -> Uncer
         cost, p = costs.cost(at.operator, at.processor), at.processor
         assert cost is not None, "it was mapped there"
         begins.append(len(numbers))
-        state = row(state_of(known.states[p]))
+        state = row(state_of(spread.states[p]))
         for part in cost.parts:
             of = part.spread
             shared = row(on_processor(of.cause, costs.processors[p])) if of.cause else mine
@@ -184,7 +184,7 @@ def uncertain(mapping: Mapping, costs: CostTable, names: Sequence[str]) -> Uncer
     powers = tuple(
         (
             p,
-            row(power_of(known.states[p])),
+            row(power_of(spread.states[p])),
             costs.static_power_w[p],
             np.flatnonzero(processor == p),
         )
@@ -205,10 +205,5 @@ def uncertain(mapping: Mapping, costs: CostTable, names: Sequence[str]) -> Uncer
         state=which,
         begins=np.array(begins, np.intp),
         powers=powers,
-        spread=known,
+        spread=spread,
     )
-
-
-@lru_cache
-def _certain(names: tuple[str, ...]) -> PlatformSpread:
-    return PlatformSpread(0.0, (0.0,) * len(names), 0.0, names)

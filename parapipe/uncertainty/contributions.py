@@ -15,7 +15,7 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.configuration import Configuration
 from parapipe.mappings.mapping import Mapping
 from parapipe.uncertainty.causes import Array, Draws, Uncertain, uncertain
-from parapipe.uncertainty.samples import DrawnFigures, drawn_figures, interval
+from parapipe.uncertainty.samples import SampledFigures, drawn_figures, interval
 
 BASES = 8  # draws at which each cause is moved
 BLOCK = 64  # causes that are moved at once
@@ -47,16 +47,16 @@ class Doubt:
         """
         base = self.draws.of(self.costs.causes)[:, 1 : 1 + BASES]
         before = self._logarithms(base)
-        found = np.zeros((len(self.costs.causes), 3))
+        effects = np.zeros((len(self.costs.causes), 3))
         count = base.shape[1]
-        for begin in range(0, len(found), BLOCK):
-            moved = range(begin, min(begin + BLOCK, len(found)))
+        for begin in range(0, len(effects), BLOCK):
+            moved = range(begin, min(begin + BLOCK, len(effects)))
             values = np.tile(base, len(moved))
             for i, cause in enumerate(moved):
                 values[cause, i * count : (i + 1) * count] += 1
             change = self._logarithms(values).reshape(3, len(moved), count) - before[:, None]
-            found[moved.start : moved.stop] = change.mean(axis=2).T
-        return found
+            effects[moved.start : moved.stop] = change.mean(axis=2).T
+        return effects
 
     @property
     def shares(self) -> Array:
@@ -67,8 +67,8 @@ class Doubt:
 
     def ends(self, figure: int) -> tuple[float, float, float]:
         """Return the lower end of a figure's interval, the stated figure, and the upper end."""
-        drawn = self._figures(self.draws.of(self.costs.causes))
-        values = (drawn.latency_s, drawn.period_s, drawn.energy_j)[figure]
+        figures = self._figures_at(self.draws.of(self.costs.causes))
+        values = (figures.latency_s, figures.period_s, figures.energy_j)[figure]
         low, high = interval(values[1:])
         return low, float(values[0]), high
 
@@ -112,26 +112,23 @@ class Doubt:
     def measured(self, operators: Collection[int]) -> Doubt:
         """Return the same with some operators measured once."""
         numbers = np.searchsorted(self.costs.begins, np.arange(len(self.costs.time_s)), "right") - 1
-        now = np.isin(numbers, list(operators))
+        is_measured = np.isin(numbers, list(operators))
         costs = replace(
             self.costs,
-            own=np.where(now, ONCE.own, self.costs.own),
-            shared=np.where(now, ONCE.shared, self.costs.shared),
+            own=np.where(is_measured, ONCE.own, self.costs.own),
+            shared=np.where(is_measured, ONCE.shared, self.costs.shared),
         )
         return Doubt(self.mapping, costs, self.draws, self.latency_s, self.period_s)
 
     def _logarithms(self, values: Array) -> Array:
         """Return those of the three figures for some values of the causes, [figure, draw]."""
         stated = np.zeros((len(values), 1))
-        drawn = self._figures(np.hstack([stated, values]))
-        return np.log([drawn.latency_s[1:], drawn.period_s[1:], drawn.energy_j[1:]])
+        figures = self._figures_at(np.hstack([stated, values]))
+        return np.log([figures.latency_s[1:], figures.period_s[1:], figures.energy_j[1:]])
 
-    def _figures(self, values: Array) -> DrawnFigures:
+    def _figures_at(self, values: Array) -> SampledFigures:
         return drawn_figures(
-            self.mapping,
-            self.costs.costs(values),
-            latency_s=self.latency_s,
-            period_s=self.period_s,
+            self.mapping, self.costs.costs(values), latency_s=self.latency_s, period_s=self.period_s
         )
 
 
@@ -139,7 +136,7 @@ LATENCY, PERIOD = 0, 1
 
 
 def gains(
-    found: Sequence[Configuration], graph: OperatorGraph, costs: CostTable
+    configurations: Sequence[Configuration], graph: OperatorGraph, costs: CostTable
 ) -> abc.Mapping[tuple[int, int], float]:
     """Return by operator and processor what measuring it takes away of the doubt.
 
@@ -148,10 +145,10 @@ def gains(
     """
     names, draws = [operator.id for operator in graph.operators], Draws(BASES, seed=0)
     total: dict[tuple[int, int], float] = defaultdict(float)
-    for each in found:
-        made, at = each.evaluated, each.mapping.at
-        known = uncertain(each.mapping, costs, names)
-        doubt = Doubt(each.mapping, known, draws, made.latency_s, made.period_s)
+    for each in configurations:
+        evaluated, at = each.evaluated, each.mapping.at
+        by_causes = uncertain(each.mapping, costs, names)
+        doubt = Doubt(each.mapping, by_causes, draws, evaluated.latency_s, evaluated.period_s)
         for figure in (LATENCY, PERIOD):
             for v, gain in doubt.gains(figure).items():
                 cost = costs.cost(v, at[v].processor)

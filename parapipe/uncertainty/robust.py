@@ -101,13 +101,13 @@ def with_robust(
         left_out=lambda _sentence: None,
         lacking={},
     )
-    every = [*exploration.found]
+    configurations = [*exploration.found]
     if not (exploration.interrupted or deadline.over):
         for search in searches:
             if search.moment is Moment.DRAWS:
-                every += search.run(problem, [*every], deadline)
+                configurations += search.run(problem, [*configurations], deadline)
     draws = Draws(options.draws, options.seed)
-    drawn = drawn_front(every, graph, costs_of, draws, options.workers)
+    sampled = drawn_front(configurations, graph, costs_of, draws, options.workers)
 
     def objectives(figures: Sequence[Figures]) -> list[tuple[float, ...]]:
         """Add the peak of memory, which has no doubt, if it is an objective."""
@@ -115,32 +115,30 @@ def with_robust(
             return [each[: 2 + options.energy] for each in figures]
         return [
             (*figure[: 2 + options.energy], float(each.memory_bytes))
-            for figure, each in zip(figures, every, strict=True)
+            for figure, each in zip(figures, configurations, strict=True)
         ]
 
-    stated = [each.objectives for each in every]
+    stated = [each.objectives for each in configurations]
     front = RobustFront(
-        objectives(stated), objectives(quantiles(drawn, options.robust)), options.energy
+        objectives(stated), objectives(quantiles(sampled, options.robust)), options.energy
     )
     shown = front.shown(len(exploration.found), exploration.resolution)
     shown.sort(key=lambda i: (stated[i], front.stated[i]))
     return (
         replace(
             exploration,
-            found=front.marked(every, shown, tables[0].processors, memory=options.memory),
+            found=front.marked(configurations, shown, tables[0].processors, memory=options.memory),
         ),
-        DrawnFront(drawn.latency_s[shown], drawn.period_s[shown], drawn.energy_j[shown]),
+        DrawnFront(sampled.latency_s[shown], sampled.period_s[shown], sampled.energy_j[shown]),
         RobustRow(
-            quantile=options.robust,
-            scenarios=searched,
-            added=len(shown) - len(exploration.found),
+            quantile=options.robust, scenarios=searched, added=len(shown) - len(exploration.found)
         ),
     )
 
 
-def quantiles(drawn: DrawnFront, share: float) -> list[Figures]:
+def quantiles(sampled: DrawnFront, share: float) -> list[Figures]:
     """Return what latency, period and energy each configuration keeps in a share of the draws."""
-    figures = zip(drawn.latency_s, drawn.period_s, drawn.energy_j, strict=True)
+    figures = zip(sampled.latency_s, sampled.period_s, sampled.energy_j, strict=True)
     return [
         (at_quantile(a, share), at_quantile(b, share), at_quantile(c, share)) for a, b, c in figures
     ]
@@ -157,25 +155,25 @@ class RobustFront:
     """
 
     stated: Sequence[Sequence[float]]
-    kept: Sequence[Sequence[float]]
+    at_quantile: Sequence[Sequence[float]]
     energy: bool
 
-    def shown(self, known: int, resolution: float) -> list[int]:
+    def shown(self, incumbents: int, resolution: float) -> list[int]:
         """Return which configurations to show: the known ones, and what the quantile's front adds.
 
         Parameters
         ----------
-        known
+        incumbents
             How many of the first are there anyway.
         resolution
             Of others, those are left out that one shown matches to within this share in every
             objective; the best in an objective stays.
         """
-        front = nondominated(range(len(self.kept)), lambda i: self.kept[i])
+        front = nondominated(range(len(self.at_quantile)), lambda i: self.at_quantile[i])
         stay = dict.fromkeys(
-            [*range(known), *(self._best(front, of) for of in self._names.values())]
+            [*range(incumbents), *(self._best_in(front, of) for of in self._shown_names.values())]
         )
-        return thinned(front, lambda i: self.kept[i], resolution, stay)
+        return thinned(front, lambda i: self.at_quantile[i], resolution, stay)
 
     def marked(
         self,
@@ -195,24 +193,32 @@ class RobustFront:
             As for `names_among`.
         """
         some, stated = [every[i] for i in shown], [self.stated[i] for i in shown]
-        kept = [self.kept[i] for i in shown]
-        robust = on_front(kept)
-        best = {name: self._best(shown, of) for name, of in self._names.items()}
+        at_quantile = [self.at_quantile[i] for i in shown]
+        robust = on_front(at_quantile)
+        best = {name: self._best_in(shown, of) for name, of in self._shown_names.items()}
         of_stated = names_among(some, stated, processors, memory=memory)
 
         def names(places: Sequence[int], front: Sequence[int]) -> dict[int, tuple[str, ...]]:
-            found = of_stated(places, front)
-            own = {i: tuple(n for n, winner in best.items() if winner == shown[i]) for i in places}
-            return {i: (*found.get(i, ()), *own[i]) for i in places if i in found or own[i]}
+            stated_names = of_stated(places, front)
+            robust_names = {
+                i: tuple(n for n, winner in best.items() if winner == shown[i]) for i in places
+            }
+            return {
+                i: (*stated_names.get(i, ()), *robust_names[i])
+                for i in places
+                if i in stated_names or robust_names[i]
+            }
 
-        made = marked(some, stated, names, stay=range(len(some)))
-        return tuple(replace(each, robust=on) for each, on in zip(made, robust, strict=True))
+        configurations = marked(some, stated, names, stay=range(len(some)))
+        return tuple(
+            replace(each, robust=on) for each, on in zip(configurations, robust, strict=True)
+        )
 
     @property
-    def _names(self) -> dict[str, int]:
+    def _shown_names(self) -> dict[str, int]:
         return {name: of for name, of in ROBUST.items() if of < 2 + self.energy}
 
-    def _best(self, front: Sequence[int], of: int) -> int:
+    def _best_in(self, front: Sequence[int], of: int) -> int:
         """Return the one that is least in an objective, then in the others."""
         ties = (ENERGY_TIE,) if of == ROBUST["robust-E"] else ()
-        return least(front, lambda i: (self.kept[i][of], *self.kept[i]), ties)
+        return least(front, lambda i: (self.at_quantile[i][of], *self.at_quantile[i]), ties)

@@ -12,7 +12,7 @@ operator needs (a subgraph waits for the one before it), the gap grows like the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 
@@ -37,7 +37,7 @@ from parapipe.mappings.event_graph import (
 from parapipe.mappings.mapping import Mapping
 from parapipe.pareto import TIE
 from parapipe.processes.shared_work import shared_work
-from parapipe.uncertainty.causes import Array, DrawnCosts, Draws, uncertain
+from parapipe.uncertainty.causes import Array, Draws, SampledCosts, uncertain
 
 TOLERANCE = 1e-9  # of the period, by which starts may be too early
 PASSES = 3  # over all arcs, before cycles are looked for
@@ -45,7 +45,7 @@ AT_ONCE = 4  # draws in which they are
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnFigures:
+class SampledFigures:
     """What a mapping takes: a number for each draw, the stated costs first."""
 
     latency_s: Array
@@ -54,8 +54,8 @@ class DrawnFigures:
 
 
 def drawn_figures(
-    mapping: Mapping, costs: DrawnCosts, *, latency_s: float, period_s: float
-) -> DrawnFigures:
+    mapping: Mapping, costs: SampledCosts, *, latency_s: float, period_s: float
+) -> SampledFigures:
     """Return what a mapping takes under drawn costs.
 
     Parameters
@@ -65,27 +65,27 @@ def drawn_figures(
     costs
         The first draw is the stated costs.
     """
-    made = executed(mapping)
+    execution = executed(mapping)
     events_s = np.stack(
         [
             costs.time_s[first]
             if first >= 0
             else mapping.transfers[-1 - first].time_s * costs.moves
-            for first, *_ in made.works
+            for first, *_ in execution.works
         ]
     )
-    times = _of_stages if mapping.period_s is None else _in_turn
-    latencies_s, periods_s = times(mapping, made, events_s, costs.moves)
+    times = _of_plain_stages if mapping.period_s is None else _of_period
+    latencies_s, periods_s = times(mapping, execution, events_s, costs.moves)
     latencies_s *= latency_s / latencies_s[0]
     periods_s *= period_s / periods_s[0]
-    return DrawnFigures(latencies_s, periods_s, costs.dynamic_j + periods_s * costs.static_w)
+    return SampledFigures(latencies_s, periods_s, costs.dynamic_j + periods_s * costs.static_w)
 
 
-def _of_stages(
-    mapping: Mapping, made: Executed, events_s: Array, moves: Array
+def _of_plain_stages(
+    mapping: Mapping, execution: Executed, events_s: Array, moves: Array
 ) -> tuple[Array, Array]:
     """Return latency and period of stages, each of which starts with its first inputs."""
-    graph, count = made.graph, len(events_s)
+    graph, count = execution.graph, len(events_s)
     behind: dict[int, list[tuple[int, float]]] = {v: [] for v in range(count)}
     floor = [0.0] * count
     for order in graph.orders:
@@ -106,43 +106,43 @@ def _of_stages(
             start_s = np.maximum(start_s, end_s[u] + delay_s * moves if delay_s else end_s[u])
         end_s[v] = start_s + events_s[v]
     ends = {lag: np.zeros(len(moves)) for lag in (stage.lag for stage in mapping.stages)}
-    for v, (first, *_) in enumerate(made.works):
+    for v, (first, *_) in enumerate(execution.works):
         if first >= 0:
             ends[graph.lag[v]] = np.maximum(ends[graph.lag[v]], end_s[v])
     times_s = list(ends.values())
-    works_s = work_by_processor(mapping.stages, times_s).values()
-    return np.sum(times_s, axis=0), np.max(list(works_s), axis=0)
+    work_s = work_by_processor(mapping.stages, times_s).values()
+    return np.sum(times_s, axis=0), np.max(list(work_s), axis=0)
 
 
-def _in_turn(
-    mapping: Mapping, made: Executed, events_s: Array, moves: Array
+def _of_period(
+    mapping: Mapping, execution: Executed, events_s: Array, moves: Array
 ) -> tuple[Array, Array]:
     """Return latency and period where processors take turns on frames."""
     assert mapping.period_s is not None
-    planned_s = np.array(list(_starts_s(mapping, made)))
-    arcs = sorted(made.graph.arcs(), key=lambda arc: planned_s[arc.tail])
-    net = _Net.of(arcs, made, events_s, moves)
-    works_s = events_s.sum(axis=0)
-    ratio_s = net.longest_cycles(made, planned_s[:, None] * (works_s / works_s[0]))
+    planned_s = np.array(list(_planned_starts_s(mapping, execution)))
+    arcs = sorted(execution.graph.arcs(), key=lambda arc: planned_s[arc.tail])
+    graph = _SampledGraph.of(arcs, execution, events_s, moves)
+    work_s = events_s.sum(axis=0)
+    ratio_s = graph.longest_cycles(execution, planned_s[:, None] * (work_s / work_s[0]))
     stretched = ratio_s / ratio_s[0]
     period_s = mapping.period_s * stretched
     start_s = planned_s[:, None] * stretched
-    net.relax(start_s, period_s, len(events_s))
-    placed = [v for v, (first, *_) in enumerate(made.works) if first >= 0]
+    graph.relax(start_s, period_s, len(events_s))
+    placed = [v for v, (first, *_) in enumerate(execution.works) if first >= 0]
     ends_s = start_s[placed] + events_s[placed]
     return ends_s.max(axis=0) - start_s[placed].min(axis=0), period_s
 
 
-def _starts_s(mapping: Mapping, made: Executed) -> Iterator[float]:
+def _planned_starts_s(mapping: Mapping, execution: Executed) -> Iterator[float]:
     """Yield when each event starts for the frame that enters in period 0."""
     assert mapping.period_s is not None
-    for first, *_ in made.works:
+    for first, *_ in execution.works:
         at = mapping.at[first] if first >= 0 else mapping.transfers[-1 - first]
         yield at.lag * mapping.period_s + at.start_s
 
 
 @dataclass(frozen=True, slots=True)
-class _Net:
+class _SampledGraph:
     """An event graph under drawn times.
 
     Parameters
@@ -163,16 +163,18 @@ class _Net:
     tokens: Array
 
     @classmethod
-    def of(cls, arcs: Sequence[Arc], made: Executed, events_s: Array, moves: Array) -> _Net:
+    def of(
+        cls, arcs: Sequence[Arc], execution: Executed, events_s: Array, moves: Array
+    ) -> _SampledGraph:
         """Return the net of an event graph."""
         tails = [arc.tail for arc in arcs]
-        known_ps = made.graph.time_ps
-        delay_s = np.array([(arc.time_ps - known_ps[arc.tail]) / PICOSECONDS for arc in arcs])
+        stated_ps = execution.graph.time_ps
+        delay_s = np.array([(arc.time_ps - stated_ps[arc.tail]) / PICOSECONDS for arc in arcs])
         tokens = np.array([float(arc.tokens) for arc in arcs])
         ends = [(arc.tail, arc.head) for arc in arcs]
         return cls(ends, events_s, events_s[tails] + delay_s[:, None] * moves, tokens)
 
-    def longest_cycles(self, made: Executed, start_s: Array) -> Array:
+    def longest_cycles(self, execution: Executed, start_s: Array) -> Array:
         """Return the maximum cycle ratio of each draw, in seconds.
 
         A cycle that is found in one draw is tried on all that are not done: many have the same
@@ -184,33 +186,30 @@ class _Net:
             Starts of the events to begin with: the nearer to possible ones, the sooner it ends.
         """
         ratio_s = np.zeros(self.time_s.shape[1])
-        for order, count in made.graph.rows:  # each resource is a cycle itself
+        for order, count in execution.graph.rows:  # each resource is a cycle itself
             work_s = self.events_s[list(order)].sum(axis=0) / count
             np.maximum(ratio_s, work_s, out=ratio_s)
         left, start_s = np.arange(len(ratio_s)), start_s.copy()
-        while len(left := left[self._relaxed(start_s, left, ratio_s)]):
+        while len(left := left[self._relax_some(start_s, left, ratio_s)]):
             for draw in left[:: -(-len(left) // AT_ONCE)]:
-                if cycle := self._cycle(draw, ratio_s[draw]):
+                if cycle := self._longer_cycle(draw, ratio_s[draw]):
                     taken_s = self.time_s[cycle][:, left].sum(axis=0) / self.tokens[cycle].sum()
                     ratio_s[left] = np.maximum(ratio_s[left], taken_s)
                 else:  # more passes were all that it took
                     left = left[left != draw]
         return ratio_s
 
-    def of_draws(self, draws: NDArray[np.intp]) -> _Net:
-        """Return the same with some of the draws."""
-        return _Net(self.ends, self.events_s[:, draws], self.time_s[:, draws], self.tokens)
-
-    def _relaxed(
+    def _relax_some(
         self, start_s: Array, draws: NDArray[np.intp], ratio_s: Array
     ) -> NDArray[np.bool_]:
         """Relax some draws for a few passes; tell which of them are not done."""
         own_s = start_s[:, draws]
-        moved = self.of_draws(draws).relax(own_s, ratio_s[draws], PASSES)
+        graph = replace(self, events_s=self.events_s[:, draws], time_s=self.time_s[:, draws])
+        moved = graph.relax(own_s, ratio_s[draws], PASSES)
         start_s[:, draws] = own_s
         return moved
 
-    def _cycle(self, draw: int, ratio_s: float) -> Sequence[int]:
+    def _longer_cycle(self, draw: int, ratio_s: float) -> Sequence[int]:
         """Return the arcs of a cycle with a larger ratio in a draw, if there is one."""
         times_ps = np.rint(self.time_s[:, draw] * PICOSECONDS)
         # A picosecond for each event is rounding: so what is known is not found again.
@@ -256,18 +255,11 @@ class DrawnFront:
         return int(self.latency_s.shape[1])
 
 
-@dataclass(frozen=True, slots=True)
-class _Priced:
-    """A mapping, what it takes by the stated costs, and the names of its operators' causes."""
-
-    mapping: Mapping
-    evaluated: Evaluated
-    costs: CostTable
-    names: Sequence[str]
+_Priced = tuple[Mapping, Evaluated, CostTable, Sequence[str]]
 
 
 def drawn_front(
-    found: Sequence[Configuration],
+    configurations: Sequence[Configuration],
     graph: OperatorGraph,
     costs_of: Callable[[Configuration], CostTable],
     draws: Draws,
@@ -282,30 +274,26 @@ def drawn_front(
     jobs
         Processes at most.
     """
-    whole = tuple(operator.id for operator in graph.operators)
-    priced = []
-    for each in found:
-        names: Sequence[str] = whole
+    ids = tuple(operator.id for operator in graph.operators)
+    priced: list[_Priced] = []
+    for each in configurations:
+        names: Sequence[str] = ids
         if each.split:
-            origin = origins(each.split.graph.operators, set(whole))
+            origin = origins(each.split.graph.operators, set(ids))
             names = [origin[operator.id] for operator in each.split.graph.operators]
-        priced.append(_Priced(each.mapping, each.evaluated, costs_of(each), names))
-    figures = dict(shared_work(partial(_drawn, draws), priced, jobs))
+        priced.append((each.mapping, each.evaluated, costs_of(each), names))
+    figures = dict(shared_work(partial(_sampled_all, draws), priced, jobs))
     return joined([figures[number] for number in range(len(priced))])
 
 
-def _drawn(draws: Draws, priced: Iterable[_Priced]) -> Iterator[DrawnFigures]:
+def _sampled_all(draws: Draws, priced: Iterable[_Priced]) -> Iterator[SampledFigures]:
     for each in priced:
-        yield drawn(each.mapping, each.evaluated, each.costs, each.names, draws)
+        yield drawn(*each, draws)
 
 
 def drawn(
-    mapping: Mapping,
-    evaluated: Evaluated,
-    costs: CostTable,
-    names: Sequence[str],
-    draws: Draws,
-) -> DrawnFigures:
+    mapping: Mapping, evaluated: Evaluated, costs: CostTable, names: Sequence[str], draws: Draws
+) -> SampledFigures:
     """Return what a mapping takes in draws of its costs, the stated ones first.
 
     Parameters
@@ -313,16 +301,16 @@ def drawn(
     names
         Of the operators, as for `uncertain`.
     """
-    known = uncertain(mapping, costs, names)
+    by_causes = uncertain(mapping, costs, names)
     return drawn_figures(
         mapping,
-        known.costs(draws.of(known.causes)),
+        by_causes.costs(draws.of(by_causes.causes)),
         latency_s=evaluated.latency_s,
         period_s=evaluated.period_s,
     )
 
 
-def joined(figures: Sequence[DrawnFigures]) -> DrawnFront:
+def joined(figures: Sequence[SampledFigures]) -> DrawnFront:
     """Return what each of several mappings takes, the stated costs left out."""
     return DrawnFront(
         np.array([each.latency_s[1:] for each in figures]),
@@ -366,6 +354,6 @@ def least_chances(figure: Array, among: Iterable[int], tie: float = TIE) -> dict
 
     Those equal to within `tie` all have it.
     """
-    some = list(among)
-    most = figure[some].min(axis=0) * (1 + tie)
-    return {i: float((figure[i] <= most).mean()) for i in some}
+    rows = list(among)
+    limit = figure[rows].min(axis=0) * (1 + tie)
+    return {i: float((figure[i] <= limit).mean()) for i in rows}

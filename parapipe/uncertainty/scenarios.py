@@ -55,7 +55,7 @@ class Scenario:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundInDraw:
+class ScenarioConfiguration:
     """A configuration that was worth showing in a scenario, as what can be said of it elsewhere.
 
     See `Configuration` for its fields; proofs are of the costs of the scenario.
@@ -74,12 +74,12 @@ def scenarios_of(
     """Return drawn cost tables, as `Draws` of that many have them; what is shared errs in all."""
     draws = Draws(count, seed)
     return tuple(
-        Scenario(tuple(drawn_table(graph, table, draws, draw) for table in tables))
+        Scenario(tuple(sampled_table(graph, table, draws, draw) for table in tables))
         for draw in range(1, count + 1)
     )
 
 
-def drawn_table(graph: OperatorGraph, costs: CostTable, draws: Draws, draw: int) -> CostTable:
+def sampled_table(graph: OperatorGraph, costs: CostTable, draws: Draws, draw: int) -> CostTable:
     """Return what a graph costs in a draw of all that costs share.
 
     Identical processors have one state here, so that they stay identical.
@@ -91,21 +91,21 @@ def drawn_table(graph: OperatorGraph, costs: CostTable, draws: Draws, draw: int)
     """
     if costs.spread is None:
         return costs
-    drawn = _Drawn(costs.spread, costs.processors, draws, draw)
+    sample = _Sample(costs.spread, costs.processors, draws, draw)
     groups = identical_processors(graph, costs)
     first = {p: group[0] for group in groups for p in group}
     stands_in = [first.get(p, p) for p in range(len(costs.processors))]
-    known: dict[tuple[int, int], OperatorCost | Refusal] = {}
+    cached: dict[tuple[int, int], OperatorCost | Refusal] = {}
 
     def entry(cost: OperatorCost | Refusal, p: int) -> OperatorCost | Refusal:
         if isinstance(cost, Refusal):
             return cost
         key = id(cost), stands_in[p]
-        if key not in known:
-            known[key] = drawn.cost(cost, stands_in[p])
-        return known[key]
+        if key not in cached:
+            cached[key] = sample.cost(cost, stands_in[p])
+        return cached[key]
 
-    moves = drawn.factor(HAND_OVERS, costs.spread.transfers)
+    moves = sample.factor(HAND_OVERS, costs.spread.transfers)
     moved = {
         matrix: tuple(tuple(moves * time_s for time_s in row) for row in matrix)
         for matrix in set(costs.transfers.values())
@@ -115,14 +115,14 @@ def drawn_table(graph: OperatorGraph, costs: CostTable, draws: Draws, draw: int)
         entries=tuple(tuple(entry(cost, p) for p, cost in enumerate(row)) for row in costs.entries),
         transfers={name: moved[matrix] for name, matrix in costs.transfers.items()},
         static_power_w=tuple(
-            drawn.power(stands_in[p]) * watts for p, watts in enumerate(costs.static_power_w)
+            sample.power(stands_in[p]) * watts for p, watts in enumerate(costs.static_power_w)
         ),
         spread=None,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Drawn:
+class _Sample:
     """What is drawn of a platform; processors go by their indices."""
 
     spread: PlatformSpread
@@ -168,11 +168,11 @@ class DrawnCostsSearch:
         scenarios = scenarios_of(graph, tables, options.scenarios, options.seed)
         searched = search_scenarios(scenarios, graph, problem.partition, options, deadline)
         report(len(searched), len(scenarios))
-        peak_of = peaks_of(graph, lambda found: tables[found.table])
+        peak_of = peaks_of(graph, lambda configuration: tables[configuration.table])
         limit = MemoryLimit(options.max_memory_bytes)
-        known = [each for each in incumbents if isinstance(each, Configuration)]
-        drawn = chain.from_iterable(searched.values())
-        for each in at_stated_costs(drawn, graph, tables, known):
+        configurations = [each for each in incumbents if isinstance(each, Configuration)]
+        in_draws = chain.from_iterable(searched.values())
+        for each in at_stated_costs(in_draws, graph, tables, configurations):
             sized = replace(each, peak=peak_of(each))
             if limit.fits(sized):
                 yield sized
@@ -184,7 +184,7 @@ def search_scenarios(
     partition: Partition,
     options: MapOptions,
     deadline: Deadline,
-) -> dict[int, tuple[FoundInDraw, ...]]:
+) -> dict[int, tuple[ScenarioConfiguration, ...]]:
     """Repeat the search under drawn costs, several at the same time; return what was found by each.
 
     Stages of whole operators are searched. Scenarios that the deadline leaves out are missing.
@@ -215,29 +215,29 @@ def search_scenarios(
         draws=0,
     )
     number = {scenario: i for i, scenario in enumerate(scenarios)}
-    found: dict[int, tuple[FoundInDraw, ...]] = {}
+    of_scenarios: dict[int, tuple[ScenarioConfiguration, ...]] = {}
     with deadline.ending():
         distribute(
-            found_in,
+            search_scenario,
             scenarios,
-            lambda scenario, some: found.__setitem__(number[scenario], some),
+            lambda scenario, some: of_scenarios.__setitem__(number[scenario], some),
             given=(graph, partition, alone),
             size=lambda _: len(graph.operators) + SMALL,
             jobs=options.workers,
             deadline=deadline,
         )
-    return dict(sorted(found.items()))
+    return dict(sorted(of_scenarios.items()))
 
 
-def found_in(
+def search_scenario(
     scenario: Scenario, graph: OperatorGraph, partition: Partition, options: MapOptions
-) -> tuple[FoundInDraw, ...]:
+) -> tuple[ScenarioConfiguration, ...]:
     """Return what is worth showing in one scenario; nothing if no configuration keeps the limit."""
     folder = None if isinstance(options.cache, bool) else Path(options.cache)
     costs, *others = scenario.tables
     with nullcontext() if options.cache is False else Cache(folder, lambda _: None) as cache:
         try:
-            made = explore(
+            exploration = explore(
                 graph, partition, costs, options, cache=cache, others=others,
                 searches=requested_searches(options),
             )  # fmt: skip
@@ -246,18 +246,18 @@ def found_in(
                 raise
             return ()
     return tuple(
-        FoundInDraw(
+        ScenarioConfiguration(
             each.table, assignment_of(each.mapping), each.mapping.replicated, each.proven, each.gap
         )
-        for each in made.found
+        for each in exploration.found
     )
 
 
 def at_stated_costs(
-    found: Iterable[FoundInDraw],
+    configurations: Iterable[ScenarioConfiguration],
     graph: OperatorGraph,
     tables: Sequence[CostTable],
-    known: Sequence[Configuration],
+    incumbents: Sequence[Configuration],
 ) -> Iterator[Configuration]:
     """Yield what was found in draws, with what it takes by the stated costs; nothing twice.
 
@@ -266,16 +266,16 @@ def at_stated_costs(
 
     Parameters
     ----------
-    known
+    incumbents
         What the search with the stated costs has found.
     """
     seen = {
-        _key(each.table, assignment_of(each.mapping), each.mapping.replicated)
-        for each in known
+        _key_of(each.table, assignment_of(each.mapping), each.mapping.replicated)
+        for each in incumbents
         if each.mapping.period_s is None and not each.split
     }
-    for each in found:
-        key = _key(each.table, each.assignment, each.replicated)
+    for each in configurations:
+        key = _key_of(each.table, each.assignment, each.replicated)
         if key in seen:
             continue
         seen.add(key)
@@ -290,11 +290,11 @@ def at_stated_costs(
         )
 
 
-def _key(
-    table: int, given: Assignment, replicated: tuple[tuple[int, ...], ...]
+def _key_of(
+    table: int, assignment: Assignment, replicated: tuple[tuple[int, ...], ...]
 ) -> tuple[object, ...]:
     """Return what says how a configuration runs: by stage, the order on each processor."""
     orders = tuple(
-        tuple(sorted(stage, key=lambda v: given.processors[v])) for stage in given.stages
+        tuple(sorted(stage, key=lambda v: assignment.processors[v])) for stage in assignment.stages
     )
-    return table, given.processors, orders, replicated
+    return table, assignment.processors, orders, replicated

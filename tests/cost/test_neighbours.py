@@ -69,4 +69,4 @@ def test_many_operators_take_what_each_takes_alone() -> None:
     for i in range(0, 300, 37):
         others = Neighbours(np.delete(measured, i, 0), np.delete(found.ratios, i))
         alone = others.decide(measured[i], FIT).time_s
-        assert found.times_s(measured, FIT, apart=True)[i] == pytest.approx(alone)
+        assert found.times_s(measured, FIT, leave_out=True)[i] == pytest.approx(alone)

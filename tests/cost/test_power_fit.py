@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parapipe.cost.power_fit import PowerSample, fit_power, read_power_samples
+from parapipe.cost.board_fits import PowerSample, fit_power, read_power_samples
 from parapipe.errors import CostError
 
 HEADER = "processor,frequency_hz,voltage_v,power_w,idle_power_w,utilisation,network\n"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parapipe.cost.transfer_fit import TransferSample, fit_transfers, read_transfer_samples
+from parapipe.cost.board_fits import TransferSample, fit_transfers, read_transfer_samples
 from parapipe.errors import CostError
 
 MEASURED = Path(__file__).parents[2] / "profiles/rockchip-rk3399pro/measured/transfers.csv"

@@ -211,7 +211,7 @@ def test_an_interruption_before_anything_fits_is_one(monkeypatch):
         explored(graph, costs, max_memory_bytes=1e9)
 
 
-@pytest.mark.parametrize("name", ["_changed", "_fewer_frames", "_moved"])
+@pytest.mark.parametrize("name", ["_worth_changing", "_fewer_frames", "_with_moved_operators"])
 def test_an_interruption_of_the_search_for_less_memory_keeps_what_fits(name, monkeypatch):
 
     graph, costs = case(0, apart=False)

@@ -35,11 +35,16 @@ def test_models_have_latencies_of_their_own():
 
 def test_every_frame_of_a_pattern_is_loaded_and_every_result_read():
     search = patterns([_alone([1.0, 9.0]), _alone([9.0, 1.0])], (2, 1))
-    mapping = next(search.found(search.reached(), energy=False, tell=lambda _done, _of: None))
+    mapping = next(_mappings(search))
     made = evaluate(mapping, search.graph, search.costs)
     every = with_all_loaded(made, mapping, search.graph, search.costs)
     assert every.input_s == pytest.approx(3 * search.costs.input_s(0))
     assert every.output_s == pytest.approx(3 * search.costs.output_s(0))
+
+
+def _mappings(search):
+    reached = search.reached()
+    return map(search.mapped, search.schedules(reached, energy=False, tell=lambda _done, _of: None))
 
 
 def _alone(seconds):
@@ -53,9 +58,7 @@ def test_with_contention_a_pattern_takes_as_long_as_work_that_others_lengthen(mo
     moving = tuple(replace(each, work=Work(0, moved, 0)) for each in search.graph.operators)
     graph = replace(search.graph, operators=moving)
     mapping = next(
-        each
-        for each in search.found(search.reached(), energy=False, tell=lambda _done, _of: None)
-        if [at.processor for at in each.placements] == [0, 1]
+        each for each in _mappings(search) if [at.processor for at in each.placements] == [0, 1]
     )
     taken = replace(evaluate(mapping, graph, search.costs), period_s=4.0)
     got = served(mapping, taken, graph, search.costs, contention=1e-3, bound_s=1.0)

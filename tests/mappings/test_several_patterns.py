@@ -21,7 +21,8 @@ def found_in(search, *, energy=False):
     """What the search finds: mapping, evaluation, and what each model gets."""
     reached = search.reached()
     every = []
-    for mapping in search.found(reached, energy=energy, tell=lambda _done, _of: None):
+    schedules = search.schedules(reached, energy=energy, tell=lambda _done, _of: None)
+    for mapping in map(search.mapped, schedules):
         taken = evaluate(mapping, search.graph, search.costs)
         got = served(
             mapping,
@@ -210,8 +211,8 @@ def again(graph, parts):
 def test_sharing_is_never_below_processors_of_its_own_or_in_turn_or_one_each(seed):
     search = random_patterns(seed, most=6, counts=(1 + seed % 3, 1), processors=2 + seed % 2)
     reached, every = found_in(search)
-    for rival in reached.rivals:
-        assert reached.shared.period_s <= rival.period_s * (1 + 1e-9)
+    for baseline in reached.baselines:
+        assert reached.shared.period_s <= baseline.period_s * (1 + 1e-9)
     assert reached.bound_s <= reached.shared.bound_s <= reached.shared.period_s
     most = max(got.rate_factor for *_, got in every)
     assert most >= search.period_s / reached.shared.period_s * (1 - 1e-6)

@@ -16,7 +16,7 @@ from parapipe.mappings.configuration import Configuration
 from parapipe.mappings.evaluate import evaluate
 from parapipe.mappings.lifetimes import Storage
 from parapipe.mappings.memory import MemoryLimit, peak_memory
-from parapipe.memory_search.fewer_frames import FewerFrames
+from parapipe.memory_search.low_memory import FewerFrames
 from parapipe.modulo.cyclic_problem import NANO, Cyclic
 from parapipe.modulo.modulo_schedules import Works, scheduled
 from parapipe.modulo.reordering import Held, Sizes, thriftier

@@ -9,7 +9,7 @@ from statistics import median
 
 import pytest
 
-from parapipe.cost.power_fit import fit_power
+from parapipe.cost.board_fits import fit_power
 from parapipe.cost.profile import read_profile
 from parapipe.platform.load import load_platform
 from tools import clocks_rockchip_rk3399pro as clocks

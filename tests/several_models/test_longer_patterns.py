@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parapipe.several_models.pattern import MOST_TIMES, WORTH, best_length
+from parapipe.several_models.search import MOST_TIMES, WORTH, best_length
 from tests.cases.plan_cases import graph_of, operator
 from tests.cases.several_cases import patterns
 

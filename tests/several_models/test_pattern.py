@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parapipe.errors import ArgumentError
-from parapipe.several_models.pattern import MOST_FRAMES, pattern
+from parapipe.several_models.search import MOST_FRAMES, pattern
 
 RATES = st.lists(st.floats(1.0, 8.0), min_size=1, max_size=4)
 

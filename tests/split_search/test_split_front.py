@@ -22,7 +22,7 @@ from parapipe.plan.verify import verify_plan
 from parapipe.search.contract import Moment
 from parapipe.search.explore import explore
 from parapipe.split_search import search
-from parapipe.split_search.execution_modes import Split, SplitWays
+from parapipe.split_search.execution_modes import ExecutionModes, Split
 from parapipe.split_search.part_prices import PartPrices
 from tests.cases.one_search import OneSearch
 
@@ -243,7 +243,11 @@ def test_a_block_with_a_shortcut_is_cut_together(tmp_path):
     graph = parapipe.load_model(tmp_path / "block.onnx")
     target = parapipe.load_platform("amlogic-a311d")
     costs = build_cost_table(graph, target)
-    ways = SplitWays(PartPrices(graph, target, costs, None), partition(graph).order).problem().ways
+    ways = (
+        ExecutionModes(PartPrices(graph, target, costs, None), partition(graph).order)
+        .problem()
+        .modes
+    )
     runs = {each.mark.operators for row in ways for each in row if isinstance(each.mark, Split)}
     last = len(graph.operators) - 1
     assert tuple(range(last + 1)) in runs  # the shortcut is within
@@ -261,11 +265,11 @@ def test_ways_near_others_move_each_boundary_by_one_step_at_most(model):
     graph = parapipe.load_model(model)
     target = parapipe.load_platform("amlogic-a311d")
     prices = PartPrices(graph, target, build_cost_table(graph, target), None)
-    ways = SplitWays(prices, partition(graph).order)
+    ways = ExecutionModes(prices, partition(graph).order)
     in_three = max(
         (
             way
-            for row in ways.problem().ways
+            for row in ways.problem().modes
             for way in row
             if isinstance(way.mark, Split) and len(way.pieces) == 3 and way.mark.ranges[0].axis == 2
         ),

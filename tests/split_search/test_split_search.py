@@ -12,11 +12,11 @@ import pytest
 
 from parapipe.split_search.choice import shortest
 from parapipe.split_search.problem import (
+    ExecutionMode,
     Piece,
     Region,
     SplitProblem,
     SplitTensor,
-    Way,
     between,
     ends_s,
     makespan_s,
@@ -58,7 +58,7 @@ class Drawn:
             self.processors,
             tuple(self.tensor() for _ in self.before),
             tuple(max(each, default=-1) for each in readers),
-            tuple(tuple(self.ways(v)) for v in range(self.count)),
+            tuple(tuple(self.modes(v)) for v in range(self.count)),
         )
 
     def tensor(self) -> SplitTensor:
@@ -69,12 +69,14 @@ class Drawn:
         copies = tuple(0.3 * self.draw.random() for _ in range(self.processors))
         return SplitTensor((CHANNELS, ROWS), matrix(), matrix(), copies)
 
-    def ways(self, v: int) -> Iterator[Way]:
+    def modes(self, v: int) -> Iterator[ExecutionMode]:
         everywhere = range(self.processors)
         reads = tuple((u, WHOLE) for u in self.before[v])
         for p in everywhere:
             time_s = self.times_s[v][p]
-            yield Way(v, v + 1, (Piece(p, time_s, reads, ((v, WHOLE),), time_s * self.power_w[p]),))
+            yield ExecutionMode(
+                v, v + 1, (Piece(p, time_s, reads, ((v, WHOLE),), time_s * self.power_w[p]),)
+            )
         for cuts in ((0, 2, ROWS), (0, 4, ROWS), (0, 6, ROWS)):
             yield self.split(v, v + 1, ROWS, cuts, halo=1)
         yield self.split(v, v + 1, CHANNELS, (0, 1, CHANNELS), halo=None)
@@ -86,7 +88,7 @@ class Drawn:
 
     def split(
         self, begin: int, end: int, extent: int, cuts: tuple[int, ...], halo: int | None
-    ) -> Way:
+    ) -> ExecutionMode:
         pieces = []
         for p, (first, last) in enumerate(pairwise(cuts)):
             need = WHOLE if halo is None else rows(first - halo, last + halo)
@@ -96,23 +98,23 @@ class Drawn:
             reads = tuple((u, need) for u in self.before[begin])
             made_there = ((end - 1, made),)
             pieces.append(Piece(p, time_s, reads, made_there, time_s * self.power_w[p]))
-        return Way(begin, end, tuple(pieces))
+        return ExecutionMode(begin, end, tuple(pieces))
 
-    def side_by_side(self, v: int) -> Way:
+    def side_by_side(self, v: int) -> ExecutionMode:
         """Return two operators as a schedule that takes both processors and ends on the second."""
         time_s = 0.8 * max(self.times_s[v][0], self.times_s[v][1])
         reads = tuple((u, WHOLE) for u in self.before[v])
         first = Piece(0, time_s, reads, (), self.times_s[v][0] * self.power_w[0])
         second = Piece(1, time_s, (), ((v + 1, WHOLE),), self.times_s[v][1] * self.power_w[1])
-        return Way(v, v + 2, (first, second), joint=True)
+        return ExecutionMode(v, v + 2, (first, second), joint=True)
 
 
-def choices(problem: SplitProblem, at: int = 0) -> Iterator[tuple[Way, ...]]:
+def choices(problem: SplitProblem, at: int = 0) -> Iterator[tuple[ExecutionMode, ...]]:
     """Yield all choices of ways."""
     if at == problem.operators:
         yield ()
     else:
-        for way in problem.ways[at]:
+        for way in problem.modes[at]:
             yield from ((way, *rest) for rest in choices(problem, way.end))
 
 
@@ -121,7 +123,7 @@ def least_s(problem: SplitProblem) -> float:
     return min(makespan_s(problem, ways) for ways in choices(problem))
 
 
-def energy_j(ways: tuple[Way, ...]) -> float:
+def energy_j(ways: tuple[ExecutionMode, ...]) -> float:
     return sum(piece.energy_j for way in ways for piece in way.pieces)
 
 
@@ -134,7 +136,7 @@ def test_the_search_finds_the_shortest_choice(seed, chain):
     assert found is not None
     assert found.proven
     assert found.makespan_s == pytest.approx(best_s)
-    assert found.makespan_s == makespan_s(problem, found.ways)
+    assert found.makespan_s == makespan_s(problem, found.modes)
     assert problem.rest_s[0] <= best_s * (1 + 1e-9), "loads shared freely bound every choice"
 
 
@@ -149,13 +151,13 @@ def test_the_search_trades_time_for_energy(seed, chain):
         assert found is not None
         assert found.proven
         assert found.cost_s == pytest.approx(best_s)
-        assert (found.makespan_s, found.energy_j) == pytest.approx(made[found.ways])
+        assert (found.makespan_s, found.energy_j) == pytest.approx(made[found.modes])
         narrow = shortest(replace(problem, s_per_j=s_per_j), width=2)
         assert narrow is not None
         assert narrow.bound_s <= best_s * (1 + 1e-9)
         assert best_s <= narrow.cost_s * (1 + 1e-9)
         known_s = best_s * (1 - 1e-9)
-        assert shortest(replace(problem, s_per_j=s_per_j), known_s=known_s) is None
+        assert shortest(replace(problem, s_per_j=s_per_j), limit_s=known_s) is None
     assert found.energy_j == pytest.approx(min(joules for _, joules in made.values()))
 
 
@@ -179,18 +181,18 @@ def test_a_stage_is_a_problem_of_its_own(seed, chain):
     assert found is not None
     assert found.makespan_s == pytest.approx(least_s(stage))
     assert found.makespan_s <= least_s(problem) + 1e-12  # more is there from the start
-    marks = [way.mark for way in found.ways]
-    assert [way.begin for way in marks] == [way.begin + 1 for way in found.ways]
+    marks = [way.mark for way in found.modes]
+    assert [way.begin for way in marks] == [way.begin + 1 for way in found.modes]
     assert marks[-1].end == 4
-    assert all(way in problem.ways[way.begin] for way in marks)
+    assert all(way in problem.modes[way.begin] for way in marks)
 
 
 def test_the_seconds_until_each_way_has_ended_rise_to_the_makespan():
     problem = Drawn(1, operators=5, processors=2, chain=False).problem()
     found = shortest(problem)
     assert found is not None
-    places, times_s = zip(*ends_s(problem, found.ways), strict=True)
-    assert places == tuple(way.end for way in found.ways)
+    places, times_s = zip(*ends_s(problem, found.modes), strict=True)
+    assert places == tuple(way.end for way in found.modes)
     assert list(times_s) == sorted(times_s)
     assert times_s[-1] == found.makespan_s
 
@@ -198,8 +200,8 @@ def test_the_seconds_until_each_way_has_ended_rise_to_the_makespan():
 def test_nothing_is_found_that_is_no_better_than_what_is_known():
     problem = Drawn(3, operators=4, processors=2, chain=True).problem()
     best_s = least_s(problem)
-    assert shortest(problem, known_s=best_s * 0.999) is None
-    assert shortest(problem, known_s=best_s * 1.001) is not None
+    assert shortest(problem, limit_s=best_s * 0.999) is None
+    assert shortest(problem, limit_s=best_s * 1.001) is not None
     assert shortest(problem, stop=lambda: True) is None
 
 
@@ -220,7 +222,7 @@ def test_a_halo_takes_the_delay_and_its_share_of_the_bytes():
         pieces = [Piece(p, 2.0, reads[p], ((v, half(4 * p, 4 * p + 4, halo=0)),)) for p in range(2)]
         whole = tuple((0, extent) for extent in (1, CHANNELS, ROWS))
         alone = Piece(0, 100.0, ((0, whole),) if v else (), ((v, whole),))
-        ways.append((Way(v, v + 1, tuple(pieces)), Way(v, v + 1, (alone,))))
+        ways.append((ExecutionMode(v, v + 1, tuple(pieces)), ExecutionMode(v, v + 1, (alone,))))
     problem = SplitProblem(2, 2, (moved(8.0, copy=0.8), moved(8.0)), (1, -1), tuple(ways))
     found = shortest(problem)
     assert found is not None
@@ -244,16 +246,16 @@ def test_what_is_no_problem_is_refused():
     piece = Piece(0, 1.0, (), ((0, WHOLE),))
     tensor = SplitTensor((CHANNELS, ROWS), ((0.0,),), ((0.0,),), (0.0,))
     with pytest.raises(ValueError, match="cannot be run alone"):
-        SplitProblem(2, 1, (tensor,), (-1,), ((Way(0, 2, (piece,)),), ()))
+        SplitProblem(2, 1, (tensor,), (-1,), ((ExecutionMode(0, 2, (piece,)),), ()))
     with pytest.raises(ValueError, match="on processors"):
-        SplitProblem(1, 1, (tensor,), (-1,), ((Way(0, 1, (piece, piece)),),))
+        SplitProblem(1, 1, (tensor,), (-1,), ((ExecutionMode(0, 1, (piece, piece)),),))
     with pytest.raises(ValueError, match="rows of ways"):
-        SplitProblem(2, 1, (tensor,), (-1,), ((Way(0, 1, (piece,)),),))
-    problem = SplitProblem(1, 1, (tensor,), (-1,), ((Way(0, 1, (piece,)),),))
+        SplitProblem(2, 1, (tensor,), (-1,), ((ExecutionMode(0, 1, (piece,)),),))
+    problem = SplitProblem(1, 1, (tensor,), (-1,), ((ExecutionMode(0, 1, (piece,)),),))
     with pytest.raises(ValueError, match="is not run"):
         makespan_s(problem, ())
     reader = Piece(0, 1.0, ((0, WHOLE),), ())
-    lacking = SplitProblem(1, 1, (tensor,), (0,), ((Way(0, 1, (reader,)),),))
+    lacking = SplitProblem(1, 1, (tensor,), (0,), ((ExecutionMode(0, 1, (reader,)),),))
     with pytest.raises(ValueError, match="not there"):
-        makespan_s(lacking, (Way(0, 1, (reader,)),))
-    assert shortest(problem, known_s=inf) is not None
+        makespan_s(lacking, (ExecutionMode(0, 1, (reader,)),))
+    assert shortest(problem, limit_s=inf) is not None

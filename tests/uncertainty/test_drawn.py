@@ -13,7 +13,7 @@ from parapipe.mappings.assembly import assignment_of, mapping_of
 from parapipe.mappings.evaluate import evaluate
 from parapipe.mappings.event_graph import executed
 from parapipe.platform.fields import Expression
-from parapipe.uncertainty.causes import DrawnCosts
+from parapipe.uncertainty.causes import SampledCosts
 from parapipe.uncertainty.samples import drawn_figures
 from tests.cases.uncertain_mappings import random_in_turn, random_stages
 
@@ -30,7 +30,7 @@ def drawn_costs(mapping, costs, seed):
     moves = np.exp(rng.normal(0, 1.0, 1 + DRAWS))
     factors[:, 0] = moves[0] = 1
     joules, watts = rng.uniform(1, 2, (2, 1 + DRAWS))
-    return DrawnCosts(stated_s[:, None] * factors, moves, joules, watts)
+    return SampledCosts(stated_s[:, None] * factors, moves, joules, watts)
 
 
 def with_times(costs, mapping, drawn, draw):

@@ -22,12 +22,12 @@ from parapipe.uncertainty.robust import quantiles, with_robust
 from parapipe.uncertainty.samples import at_quantile, drawn
 from parapipe.uncertainty.scenarios import (
     DrawnCostsSearch,
-    FoundInDraw,
     Scenario,
+    ScenarioConfiguration,
     at_stated_costs,
-    drawn_table,
-    found_in,
+    sampled_table,
     scenarios_of,
+    search_scenario,
     search_scenarios,
 )
 from tests.cases.uncertain_mappings import priced, random_stages
@@ -66,7 +66,7 @@ def test_a_mapping_takes_in_a_drawn_table_what_its_draws_say(seed):
     stated = evaluate(mapping, graph, costs)
     expected = drawn(mapping, stated, costs, names, draws)
     for draw in range(COUNT + 1):
-        table = drawn_table(graph, costs, draws, draw)
+        table = sampled_table(graph, costs, draws, draw)
         again = mapping_of(graph, None, table, assignment_of(mapping))
         found = evaluate(again.taken_in_turn(mapping.replicated), graph, table)
         assert found.latency_s == pytest.approx(expected.latency_s[draw], rel=1e-9)
@@ -76,8 +76,8 @@ def test_a_mapping_takes_in_a_drawn_table_what_its_draws_say(seed):
 
 def test_single_operators_keep_what_they_are_stated_to_take_and_equal_ones_stay_equal():
     graph, costs = priced(3, occupying=False)
-    plain = drawn_table(graph, doubtful(costs), Draws(COUNT, 0), 2)
-    own = drawn_table(graph, doubtful(costs, own=0.5), Draws(COUNT, 0), 2)
+    plain = sampled_table(graph, doubtful(costs), Draws(COUNT, 0), 2)
+    own = sampled_table(graph, doubtful(costs, own=0.5), Draws(COUNT, 0), 2)
     assert own.entries == plain.entries
     assert len({row[0].time_s for row in own.entries}) == len(
         {row[0].time_s for row in costs.entries}
@@ -89,13 +89,13 @@ def test_identical_processors_stay_identical():
     apart = replace(doubtful(costs), spread=replace(SPREAD, states=("a", "b", "c")))
     assert identical_processors(graph, costs) == ((1, 2),)
     for draw in range(1, COUNT + 1):
-        table = drawn_table(graph, apart, Draws(COUNT, 0), draw)
+        table = sampled_table(graph, apart, Draws(COUNT, 0), draw)
         assert identical_processors(graph, table) == ((1, 2),)
 
 
 def test_costs_without_doubt_are_drawn_as_they_are():
     graph, costs = priced(2, occupying=True)
-    table = drawn_table(graph, replace(costs, spread=None), Draws(COUNT, 0), 3)
+    table = sampled_table(graph, replace(costs, spread=None), Draws(COUNT, 0), 3)
     assert table.entries == costs.entries
 
 
@@ -113,7 +113,7 @@ def test_searches_in_other_processes_find_what_they_find_in_this_one():
     scenarios = scenarios_of(graph, [costs], 3, seed=0)
     found = search_scenarios(scenarios, graph, parts, OPTIONS, Deadline())
     assert list(found) == [0, 1, 2]
-    assert found[1] == found_in(scenarios[1], graph, parts, ALONE)
+    assert found[1] == search_scenario(scenarios[1], graph, parts, ALONE)
 
 
 def test_after_the_deadline_no_scenario_is_searched():
@@ -138,7 +138,7 @@ def test_a_robust_front_is_searched_in_the_time_that_the_stated_costs_leave(gone
 def test_what_the_stated_costs_find_too_is_not_found_twice():
     graph, parts, costs = case()
     known = explore(graph, parts, costs, ALONE).found
-    stated = found_in(Scenario((costs,)), graph, parts, ALONE)
+    stated = search_scenario(Scenario((costs,)), graph, parts, ALONE)
     assert len(stated) == len(known)
     assert list(at_stated_costs(stated, graph, [costs], known)) == []
     made = list(at_stated_costs([*stated, *stated], graph, [costs], ()))
@@ -150,14 +150,14 @@ def test_what_the_stated_costs_find_too_is_not_found_twice():
 
 def test_processors_may_take_their_operators_in_any_interleaving_of_the_same_orders():
     graph, parts, costs = case()
-    first = found_in(Scenario((costs,)), graph, parts, ALONE)
+    first = search_scenario(Scenario((costs,)), graph, parts, ALONE)
     wide = next(each for each in first if len({*each.assignment.processors}) > 1)
     stages = tuple(
         tuple(sorted(stage, key=lambda v: (wide.assignment.processors[v], stage.index(v))))
         for stage in wide.assignment.stages
     )
     other = replace(wide.assignment, stages=stages)
-    same = FoundInDraw(0, other, wide.replicated, wide.proven, wide.gap)
+    same = ScenarioConfiguration(0, other, wide.replicated, wide.proven, wide.gap)
     assert len(list(at_stated_costs([wide, same], graph, [costs], ()))) == 1
 
 
