@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parapipe.api.checked import FrontGiven, checked
+from parapipe.api.checked import FrontLike, checked
 
 if TYPE_CHECKING:
     from parapipe.documents.difference import DifferenceDocument
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @checked
-def diff(old: FrontGiven, new: FrontGiven) -> DifferenceDocument:
+def diff(old: FrontLike, new: FrontLike) -> DifferenceDocument:
     """Return what changed from one front to another: inputs, costs, the best, the Pareto front.
 
     Of the result, `same` says whether nothing did, and `check(max_loss)` raises a WorseError if the
@@ -33,10 +33,10 @@ def diff(old: FrontGiven, new: FrontGiven) -> DifferenceDocument:
     """
     from parapipe.documents.difference import difference
 
-    return difference(_content(old), _content(new))
+    return difference(_load_content(old), _load_content(new))
 
 
-def _content(front: FrontGiven) -> FrontFolder:
+def _load_content(front: FrontLike) -> FrontFolder:
     from parapipe.documents.front_folder import folder_of, load_folder
 
     if isinstance(front, str | Path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parapipe.api.checked import Model, PlanGiven, checked
+from parapipe.api.checked import Model, PlanLike, checked
 from parapipe.api.load import located_model, opened_plan
 from parapipe.search.options import FilePath
 
@@ -29,7 +29,7 @@ def check_target(name: str) -> None:
 
 @checked
 def export_plan(
-    plan: PlanGiven,
+    plan: PlanLike,
     target: str,
     destination: FilePath | None = None,
     *,
@@ -54,10 +54,10 @@ def export_plan(
         an export's is never replaced.
     """
     from parapipe.export.targets import TARGETS, plan_target, refuse_others
-    from parapipe.export.targets import target as found
+    from parapipe.export.targets import target as export_of
     from parapipe.plan.verify import verify_plan
 
-    export = found(target)
+    export = export_of(target)
     loaded = opened_plan(plan)
     verify_plan(loaded)
     place = None if destination is None else Path(destination)

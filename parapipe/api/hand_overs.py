@@ -35,13 +35,13 @@ SPARE = 1.5  # of a latency, between frames: none waits for another one
 
 
 @dataclass(slots=True)
-class _Row:
+class _ModuleRow:
     """A row of modules that is ready to run."""
 
     executor: Executor
     period_s: float = 0.0
 
-    def taken(self) -> Taken:
+    def measure(self) -> Taken:
         """Return the median latency of some frames, and for how long processors worked on one."""
         from parapipe.runtime.frames import random_frames
 
@@ -52,12 +52,12 @@ class _Row:
         for _ in self.executor.run(frames, period_s=self.period_s or None):
             pass
         record = self.executor.record
-        found_s = median(frame.done_s - frame.admitted_s for frame in record.frames[FIRST:])
+        latency_s = median(frame.done_s - frame.admitted_s for frame in record.frames[FIRST:])
         busy_s: defaultdict[int, float] = defaultdict(float)
         for span in record.spans:
             busy_s[span.frame] += span.end_s - span.start_s
-        self.period_s = SPARE * found_s
-        return Taken(found_s, median(busy_s[frame] for frame in busy_s if frame >= FIRST))
+        self.period_s = SPARE * latency_s
+        return Taken(latency_s, median(busy_s[frame] for frame in busy_s if frame >= FIRST))
 
 
 def measured_hand_overs(platform: Platform, bandwidth_bytes_per_s: float) -> HandOvers:
@@ -82,43 +82,45 @@ def measured_hand_overs(platform: Platform, bandwidth_bytes_per_s: float) -> Han
 
     cpus = [p for p, each in enumerate(platform.processors) if each.kind == "cpu"]
     pairs = list(combinations(cpus, 2))
-    found: dict[tuple[int, int], dict[Form, list[Taken]]] = {pair: {} for pair in pairs}
+    by_pair: dict[tuple[int, int], dict[Form, list[Taken]]] = {pair: {} for pair in pairs}
     with LockedFolder() as scratch:
         for form in FORMS:
             folder = scratch.path / f"{form.extent}x{form.outputs}"
             folder.mkdir()
             try:
-                rounds = _rounds(platform, form, cpus, folder)
+                rounds = _measure_rounds(platform, form, cpus, folder)
             except RunError as error:
                 raise ExecutionError(f"hand-overs cannot be measured: {error}") from error
             for pair in pairs:
-                found[pair][form] = rounds[pair]
-    moved = {pair: hand_over_of(each, bandwidth_bytes_per_s) for pair, each in found.items()}
+                by_pair[pair][form] = rounds[pair]
+    moved = {pair: hand_over_of(each, bandwidth_bytes_per_s) for pair, each in by_pair.items()}
     return moved | {(q, p): each for (p, q), each in moved.items()}
 
 
-def _rounds(
+def _measure_rounds(
     platform: Platform, form: Form, cpus: list[int], folder: Path
 ) -> Mapping[tuple[int, int], list[Taken]]:
     """Return what the hand-overs of a form added between each two processors, round by round."""
-    alone = {p: _row(platform, form, p, p, folder) for p in cpus}
-    first_s = {p: each.taken().latency_s for p, each in alone.items()}  # queued; it warms up
+    alone = {p: _prepared_row(platform, form, p, p, folder) for p in cpus}
+    first_s = {p: each.measure().latency_s for p, each in alone.items()}  # queued; it warms up
     for each in alone.values():
-        each.taken()
+        each.measure()
     ends = {pair: trunk_and_branch({p: first_s[p] for p in pair}) for pair in combinations(cpus, 2)}
-    forked = {pair: _row(platform, form, *ends[pair], folder) for pair in ends}
+    forked = {pair: _prepared_row(platform, form, *ends[pair], folder) for pair in ends}
     for each in forked.values():
-        each.taken()
-    found: dict[tuple[int, int], list[Taken]] = {pair: [] for pair in forked}
+        each.measure()
+    added: dict[tuple[int, int], list[Taken]] = {pair: [] for pair in forked}
     for _ in range(ROUNDS):
-        by_one = {p: each.taken() for p, each in alone.items()}
+        by_one = {p: each.measure() for p, each in alone.items()}
         for pair, each in forked.items():
             trunk, branch = (by_one[p] for p in ends[pair])
-            found[pair].append(hand_overs_add(each.taken(), trunk, branch))
-    return found
+            added[pair].append(hand_overs_add(each.measure(), trunk, branch))
+    return added
 
 
-def _row(platform: Platform, form: Form, trunk: int, branch: int, folder: Path) -> _Row:
+def _prepared_row(
+    platform: Platform, form: Form, trunk: int, branch: int, folder: Path
+) -> _ModuleRow:
     """Return a row of modules with a trunk and a branch on some processors, ready to run."""
     import onnx
 
@@ -144,4 +146,4 @@ def _row(platform: Platform, form: Form, trunk: int, branch: int, folder: Path) 
     plan = Plan.of(build_plan(graph, platform, costs, mapping))
     with located_model(plan) as model:
         write_session_folder(plan, model, place)
-    return _Row(Executor(open_folder(place)))
+    return _ModuleRow(Executor(open_folder(place)))

@@ -47,15 +47,15 @@ def inspect(
     return inspected(graph, target, precision)
 
 
-def structure_text(found: InspectionDocument, form: Literal["dot", "svg"]) -> str:
+def structure_text(inspection: InspectionDocument, form: Literal["dot", "svg"]) -> str:
     """Return the subgraphs and what goes between them in Graphviz's language, or as a picture."""
     if form == "dot":
         from parapipe.figures.structure_dot import structure_dot
 
-        return structure_dot(found)
+        return structure_dot(inspection)
     from parapipe.figures.structure_figure import structure_svg
 
-    return structure_svg(found).decode()
+    return structure_svg(inspection).decode()
 
 
 @checked

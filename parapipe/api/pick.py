@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from parapipe.api.best import best_of
-from parapipe.api.checked import StoredGiven, checked
+from parapipe.api.checked import StoredFrontLike, checked
 from parapipe.documents.figure_table import DemandKeywords, Demands, Minimise
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Pick:
 
 @checked
 def pick(
-    front: StoredGiven,
+    front: StoredFrontLike,
     minimise: Minimise = "latency",
     **demands: Unpack[DemandKeywords],
 ) -> Pick:
@@ -80,9 +80,9 @@ def pick(
     from parapipe.front.demands import figure
 
     stored = load_front(front) if isinstance(front, str | Path) else front
-    asked = Demands(**demands)
-    row = best_of(stored, minimise, asked)
-    own, board = (replace(asked, board=each) for each in (False, True))
+    requested = Demands(**demands)
+    row = best_of(stored, minimise, requested)
+    own, board = (replace(requested, board=each) for each in (False, True))
     figures = {
         "throughput_fps": 1 / figure(row, "throughput", own),
         "energy_j": figure(row, "energy", own),
@@ -90,7 +90,7 @@ def pick(
         "power_w": figure(row, "power", own),
         "board_power_w": figure(row, "power", board),
     }
-    return Pick(row, row.plan_file, figures, certainty_of(stored, row, minimise, asked))
+    return Pick(row, row.plan_file, figures, certainty_of(stored, row, minimise, requested))
 
 
 def certainty_of(

@@ -28,10 +28,11 @@ class Plan(schema.Plan):
 
     def __repr__(self) -> str:
         """Return a line: the whole plan would be long."""
-        told, stages = self.predicted, plan_stages_title(self)
+        figures, stages = self.predicted, plan_stages_title(self)
         return (
-            f"<Plan of {self.model.name} on {self.platform}, {stages}: {told.latency_s * 1e3:.1f} "
-            f"ms, {told.throughput_fps:.2f} fps, {told.energy_j * 1e3:.1f} mJ>"
+            f"<Plan of {self.model.name} on {self.platform}, {stages}: "
+            f"{figures.latency_s * 1e3:.1f} ms, {figures.throughput_fps:.2f} fps, "
+            f"{figures.energy_j * 1e3:.1f} mJ>"
         )
 
     __hash__ = schema.Plan.__hash__
@@ -39,6 +40,6 @@ class Plan(schema.Plan):
     @classmethod
     def of(cls, plan: schema.Plan) -> Plan:
         """Return a plan with these methods; the content is shared."""
-        made = cls.__new__(cls)
-        made.__setstate__(plan.__getstate__())
-        return made
+        copy = cls.__new__(cls)
+        copy.__setstate__(plan.__getstate__())
+        return copy

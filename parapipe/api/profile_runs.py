@@ -31,7 +31,7 @@ FRAMES = (8, 200)
 """Least and most of a run."""
 
 
-def in_whole_model(
+def measure_whole_model(
     graph: OperatorGraph,
     platform: Platform,
     path: Path,
@@ -61,27 +61,30 @@ def in_whole_model(
 
     try:
         own = read_profile(path)
-        costs = _costs(graph, platform, own)
-        able = _able(costs, graph, names, note)
+        costs = _cost_table(graph, platform, own)
+        able = _able_processors(costs, graph, names, note)
         if not able:
             return ()
         count = 2 * len(able) + 1 if len(able) > 1 else 1
         runs = _Runs(platform, progress, "whole", ROUNDS * count)
-        pipelines = [_plan(graph, platform, costs, each) for each in _pipelines(costs, graph, able)]
-        staged = _taken(runs.in_turn(graph, pipelines), graph, platform)
+        pipelines = [
+            _plan_of(graph, platform, costs, each)
+            for each in _rotated_pipelines(costs, graph, able)
+        ]
+        staged = _operator_times(runs.in_turn(graph, pipelines), graph, platform)
         if len(able) == 1:
             return staged
-        costs = _costs(graph, platform, Profile("stages", tuple(staged)), own)
-        whole = [_plan(graph, platform, costs, _alone(graph, p)) for p in able]
-        alone = _taken(runs.in_turn(graph, whole), graph, platform)
-        busy = [each for _ in range(ROUNDS) for each in runs.at_once(graph, *whole)]
-        return tuple(among(_taken(busy, graph, platform), (staged, alone)))
+        costs = _cost_table(graph, platform, Profile("stages", tuple(staged)), own)
+        plans = [_plan_of(graph, platform, costs, _one_stage(graph, p)) for p in able]
+        alone = _operator_times(runs.in_turn(graph, plans), graph, platform)
+        busy = [each for _ in range(ROUNDS) for each in runs.at_once(graph, *plans)]
+        return tuple(among(_operator_times(busy, graph, platform), (staged, alone)))
     except ParapipeError as error:
         note(f"the whole model was not measured: {error}")
         return ()
 
 
-def in_split_plans(
+def measure_split_plans(
     model: Model,
     platform_file: PlatformFile,
     path: Path,
@@ -97,10 +100,10 @@ def in_split_plans(
     A part in a plan begins with what other processors have made, and with cold caches.
     """
     from parapipe.api.load import load_platform
-    from parapipe.api.map import map as mapped
+    from parapipe.api.map import map as map_model
 
     try:
-        front = mapped(
+        front = map_model(
             model,
             platform_file,
             split="auto",
@@ -120,8 +123,8 @@ def in_split_plans(
                 of_graph.setdefault(id(graph), (graph, []))[1].extend(runs.at_once(graph, plan))
         return [
             measurement
-            for graph, found in of_graph.values()
-            for measurement in _taken(found, graph, platform)
+            for graph, segments in of_graph.values()
+            for measurement in _operator_times(segments, graph, platform)
         ]
     except ParapipeError as error:
         note(f"split plans were not measured: {error}")
@@ -138,12 +141,12 @@ class _Runs:
     def at_once(self, graph: OperatorGraph, *plans: Plan) -> Sequence[SegmentTime]:
         """Run plans of a graph at the same time, with new sessions; return what segments take."""
         with ThreadPoolExecutor(len(plans)) as pool:
-            found = [*pool.map(lambda plan: self._run(graph, plan), plans)]
+            times = [*pool.map(lambda plan: self._run(graph, plan), plans)]
         self._done += 1
         if self._progress:
             elapsed_s = monotonic() - self._begin_s
             self._progress(Progress(self._done, self._count, 0.0, elapsed_s, phase=self._phase))
-        return [segment for each in found for segment in each]
+        return [segment for each in times for segment in each]
 
     def in_turn(self, graph: OperatorGraph, plans: Sequence[Plan]) -> Sequence[SegmentTime]:
         """Run plans of a graph one after the other, in several rounds."""
@@ -160,7 +163,7 @@ class _Runs:
         return tuple(segments_of(document, graph, self._platform))
 
 
-def _taken(
+def _operator_times(
     segments: Sequence[SegmentTime], graph: OperatorGraph, platform: Platform
 ) -> Sequence[Measurement]:
     """Return what operators took, of processors that ran any."""
@@ -170,13 +173,13 @@ def _taken(
     return [m for m in measurements_of(segments, graph, platform) if m.processor in ran]
 
 
-def _costs(graph: OperatorGraph, platform: Platform, *profiles: Profile) -> CostTable:
+def _cost_table(graph: OperatorGraph, platform: Platform, *profiles: Profile) -> CostTable:
     from parapipe.cost.cost_table import build_cost_table
 
     return build_cost_table(graph, platform, profiles=profiles, precision="model")
 
 
-def _able(
+def _able_processors(
     costs: CostTable, graph: OperatorGraph, names: Collection[str], note: Callable[[str], None]
 ) -> Sequence[int]:
     """Return the processors of some that run all operators."""
@@ -189,7 +192,9 @@ def _able(
     return able
 
 
-def _pipelines(costs: CostTable, graph: OperatorGraph, able: Sequence[int]) -> Iterator[Assignment]:
+def _rotated_pipelines(
+    costs: CostTable, graph: OperatorGraph, able: Sequence[int]
+) -> Iterator[Assignment]:
     """Yield pipelines of some processors, each with one stage.
 
     There are as many as processors, so that each processor has each of the stages once. The stages
@@ -200,11 +205,13 @@ def _pipelines(costs: CostTable, graph: OperatorGraph, able: Sequence[int]) -> I
     times_s = [costs.time_s(v, able[0]) for v in range(len(graph.operators))]
     stages = _equal_parts(times_s, len(able))
     for first in range(len(able)):
-        placed = {v: able[first - i] for i, stage in enumerate(stages) for v in stage}
-        yield Assignment(tuple(placed[v] for v in sorted(placed)), tuple(stages), ordered=True)
+        processors = {v: able[first - i] for i, stage in enumerate(stages) for v in stage}
+        yield Assignment(
+            tuple(processors[v] for v in sorted(processors)), tuple(stages), ordered=True
+        )
 
 
-def _alone(graph: OperatorGraph, p: int) -> Assignment:
+def _one_stage(graph: OperatorGraph, p: int) -> Assignment:
     """Return all operators in one stage, on one processor."""
     from parapipe.mappings.assignment import Assignment
 
@@ -212,7 +219,9 @@ def _alone(graph: OperatorGraph, p: int) -> Assignment:
     return Assignment((p,) * len(order), (order,), ordered=True)
 
 
-def _plan(graph: OperatorGraph, platform: Platform, costs: CostTable, chosen: Assignment) -> Plan:
+def _plan_of(
+    graph: OperatorGraph, platform: Platform, costs: CostTable, chosen: Assignment
+) -> Plan:
     from parapipe.api.plan import Plan
     from parapipe.mappings.assembly import mapping_of
     from parapipe.plan.build import build_plan

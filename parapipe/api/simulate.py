@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
-from parapipe.api.checked import Model, PlanGiven, PlatformFile, StrategyGiven, checked
+from parapipe.api.checked import Model, PlanLike, PlatformFile, StrategyLike, checked
 from parapipe.api.load import load_platform, located_model, opened_plan
 from parapipe.api.several import random_pace_s
 from parapipe.errors import PlatformError, SimulationError
@@ -63,7 +63,7 @@ def check_strategy(name: str) -> None:
 @checked
 @decided
 def simulate_plan(
-    plan: PlanGiven,
+    plan: PlanLike,
     *,
     frames: Count = 100,
     queue: Count | None = None,
@@ -76,7 +76,7 @@ def simulate_plan(
     contention: Contention = False,
     platform: PlatformFile | None = None,
     unit: Literal["operator", "segment"] = "operator",
-    strategy: StrategyGiven = "plan",
+    strategy: StrategyLike = "plan",
     patience_s: Seconds | None = None,
     p99_latency_s: _Positive | None = None,
     p99_period_s: _Positive | None = None,
@@ -158,7 +158,7 @@ def simulate_plan(
     opened = opened_plan(plan)
     verify_plan(opened)
     check_size([opened], frames)
-    name, decides = registry.strategy(strategy)
+    name, strategy_class = registry.strategy(strategy)
     pace_s = random_pace_s(opened, name, SimulationError) if random_arrivals else None
     if name != registry.PLAN and contention is not False:
         raise SimulationError(
@@ -168,8 +168,8 @@ def simulate_plan(
     target = platform_of(opened, platform) if needed else None
     memory = None
     if target is not None and contention is not False:
-        memory = _memory(opened, target, contention)
-    luck = Luck(jitter, disturbed_of([opened], disturb or {}), seed)
+        memory = _contended_memory(opened, target, contention)
+    luck = Luck(jitter, disturbed_shares([opened], disturb or {}), seed)
     common: _Common = {
         "frames": frames,
         "queue": queue,
@@ -186,29 +186,29 @@ def simulate_plan(
         measured = measured_times(Path(jitter_from), opened, seed)
     chosen = None
     if target is not None and name != registry.PLAN:
-        check_slots(p99_latency_s, p99_period_s, out, decided=name)
+        check_slots(p99_latency_s, p99_period_s, out, strategy=name)
 
-        def as_decided(target: Platform = target) -> Simulation:
-            split = _split(opened, target, decides, model)
+        def simulate_strategy(target: Platform = target) -> Simulation:
+            split = _price_micro_batches(opened, target, strategy_class, model)
             costs = costs_of(opened, target)
-            one = priced(opened, costs, decides, queue=queue, unit=unit, **split)
-            return simulate_decided([one], decides, name, **common)[0]
+            one = priced(opened, costs, strategy_class, queue=queue, unit=unit, **split)
+            return simulate_decided([one], strategy_class, name, **common)[0]
 
-        found = patient(as_decided, patience_s)
+        simulated = patient(simulate_strategy, patience_s)
     else:
         check_slots(p99_latency_s, p99_period_s, out, queue=queue, saturate=saturate)
         run = partial(
             simulate, memory=memory, measured=measured, unit=unit, pace_s=pace_s, **common
         )
         if p99_latency_s is None and p99_period_s is None:
-            found = run(opened)
+            simulated = run(opened)
         else:
-            opened, found, chosen = with_chosen_slots(
+            opened, simulated, chosen = with_chosen_slots(
                 opened, run, frames, p99_latency_s, p99_period_s
             )
             if out is not None:
                 opened.save(Path(out))
-    how = SimulationRow(
+    settings = SimulationRow(
         unit=measured.unit if measured else unit,
         queue=queue,
         jitter=jitter,
@@ -217,22 +217,22 @@ def simulate_plan(
         disturbed=dict(luck.disturbed) or None,
         seed=seed,
         contention=memory.contention if memory else None,
-        steady=_steady(found),
+        steady=_steady_row(simulated),
     )
     document = run_document(
         opened,
-        found.program,
-        found.record,
+        simulated.program,
+        simulated.record,
         how="simulation",
         saturated=saturate,
         pace_s=pace_s,
         strategy=name,
-        simulation=how,
-        exact_s=found.pace_s,
+        simulation=settings,
+        exact_s=simulated.pace_s,
         arrivals_seed=seed if random_arrivals else None,
     )
     notes = notes_of(opened, target, name, contends=memory is not None)
-    return Run(document, found.record, tuple(notes))
+    return Run(document, simulated.record, tuple(notes))
 
 
 def check_size(plans: Sequence[Plan], frames: int) -> None:
@@ -246,18 +246,18 @@ def check_size(plans: Sequence[Plan], frames: int) -> None:
         )
 
 
-def _steady(found: Simulation) -> SteadyRow | None:
+def _steady_row(simulation: Simulation) -> SteadyRow | None:
     from parapipe.documents.run import SteadyRow
     from parapipe.mappings.event_graph import PICOSECONDS
 
-    steady = found.steady
+    steady = simulation.steady
     if steady is None:
         return None
     period_s = float(steady.period_ps / PICOSECONDS)
     return SteadyRow(period_s=period_s, frames=steady.frames, since=steady.since)
 
 
-def _split(
+def _price_micro_batches(
     plan: Plan, target: Platform, strategy: type[Strategy], model: str | Path | None
 ) -> _Split:
     """Price the micro-batches that a strategy may split batches into."""
@@ -274,14 +274,14 @@ def _split(
     return {"batch": batches.size, "sized": sized}
 
 
-def disturbed_of(plans: Sequence[Plan], given: Mapping[str, float]) -> dict[str, float]:
+def disturbed_shares(plans: Sequence[Plan], shares: Mapping[str, float]) -> dict[str, float]:
     """Return the shares of disturbed processors; refuse processors that the plans lack."""
     names = list(dict.fromkeys(each.name for plan in plans for each in plan.processors))
-    if unknown := sorted(set(given) - set(names)):
+    if unknown := sorted(set(shares) - set(names)):
         raise SimulationError(
             f"{listed(unknown)} cannot be disturbed: the plan's processors are {listed(names)}"
         )
-    return {name: share for name, share in given.items() if share}
+    return {name: share for name, share in shares.items() if share}
 
 
 def platform_of(plan: Plan, platform: PlatformFile | None) -> Platform:
@@ -297,7 +297,7 @@ def platform_of(plan: Plan, platform: PlatformFile | None) -> Platform:
         ) from error
 
 
-def _memory(plan: Plan, target: Platform, contention: float | bool) -> Memory:
+def _contended_memory(plan: Plan, target: Platform, contention: float | bool) -> Memory:
     from parapipe.simulate.contention import Memory, laws_of
 
     laws = laws_of(plan, target)

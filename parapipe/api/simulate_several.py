@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from parapipe.api.checked import PlanGiven, PlatformFile, StrategyGiven, checked
+from parapipe.api.checked import PlanLike, PlatformFile, StrategyLike, checked
 from parapipe.api.load import opened_plan
-from parapipe.api.simulate import Disturbed, check_size, disturbed_of, platform_of
+from parapipe.api.simulate import Disturbed, check_size, disturbed_shares, platform_of
 from parapipe.errors import SimulationError
 from parapipe.files.checked_arguments import Count, FromZero, Seconds, Share
 from parapipe.files.mistakes import listed
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @checked
 @decided
 def simulate_plans(
-    plans: Sequence[PlanGiven],
+    plans: Sequence[PlanLike],
     *,
     frames: Count = 100,
     queue: Count | None = None,
@@ -32,7 +32,7 @@ def simulate_plans(
     saturate: bool = False,
     platform: PlatformFile | None = None,
     unit: Literal["operator", "segment"] = "operator",
-    strategy: StrategyGiven = "ready-pool",
+    strategy: StrategyLike = "ready-pool",
     patience_s: Seconds | None = None,
 ) -> tuple[Run, ...]:
     """Simulate several plans together: a strategy takes the work of all from one pool.
@@ -69,9 +69,9 @@ def simulate_plans(
     from parapipe.simulate.variation import Luck
     from parapipe.strategies.failures import patient
 
-    name, decides = registry.strategy(strategy)
+    name, strategy_class = registry.strategy(strategy)
     opened = [opened_plan(plan) for plan in plans]
-    registry.check_several(name, decides, len(opened))
+    registry.check_several(name, strategy_class, len(opened))
     for each in opened:
         verify_plan(each)
     check_size(opened, frames)
@@ -81,15 +81,15 @@ def simulate_plans(
             "simulate those together that are for one"
         )
     target, points = platform_of(opened[0], platform), points_hz(opened)
-    luck = Luck(jitter, disturbed_of(opened, disturb or {}), seed)
+    luck = Luck(jitter, disturbed_shares(opened, disturb or {}), seed)
 
-    def as_decided() -> tuple[Simulation, ...]:
+    def simulate_strategy() -> tuple[Simulation, ...]:
         return simulate_decided(
             [
-                priced(plan, costs_of(plan, target, points), decides, queue=queue, unit=unit)
+                priced(plan, costs_of(plan, target, points), strategy_class, queue=queue, unit=unit)
                 for plan in opened
             ],
-            decides,
+            strategy_class,
             name,
             frames=frames,
             queue=queue,
@@ -97,8 +97,8 @@ def simulate_plans(
             saturate=saturate,
         )
 
-    found = patient(as_decided, patience_s)
-    how = SimulationRow(
+    simulated = patient(simulate_strategy, patience_s)
+    settings = SimulationRow(
         unit=unit,
         queue=queue,
         jitter=jitter,
@@ -109,7 +109,7 @@ def simulate_plans(
     )
     pace_s = max(each.predicted.period_s for each in opened)
     runs = []
-    for each, one in zip(opened, found, strict=True):
+    for each, one in zip(opened, simulated, strict=True):
         document = run_document(
             each,
             one.program,
@@ -118,7 +118,7 @@ def simulate_plans(
             saturated=saturate,
             pace_s=pace_s,
             strategy=name,
-            simulation=how,
+            simulation=settings,
         )
         runs.append(Run(document, one.record, tuple(notes_of(each, target, name))))
     return tuple(runs)

@@ -49,19 +49,19 @@ def check_slots(
     *,
     queue: int | None = None,
     saturate: bool = False,
-    decided: str = "",
+    strategy: str = "",
 ) -> None:
     """Refuse options that contradict a choice of slots; raise a SimulationError."""
-    asked = p99_latency_s is not None or p99_period_s is not None
-    if out is not None and not asked:
+    has_bound = p99_latency_s is not None or p99_period_s is not None
+    if out is not None and not has_bound:
         raise SimulationError(
             "there is a plan to write where slots are chosen only: give `p99_latency_s` or "
             "`p99_period_s` with `out`"
         )
-    if not asked:
+    if not has_bound:
         return
-    if decided:
-        raise SimulationError(f"slots are chosen for the plan's order, not for '{decided}'")
+    if strategy:
+        raise SimulationError(f"slots are chosen for the plan's order, not for '{strategy}'")
     if queue is not None:
         raise SimulationError("a p99 chooses the slots, and so does `queue`: give one of them")
     if saturate and p99_latency_s is not None:
@@ -82,29 +82,30 @@ def with_chosen_slots(
         None do; the message says what there is with room for all frames.
     """
 
-    def p99s(made: Simulation) -> tuple[float, float]:
-        counted = made.record.frames[warm_up_frames(frames, max(made.program.graph.lag) + 1) :]
+    def p99s(simulation: Simulation) -> tuple[float, float]:
+        first = warm_up_frames(frames, max(simulation.program.graph.lag) + 1)
+        counted = simulation.record.frames[first:]
         latencies_s = sorted(frame.done_s - frame.admitted_s for frame in counted)
         done_s = done_while_admitted(counted)
         between_s = sorted(later - one for one, later in pairwise(done_s))
         return kept(latencies_s, 0.99), kept(between_s, 0.99) if between_s else 0.0
 
-    def keeps(made: Simulation) -> bool:
-        asked = zip(p99s(made), (p99_latency_s, p99_period_s), strict=True)
-        return all(most is None or found <= most for found, most in asked)
+    def meets_bounds(simulation: Simulation) -> bool:
+        bounds = zip(p99s(simulation), (p99_latency_s, p99_period_s), strict=True)
+        return all(most is None or p99_s <= most for p99_s, most in bounds)
 
-    room = run(with_slots(plan, [frames] * len(plan.transfers)))
+    unbounded = run(with_slots(plan, [frames] * len(plan.transfers)))
     # More slots make no frame later, but may make results come less evenly.
-    hopeless = p99_period_s is None and not keeps(room)
-    found = None if hopeless else least_slots(plan, run, keeps, frames)
-    if found is None:
-        latency_s, period_s = (f"{plain(each * 1e3)} ms" for each in p99s(room))
+    hopeless = p99_period_s is None and not meets_bounds(unbounded)
+    best = None if hopeless else least_slots(plan, run, meets_bounds, frames)
+    if best is None:
+        latency_s, period_s = (f"{plain(each * 1e3)} ms" for each in p99s(unbounded))
         raise SimulationError(
             "no slots keep the p99 that is asked for: with room for all frames it is "
             f"{latency_s} of latency, and {period_s} between results; ask for less, or take "
             "another plan"
         )
-    chosen = written_with_slots(plan, found.slots)
+    chosen = written_with_slots(plan, best.slots)
     channels = tuple(
         QueueRow.of(
             now,
@@ -116,8 +117,8 @@ def with_chosen_slots(
     row = SlotsRow(
         p99_latency_s=p99_latency_s,
         p99_period_s=p99_period_s,
-        least=found.least,
+        least=best.least,
         more_bytes=sum(each.more_bytes for each in channels),
         channels=channels,
     )
-    return chosen, found.simulation, row
+    return chosen, best.simulation, row

@@ -73,19 +73,21 @@ def split(
     rules = [read_rule(text) for text in parts]
     name = os.fspath(model)
     place = Path(out)
-    proto = _loaded(name, place)
-    made, found = split_proto(proto, name, rules, granularity=granularity, dims=dims, shapes=shapes)
+    proto = _loaded_proto(name, place)
+    parts_proto, result = split_proto(
+        proto, name, rules, granularity=granularity, dims=dims, shapes=shapes
+    )
     try:
-        take_indices_in(made, Path(name).parent)
+        take_indices_in(parts_proto, Path(name).parent)
     except OSError as error:
         raise ModelError(f"weights of '{name}' cannot be read ({error}): export it again") from None
-    for sentence in found.notes:
+    for sentence in result.notes:
         (note or warnings.warn)(sentence)
-    write_atomically(place, made.SerializeToString(deterministic=True))
-    return written_to(found, str(place))
+    write_atomically(place, parts_proto.SerializeToString(deterministic=True))
+    return written_to(result, str(place))
 
 
-def _loaded(name: str, out: Path) -> onnx.ModelProto:
+def _loaded_proto(name: str, out: Path) -> onnx.ModelProto:
     """Return a model with all its weights but external ones, which stay where they are."""
     from parapipe.zoo.registry import build
 

@@ -104,15 +104,15 @@ def load_front(directory: Folder) -> StoredFront:
     return StoredFront(folder, load(folder / FRONT))
 
 
-def plan_files(named: Sequence[Path]) -> Iterator[Path]:
+def plan_files(words: Sequence[Path]) -> Iterator[Path]:
     """Yield the files that some words name, see `first_plan_file`."""
-    left = named
+    left = words
     while left:
         file, left = first_plan_file(left)
         yield file
 
 
-def first_plan_file(named: Sequence[Path]) -> tuple[Path, Sequence[Path]]:
+def first_plan_file(words: Sequence[Path]) -> tuple[Path, Sequence[Path]]:
     """Return the file that the first words name, and the words after them.
 
     A folder that `map` wrote, or the front.json in it, stands for the plan of the configuration
@@ -127,7 +127,7 @@ def first_plan_file(named: Sequence[Path]) -> tuple[Path, Sequence[Path]]:
     from parapipe.documents.front import DEFAULT
     from parapipe.documents.front_folder import FRONT
 
-    path, *others = named
+    path, *others = words
     if not (path.is_dir() or path.name == FRONT):
         return path, others
     front = load_front(path)

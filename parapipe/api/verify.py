@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from parapipe.api.checked import PlanGiven, checked
+from parapipe.api.checked import PlanLike, checked
 from parapipe.api.load import opened_plan
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @checked
-def verify_plan(plan: PlanGiven) -> Summary:
+def verify_plan(plan: PlanLike) -> Summary:
     """Check that a plan is consistent, and return its figures.
 
     Raises

@@ -12,7 +12,7 @@ import click
 
 from parapipe.cli.advice import answer, headline
 from parapipe.cli.front_table import NARROW, coverage_lines, front_table, marks, search_notes
-from parapipe.cli.options import FILE, given_options, json_option, quiet_option
+from parapipe.cli.options import FILE, explicit_options, json_option, quiet_option
 from parapipe.cli.output import (
     Row,
     Shown,
@@ -116,8 +116,8 @@ def command(
     front.csv, solve_log.json and a plan for each. Several models need a --rate each; NAME=MODEL
     names one.
     """
-    asked = given_options()
-    _check_usage(asked, given)
+    explicit = explicit_options()
+    _check_usage(explicit, given)
     import parapipe
     from parapipe.api.checked import Demands
     from parapipe.api.map import keeping_processes
@@ -133,7 +133,7 @@ def command(
     with keeping_processes():
         with progress_shown(quiet=quiet) as show, interruptible() as may_end:
 
-            def told(progress: parapipe.Progress) -> None:
+            def report_progress(progress: parapipe.Progress) -> None:
                 if progress.best_period_s:  # there is a first front
                     may_end()
                 if show:
@@ -141,7 +141,7 @@ def command(
 
             cached = False if no_cache else cache or True
             front = parapipe.map(
-                models, platform, progress=told, note=print_note, cache=cached, **given
+                models, platform, progress=report_progress, note=print_note, cache=cached, **given
             )
         try:
             if directory:
@@ -155,9 +155,9 @@ def command(
                 return _text(document, directory, written, figure, show_all=show_all)
 
             print_document(front.to_json(), shown, as_json=as_json)
-    if minimise or asked.intersection(demands):
+    if minimise or explicit.intersection(demands):
         least = minimise or "latency"
-        row, sure = _best(front, directory if written else None, least, demands)
+        row, sure = _pick_best(front, directory if written else None, least, demands)
         objectives = front.document.options.objectives
         _print_picked(row, sure, objectives, {**demands, "minimise": least}, as_json=as_json)
 
@@ -180,7 +180,7 @@ def _print_picked(
     print_document(row, shown, as_json=False)
 
 
-def _best(
+def _pick_best(
     front: ParetoFront,
     directory: Path | None,
     minimise: Any,  # noqa: ANN401 - click checks
@@ -191,22 +191,22 @@ def _best(
     from parapipe.api.pick import certainty_of
 
     try:
-        found = front.best(minimise, **demands)
+        best = front.best(minimise, **demands)
     except DemandError as error:
         where = f"the front is in {directory}, but " if directory else ""
         raise DemandError(f"{where}{error}") from error
-    sure = certainty_of(front, found, minimise, Demands(**demands))
-    return found.model_dump(), asdict(sure) if sure else None
+    sure = certainty_of(front, best, minimise, Demands(**demands))
+    return best.model_dump(), asdict(sure) if sure else None
 
 
-def _check_usage(asked: frozenset[str], given: Row) -> None:
+def _check_usage(explicit: frozenset[str], given: Row) -> None:
     """Refuse options that are given beside another one with which they say nothing."""
     from parapipe.api.checked import flag, idle_options
 
-    if {"cache", "no_cache"} <= asked:
+    if {"cache", "no_cache"} <= explicit:
         raise click.UsageError("--cache and --no-cache contradict each other; give one of them")
     for name, why in idle_options(given).items():
-        if name in asked:
+        if name in explicit:
             raise click.UsageError(f"{flag(name)} {why}")
 
 
@@ -239,7 +239,7 @@ def _text(
     yield from search_notes(document)
     yield from coverage_lines(document["coverage"])
     if directory and written:
-        yield from _written(directory, written, figure)
+        yield from _written_lines(directory, written, figure)
     yield ""
     medians, narrow = medians_of(every), output_width() < NARROW
     yield front_table(shown, document["options"]["objectives"], medians, narrow=narrow)
@@ -263,7 +263,7 @@ def _several_text(
     shown = every if show_all else shown_rows(every)
     yield from coverage_lines(document["coverage"])
     if directory and written:
-        yield from _written(directory, written, figure)
+        yield from _written_lines(directory, written, figure)
     yield ""
     yield several_table(shown)
     yield ""
@@ -272,7 +272,7 @@ def _several_text(
     yield from (paragraph(line, indent=2) for line in several_lines(document))
 
 
-def _written(directory: Path, written: Sequence[Path], figure: Path | None) -> Shown:
+def _written_lines(directory: Path, written: Sequence[Path], figure: Path | None) -> Shown:
     """Name what was written, and what shows it."""
     files = [path.name for path in written if path.parent == directory]
     plans = len(written) - len(files)

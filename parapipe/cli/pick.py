@@ -34,13 +34,13 @@ def command(*, directory: Path, as_json: bool, **demands: Any) -> None:  # noqa:
     from parapipe.sweeps.sweep import is_sweep
 
     if is_sweep(directory):
-        found = [each.to_json() for each in parapipe.load_sweep(directory).pick(**demands)]
-        print_document(found, lambda made: _boards(made, demands), as_json=as_json)
+        picks = [each.to_json() for each in parapipe.load_sweep(directory).pick(**demands)]
+        print_document(picks, lambda each: _board_lines(each, demands), as_json=as_json)
         return
     front = parapipe.load_front(directory)
     picked = parapipe.pick(front, **demands).to_json()
     objectives = front.document.options.objectives
-    print_document(picked, lambda made: _text(made, objectives, demands), as_json=as_json)
+    print_document(picked, lambda each: _text(each, objectives, demands), as_json=as_json)
 
 
 def _text(picked: Row, objectives: Sequence[str], demands: Row) -> Shown:
@@ -88,7 +88,7 @@ def warning(sure: Row | None, demands: Row) -> Iterator[str]:
         )
 
 
-def _boards(found: Sequence[Row], demands: Row) -> Shown:
+def _board_lines(picks: Sequence[Row], demands: Row) -> Shown:
     """Yield a table of the picked, and what stands in the way where nothing is."""
     from parapipe.api.checked import model_title
 
@@ -101,9 +101,9 @@ def _boards(found: Sequence[Row], demands: Row) -> Shown:
         **short_columns(lambda each: _picked_figures(each["picked"])),
         " W": lambda each: plain(each["picked"]["figures"]["power_w"], 3),
     }
-    if made := [each for each in found if each["picked"]]:
-        yield text_table(columns, made)
-    for each in found:
+    if picked := [each for each in picks if each["picked"]]:
+        yield text_table(columns, picked)
+    for each in picks:
         if each["missed"]:
             yield f"{each['result']['name']}: {each['missed']}"
         sure = each["picked"] and each["picked"]["certainty"]

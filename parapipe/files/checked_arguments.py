@@ -55,7 +55,7 @@ def mistakes_of(error: ValidationError, root: type[BaseModel]) -> Iterator[Mista
     root
         The model that a whole file is.
     """
-    details = [(_path(each), each) for each in error.errors() if each["type"] != CONTRADICTION]
+    details = [(_key_path(each), each) for each in error.errors() if each["type"] != CONTRADICTION]
     misspelt = {
         path: near
         for path, each in details
@@ -63,12 +63,12 @@ def mistakes_of(error: ValidationError, root: type[BaseModel]) -> Iterator[Mista
         and (near := nearest(str(path[-1]), keys_at(path[:-1], root)))
     }
     meant = {(*path[:-1], word) for path, word in misspelt.items()}
-    found = (
-        Mistake(path, _text(path, each, misspelt.get(path), root))
+    mistakes = (
+        Mistake(path, _sentence(path, each, misspelt.get(path), root))
         for path, each in details
         if not (each["type"] == "missing" and path in meant) and not _is_long_enough(each)
     )
-    yield from dict.fromkeys(found)
+    yield from dict.fromkeys(mistakes)
 
 
 def _is_long_enough(each: ErrorDetails) -> bool:
@@ -78,15 +78,15 @@ def _is_long_enough(each: ErrorDetails) -> bool:
     return bool(len(each["input"]) >= each["ctx"]["min_length"])
 
 
-def _path(each: ErrorDetails) -> KeyPath:
+def _key_path(each: ErrorDetails) -> KeyPath:
     return tuple(step for step in each["loc"] if step != "[key]")
 
 
-def _text(path: KeyPath, each: ErrorDetails, meant: str | None, root: type[BaseModel]) -> str:
+def _sentence(path: KeyPath, each: ErrorDetails, meant: str | None, root: type[BaseModel]) -> str:
     kind = each["type"]
     if kind == "extra_forbidden":
-        known = f"known: {', '.join(keys_at(path[:-1], root))}"
-        return "is no known key; " + (f"did you mean '{meant}'?" if meant else known)
+        known_keys = f"known: {', '.join(keys_at(path[:-1], root))}"
+        return "is no known key; " + (f"did you mean '{meant}'?" if meant else known_keys)
     if kind not in _SENTENCES:
         return each["msg"]
     context: dict[str, Any] = {"input": str(each["input"])[:_LONGEST], **each.get("ctx", {})}
@@ -102,18 +102,18 @@ def keys_at(path: KeyPath, root: type[BaseModel]) -> tuple[str, ...]:
     """Return the keys that a file may have at a path; none if it holds no fixed keys."""
     current: Any = root
     for step in path:
-        current = _below(current, step)
+        current = _type_below(current, step)
     if not (isinstance(current, type) and issubclass(current, BaseModel)):
         return ()
     keys = (field.alias or name for name, field in current.model_fields.items())
     return (*keys, *getattr(current, "short_keys", ()))
 
 
-def _below(kind: Any, step: str | int) -> Any:  # noqa: ANN401 - a type expression has no type
+def _type_below(kind: Any, step: str | int) -> Any:  # noqa: ANN401 - a type expression has no type
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         fields = kind.model_fields.items()
-        found = (field.annotation for name, field in fields if (field.alias or name) == step)
-        return _without_options(next(found, None))
+        annotations = (field.annotation for name, field in fields if (field.alias or name) == step)
+        return _without_options(next(annotations, None))
     arguments = get_args(kind)
     return _without_options(arguments[-1 if get_origin(kind) is dict else 0]) if arguments else None
 
@@ -168,9 +168,9 @@ class Must:
         from pydantic_core import core_schema
 
         if schema["type"] in ("int", "float"):
-            return core_schema.no_info_before_validator_function(_plain, schema)
+            return core_schema.no_info_before_validator_function(_plain_number, schema)
         if self.filled:
-            return core_schema.no_info_after_validator_function(_filled, schema)
+            return core_schema.no_info_after_validator_function(_require_filled, schema)
         return schema  # type: ignore[no-any-return]
 
 
@@ -182,13 +182,13 @@ Seconds = Annotated[float, Must("a positive finite number of seconds", gt=0)]
 
 
 def check_arguments(
-    function: str, hints: Mapping[str, object], given: Mapping[str, object]
+    function: str, hints: Mapping[str, object], arguments: Mapping[str, object]
 ) -> None:
     """Raise an ArgumentError that names every argument that is not of its type, if it has one."""
     wrong = [
-        f"{name} must be {words(hints[name])}, and is {_shown(value)}"
+        f"{name} must be {words(hints[name])}, and is {_value_text(value)}"
         f"{did_you_mean(value, _choices(hints[name])) if isinstance(value, str) else ''}"
-        for name, value in given.items()
+        for name, value in arguments.items()
         if name in hints and not _fits(value, hints[name])
     ]
     if wrong:
@@ -199,8 +199,8 @@ def words(hint: object) -> str:
     """Say what a type asks for."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        told = [part.be for part in parts[1:] if isinstance(part, Must)]
-        return told[-1] if told else words(parts[0])
+        texts = [part.be for part in parts[1:] if isinstance(part, Must)]
+        return texts[-1] if texts else words(parts[0])
     if origin is Literal:
         return " or ".join(f"'{part}'" for part in parts)
     if origin in (Union, UnionType):
@@ -244,19 +244,19 @@ def _adapter(hint: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - any type
     return TypeAdapter(hint, config=ConfigDict(strict=True, arbitrary_types_allowed=True))
 
 
-def _plain(value: object) -> object:
+def _plain_number(value: object) -> object:
     """Return NumPy's numbers as Python's."""
     if isinstance(value, int | float) or not isinstance(value, Real):
         return value
     return int(value) if isinstance(value, Integral) else float(value)
 
 
-def _filled(value: Any) -> Any:  # noqa: ANN401 - what pydantic has looked at
+def _require_filled(value: Any) -> Any:  # noqa: ANN401 - what pydantic has looked at
     if not value:
         raise ValueError
     return value
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     text = repr(value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

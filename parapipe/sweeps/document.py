@@ -134,19 +134,19 @@ class SweepFile(WholeFile):
     def contradictions(cls, raw: object) -> Iterable[Mistake]:
         """Find what is wrong with the options of `map`."""
         options = raw.get("options") if isinstance(raw, dict) else None
-        for name, given in options.items() if isinstance(options, dict) else ():
-            if isinstance(given, dict):
-                yield from _mistakes(str(name), given)
+        for name, values in options.items() if isinstance(options, dict) else ():
+            if isinstance(values, dict):
+                yield from _mistakes_of_options(str(name), values)
 
 
-def _mistakes(name: str, given: Mapping[str, Any]) -> Iterable[Mistake]:
-    known = option_names(lambda option: option.changes_results)
-    unknown = [each for each in given if each not in known]
+def _mistakes_of_options(name: str, values: Mapping[str, Any]) -> Iterable[Mistake]:
+    names = option_names(lambda option: option.changes_results)
+    unknown = [each for each in values if each not in names]
     for each in unknown:
-        text = f"is no option of map that a sweep takes{did_you_mean(str(each), known)}"
+        text = f"is no option of map that a sweep takes{did_you_mean(str(each), names)}"
         yield Mistake(("options", name, each), text)
     try:
-        MapOptions(**{each: value for each, value in given.items() if each not in unknown})
+        MapOptions(**{each: value for each, value in values.items() if each not in unknown})
     except ArgumentError as error:
         yield Mistake(("options", name), error.complaint)
 
