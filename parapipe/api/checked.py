@@ -18,34 +18,24 @@ from typing import (
     get_type_hints,
 )
 
-from parapipe.documents.figure_table import BY_NAME as BY_NAME
-from parapipe.documents.figure_table import COMPARED as COMPARED
-from parapipe.documents.figure_table import DRAWN as DRAWN
-from parapipe.documents.figure_table import FIGURES as FIGURES
-from parapipe.documents.figure_table import Demands as Demands
-from parapipe.documents.figure_table import FigureEntry as FigureEntry
-from parapipe.documents.shown import ShownFigure as ShownFigure
-from parapipe.documents.shown import absent_texts as absent_texts
-from parapipe.documents.shown import medians_of as medians_of
-from parapipe.documents.shown import shown_figure as shown_figure
+from parapipe.documents.figure_table import BY_NAME, COMPARED, DRAWN, FIGURES, Demands, FigureEntry
+from parapipe.documents.shown import ShownFigure, absent_texts, medians_of, shown_figure
 from parapipe.errors import KeywordError
-from parapipe.files.checked_arguments import Must, NotEmpty, check_arguments
-from parapipe.files.checked_arguments import is_repeatable as is_repeatable
-from parapipe.files.mistakes import did_you_mean as did_you_mean
-from parapipe.files.mistakes import together as together
-from parapipe.files.titles import model_title as model_title
-from parapipe.files.titles import stages_title as stages_title
-from parapipe.pareto import TIE as TIE
-from parapipe.pareto import TIES as TIES
-from parapipe.pareto import least as least
-from parapipe.search.options import MapOptions
-from parapipe.search.options import flag as flag
-from parapipe.search.options import idle_options as idle_options
+from parapipe.files.checked_arguments import Must, NotEmpty, check_arguments, is_repeatable
+from parapipe.files.mistakes import did_you_mean, together
+from parapipe.files.titles import model_title, stages_title
+from parapipe.pareto import TIE, TIES, least
+from parapipe.search.options import MapOptions, flag, idle_options
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
     from pydantic_core import CoreSchema
 
+__all__ = [  # what commands take from rooms below
+    "BY_NAME", "COMPARED", "DRAWN", "FIGURES", "TIE", "TIES", "Demands", "FigureEntry",
+    "ShownFigure", "absent_texts", "did_you_mean", "flag", "idle_options", "is_repeatable", "least",
+    "medians_of", "model_title", "shown_figure", "stages_title", "together",
+]  # fmt: skip
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 Note = Callable[[str], None]
@@ -61,7 +51,7 @@ StrategyLike = Annotated[NotEmpty | type, Must("the name of a strategy, MODULE:C
 
 
 if TYPE_CHECKING:
-    from parapipe.api.stored_front import StoredFront
+    from parapipe.api.front import StoredFront
     from parapipe.front.configurations import Configurations
     from parapipe.plan.schema import Plan
 
@@ -87,7 +77,7 @@ else:
     _Plan = Annotated[object, _Instance("parapipe.plan.schema", "Plan")]
     FrontLike = Annotated[NotEmpty | Path | _Front, Must("a front or the path of its folder")]
     PlanLike = Annotated[NotEmpty | Path | _Plan, Must("a plan or the path of its file")]
-    _Stored = Annotated[object, _Instance("parapipe.api.stored_front", "StoredFront")]
+    _Stored = Annotated[object, _Instance("parapipe.api.front", "StoredFront")]
     StoredFrontLike = Annotated[
         NotEmpty | Path | _Stored, Must("the path of a folder or what load_front returned")
     ]

@@ -144,23 +144,29 @@ def _located_file(
 ) -> Iterator[Path]:
     """Yield the file of a model, given or where the plan says; PlanError if it is another one."""
     name = os.fspath(model or of.name)
-    if name.startswith(ZOO):
-        from parapipe.zoo.registry import write
-
-        clear_abandoned_scratch()
-        with LockedFolder() as scratch:
-            path = scratch.path / "model.onnx"
-            write(name.removeprefix(ZOO), path)
-            _check_digests(of, path, name)
-            yield path
-        return
-    if model is None and not is_there(Path(name)):
+    if model is None and not name.startswith(ZOO) and not is_there(Path(name)):
         raise PlanError(
             f"there is no file '{name}', the model that the plan was made for: say with `model` "
             "where it is"
         )
-    _check_digests(of, Path(name), name)
-    yield Path(name)
+    with model_file(name) as path:
+        _check_digests(of, path, name)
+        yield path
+
+
+@contextmanager
+def model_file(name: str) -> Iterator[Path]:
+    """Yield the path of a model; one of the zoo is written into a folder that is soon gone."""
+    if not name.startswith(ZOO):
+        yield Path(name)
+        return
+    from parapipe.zoo.registry import write
+
+    clear_abandoned_scratch()
+    with LockedFolder() as scratch:
+        path = scratch.path / "model.onnx"
+        write(name.removeprefix(ZOO), path)
+        yield path
 
 
 @contextmanager

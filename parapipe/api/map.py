@@ -67,7 +67,9 @@ def map(
     """
     options = replace(options or MapOptions(), **keywords)
     deadline = Deadline(search_s(options.of_stated_costs.budget_s))
-    _check_names(options)
+    registry.check_name(options.mapper)
+    for name in options.search:
+        check_search(name)
     clear_abandoned_scratch()
     from parapipe.cost.operating_points import settings
     from parapipe.cost.profile import chosen_profiles
@@ -326,10 +328,3 @@ def check_figure(path: Path) -> None:
     from parapipe.figures.axes import check_picture
 
     check_picture(path)
-
-
-def _check_names(options: MapOptions) -> None:
-    """Raise an error if there is no mapper or no search of a name that is asked for."""
-    registry.check_name(options.mapper)
-    for name in options.search:
-        check_search(name)

@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from parapipe.api.best import best_of
 from parapipe.api.checked import StoredFrontLike, checked
 from parapipe.documents.figure_table import DemandKeywords, Demands, Minimise
 
@@ -15,6 +14,32 @@ if TYPE_CHECKING:
     from parapipe.documents.front import ConfigurationRow
     from parapipe.front.configurations import Configurations, Row
     from parapipe.front.demands import Certainty
+
+
+@checked
+def best(
+    self: Configurations[Row],
+    minimise: Minimise = "latency",
+    **demands: Unpack[DemandKeywords],
+) -> Row:
+    """Return the same configuration as `pick`: the best in one figure, all demands met.
+
+    Raises
+    ------
+    DemandError
+        None meets them all; the message says which are missed and by how much. Or confidence is
+        asked for, and there are no draws.
+    """
+    return best_of(self, minimise, Demands(**demands))
+
+
+def best_of(front: Configurations[Row], minimise: Minimise, demands: Demands) -> Row:
+    """Return the best configuration in one figure of those that meet all demands."""
+    from parapipe.front import demands as stated
+
+    if demands.confidence is None:
+        return stated.best(front.configurations, minimise, demands)
+    return stated.surest(front.configurations, front.drawn, minimise, demands)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -76,7 +101,7 @@ def pick(
         None meets them all; the message says which are missed and by how much. Or confidence is
         asked for, and there are no draws.
     """
-    from parapipe.api.stored_front import load_front
+    from parapipe.api.front import load_front
     from parapipe.front.demands import figure
 
     stored = load_front(front) if isinstance(front, str | Path) else front

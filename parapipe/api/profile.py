@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from parapipe.api.checked import Folder, Model, Note, PlatformFile, checked
 from parapipe.api.load import load_model, load_platform, loaded_graph
-from parapipe.api.profile_runs import measure_split_plans, measure_whole_model
 from parapipe.api.profile_tasks import most_useful as useful_first
 from parapipe.api.profile_tasks import part_rule_lists, part_tasks, tasks_in
 from parapipe.errors import ArgumentError
@@ -71,7 +70,7 @@ def detect_platform(
     ArgumentError
         `processors` lists what is not there.
     """
-    from parapipe.api.hand_overs import measured_hand_overs
+    from parapipe.api.profile_runs import measured_hand_overs
     from parapipe.profiling.detect import detect
 
     return detect(
@@ -135,6 +134,7 @@ def profile(
     """
     if most_useful is not None and parts:
         raise ArgumentError("profile: give either most_useful or parts")
+    from parapipe.api.profile_runs import measure_split_plans, measure_whole_model
     from parapipe.profiling.profile_rows import measuring
     from parapipe.profiling.profiling_run import profile_here, take_in
     from parapipe.profiling.tasks import together

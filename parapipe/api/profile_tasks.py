@@ -9,10 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parapipe.api.load import ZOO, load_model, split_file
-from parapipe.api.split import has_external
+from parapipe.api.load import load_model, model_file, split_file
+from parapipe.api.models import has_external
 from parapipe.errors import ModelError, SplitError
-from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.files.worker_counts import ALONE
 from parapipe.search.options import Dims, Rules, Shapes
 
@@ -54,21 +53,6 @@ def tasks_in(
                 return None
 
         yield tasks_of(graph, proto, resolved, platform, read)
-
-
-@contextmanager
-def model_file(name: str) -> Iterator[Path]:
-    """Yield the path of a model; one of the zoo is written into a folder that is soon gone."""
-    if not name.startswith(ZOO):
-        yield Path(name)
-        return
-    from parapipe.zoo.registry import write
-
-    clear_abandoned_scratch()
-    with LockedFolder() as scratch:
-        path = scratch.path / "model.onnx"
-        write(name.removeprefix(ZOO), path)
-        yield path
 
 
 SEARCH_S = 10.0  # for one subgraph on one set of processors

@@ -144,7 +144,8 @@ def _check_requests(models: Mapping[str, str], options: MapOptions) -> None:
     if odd:
         wrong.append(f"{listed(odd)} cannot be asked for several models")
     for what, prefixed in options.where(_is_prefixed).items():
-        odd = [f"'{key}'" for key in prefixed or () if _model_of_key(key) not in models]
+        wanted = tuple(f"{name}/" for name in models)
+        odd = [f"'{key}'" for key in prefixed or () if not key.startswith(wanted)]
         if odd:
             wrong.append(
                 f"{what} of several models begin with the model's name, as in "
@@ -157,10 +158,6 @@ def _check_requests(models: Mapping[str, str], options: MapOptions) -> None:
 def _is_prefixed(option: Traits) -> bool:
     """Tell whether an option's keys begin with the names of models."""
     return option.several == "prefixed"
-
-
-def _model_of_key(key: str) -> str:
-    return key.partition("/")[0] if "/" in key else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Simulates plans."""
+"""Simulates plans, one by itself or several together."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
 from parapipe.api.checked import Model, PlanLike, PlatformFile, StrategyLike, checked
-from parapipe.api.load import load_platform, located_model, opened_plan
+from parapipe.api.load import opened_plan
 from parapipe.api.several import random_pace_s
-from parapipe.errors import PlatformError, SimulationError
+from parapipe.errors import SimulationError
 from parapipe.files.checked_arguments import Count, FromZero, Must, Seconds, Share
 from parapipe.files.mistakes import listed
 from parapipe.search.options import FilePath
@@ -18,18 +18,11 @@ from parapipe.strategies import registry
 from parapipe.strategies.failures import decided
 
 if TYPE_CHECKING:
-    from parapipe.documents.run import SteadyRow
     from parapipe.front.run import Run
-    from parapipe.plan.schema import Plan
     from parapipe.platform.platform import Platform
-    from parapipe.simulate.contention import Memory
-    from parapipe.simulate.priced_work import Costs
     from parapipe.simulate.simulation import Simulation
     from parapipe.simulate.variation import Luck
-    from parapipe.strategies.strategy import Strategy
 
-
-MOST_TASKS = 5_000_000  # some minutes, and some hundred bytes each
 _Positive = Annotated[float, Must("a positive finite number", gt=0)]
 Disturbed = Annotated[
     Mapping[str, Share],
@@ -43,11 +36,6 @@ class _Common(TypedDict):
     queue: int | None
     luck: Luck | None
     saturate: bool
-
-
-class _Split(TypedDict):
-    batch: int
-    sized: Mapping[int, Costs]
 
 
 def strategy_names() -> tuple[str, ...]:
@@ -144,7 +132,7 @@ def simulate_plan(
     StrategyError
         There is no such strategy, or it fails.
     """
-    from parapipe.api.simulate_slots import check_slots, measured_times, with_chosen_slots
+    from parapipe.api import simulating
     from parapipe.documents.run import SimulationRow
     from parapipe.documents.run_document import run_document
     from parapipe.front.run import Run
@@ -157,7 +145,7 @@ def simulate_plan(
 
     opened = opened_plan(plan)
     verify_plan(opened)
-    check_size([opened], frames)
+    simulating.check_size([opened], frames)
     name, strategy_class = registry.strategy(strategy)
     pace_s = random_pace_s(opened, name, SimulationError) if random_arrivals else None
     if name != registry.PLAN and contention is not False:
@@ -165,11 +153,11 @@ def simulate_plan(
             f"contention is simulated with the strategy 'plan' only, and not with '{name}'"
         )
     needed = contention is not False or name != registry.PLAN
-    target = platform_of(opened, platform) if needed else None
+    target = simulating.platform_of(opened, platform) if needed else None
     memory = None
     if target is not None and contention is not False:
-        memory = _contended_memory(opened, target, contention)
-    luck = Luck(jitter, disturbed_shares([opened], disturb or {}), seed)
+        memory = simulating.contended_memory(opened, target, contention)
+    luck = Luck(jitter, simulating.disturbed_shares([opened], disturb or {}), seed)
     common: _Common = {
         "frames": frames,
         "queue": queue,
@@ -183,27 +171,27 @@ def simulate_plan(
                 "times of a run hold jitter and contention already, and are those of a plan: give "
                 "`jitter_from` without `jitter`, `contention` and `strategy`"
             )
-        measured = measured_times(Path(jitter_from), opened, seed)
+        measured = simulating.measured_times(Path(jitter_from), opened, seed)
     chosen = None
     if target is not None and name != registry.PLAN:
-        check_slots(p99_latency_s, p99_period_s, out, strategy=name)
+        simulating.check_slots(p99_latency_s, p99_period_s, out, strategy=name)
 
         def simulate_strategy(target: Platform = target) -> Simulation:
-            split = _price_micro_batches(opened, target, strategy_class, model)
+            split = simulating.price_micro_batches(opened, target, strategy_class, model)
             costs = costs_of(opened, target)
             one = priced(opened, costs, strategy_class, queue=queue, unit=unit, **split)
             return simulate_decided([one], strategy_class, name, **common)[0]
 
         simulated = patient(simulate_strategy, patience_s)
     else:
-        check_slots(p99_latency_s, p99_period_s, out, queue=queue, saturate=saturate)
+        simulating.check_slots(p99_latency_s, p99_period_s, out, queue=queue, saturate=saturate)
         run = partial(
             simulate, memory=memory, measured=measured, unit=unit, pace_s=pace_s, **common
         )
         if p99_latency_s is None and p99_period_s is None:
             simulated = run(opened)
         else:
-            opened, simulated, chosen = with_chosen_slots(
+            opened, simulated, chosen = simulating.with_chosen_slots(
                 opened, run, frames, p99_latency_s, p99_period_s
             )
             if out is not None:
@@ -217,7 +205,7 @@ def simulate_plan(
         disturbed=dict(luck.disturbed) or None,
         seed=seed,
         contention=memory.contention if memory else None,
-        steady=_steady_row(simulated),
+        steady=simulating.steady_row(simulated),
     )
     document = run_document(
         opened,
@@ -235,77 +223,107 @@ def simulate_plan(
     return Run(document, simulated.record, tuple(notes))
 
 
-def check_size(plans: Sequence[Plan], frames: int) -> None:
-    """Raise a SimulationError if that would take for ever."""
-    tasks = sum(len(plan.operators) + len(plan.transfers) for plan in plans)
-    if frames * tasks > MOST_TASKS:
-        names = listed([f"'{plan.model.name}'" for plan in plans])
+@checked
+@decided
+def simulate_plans(
+    plans: Sequence[PlanLike],
+    *,
+    frames: Count = 100,
+    queue: Count | None = None,
+    jitter: Share = 0.0,
+    disturb: Disturbed | None = None,
+    seed: FromZero = 0,
+    saturate: bool = False,
+    platform: PlatformFile | None = None,
+    unit: Literal["operator", "segment"] = "operator",
+    strategy: StrategyLike = "ready-pool",
+    patience_s: Seconds | None = None,
+) -> tuple[Run, ...]:
+    """Simulate several plans together: a strategy takes the work of all from one pool.
+
+    A frame of each is admitted at a time, saturated or one per longest period that is predicted.
+    Every processor of the plans may run the work of all.
+
+    Parameters
+    ----------
+    plans
+        Plans, or their files, for one platform, in the order in which runs are returned.
+    frames, queue, jitter, disturb, seed, saturate, platform, unit, patience_s
+        As of `simulate_plan`.
+    strategy
+        One that follows no plan: ready-pool, barriers, or a class of your own as MODULE:CLASS.
+
+    Returns
+    -------
+    tuple
+        A run of each plan.
+
+    Raises
+    ------
+    PlanError, VerificationError, SimulationError, StrategyError
+        As of `simulate_plan`; also if plans are for different platforms, or have a processor at
+        different operating points, or the strategy follows a plan.
+    """
+    from parapipe.api import simulating
+    from parapipe.documents.run import SimulationRow
+    from parapipe.documents.run_document import run_document
+    from parapipe.front.run import Run
+    from parapipe.plan.verify import verify_plan
+    from parapipe.simulate.priced_work import costs_of, notes_of, points_hz
+    from parapipe.simulate.strategies import priced, simulate_decided
+    from parapipe.simulate.variation import Luck
+    from parapipe.strategies.failures import patient
+
+    name, strategy_class = registry.strategy(strategy)
+    opened = [opened_plan(plan) for plan in plans]
+    registry.check_several(name, strategy_class, len(opened))
+    for each in opened:
+        verify_plan(each)
+    simulating.check_size(opened, frames)
+    if odd := {each.platform for each in opened} - {opened[0].platform}:
         raise SimulationError(
-            f"{frames} frames of {tasks} operators and transfers are too many to simulate; at most "
-            f"{MOST_TASKS // tasks} frames of {names} can be"
+            f"plans are for different platforms ({listed(sorted({opened[0].platform, *odd}))}): "
+            "simulate those together that are for one"
+        )
+    target, points = simulating.platform_of(opened[0], platform), points_hz(opened)
+    luck = Luck(jitter, simulating.disturbed_shares(opened, disturb or {}), seed)
+
+    def simulate_strategy() -> tuple[Simulation, ...]:
+        return simulate_decided(
+            [
+                priced(plan, costs_of(plan, target, points), strategy_class, queue=queue, unit=unit)
+                for plan in opened
+            ],
+            strategy_class,
+            name,
+            frames=frames,
+            queue=queue,
+            luck=None if luck.is_none else luck,
+            saturate=saturate,
         )
 
-
-def _steady_row(simulation: Simulation) -> SteadyRow | None:
-    from parapipe.documents.run import SteadyRow
-    from parapipe.mappings.event_graph import PICOSECONDS
-
-    steady = simulation.steady
-    if steady is None:
-        return None
-    period_s = float(steady.period_ps / PICOSECONDS)
-    return SteadyRow(period_s=period_s, frames=steady.frames, since=steady.since)
-
-
-def _price_micro_batches(
-    plan: Plan, target: Platform, strategy: type[Strategy], model: str | Path | None
-) -> _Split:
-    """Price the micro-batches that a strategy may split batches into."""
-    from parapipe.plan.summary import Batches
-    from parapipe.simulate.priced_work import costs_of
-    from parapipe.strategies.strategy import may_split, sizes_of
-
-    if not may_split(strategy):
-        return {"batch": 1, "sized": {}}
-    with located_model(plan, model) as file:
-        batches = Batches(plan, file)
-        sizes = sizes_of(strategy, batches.size)
-        sized = {size: costs_of(batches.plan_of(size), target) for size in sizes}
-    return {"batch": batches.size, "sized": sized}
-
-
-def disturbed_shares(plans: Sequence[Plan], shares: Mapping[str, float]) -> dict[str, float]:
-    """Return the shares of disturbed processors; refuse processors that the plans lack."""
-    names = list(dict.fromkeys(each.name for plan in plans for each in plan.processors))
-    if unknown := sorted(set(shares) - set(names)):
-        raise SimulationError(
-            f"{listed(unknown)} cannot be disturbed: the plan's processors are {listed(names)}"
+    simulated = patient(simulate_strategy, patience_s)
+    settings = SimulationRow(
+        unit=unit,
+        queue=queue,
+        jitter=jitter,
+        disturbed=dict(luck.disturbed) or None,
+        seed=seed,
+        contention=None,
+        steady=None,
+    )
+    pace_s = max(each.predicted.period_s for each in opened)
+    runs = []
+    for each, one in zip(opened, simulated, strict=True):
+        document = run_document(
+            each,
+            one.program,
+            one.record,
+            how="simulation",
+            saturated=saturate,
+            pace_s=pace_s,
+            strategy=name,
+            simulation=settings,
         )
-    return {name: share for name, share in shares.items() if share}
-
-
-def platform_of(plan: Plan, platform: PlatformFile | None) -> Platform:
-    """Return the platform whose memory is contended, or that says what operators take."""
-    if platform is not None:
-        return load_platform(platform)
-    try:
-        return load_platform(plan.platform)
-    except PlatformError as error:
-        raise SimulationError(
-            f"contention and strategies need the platform '{plan.platform}', which the plan was "
-            "made for and which is none of the shipped ones: give its file by `platform`"
-        ) from error
-
-
-def _contended_memory(plan: Plan, target: Platform, contention: float | bool) -> Memory:
-    from parapipe.simulate.contention import Memory, laws_of
-
-    laws = laws_of(plan, target)
-    if contention is True:
-        contention = target.evaluation.contention if target.evaluation else 0.0
-        if not contention and not laws:
-            raise SimulationError(
-                f"platform '{target.name}' does not say how much processors slow each other down; "
-                "give contention in its section evaluation, or a share, as in `contention` 0.3"
-            )
-    return Memory(target.memory.bandwidth_bytes_per_s, float(contention), laws)
+        runs.append(Run(document, one.record, tuple(notes_of(each, target, name))))
+    return tuple(runs)

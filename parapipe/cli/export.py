@@ -17,7 +17,7 @@ KILO, MEGA = 1e3, 1e6
 @click.option(
     "--to",
     "target",
-    type=Name("export", "export_targets", "check_target"),
+    type=Name("plan", "export_targets", "check_target"),
     required=True,
     help="The runtime.",
 )

@@ -63,7 +63,7 @@ def command(
     if as_json and STANDARD_OUTPUT in (dot, svg):
         raise click.UsageError("--json takes standard output: give --dot and --svg files")
     import parapipe
-    from parapipe.api.inspect import structure_text
+    from parapipe.api.models import structure_text
 
     inspection = parapipe.inspect(model, note=print_note, **given)
     parapipe.draw_structure(

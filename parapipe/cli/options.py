@@ -343,7 +343,7 @@ def _argument(name: str, metavar: str, convert: Convert) -> Callable[[Command], 
 
 
 def _plan_list(ctx: click.Context, param: click.Parameter, words: Sequence[Path]) -> list[Path]:
-    from parapipe.api.stored_front import plan_files
+    from parapipe.api.front import plan_files
 
     return list(plan_files(words))
 
@@ -351,7 +351,7 @@ def _plan_list(ctx: click.Context, param: click.Parameter, words: Sequence[Path]
 def _plan_with_destination(
     ctx: click.Context, param: click.Parameter, words: Sequence[Path]
 ) -> tuple[Path, Path | None]:
-    from parapipe.api.stored_front import first_plan_file
+    from parapipe.api.front import first_plan_file
 
     plan, others = first_plan_file(words)
     if len(others) > 1:

@@ -93,7 +93,7 @@ def print_runs(
 
 def _outside_lines(plans: Sequence[Path]) -> Iterator[str]:
     """Say what draws say of predicted figures that are outside of their intervals."""
-    from parapipe.api.stored_front import configuration_beside
+    from parapipe.api.front import configuration_beside
 
     for plan in plans:
         if row := configuration_beside(plan):

@@ -13,9 +13,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from parapipe.api.checked import Folder, Note, checked
+from parapipe.api.front import StoredFront, load_front
 from parapipe.api.load import ZOO
 from parapipe.api.pick import Pick, pick
-from parapipe.api.stored_front import StoredFront, load_front
 from parapipe.documents.figure_table import DemandKeywords, Demands, Minimise
 from parapipe.errors import DemandError, SweepError
 from parapipe.files.checked_arguments import Must, NotEmpty

@@ -1,4 +1,4 @@
-"""Splits operators of a model into parts that can run on several processors at once."""
+"""Models: of the zoo, what one holds and where it can be cut, and operators split into parts."""
 
 from __future__ import annotations
 
@@ -6,18 +6,116 @@ import os
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from parapipe.api.checked import Granularity, Model, Note, checked
-from parapipe.api.load import ZOO
+from parapipe.api.checked import Granularity, Model, Note, PlatformFile, checked
+from parapipe.api.load import ZOO, load_platform, loaded_graph
 from parapipe.errors import ArgumentError, ModelError, SplitError
 from parapipe.files.checked_arguments import Must, NotEmpty
-from parapipe.search.options import Dims, FilePath, Shapes
+from parapipe.platform.fields import Precision
+from parapipe.search.options import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:
     import onnx
 
+    from parapipe.documents.inspection import InspectionDocument
     from parapipe.parts.split import Split
+
+
+def zoo_names() -> tuple[str, ...]:
+    """Names of the models that `zoo:NAME` knows; `gpt:LAYERS` wants a number for LAYERS."""
+    from parapipe.zoo.registry import names
+
+    return names()
+
+
+def zoo_examples() -> tuple[str, ...]:
+    """Names of all zoo models, a number in the place of LAYERS: `gpt:12` for `gpt:LAYERS`."""
+    from parapipe.zoo.registry import examples
+
+    return examples()
+
+
+@checked
+def build_zoo(name: NotEmpty, path: FilePath, *, weightless: bool = False) -> None:
+    """Write a model of the zoo as an ONNX file, its seeded random weights always the same.
+
+    Parameters
+    ----------
+    weightless
+        Make weights by nodes of the model, all elements equal: a file of kilobytes that still runs.
+    """
+    from parapipe.zoo.registry import write
+
+    write(name, Path(path), weightless=weightless)
+
+
+@checked
+def inspect(
+    model: Model,
+    *,
+    dims: Dims | None = None,
+    shapes: Shapes | None = None,
+    rules: Rules | None = None,
+    platform: PlatformFile | None = None,
+    precision: Precision | None = None,
+    note: Note | None = None,
+) -> InspectionDocument:
+    """Describe a model: operators, subgraphs, parallelism, work, memory.
+
+    Parameters
+    ----------
+    dims, shapes, rules
+        As in `MapOptions`.
+    platform
+        Show how a platform runs the model: a shipped name, or the path of a YAML file.
+    precision
+        As in `MapOptions`; it has no effect without a platform.
+    note
+        As for `load_model`.
+    """
+    from parapipe.documents.inspection import inspected
+
+    target = None if platform is None else load_platform(platform)
+    graph = loaded_graph(
+        model, "onnx", rules=rules, dims=dims, shapes=shapes, digests=False, note=note
+    )
+    return inspected(graph, target, precision)
+
+
+def structure_text(inspection: InspectionDocument, form: Literal["dot", "svg"]) -> str:
+    """Return the subgraphs and what goes between them in Graphviz's language, or as a picture."""
+    if form == "dot":
+        from parapipe.figures.structure_dot import structure_dot
+
+        return structure_dot(inspection)
+    from parapipe.figures.structure_figure import structure_svg
+
+    return structure_svg(inspection).decode()
+
+
+@checked
+def draw_structure(
+    found: InspectionDocument, *, dot: FilePath | None = None, svg: FilePath | None = None
+) -> None:
+    """Draw the subgraphs and what goes between them into files.
+
+    Parameters
+    ----------
+    dot, svg
+        Files to write: text in Graphviz's language, and a picture.
+
+    Raises
+    ------
+    OutputError
+        A file cannot be written.
+    """
+    from parapipe.files.atomic import write_atomically
+
+    if dot is not None:
+        write_atomically(Path(dot), structure_text(found, "dot").encode())
+    if svg is not None:
+        write_atomically(Path(svg), structure_text(found, "svg").encode())
 
 
 @checked

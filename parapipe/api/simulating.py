@@ -1,22 +1,111 @@
-"""What `simulate_plan` does with the times of a run, and how it chooses slots of channels."""
+"""What simulations need: sizes, platforms and prices, times of runs, and slots of channels."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import TypedDict
 
+from parapipe.api.checked import PlatformFile
+from parapipe.api.load import load_platform, located_model
 from parapipe.digits import plain
-from parapipe.documents.run import SCHEMA, QueueRow, RunDocument, SlotsRow
+from parapipe.documents.run import SCHEMA, QueueRow, RunDocument, SlotsRow, SteadyRow
 from parapipe.documents.run_document import kept, warm_up_frames
-from parapipe.errors import SimulationError
+from parapipe.errors import PlatformError, SimulationError
 from parapipe.files.documents import read_document
+from parapipe.files.mistakes import listed
+from parapipe.mappings.event_graph import PICOSECONDS
 from parapipe.plan.schema import Plan
 from parapipe.plan.slots import with_slots, written_with_slots
+from parapipe.plan.summary import Batches
+from parapipe.platform.platform import Platform
 from parapipe.runtime.record import done_while_admitted
 from parapipe.search.options import FilePath
+from parapipe.simulate.contention import Memory, laws_of
+from parapipe.simulate.priced_work import Costs, costs_of
 from parapipe.simulate.queues import Run, least_slots
 from parapipe.simulate.simulation import Simulation
 from parapipe.simulate.variation import MeasuredTimes, TaskTimes
+from parapipe.strategies.strategy import Strategy, may_split, sizes_of
+
+MOST_TASKS = 5_000_000  # some minutes, and some hundred bytes each
+
+
+class SplitWork(TypedDict):
+    """How a strategy may split batches: their size, and costs by the size of smaller ones."""
+
+    batch: int
+    sized: Mapping[int, Costs]
+
+
+def check_size(plans: Sequence[Plan], frames: int) -> None:
+    """Raise a SimulationError if that would take for ever."""
+    tasks = sum(len(plan.operators) + len(plan.transfers) for plan in plans)
+    if frames * tasks > MOST_TASKS:
+        names = listed([f"'{plan.model.name}'" for plan in plans])
+        raise SimulationError(
+            f"{frames} frames of {tasks} operators and transfers are too many to simulate; at most "
+            f"{MOST_TASKS // tasks} frames of {names} can be"
+        )
+
+
+def disturbed_shares(plans: Sequence[Plan], shares: Mapping[str, float]) -> dict[str, float]:
+    """Return the shares of disturbed processors; refuse processors that the plans lack."""
+    names = list(dict.fromkeys(each.name for plan in plans for each in plan.processors))
+    if unknown := sorted(set(shares) - set(names)):
+        raise SimulationError(
+            f"{listed(unknown)} cannot be disturbed: the plan's processors are {listed(names)}"
+        )
+    return {name: share for name, share in shares.items() if share}
+
+
+def platform_of(plan: Plan, platform: PlatformFile | None) -> Platform:
+    """Return the platform whose memory is contended, or that says what operators take."""
+    if platform is not None:
+        return load_platform(platform)
+    try:
+        return load_platform(plan.platform)
+    except PlatformError as error:
+        raise SimulationError(
+            f"contention and strategies need the platform '{plan.platform}', which the plan was "
+            "made for and which is none of the shipped ones: give its file by `platform`"
+        ) from error
+
+
+def contended_memory(plan: Plan, target: Platform, contention: float | bool) -> Memory:
+    """Return the memory that processors share, with the law by which they slow each other down."""
+    laws = laws_of(plan, target)
+    if contention is True:
+        contention = target.evaluation.contention if target.evaluation else 0.0
+        if not contention and not laws:
+            raise SimulationError(
+                f"platform '{target.name}' does not say how much processors slow each other down; "
+                "give contention in its section evaluation, or a share, as in `contention` 0.3"
+            )
+    return Memory(target.memory.bandwidth_bytes_per_s, float(contention), laws)
+
+
+def steady_row(simulation: Simulation) -> SteadyRow | None:
+    """Return from when on a schedule repeats; None if it does not."""
+    steady = simulation.steady
+    if steady is None:
+        return None
+    period_s = float(steady.period_ps / PICOSECONDS)
+    return SteadyRow(period_s=period_s, frames=steady.frames, since=steady.since)
+
+
+def price_micro_batches(
+    plan: Plan, target: Platform, strategy: type[Strategy], model: str | Path | None
+) -> SplitWork:
+    """Price the micro-batches that a strategy may split batches into."""
+    if not may_split(strategy):
+        return {"batch": 1, "sized": {}}
+    with located_model(plan, model) as file:
+        batches = Batches(plan, file)
+        sizes = sizes_of(strategy, batches.size)
+        sized = {size: costs_of(batches.plan_of(size), target) for size in sizes}
+    return {"batch": batches.size, "sized": sized}
 
 
 def measured_times(path: Path, plan: Plan, seed: int) -> MeasuredTimes:
