@@ -103,11 +103,10 @@ def map(
         result = search_patterns(
             patterns, (graph, priced), price, options, deadline=deadline, progress=progress
         )
-        exploration = result.exploration
+        exploration, parts = result.exploration, result.partition
         if result.times > 1:
             graph = patterns.graph(result.times)
             priced = price(graph)
-        parts = result.partition
     else:
         parts = finest_partition(graph, [each.costs for each in priced.combinations])
 

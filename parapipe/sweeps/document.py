@@ -1,14 +1,14 @@
-"""The format of sweep.json, published as JSON Schema, and the file of a sweep."""
+"""The format of sweep.json, published as JSON Schema; the page and the file of a sweep."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from parapipe.documents.figure_table import FIGURES
+from parapipe.documents.figure_table import FIGURES, choices, for_pages
 from parapipe.documents.front import FrontDocument
 from parapipe.documents.front_folder import front_frame
 from parapipe.errors import ArgumentError, SweepError
@@ -99,6 +99,32 @@ def sweep_frame(fronts: Iterable[tuple[SweepRow, FrontDocument]]) -> DataFrame:
     if not frames:
         return DataFrame()
     return concat(frames, ignore_index=True).infer_objects()
+
+
+SCRIPTS = ("elements.js", "numbers.js", "sweep.js")
+
+
+def sweep_page(document: SweepDocument, fronts: Sequence[tuple[SweepRow, FrontDocument]]) -> bytes:
+    """Return index.html: which board for a model, and which model on a board, at what demands.
+
+    It is made as the report of a front is: one file that needs no network, names are data only.
+    """
+    from parapipe.figures.page import filled_page  # takes time to load
+
+    figures = choices()
+    columns = ("id", "drawing", *(each.field for each in figures))
+    data = {
+        "parapipe": document.parapipe,
+        "results": [row.to_json() for row in document.results],
+        "figures": for_pages(figures),
+        "columns": columns,
+        "configurations": {
+            row.name: [[getattr(each, name) for name in columns] for each in front.configurations]
+            for row, front in fronts
+        },
+    }
+    count = len(document.results)
+    return filled_page("sweep.html", SCRIPTS, f"Sweep of {count} results", data)
 
 
 def load_sweep_document(folder: Path) -> SweepDocument:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from math import inf
 from pathlib import Path
 from time import perf_counter
@@ -18,20 +20,39 @@ from parapipe.api.load import ZOO
 from parapipe.api.pick import Pick, pick
 from parapipe.documents.figure_table import DemandKeywords, Demands, Minimise
 from parapipe.errors import DemandError, SweepError
+from parapipe.files.atomic import whole_folder, write_folder
 from parapipe.files.checked_arguments import Must, NotEmpty
 from parapipe.files.locked_folders import clear_abandoned_scratch
 from parapipe.files.progress import Progress, Tell
 from parapipe.files.shipped import is_there
 from parapipe.files.worker_counts import ALONE
+from parapipe.front.demands import figure
 from parapipe.search.options import FilePath, MapKeywords, MapOptions
-from parapipe.sweeps.document import RESULTS
-from parapipe.sweeps.tasks import SweepAnswer, SweepTask, with_digests
+from parapipe.sweeps.document import (
+    DEFAULT,
+    DOCUMENT,
+    RESULTS,
+    SCHEMA,
+    SweepDocument,
+    SweepRow,
+    figures_of,
+    load_sweep_document,
+    load_sweep_file,
+    sweep_frame,
+    sweep_page,
+)
+from parapipe.sweeps.tasks import (
+    Answers,
+    SweepAnswer,
+    SweepTask,
+    dask_answers,
+    local_answers,
+    with_digests,
+)
+from parapipe.version import __version__
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-    from parapipe.sweeps.document import SweepDocument, SweepRow
-    from parapipe.sweeps.tasks import Answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +108,6 @@ class StoredSweep:
 
     def __getitem__(self, name: str) -> StoredFront:
         """Return the front of a result by its name."""
-        from parapipe.sweeps.document import RESULTS
-
         return load_front(self.folder / RESULTS / name)
 
     def to_json(self) -> dict[str, Any]:
@@ -97,8 +116,6 @@ class StoredSweep:
 
     def to_pandas(self) -> DataFrame:
         """Return one row per configuration of all fronts, units in the column names."""
-        from parapipe.sweeps.document import sweep_frame
-
         return sweep_frame((row, front.document) for row, front in self)
 
     def pick(
@@ -115,8 +132,6 @@ class StoredSweep:
 
         def rank(each: SweepPick) -> tuple[int, float]:
             """Return the place of the model, and what is to be least: infinite without a pick."""
-            from parapipe.front.demands import figure
-
             row = each.picked.configuration if each.picked else None
             least = figure(row, minimise, Demands(**demands)) if row else inf
             return models.index(each.row.model), least
@@ -142,16 +157,12 @@ def load_sweep(directory: Folder) -> StoredSweep:
     SweepError
         Its sweep.json cannot be read.
     """
-    from parapipe.sweeps.document import load_sweep_document
-
     folder = Path(directory)
     return StoredSweep(folder, load_sweep_document(folder))
 
 
 def is_sweep(directory: Path) -> bool:
     """Tell whether a folder is one of a sweep."""
-    from parapipe.sweeps.document import DOCUMENT
-
     return (directory / DOCUMENT).is_file()
 
 
@@ -230,8 +241,6 @@ def _tasks_of(
     file: str | Path | None, models: Names, platforms: Names, base: MapOptions
 ) -> list[SweepTask]:
     """Return all tasks in order, without digests."""
-    from parapipe.sweeps.document import DEFAULT, load_sweep_file
-
     variants: Mapping[str, Mapping[str, Any]] = {DEFAULT: {}}
     if file is None:
         if not (models and platforms):
@@ -274,8 +283,6 @@ def _task_name(model: str, platform: str, variant: str) -> str:
 
 def _write_front(folder: Path, task: SweepTask, answer: SweepAnswer) -> None:
     """Write a front to its folder, whole or not at all."""
-    from parapipe.files.atomic import whole_folder
-
     with whole_folder(folder / RESULTS / task.name) as place:
         for path, content in answer.unpacked():
             (place / path).parent.mkdir(exist_ok=True)
@@ -284,9 +291,6 @@ def _write_front(folder: Path, task: SweepTask, answer: SweepAnswer) -> None:
 
 
 def _answers(tasks: Sequence[SweepTask], scheduler: str | None, jobs: int | None) -> Answers:
-    from parapipe.sweeps.tasks import dask_answers, local_answers
-    from parapipe.version import __version__
-
     answers = dask_answers(tasks, scheduler) if scheduler else local_answers(tasks, jobs)
     for task, answer in answers:
         if answer.version != __version__:
@@ -298,8 +302,6 @@ def _answers(tasks: Sequence[SweepTask], scheduler: str | None, jobs: int | None
 
 
 def _task_record(task: SweepTask) -> bytes:
-    import json
-
     record = {"schema": "parapipe/sweep-task/1", "sha256": task.digest}
     return (json.dumps(record) + "\n").encode()
 
@@ -315,28 +317,13 @@ def _write_tables(
     folder: Path, tasks: Sequence[SweepTask], errors: Mapping[str, str], note: Note
 ) -> None:
     """Write sweep.json, and the table and the page over all fronts."""
-    from importlib.util import find_spec
-
-    from parapipe.documents.front_folder import FRONT, load_front
-    from parapipe.files.atomic import write_folder
-    from parapipe.sweeps.document import (
-        DOCUMENT,
-        SCHEMA,
-        SweepDocument,
-        SweepRow,
-        figures_of,
-        sweep_frame,
-    )
-    from parapipe.sweeps.page import sweep_page
-    from parapipe.version import __version__
-
     rows = []
     fronts = []
     for task in tasks:
         said: dict[str, Any] = {"error": errors.get(task.name)}
         front = None
         if not said["error"]:
-            front = load_front(folder / RESULTS / task.name / FRONT)
+            front = load_front(folder / RESULTS / task.name).document
             said = figures_of(front)
         row = SweepRow(
             name=task.name, model=task.model, platform=task.platform, options=task.variant, **said
