@@ -16,8 +16,7 @@ from parapipe.api.load import load_platform, loaded_graph
 from parapipe.api.several import Models, loaded_models, models_by_name, requests_of, search_patterns
 from parapipe.errors import ModelError
 from parapipe.files.locked_folders import clear_abandoned_scratch
-from parapipe.files.progress import Tell
-from parapipe.files.worker_counts import ALONE
+from parapipe.files.progress import ALONE, Tell
 from parapipe.processes.deadline import Deadline, arena_effort_s, search_s
 from parapipe.search.options import MapKeywords, MapOptions
 from parapipe.solvers import registry

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from parapipe.api.load import load_model, model_file, split_file
 from parapipe.api.models import has_external
 from parapipe.errors import ModelError, SplitError
-from parapipe.files.worker_counts import ALONE
+from parapipe.files.progress import ALONE
 from parapipe.search.options import Dims, Rules, Shapes
 
 if TYPE_CHECKING:

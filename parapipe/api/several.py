@@ -14,9 +14,8 @@ from parapipe.api.checked import Model, Note
 from parapipe.api.load import loaded_graph
 from parapipe.digits import plain
 from parapipe.errors import ArgumentError, ParapipeError
-from parapipe.files.checked_arguments import Must
+from parapipe.files.checked_arguments import Must, Traits
 from parapipe.files.mistakes import listed
-from parapipe.files.option_traits import Traits
 from parapipe.files.shipped import is_there
 from parapipe.search.options import MapOptions, option_traits
 from parapipe.strategies.registry import PLAN

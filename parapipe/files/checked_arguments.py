@@ -1,4 +1,4 @@
-"""Arguments checked by pydantic, and its findings as sentences."""
+"""Arguments and options: what they must be, checked by pydantic, and what else options do."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from numbers import Integral, Real
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails, core_schema
 
 from parapipe.errors import ArgumentError
 from parapipe.files.mistakes import KeyPath, Mistake, did_you_mean, nearest
 
 if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler, TypeAdapter
+    from pydantic import GetCoreSchemaHandler
     from pydantic_core import CoreSchema
 
 
@@ -44,7 +44,7 @@ _SENTENCES: Mapping[str, str] = {
     "value_error": "{error}",
 }
 _UNITS = ("_s", "_hz", "_v", "_w")
-_LONGEST = 60
+_LONGEST = 60  # characters of a value that are shown
 
 
 def mistakes_of(error: ValidationError, root: type[BaseModel]) -> Iterator[Mistake]:
@@ -55,7 +55,11 @@ def mistakes_of(error: ValidationError, root: type[BaseModel]) -> Iterator[Mista
     root
         The model that a whole file is.
     """
-    details = [(_key_path(each), each) for each in error.errors() if each["type"] != CONTRADICTION]
+    details = [
+        (tuple(step for step in each["loc"] if step != "[key]"), each)
+        for each in error.errors()
+        if each["type"] != CONTRADICTION
+    ]
     misspelt = {
         path: near
         for path, each in details
@@ -76,10 +80,6 @@ def _is_long_enough(each: ErrorDetails) -> bool:
     if each["type"] != "too_short" or not isinstance(each["input"], tuple | list):
         return False
     return bool(len(each["input"]) >= each["ctx"]["min_length"])
-
-
-def _key_path(each: ErrorDetails) -> KeyPath:
-    return tuple(step for step in each["loc"] if step != "[key]")
 
 
 def _sentence(path: KeyPath, each: ErrorDetails, meant: str | None, root: type[BaseModel]) -> str:
@@ -124,9 +124,6 @@ def _without_options(kind: Any) -> Any:  # noqa: ANN401 - a type expression has 
     return kind
 
 
-LONGEST = 60  # characters of a value that are shown
-
-
 @dataclass(frozen=True, slots=True)
 class Must:
     """What a value must be, beside a type in `Annotated`.
@@ -165,8 +162,6 @@ class Must:
             schema["allow_inf_nan"] = self.infinite  # with a bound, NaN never fits
         if self.lax:
             schema["strict"] = False
-        from pydantic_core import core_schema
-
         if schema["type"] in ("int", "float"):
             return core_schema.no_info_before_validator_function(_plain_number, schema)
         if self.filled:
@@ -228,8 +223,6 @@ def _choices(hint: object) -> list[str]:
 
 
 def _fits(value: object, hint: object) -> bool:
-    from pydantic import ValidationError
-
     try:
         _adapter(hint).validate_python(value)
     except ValidationError:
@@ -239,8 +232,6 @@ def _fits(value: object, hint: object) -> bool:
 
 @cache
 def _adapter(hint: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - any type
-    from pydantic import ConfigDict, TypeAdapter
-
     return TypeAdapter(hint, config=ConfigDict(strict=True, arbitrary_types_allowed=True))
 
 
@@ -259,4 +250,55 @@ def _require_filled(value: Any) -> Any:  # noqa: ANN401 - what pydantic has look
 
 def _value_text(value: object) -> str:
     text = repr(value)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What an option does beside its type and its meaning: metadata of its field in a record.
+
+    Parameters
+    ----------
+    section
+        Of help that lists it.
+    metavar
+        What help calls its value, if its type does not say that.
+    several
+        What it means for several models: the same for each; the same, and its keys begin with a
+        model's name and a slash; a value by each model's name, for several models only. Or it is
+        refused, or has no effect.
+    changes_results
+        Whether results depend on it. If not, it is neither in the command that makes a front again
+        nor in the options of a sweep.
+    reads_model
+        Whether a model is read with it.
+    solves
+        Whether it decides how a subgraph is solved, and so belongs to the key in the cache.
+    idle
+        Says why it has no effect beside the values of all options, by name; nothing if it has one.
+    text
+        Writes a value as the command line takes it.
+    """
+
+    section: Literal["common", "model", "search", "limits"]
+    metavar: str | None = None
+    several: Literal["same", "prefixed", "by model", "refused", "no effect"] = "same"
+    changes_results: bool = True
+    reads_model: bool = False
+    solves: bool = False
+    idle: Callable[[Mapping[str, Any]], str] = lambda _given: ""
+    text: Callable[[Any], str] = str
+
+
+def traits(
+    section: Literal["common", "model", "search", "limits"],
+    **others: Any,  # noqa: ANN401 - `Traits` has their types
+) -> Mapping[str, Traits]:
+    """Return the metadata of an option's field."""
+    return {"traits": Traits(section, **others)}
+
+
+def needs(name: str) -> Callable[[Mapping[str, Any]], str]:
+    """Return the trait of an option that has no effect without another one."""
+    why = f"has no effect without --{name}; give both or neither"
+    return lambda given: "" if given[name] else why

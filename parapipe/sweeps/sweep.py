@@ -23,9 +23,8 @@ from parapipe.errors import DemandError, SweepError
 from parapipe.files.atomic import whole_folder, write_folder
 from parapipe.files.checked_arguments import Must, NotEmpty
 from parapipe.files.locked_folders import clear_abandoned_scratch
-from parapipe.files.progress import Progress, Tell
+from parapipe.files.progress import ALONE, Progress, Tell
 from parapipe.files.shipped import is_there
-from parapipe.files.worker_counts import ALONE
 from parapipe.front.demands import figure
 from parapipe.search.options import FilePath, MapKeywords, MapOptions
 from parapipe.sweeps.document import (

@@ -22,7 +22,7 @@ from typing import Any
 from parapipe.api.load import ZOO
 from parapipe.errors import ModelError, ParapipeError, SweepError
 from parapipe.files.locked_folders import LockedFolder
-from parapipe.files.worker_counts import ALONE, worker_count
+from parapipe.files.progress import ALONE, worker_count
 from parapipe.processes.workers import WorkerProcesses
 from parapipe.search.options import MapOptions
 from parapipe.version import __version__
