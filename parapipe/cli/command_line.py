@@ -17,25 +17,9 @@ from parapipe.errors import ParapipeError
 from parapipe.version import __version__
 
 COMMANDS = (
-    "compare",
-    "diff",
-    "evaluate",
-    "export",
-    "explain",
-    "fit",
-    "inspect",
-    "map",
-    "pick",
-    "platforms",
-    "profile",
-    "report",
-    "run",
-    "simulate",
-    "split",
-    "sweep",
-    "verify",
-    "zoo",
-)
+    "compare", "diff", "evaluate", "export", "explain", "fit", "inspect", "map", "pick",
+    "platforms", "profile", "report", "run", "simulate", "split", "sweep", "verify", "zoo",
+)  # fmt: skip
 
 
 class LazyGroup(click.Group):

@@ -59,7 +59,7 @@ def _text(document: Row) -> Shown:
         return
     yield text_table(
         {
-            "the best in…": _figure_title,
+            "the best in…": lambda row: row["figure"] + f" of {row['model']}" * bool(row["model"]),
             " old": lambda row: _figure_text(row, "old"),
             " new": lambda row: _figure_text(row, "new"),
             " change": lambda row: _change_text(row["old"], row["new"]) if row["loss"] else "same",
@@ -81,10 +81,6 @@ def _text(document: Row) -> Shown:
         ("gained: no old configuration is as good in all objectives", document["gained"]),
     ):
         yield from _titled_table(title, _configuration_columns(rows), rows)
-
-
-def _figure_title(row: Row) -> str:
-    return f"{row['figure']} of {row['model']}" if row["model"] else str(row["figure"])
 
 
 def _figure_text(row: Row, which: str) -> str:

@@ -168,18 +168,21 @@ def _link_lines(transfers: Sequence[Row]) -> Iterator[str]:
         yield ""
         yield f"{link}: {len(times)} transfers, {plain(total_s * 1e3)} ms"
         yield f"  each = {times[0]['rule']}"
-        for value in times[0]["givens"]:
-            if value["file"]:
-                yield from _value_lines(value)
+        yield from _file_lines(times[0]["givens"])
         if cast_rows := casts[link]:
             first, took_ms = cast_rows[0], sum(cast["time"]["value"] for cast in cast_rows) * 1e3
             types = f"{first['operator']} from {first['from']} to {first['to']}"
             where = f"{types} on {first['processor']}"
             yield f"  of it {len(cast_rows)} casts, {plain(took_ms)} ms: {where}"
             yield f"  each = {first['time']['rule']}"
-            for value in first["time"]["givens"]:
-                if value["file"]:
-                    yield from _value_lines(value)
+            yield from _file_lines(first["time"]["givens"])
+
+
+def _file_lines(values: Sequence[Row]) -> Iterator[str]:
+    """Yield the values that come from files."""
+    for value in values:
+        if value["file"]:
+            yield from _value_lines(value)
 
 
 def _derivation_lines(name: str, row: Row) -> Iterator[str]:
@@ -221,18 +224,15 @@ def _value_text(row: Row) -> str:
 
 
 def _operator_lines(row: Row) -> Iterator[str]:
+    in_type = f" in {row['data_type']}" if row["data_type"] else ""
     yield (
-        f"{row['id']} ({row['type']}) on {row['processor']}{_in_type(row)}, stage {row['stage']}: "
+        f"{row['id']} ({row['type']}) on {row['processor']}{in_type}, stage {row['stage']}: "
         f"{row['time_s'] * 1e3:.7g} ms, {row['energy_j'] * 1e3:.7g} mJ"
     )
     for part in row["parts"]:
         yield f"{part['operator']} ({part['type']}): {part['provenance']}, {part['source']}"
         yield from _derivation_lines("time", part["time"])
         yield from _derivation_lines("energy", part["energy"])
-
-
-def _in_type(row: Row) -> str:
-    return f" in {row['data_type']}" if row["data_type"] else ""
 
 
 def _cast_text(row: Row) -> str:

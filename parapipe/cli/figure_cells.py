@@ -92,7 +92,8 @@ def _short_cell(entry: FigureEntry, of: Callable[[Row], Row], row: Row) -> str:
 
 def doubt_cells(rows: Sequence[Row]) -> list[str]:
     """Write half the width of the widest interval of each row, in percent."""
-    return [f"{100 * _widest_share(row):.0f}" for row in rows]
+    widest = (max(figure.half_width for figure in _sampled_figures(row)) for row in rows)
+    return [f"{100 * share:.0f}" for share in widest]
 
 
 def doubt_mark(rows: Sequence[Row], medians: Collection[str]) -> Iterator[str]:
@@ -139,7 +140,3 @@ def _sampled_figures(row: Row) -> list[ShownFigure]:
 
     figures = (sampled_figure(row, each.field) for each in DRAWN)
     return [figure for figure in figures if figure]
-
-
-def _widest_share(row: Row) -> float:
-    return max(figure.half_width for figure in _sampled_figures(row))

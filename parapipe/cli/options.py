@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -309,39 +309,6 @@ FORMS: dict[str, dict[str, Any]] = {
 """Settings of click for parameters that the command line takes in a form of its own."""
 
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-PLAN = "PLAN|DIR [ID]"
-
-
-def plan_argument(command: Command) -> Command:
-    """Add the argument `plan`: one plan, by its file or by the folder of a front and an ID."""
-    return _argument("plan", PLAN, _single_plan)(command)
-
-
-def plans_argument(command: Command) -> Command:
-    """Add the argument `plans`: one or more."""
-    return _argument("plans", f"{{{PLAN}}}...", _plan_list)(command)
-
-
-def files_argument(command: Command) -> Command:
-    """Add the argument `files`: some of them plans."""
-    return _argument("files", "[PREDICTED]... MEASURED...", _plan_list)(command)
-
-
-def plan_and_destination(command: Command) -> Command:
-    """Add the argument `named`: the file of a plan, and where it goes if that is said."""
-    return _argument("named", "PLAN|DIR ID [DESTINATION]", _destination_or_hint)(command)
-
-
-Convert = Callable[[click.Context, click.Parameter, Sequence[Path]], object]
-
-
-def _argument(name: str, metavar: str, convert: Convert) -> Callable[[Command], Command]:
-    return click.argument(
-        name, metavar=metavar, type=FILE, nargs=-1, required=True, callback=convert
-    )
-
-
 def _plan_list(ctx: click.Context, param: click.Parameter, words: Sequence[Path]) -> list[Path]:
     from parapipe.api.front import plan_files
 
@@ -384,3 +351,22 @@ def _single_plan(ctx: click.Context, param: click.Parameter, words: Sequence[Pat
     if other is not None:
         raise click.UsageError(f"Got unexpected extra argument ({other})", ctx)
     return plan
+
+
+PLAN = "PLAN|DIR [ID]"
+
+
+def _argument(name: str, metavar: str, convert: Callable[..., object]) -> Callable[[Any], Any]:
+    return click.argument(
+        name, metavar=metavar, type=FILE, nargs=-1, required=True, callback=convert
+    )
+
+
+plan_argument = _argument("plan", PLAN, _single_plan)
+"""One plan, by its file or by the folder of a front and an ID."""
+plans_argument = _argument("plans", f"{{{PLAN}}}...", _plan_list)
+"""One or more of them."""
+files_argument = _argument("files", "[PREDICTED]... MEASURED...", _plan_list)
+"""Files, some of them plans."""
+plan_and_destination = _argument("named", "PLAN|DIR ID [DESTINATION]", _destination_or_hint)
+"""The file of a plan, and where it goes if that is said."""

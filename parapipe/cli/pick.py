@@ -98,7 +98,7 @@ def _board_lines(picks: Sequence[Row], demands: Row) -> Shown:
         "options": lambda each: each["result"]["options"],
         "id": lambda each: each["picked"]["configuration"]["id"],
         "stages…": lambda each: each["picked"]["configuration"]["drawing"],
-        **short_columns(lambda each: _picked_figures(each["picked"])),
+        **short_columns(lambda each: each["picked"]["configuration"] | each["picked"]["figures"]),
         " W": lambda each: plain(each["picked"]["figures"]["power_w"], 3),
     }
     if picked := [each for each in picks if each["picked"]]:
@@ -110,23 +110,15 @@ def _board_lines(picks: Sequence[Row], demands: Row) -> Shown:
         yield from (f"{each['result']['name']}: {line}" for line in warning(sure, demands))
 
 
-def _picked_figures(picked: Row) -> Row:
-    return {**picked["configuration"], **picked["figures"]}
-
-
 def certainty_text(sure: Row, least: str) -> str:
     """Say how often it keeps the demands, how often it is the best, and what another would save."""
     text = f"in draws of the costs: demands met in {sure['keeps']:.0%}"
     if sure["regret_mean"] is None:
         return f"{text}; no configuration meets them in any"
     best = "highest throughput" if least == "throughput" else f"least {least}"
-    mean, most = (_percent(sure[key]) for key in ("regret_mean", "regret_most"))
+    mean, most = (f"{plain(100 * sure[key], 2)} %" for key in ("regret_mean", "regret_most"))
     return (
         f"{text}, {best} of all that meet them in {sure['best']:.0%};\n"
         f"  beside the best of each draw: {mean} worse on average, "
         f"at most {most} worse in nine of ten"
     )
-
-
-def _percent(share: float) -> str:
-    return f"{plain(100 * share, 2)} %"

@@ -138,11 +138,8 @@ def _law_lines(document: Row) -> Iterator[str]:
     yield "# once, under sources:"
     yield "streams:"
     yield "  provenance: measured"
-    yield f"  title: parapipe profile {document['model']} --streams {_most_streams(document)}"
-
-
-def _most_streams(document: Row) -> int:
-    return max(len(law["slowdown"]) for law in document["streams"])
+    most = max(len(law["slowdown"]) for law in document["streams"])
+    yield f"  title: parapipe profile {document['model']} --streams {most}"
 
 
 def _bundle_lines(document: Row) -> Iterator[str]:

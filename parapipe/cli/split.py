@@ -37,15 +37,14 @@ def _text(document: Row) -> Iterator[str]:
     split, unsplit = document["split"], document["whole"]
     parts = sum(len(each["ranges"]) for each in split)
     yield f"wrote {document['file']}: {_count(len(split), 'operator')} split into {parts} parts"
-    yield from _first([_parts_text(each) for each in split])
+    yield from _first([f"{each['name']}: axis {each['axis']} {_ranges(each)}" for each in split])
     if unsplit:
         yield f"{_count(len(unsplit), 'operator')} stay{'s' * (len(unsplit) == 1)} whole"
         yield from _first([f"{each['name']} ({each['type']}): {each['why']}" for each in unsplit])
 
 
-def _parts_text(each: Row) -> str:
-    ranges = " ".join(f"{begin}-{end}" for begin, end in each["ranges"])
-    return f"{each['name']}: axis {each['axis']} {ranges}"
+def _ranges(each: Row) -> str:
+    return " ".join(f"{begin}-{end}" for begin, end in each["ranges"])
 
 
 def _first(lines: list[str]) -> Iterator[str]:

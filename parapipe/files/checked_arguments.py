@@ -10,15 +10,12 @@ from numbers import Integral, Real
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails, core_schema
-
 from parapipe.errors import ArgumentError
 from parapipe.files.mistakes import KeyPath, Mistake, did_you_mean, nearest
 
 if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler
-    from pydantic_core import CoreSchema
+    from pydantic import BaseModel, GetCoreSchemaHandler, TypeAdapter, ValidationError
+    from pydantic_core import CoreSchema, ErrorDetails
 
 
 CONTRADICTION = "contradiction"  # a finding of which `WholeFile.contradictions` tells more
@@ -103,19 +100,25 @@ def keys_at(path: KeyPath, root: type[BaseModel]) -> tuple[str, ...]:
     current: Any = root
     for step in path:
         current = _type_below(current, step)
-    if not (isinstance(current, type) and issubclass(current, BaseModel)):
+    if not _is_model(current):
         return ()
     keys = (field.alias or name for name, field in current.model_fields.items())
     return (*keys, *getattr(current, "short_keys", ()))
 
 
 def _type_below(kind: Any, step: str | int) -> Any:  # noqa: ANN401 - a type expression has no type
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
+    if _is_model(kind):
         fields = kind.model_fields.items()
         annotations = (field.annotation for name, field in fields if (field.alias or name) == step)
         return _without_options(next(annotations, None))
     arguments = get_args(kind)
     return _without_options(arguments[-1 if get_origin(kind) is dict else 0]) if arguments else None
+
+
+def _is_model(kind: Any) -> bool:  # noqa: ANN401 - a type expression has no type
+    from pydantic import BaseModel  # takes time to load, as all of pydantic
+
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
 def _without_options(kind: Any) -> Any:  # noqa: ANN401 - a type expression has no type
@@ -155,6 +158,8 @@ class Must:
         self, source: object, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         """Return the type's schema with these bounds."""
+        from pydantic_core import core_schema
+
         schema: Any = handler(source)
         bounds = {"ge": self.ge, "gt": self.gt, "le": self.le, "lt": self.lt}
         schema |= {name: bound for name, bound in bounds.items() if bound is not None}
@@ -223,6 +228,8 @@ def _choices(hint: object) -> list[str]:
 
 
 def _fits(value: object, hint: object) -> bool:
+    from pydantic import ValidationError
+
     try:
         _adapter(hint).validate_python(value)
     except ValidationError:
@@ -232,6 +239,8 @@ def _fits(value: object, hint: object) -> bool:
 
 @cache
 def _adapter(hint: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - any type
+    from pydantic import ConfigDict, TypeAdapter
+
     return TypeAdapter(hint, config=ConfigDict(strict=True, arbitrary_types_allowed=True))
 
 

@@ -14,7 +14,7 @@ from parapipe.search.options import MapOptions
 
 SOURCE = Path(parapipe.__file__).parent
 DECIDES = SOURCE / "files" / "progress.py"
-OTHER_LOAD = SOURCE / "runtime" / "other_load.py"  # a share of the machine, beside a runner
+OTHER_LOAD = SOURCE / "runtime" / "machine.py"  # a share of the machine, beside a runner
 NUMBER = re.compile(r"cpu_count\(|\b(?:num_workers|num_search_workers|jobs)(?:: [^=\n]+)? ?= ?\d")
 
 
