@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, fields
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -41,21 +42,15 @@ SECTIONS = {
     "output": "Output",
 }
 """Headings of help, in order."""
+_option = partial(click.option, cls=SectionedOption)
 
 
 @click.command(cls=SectionedCommand, sections=SECTIONS)
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
-@click.option(
-    "--platform",
-    cls=SectionedOption,
-    section="common",
-    metavar="NAME|FILE",
-    required=True,
-    help="Shipped platform, or YAML file of your own.",
-)
-@click.option(
+@_option("--platform", section="common", metavar="NAME|FILE", required=True,
+         help="Shipped platform, or YAML file of your own.")  # fmt: skip
+@_option(
     "--out",
-    cls=SectionedOption,
     section="common",
     type=FILE,
     help="Folder for the results.  [default: parapipe-out/MODEL-PLATFORM; none with --json]",
@@ -67,13 +62,8 @@ SECTIONS = {
         "XDG_CACHE_HOME or ~/.cache, if not given.",
     },
 )
-@click.option(
-    "--no-cache",
-    cls=SectionedOption,
-    section="search",
-    is_flag=True,
-    help="Use and keep no solved subgraphs of other runs.",
-)
+@_option("--no-cache", section="search", is_flag=True,
+         help="Use and keep no solved subgraphs of other runs.")  # fmt: skip
 @options("Demands")
 @options(
     "pick",
@@ -86,13 +76,7 @@ SECTIONS = {
         "--min-fps and the other demands.  [default: latency, if there is a demand]",
     },
 )
-@click.option(
-    "--figure",
-    cls=SectionedOption,
-    section="common",
-    type=FILE,
-    help="Draw the front into this PNG, PDF or SVG.",
-)
+@_option("--figure", section="common", type=FILE, help="Draw the front into this PNG, PDF or SVG.")
 @click.option("--all", "show_all", is_flag=True, help="List all configurations in the table.")
 @quiet_option
 @json_option
@@ -231,45 +215,28 @@ def _text(
     """Yield notes first, then what was written, and last the answer."""
     from parapipe.api.checked import medians_of
 
-    every = document["configurations"]
-    if document["several"]:
-        yield from _several_text(document, directory, written, figure, show_all=show_all)
-        return
-    shown = every if show_all else headline(every, document["options"]["objectives"])
-    yield from search_notes(document)
+    every, several = document["configurations"], document["several"]
+    objectives, shown = document["options"]["objectives"], every
+    if not show_all:
+        shown = shown_rows(every) if several else headline(every, objectives)
+    if not several:
+        yield from search_notes(document)
     yield from coverage_lines(document["coverage"])
     if directory and written:
         yield from _written_lines(directory, written, figure)
     yield ""
     medians, narrow = medians_of(every), output_width() < NARROW
-    yield front_table(shown, document["options"]["objectives"], medians, narrow=narrow)
+    yield (
+        several_table(shown) if several else front_table(shown, objectives, medians, narrow=narrow)
+    )
     yield ""
     if len(shown) < len(every):
         yield f"{len(shown)} of {len(every)} configurations; --all lists them all"
+    if several:
+        yield from (paragraph(line, indent=2) for line in several_lines(document))
+        return
     yield from marks(document, shown, medians, narrow=narrow)
     yield paragraph(answer(document))
-
-
-def _several_text(
-    document: Row,
-    directory: Path | None,
-    written: Sequence[Path],
-    figure: Path | None,
-    *,
-    show_all: bool,
-) -> Shown:
-    """Yield the same of several models."""
-    every = document["configurations"]
-    shown = every if show_all else shown_rows(every)
-    yield from coverage_lines(document["coverage"])
-    if directory and written:
-        yield from _written_lines(directory, written, figure)
-    yield ""
-    yield several_table(shown)
-    yield ""
-    if len(shown) < len(every):
-        yield f"{len(shown)} of {len(every)} configurations; --all lists them all"
-    yield from (paragraph(line, indent=2) for line in several_lines(document))
 
 
 def _written_lines(directory: Path, written: Sequence[Path], figure: Path | None) -> Shown:
