@@ -21,7 +21,7 @@ from parapipe.api.map import map as map_model
 from parapipe.api.plan import Plan
 from parapipe.cost.cost_table import CostTable, build_cost_table
 from parapipe.cost.profile import Measurement, Profile, read_profile
-from parapipe.documents.compared_runs import segments_of, strange
+from parapipe.documents import compared_runs
 from parapipe.errors import ExecutionError, ParapipeError
 from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.files.locked_folders import LockedFolder
@@ -176,9 +176,9 @@ class _Runs:
     def _run(self, graph: OperatorGraph, plan: Plan) -> Sequence[SegmentTime]:
         frames = min(max(ceil(ROUND_S / plan.predicted.period_s), FRAMES[0]), FRAMES[1])
         document = plan.run(frames=frames, saturate=True).document
-        if why := strange(document, graph, self._platform):
+        if why := compared_runs.strange(document, graph, self._platform):
             raise ExecutionError(f"it {why}")
-        return tuple(segments_of(document, graph, self._platform))
+        return tuple(compared_runs.segments_of(document, graph, self._platform))
 
 
 def _operator_times(
