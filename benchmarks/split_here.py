@@ -184,7 +184,7 @@ def curve_rows(
     cases, used = [one], len(os.sched_getaffinity(0))
     for parts in PARTS:
         rules, name = [f"*:rows={parts}"], f"zoo:{CURVE}"
-        with split_file(plans / f"{CURVE}.onnx", name, rules, "fused", apart=False) as file:
+        with split_file(plans / f"{CURVE}.onnx", name, rules, "fused", external=False) as file:
             plan = cut_plan(load_model(file, note=lambda _: None), platform, profile, parts)
             cases.append(case_of(CURVE, plan, file, plans / f"{CURVE}-{parts}-parts"))
     alone, *found = latencies_ms(cases, rounds)

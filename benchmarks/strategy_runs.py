@@ -53,7 +53,7 @@ def folder_of_parts(
     with ExitStack() as opened:
         file = model
         if parts > 1:
-            split = split_file(model, model.stem, [f"*:{rule}={parts}"], "fused", apart=True)
+            split = split_file(model, model.stem, [f"*:{rule}={parts}"], "fused", external=True)
             file = opened.enter_context(split)
         plan = cut_plan(load_model(file, note=lambda _: None), platform, None, parts)
         write_session_folder(plan, file, place, single=True, pieces=pieces_of(plan, cut))
@@ -84,7 +84,7 @@ def batch_executor(
     place.mkdir(parents=True)
     cores = {each.name: (core,) for each, core in zip(plan.processors, CORES, strict=False)}
     folders = run_folders(plan, model, decides, place, cores=cores, single=single)
-    return executor_of(folders.whole, decides, batch=folders.batch, sized=folders.sized)
+    return executor_of(folders.full, decides, batch=folders.batch, sized=folders.sized)
 
 
 def latency_s(executor: Executor, frames: Sequence[Frame], count: int) -> float:

@@ -10,27 +10,31 @@ from parapipe.version import __version__ as __version__
 
 TYPE_CHECKING = False  # type checkers take it for true
 if TYPE_CHECKING:
-    from parapipe.api.compare import compare as compare
-    from parapipe.api.compare import draw_comparison as draw_comparison
-    from parapipe.api.diff import diff as diff
     from parapipe.api.evaluate import evaluate as evaluate
     from parapipe.api.explain import explain as explain
-    from parapipe.api.export import export_plan as export_plan
-    from parapipe.api.export import export_targets as export_targets
     from parapipe.api.fit import fit_power as fit_power
     from parapipe.api.fit import fit_times as fit_times
     from parapipe.api.fit import fit_transfers as fit_transfers
     from parapipe.api.front import Configuration as Configuration
     from parapipe.api.front import ParetoFront as ParetoFront
-    from parapipe.api.inspect import draw_structure as draw_structure
-    from parapipe.api.inspect import inspect as inspect
+    from parapipe.api.front import StoredFront as StoredFront
+    from parapipe.api.front import load_front as load_front
     from parapipe.api.load import load_model as load_model
     from parapipe.api.load import load_plan as load_plan
     from parapipe.api.load import load_platform as load_platform
     from parapipe.api.map import map as map
     from parapipe.api.map import mapper_names as mapper_names
+    from parapipe.api.models import build_zoo as build_zoo
+    from parapipe.api.models import draw_structure as draw_structure
+    from parapipe.api.models import inspect as inspect
+    from parapipe.api.models import split as split
+    from parapipe.api.models import zoo_examples as zoo_examples
+    from parapipe.api.models import zoo_names as zoo_names
     from parapipe.api.pick import pick as pick
     from parapipe.api.plan import Plan as Plan
+    from parapipe.api.plan import export_plan as export_plan
+    from parapipe.api.plan import export_targets as export_targets
+    from parapipe.api.plan import verify_plan as verify_plan
     from parapipe.api.platforms import check_platform as check_platform
     from parapipe.api.platforms import list_catalogue as list_catalogue
     from parapipe.api.platforms import list_platforms as list_platforms
@@ -42,19 +46,15 @@ if TYPE_CHECKING:
     from parapipe.api.profile import measure_streams as measure_streams
     from parapipe.api.profile import profile as profile
     from parapipe.api.profile import write_profile_bundle as write_profile_bundle
-    from parapipe.api.report import report as report
+    from parapipe.api.reports import compare as compare
+    from parapipe.api.reports import diff as diff
+    from parapipe.api.reports import draw_comparison as draw_comparison
+    from parapipe.api.reports import report as report
     from parapipe.api.run import run_plan as run_plan
     from parapipe.api.run import run_plans as run_plans
     from parapipe.api.simulate import simulate_plan as simulate_plan
+    from parapipe.api.simulate import simulate_plans as simulate_plans
     from parapipe.api.simulate import strategy_names as strategy_names
-    from parapipe.api.simulate_several import simulate_plans as simulate_plans
-    from parapipe.api.split import split as split
-    from parapipe.api.stored_front import StoredFront as StoredFront
-    from parapipe.api.stored_front import load_front as load_front
-    from parapipe.api.verify import verify_plan as verify_plan
-    from parapipe.api.zoo import build_zoo as build_zoo
-    from parapipe.api.zoo import zoo_examples as zoo_examples
-    from parapipe.api.zoo import zoo_names as zoo_names
     from parapipe.cost.cost_table import CostTable as CostTable
     from parapipe.errors import ParapipeError as ParapipeError
     from parapipe.files.progress import Progress as Progress

@@ -18,34 +18,24 @@ from typing import (
     get_type_hints,
 )
 
-from parapipe.documents.figure_table import BY_NAME as BY_NAME
-from parapipe.documents.figure_table import COMPARED as COMPARED
-from parapipe.documents.figure_table import DRAWN as DRAWN
-from parapipe.documents.figure_table import FIGURES as FIGURES
-from parapipe.documents.figure_table import Demands as Demands
-from parapipe.documents.figure_table import FigureEntry as FigureEntry
-from parapipe.documents.shown import ShownFigure as ShownFigure
-from parapipe.documents.shown import absent_texts as absent_texts
-from parapipe.documents.shown import medians_of as medians_of
-from parapipe.documents.shown import shown_figure as shown_figure
+from parapipe.documents.figure_table import BY_NAME, COMPARED, DRAWN, FIGURES, Demands, FigureEntry
+from parapipe.documents.shown import ShownFigure, absent_texts, medians_of, shown_figure
 from parapipe.errors import KeywordError
-from parapipe.files.checked_arguments import Must, NotEmpty, check_arguments
-from parapipe.files.checked_arguments import is_repeatable as is_repeatable
-from parapipe.files.mistakes import did_you_mean as did_you_mean
-from parapipe.files.mistakes import together as together
-from parapipe.files.titles import model_title as model_title
-from parapipe.files.titles import stages_title as stages_title
-from parapipe.pareto import TIE as TIE
-from parapipe.pareto import TIES as TIES
-from parapipe.pareto import least as least
-from parapipe.search.options import MapOptions
-from parapipe.search.options import flag as flag
-from parapipe.search.options import idle_options as idle_options
+from parapipe.files.checked_arguments import Must, NotEmpty, check_arguments, is_repeatable
+from parapipe.files.mistakes import did_you_mean, together
+from parapipe.files.titles import model_title, stages_title
+from parapipe.pareto import TIE, TIES, least
+from parapipe.search.options import MapOptions, flag, idle_options
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
     from pydantic_core import CoreSchema
 
+__all__ = [  # what commands take from rooms below
+    "BY_NAME", "COMPARED", "DRAWN", "FIGURES", "TIE", "TIES", "Demands", "FigureEntry",
+    "ShownFigure", "absent_texts", "did_you_mean", "flag", "idle_options", "is_repeatable", "least",
+    "medians_of", "model_title", "shown_figure", "stages_title", "together",
+]  # fmt: skip
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 Note = Callable[[str], None]
@@ -57,17 +47,17 @@ Folder = Annotated[NotEmpty | Path, Must("the path of a folder")]
 RECORDS: Mapping[str, type] = {"keywords": MapOptions, "demands": Demands}
 """Records whose fields a verb takes as keywords, by what it calls them."""
 Granularity = Literal["fused", "onnx"]
-StrategyGiven = Annotated[NotEmpty | type, Must("the name of a strategy, MODULE:CLASS, or a class")]
+StrategyLike = Annotated[NotEmpty | type, Must("the name of a strategy, MODULE:CLASS, or a class")]
 
 
 if TYPE_CHECKING:
-    from parapipe.api.stored_front import StoredFront
+    from parapipe.api.front import StoredFront
     from parapipe.front.configurations import Configurations
     from parapipe.plan.schema import Plan
 
-    FrontGiven: TypeAlias = str | Path | Configurations[Any]
-    PlanGiven: TypeAlias = str | Path | Plan
-    StoredGiven: TypeAlias = str | Path | StoredFront
+    FrontLike: TypeAlias = str | Path | Configurations[Any]
+    PlanLike: TypeAlias = str | Path | Plan
+    StoredFrontLike: TypeAlias = str | Path | StoredFront
 else:
 
     class _Instance:
@@ -85,10 +75,10 @@ else:
 
     _Front = Annotated[object, _Instance("parapipe.front.configurations", "Configurations")]
     _Plan = Annotated[object, _Instance("parapipe.plan.schema", "Plan")]
-    FrontGiven = Annotated[NotEmpty | Path | _Front, Must("a front or the path of its folder")]
-    PlanGiven = Annotated[NotEmpty | Path | _Plan, Must("a plan or the path of its file")]
-    _Stored = Annotated[object, _Instance("parapipe.api.stored_front", "StoredFront")]
-    StoredGiven = Annotated[
+    FrontLike = Annotated[NotEmpty | Path | _Front, Must("a front or the path of its folder")]
+    PlanLike = Annotated[NotEmpty | Path | _Plan, Must("a plan or the path of its file")]
+    _Stored = Annotated[object, _Instance("parapipe.api.front", "StoredFront")]
+    StoredFrontLike = Annotated[
         NotEmpty | Path | _Stored, Must("the path of a folder or what load_front returned")
     ]
 
@@ -99,28 +89,29 @@ def checked(verb: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
     `**keywords` are fields of `MapOptions`, and `**demands` those of `Demands`. Types that are
     imported for type checkers only are not looked at.
     """
-    signature = _expanded(verb)
-    method = next(iter(signature.parameters), None) == "plan"  # a plan has it by a shorter name
-    named = verb.__name__.removesuffix("_plan") if method else verb.__name__
+    signature = _signature_with_fields(verb)
+    is_method = next(iter(signature.parameters), None) == "plan"  # a plan has it by a shorter name
+    verb_name = verb.__name__.removesuffix("_plan") if is_method else verb.__name__
 
     @wraps(verb)
     def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
         try:
-            given = signature.bind(*args, **kwargs).arguments
+            arguments = signature.bind(*args, **kwargs).arguments
         except TypeError as error:
-            told = [
+            complaints = [
                 f"there is no argument '{name}'{did_you_mean(name, signature.parameters)}"
                 for name in kwargs.keys() - signature.parameters
             ]
-            raise KeywordError(f"{named}: {', and '.join(sorted(told)) or error}") from None
-        check_arguments(named, types_of(verb), given)
+            why = ", and ".join(sorted(complaints)) or error
+            raise KeywordError(f"{verb_name}: {why}") from None
+        check_arguments(verb_name, types_of(verb), arguments)
         return verb(*args, **kwargs)
 
     call.__signature__ = signature  # type: ignore[attr-defined] # help() and notebooks show it
     return call
 
 
-def _expanded(verb: Callable[..., object]) -> inspect.Signature:
+def _signature_with_fields(verb: Callable[..., object]) -> inspect.Signature:
     """Return a verb's signature with the fields of a record in the place of keywords."""
     signature = inspect.signature(verb)
     own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
@@ -143,11 +134,11 @@ def types_of(verb: Callable[..., object]) -> Mapping[str, Any]:
         return get_type_hints(verb, include_extras=True)
     verb = inspect.unwrap(verb)
     names = dict(verb.__globals__)
-    found = {}
+    types = {}
     for name, text in verb.__annotations__.items():
         try:
-            found[name] = eval(text, names)
+            types[name] = eval(text, names)
         except NameError:
             continue
     record = record_of(verb)
-    return {**found, **types_of(record)} if record else found
+    return {**types, **types_of(record)} if record else types

@@ -90,23 +90,23 @@ def explain(
             "a front of several models cannot be explained yet: look at it in the report, or "
             "simulate its plans"
         )
-    given = front.inputs
+    inputs = front.inputs
     _check_files(front)
     graph = load_model(
         front.model,
         granularity=front.options.granularity,
-        dims=given.dims,
-        shapes=given.shapes,
-        rules=given.rules,
+        dims=inputs.dims,
+        shapes=inputs.shapes,
+        rules=inputs.rules,
     )
     if graph.source.sha256 != front.model_sha256:
         raise FrontError(f"model '{front.model}' has changed since it was mapped; map again")
-    placed = load_placed(given.platform)
+    placed = load_placed(inputs.platform)
     points = {p.name: p.operating_point.frequency_hz for p in plan.processors}
     variant = holding(placed.platform, points)
     _check_points(front, variant, points)
     at = variant.at([points.get(p.name, p.point.frequency_hz) for p in variant.processors])
-    profiles = chosen_profiles(given.profiles, beside=given.platform, platform=at.profile_name)
+    profiles = chosen_profiles(inputs.profiles, beside=inputs.platform, platform=at.profile_name)
     _check_profiles(front, profiles, at.profile_name)
     costs = build_cost_table(graph, at, profiles=profiles, precision=front.options.precision)
     document = explanation(
@@ -119,19 +119,19 @@ def explain(
     )
     document = with_doubt(document, row, plan, graph=graph, costs=costs, options=front.options)
     if what_if:
-        found = _effects(Chip(graph, at, costs, profiles), front, progress)
-        document = document.model_copy(update={"what_if": found})
+        effects = _what_if_rows(Chip(graph, at, costs, profiles), front, progress)
+        document = document.model_copy(update={"what_if": effects})
     return only(document, operators) if operators else document
 
 
 def _check_files(front: FrontDocument) -> None:
     """Raise a FrontError that names what the front was made of and is not there, if any."""
-    given = front.inputs
+    inputs = front.inputs
     named = [
         *(("model", name) for name in [front.model] if not name.startswith(ZOO)),
-        *(("platform", name) for name in [given.platform] if len(Path(name).parts) > 1),
-        *(("profile", name) for name in given.profiles),
-        *(("rules file", name) for name in [given.rules] if name is not None),
+        *(("platform", name) for name in [inputs.platform] if len(Path(name).parts) > 1),
+        *(("profile", name) for name in inputs.profiles),
+        *(("rules file", name) for name in [inputs.rules] if name is not None),
     ]
     gone = [f"the {what} '{name}'" for what, name in named if not is_there(Path(name))]
     if gone:
@@ -156,12 +156,12 @@ def _check_points(front: FrontDocument, platform: Platform, points: Mapping[str,
         )
 
 
-def _check_profiles(front: FrontDocument, found: Sequence[Profile] | None, name: str) -> None:
+def _check_profiles(front: FrontDocument, profiles: Sequence[Profile] | None, name: str) -> None:
     """Raise a FrontError if times came from profiles, and none is there any more."""
     from parapipe.cost.profile import shipped_profiles
 
     shares = front.coverage.measured, front.coverage.fitted
-    if any(share.operators for share in shares) and not (found or shipped_profiles(name)):
+    if any(share.operators for share in shares) and not (profiles or shipped_profiles(name)):
         folder = Path(front.inputs.platform).parent / "profiles" / name
         raise FrontError(
             f"the profiles that the front was made with are gone: there is none in '{folder}'; "
@@ -169,21 +169,21 @@ def _check_profiles(front: FrontDocument, found: Sequence[Profile] | None, name:
         )
 
 
-def _effects(chip: Chip, front: FrontDocument, progress: Tell | None) -> tuple[EffectRow, ...]:
+def _what_if_rows(chip: Chip, front: FrontDocument, progress: Tell | None) -> tuple[EffectRow, ...]:
     from parapipe.front.reasons import effect_rows
     from parapipe.search.explore import explore
     from parapipe.search.options import MapOptions, option_names
     from parapipe.search.problems.cache import Cache
     from parapipe.search.stages.finest_cuts import finest_partition
 
-    parts, told = finest_partition(chip.graph, [chip.costs]), front.options
-    same = {name: getattr(told, name) for name in option_names(lambda option: option.solves)}
+    parts, used = finest_partition(chip.graph, [chip.costs]), front.options
+    same = {name: getattr(used, name) for name in option_names(lambda option: option.solves)}
     options = MapOptions(objectives="latency-throughput", resolution=0.0, **same)
     with Cache(None, lambda _note: None) as cache:
 
         def best(table: CostTable) -> tuple[float, float]:
-            found = explore(chip.graph, parts, table, options, cache=cache, progress=progress).found
-            made = [each.evaluated for each in found]
-            return min(each.latency_s for each in made), min(each.period_s for each in made)
+            result = explore(chip.graph, parts, table, options, cache=cache, progress=progress)
+            rows = [each.evaluated for each in result.found]
+            return min(each.latency_s for each in rows), min(each.period_s for each in rows)
 
         return effect_rows(tuple(chip.changes()), best, chip.costs)

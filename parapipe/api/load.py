@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parapipe.api.checked import Granularity, Model, Note, PlanGiven, PlatformFile, checked
+from parapipe.api.checked import Granularity, Model, Note, PlanLike, PlatformFile, checked
 from parapipe.errors import ModelError, PlanError
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.files.mistakes import listed
@@ -96,7 +96,7 @@ def loaded_graph(
     from parapipe.graph.rewrites import fuse
     from parapipe.zoo.registry import described, is_name
 
-    known = None if rules is None else load_rules(Path(rules))
+    work_rules = None if rules is None else load_rules(Path(rules))
     name = os.fspath(model)
     if is_name(name) and not is_there(Path(name)):
         raise ModelError(f"there is no file '{name}'; did you mean '{ZOO}{name}'?")
@@ -106,15 +106,15 @@ def loaded_graph(
     else:
         proto, source = opened_model(Path(name), digests=digests, weights=weights)
     if split:
-        proto = _split_as(proto, name, split, granularity, dims=dims, shapes=shapes)
+        proto = _split_proto(proto, name, split, granularity, dims=dims, shapes=shapes)
         source, dims, shapes = replace(source, split=tuple(split)), None, None
     graph = import_checked(proto, source=source, granularity="onnx", dims=dims, shapes=shapes)
     for sentence in graph.notes:
         (note or warnings.warn)(sentence)
-    if known is not None:
-        for idle in idle_rules(graph, known):
+    if work_rules is not None:
+        for idle in idle_rules(graph, work_rules):
             (note or warnings.warn)(f"rules file '{rules}': {idle}")
-        graph = apply_rules(graph, known, str(rules))
+        graph = apply_rules(graph, work_rules, str(rules))
     return graph if granularity == "onnx" else fuse(graph)
 
 
@@ -131,38 +131,46 @@ def located_model(plan: schema.Plan, model: str | Path | None = None) -> Iterato
                 "a plan of several models finds each where it says: put the files there, and give "
                 "no `model`"
             )
-        with _several_models(plan.models) as found:
-            yield found
+        with _joined_models_file(plan.models) as file:
+            yield file
         return
-    with _located(plan.model, model) as path, _split_model(plan, path) as found:
-        yield found
+    with _located_file(plan.model, model) as path, _split_model_file(plan, path) as file:
+        yield file
 
 
 @contextmanager
-def _located(of: schema.Model | schema.PlannedModel, model: str | Path | None) -> Iterator[Path]:
+def _located_file(
+    of: schema.Model | schema.PlannedModel, model: str | Path | None
+) -> Iterator[Path]:
     """Yield the file of a model, given or where the plan says; PlanError if it is another one."""
     name = os.fspath(model or of.name)
-    if name.startswith(ZOO):
-        from parapipe.zoo.registry import write
-
-        clear_abandoned_scratch()
-        with LockedFolder() as scratch:
-            path = scratch.path / "model.onnx"
-            write(name.removeprefix(ZOO), path)
-            _check_digests(of, path, name)
-            yield path
-        return
-    if model is None and not is_there(Path(name)):
+    if model is None and not name.startswith(ZOO) and not is_there(Path(name)):
         raise PlanError(
             f"there is no file '{name}', the model that the plan was made for: say with `model` "
             "where it is"
         )
-    _check_digests(of, Path(name), name)
-    yield Path(name)
+    with model_file(name) as path:
+        _check_digests(of, path, name)
+        yield path
 
 
 @contextmanager
-def _several_models(models: Sequence[schema.PlannedModel]) -> Iterator[Path]:
+def model_file(name: str) -> Iterator[Path]:
+    """Yield the path of a model; one of the zoo is written into a folder that is soon gone."""
+    if not name.startswith(ZOO):
+        yield Path(name)
+        return
+    from parapipe.zoo.registry import write
+
+    clear_abandoned_scratch()
+    with LockedFolder() as scratch:
+        path = scratch.path / "model.onnx"
+        write(name.removeprefix(ZOO), path)
+        yield path
+
+
+@contextmanager
+def _joined_models_file(models: Sequence[schema.PlannedModel]) -> Iterator[Path]:
     """Yield one file of all frames of several models, in a folder that is gone at the end."""
     import onnx
 
@@ -172,28 +180,29 @@ def _several_models(models: Sequence[schema.PlannedModel]) -> Iterator[Path]:
     protos = []
     members = []
     for each in models:
-        with _located(each, None) as path:
+        with _located_file(each, None) as path:
             protos.append(onnx.load(path))
         source = ModelSource(each.name, each.sha256)
         members.append(Member(each.short_name, source, len(each.prefixes)))
-    apart = sum(proto.ByteSize() for proto in protos) > MOST_INSIDE
+    external = sum(proto.ByteSize() for proto in protos) > MOST_INSIDE
     with LockedFolder() as scratch:
         file = scratch.path / "several.onnx"
-        made = union_proto(protos, members)
-        onnx.save(made, file, save_as_external_data=apart, location="weights")
+        joined = union_proto(protos, members)
+        onnx.save(joined, file, save_as_external_data=external, location="weights")
         yield file
 
 
 @contextmanager
-def _split_model(plan: schema.Plan, path: Path) -> Iterator[Path]:
+def _split_model_file(plan: schema.Plan, path: Path) -> Iterator[Path]:
     """Yield the model that a plan's operators are of: with some split, if the plan says so."""
     if not plan.model.split:
         yield path
         return
-    how, apart = plan.model.split, bool(plan.model.external)
+    rules, granularity = plan.model.split.rules, plan.model.split.granularity
+    external = bool(plan.model.external)
     shapes = {each: plan.tensors[each].shape for each in plan.inputs}
     with split_file(
-        path, plan.model.name, how.rules, how.granularity, apart=apart, shapes=shapes
+        path, plan.model.name, rules, granularity, external=external, shapes=shapes
     ) as split:
         yield split
 
@@ -205,7 +214,7 @@ def split_file(
     rules: Sequence[str],
     granularity: Granularity,
     *,
-    apart: bool,
+    external: bool,
     dims: Dims | None = None,
     shapes: Shapes | None = None,
 ) -> Iterator[Path]:
@@ -213,7 +222,7 @@ def split_file(
 
     Parameters
     ----------
-    apart
+    external
         Whether weights are in a file of their own: one of more than 2 GB cannot be written whole.
 
     Raises
@@ -223,14 +232,14 @@ def split_file(
     """
     import onnx
 
-    proto = _split_as(onnx.load(path), name, rules, granularity, dims=dims, shapes=shapes)
+    proto = _split_proto(onnx.load(path), name, rules, granularity, dims=dims, shapes=shapes)
     with LockedFolder() as scratch:
         split = scratch.path / "split.onnx"
-        onnx.save(proto, split, save_as_external_data=apart, location="weights")
+        onnx.save(proto, split, save_as_external_data=external, location="weights")
         yield split
 
 
-def _split_as(
+def _split_proto(
     proto: onnx.ModelProto,
     name: str,
     rules: Sequence[str],
@@ -250,10 +259,12 @@ def _split_as(
     from parapipe.parts.rules import read_rule
     from parapipe.parts.split import split_proto
 
-    again = [rule for text in rules if (rule := read_again(text))]
-    if again:
-        return again_proto(proto, name, again, granularity=granularity, dims=dims, shapes=shapes)
-    made, _ = split_proto(
+    recomputed = [rule for text in rules if (rule := read_again(text))]
+    if recomputed:
+        return again_proto(
+            proto, name, recomputed, granularity=granularity, dims=dims, shapes=shapes
+        )
+    split, _ = split_proto(
         proto,
         name,
         [read_rule(text) for text in rules],
@@ -262,7 +273,7 @@ def _split_as(
         shapes=shapes,
         by_nodes=True,
     )
-    return made
+    return split
 
 
 def _check_digests(planned: schema.Model | schema.PlannedModel, path: Path, name: str) -> None:
@@ -306,6 +317,6 @@ def load_plan(path: FilePath) -> Plan:
     return Plan.of(schema.Plan.load(Path(path)))
 
 
-def opened_plan(plan: PlanGiven) -> schema.Plan:
+def opened_plan(plan: PlanLike) -> schema.Plan:
     """Return a plan that is given itself or by its file."""
     return load_plan(plan) if isinstance(plan, str | Path) else plan

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Unpack
 
 from parapipe.api.checked import Folder, Note, PlatformFile, checked
 from parapipe.api.load import load_platform, loaded_graph
-from parapipe.api.several import Models, asked_of, loaded_models, search_patterns, several_of
+from parapipe.api.several import Models, loaded_models, models_by_name, requests_of, search_patterns
 from parapipe.errors import ModelError
 from parapipe.files.locked_folders import clear_abandoned_scratch
-from parapipe.files.progress import Tell
-from parapipe.files.worker_counts import ALONE
+from parapipe.files.progress import ALONE, Tell
 from parapipe.processes.deadline import Deadline, arena_effort_s, search_s
 from parapipe.search.options import MapKeywords, MapOptions
 from parapipe.solvers import registry
@@ -67,7 +66,9 @@ def map(
     """
     options = replace(options or MapOptions(), **keywords)
     deadline = Deadline(search_s(options.of_stated_costs.budget_s))
-    _check_names(options)
+    registry.check_name(options.mapper)
+    for name in options.search:
+        check_search(name)
     clear_abandoned_scratch()
     from parapipe.cost.operating_points import settings
     from parapipe.cost.profile import chosen_profiles
@@ -79,44 +80,45 @@ def map(
     target = load_platform(platform)
     measured = chosen_profiles(options.profiles, beside=platform, platform=target.profile_name)
     note = note or warnings.warn
-    models = several_of(model, options)
-    alone = model if isinstance(model, str | Path) else next(iter(model))
-    asked = asked_of(models, options, note) if models else None
+    models = models_by_name(model, options)
+    single = model if isinstance(model, str | Path) else next(iter(model))
+    requests = requests_of(models, options, note) if models else None
     read = options.where(lambda option: option.reads_model)
     # weights are hashed once there is a front: they may be many gigabytes
-    if asked:
-        patterns = loaded_models(asked, options, note)
+    if requests:
+        patterns = loaded_models(requests, options, note)
         graph, options = patterns.graph(), replace(options, draws=0)
     else:
-        graph = loaded_graph(alone, **read, digests=True, weights=False, note=note)
+        graph = loaded_graph(single, **read, digests=True, weights=False, note=note)
     most = options.dvfs_points if options.dvfs else 1
-    priced = partial(
+    price = partial(
         settings, platform=target, most=most, profiles=measured, precision=options.precision
     )
-    known = priced(graph)
-    check_energies(known.combinations[0].costs)
+    priced = price(graph)
+    check_energies(priced.combinations[0].costs)
     MemoryLimit(options.max_memory_bytes).check(target.memory_system)
-    _tell_of_costs(graph, known.combinations[0], note)
-    if asked:
-        found = search_patterns(
-            patterns, (graph, known), priced, options, deadline=deadline, progress=progress
+    _note_costs(graph, priced.combinations[0], note)
+    if requests:
+        result = search_patterns(
+            patterns, (graph, priced), price, options, deadline=deadline, progress=progress
         )
-        exploration = found.exploration
-        if found.times > 1:
-            graph = patterns.graph(found.times)
-            known = priced(graph)
-        parts = found.partition
+        exploration, parts = result.exploration, result.partition
+        if result.times > 1:
+            graph = patterns.graph(result.times)
+            priced = price(graph)
     else:
-        parts = finest_partition(graph, [each.costs for each in known.combinations])
+        parts = finest_partition(graph, [each.costs for each in priced.combinations])
 
         def split(rules: Sequence[str]) -> OperatorGraph:
-            made = loaded_graph(alone, **read, digests=False, note=lambda _: None, split=rules)
-            return replace(made, source=replace(graph.source, split=tuple(rules)))
+            split_graph = loaded_graph(
+                single, **read, digests=False, note=lambda _: None, split=rules
+            )
+            return replace(split_graph, source=replace(graph.source, split=tuple(rules)))
 
-        exploration = _explored(
+        exploration = _search_one_model(
             graph,
             parts,
-            known,
+            priced,
             options.of_stated_costs,
             note=note,
             executor=executor,
@@ -129,9 +131,9 @@ def map(
     from parapipe.documents.drawing import inputs_of, map_command
     from parapipe.documents.front_document import front_document, networks_behind, setting_of
 
-    graph = replace(graph, source=_with_weights(graph.source, note))
-    exploration, drawn, robust = _drawn(
-        exploration, graph, parts, known, options,
+    graph = replace(graph, source=_with_weight_digests(graph.source, note))
+    exploration, samples, robust = _sample_costs(
+        exploration, graph, parts, priced, options,
         jobs=ALONE if executor else options.workers, gone_s=deadline.gone_s,
     )  # fmt: skip
     if robust:
@@ -139,36 +141,36 @@ def map(
     document = front_document(
         graph,
         parts,
-        known,
+        priced,
         exploration,
         options,
-        several=(asked.demands, found.reached) if asked else None,
-        command=map_command(models or alone, platform, options),
+        several=(requests.demands, result.reached) if requests else None,
+        command=map_command(models or single, platform, options),
         inputs=inputs_of(platform, options),
         networks=networks_behind(measured, target.profile_name),
-        drawn=drawn,
+        drawn=samples,
         robust=robust,
     )
     configurations = tuple(
         Configuration(
             row,
             document,
-            found,
-            _mapped_graph(found, graph),
-            setting_of(found, known),
+            configuration,
+            _mapped_graph(configuration, graph),
+            setting_of(configuration, priced),
             max_memory_bytes=options.max_memory_bytes,
             arena_effort_s=arena_effort_s(options.budget_s, len(exploration.found)),
         )
-        for row, found in zip(document.configurations, exploration.found, strict=True)
+        for row, configuration in zip(document.configurations, exploration.found, strict=True)
     )
-    return ParetoFront(document, configurations, exploration, parts, drawn)
+    return ParetoFront(document, configurations, exploration, parts, samples)
 
 
-def _drawn(
+def _sample_costs(
     exploration: Exploration,
     graph: OperatorGraph,
     parts: Partition,
-    known: Settings,
+    priced: Settings,
     options: MapOptions,
     *,
     jobs: int,
@@ -181,11 +183,11 @@ def _drawn(
     from parapipe.uncertainty.robust import with_robust
     from parapipe.uncertainty.samples import drawn_front
 
-    def costs(found: pipeline.Configuration) -> CostTable:
-        return setting_of(found, known).costs
+    def costs(configuration: pipeline.Configuration) -> CostTable:
+        return setting_of(configuration, priced).costs
 
     if options.robust is not None:
-        every = [setting.costs for setting in known.combinations]
+        every = [setting.costs for setting in priced.combinations]
         return with_robust(
             exploration, graph, parts, every, options,
             costs_of=costs, searches=requested_searches(options), gone_s=gone_s,
@@ -196,10 +198,10 @@ def _drawn(
     return exploration, drawn_front(exploration.found, graph, costs, draws, jobs), None
 
 
-def _explored(
+def _search_one_model(
     graph: OperatorGraph,
     parts: Partition,
-    known: Settings,
+    priced: Settings,
     options: MapOptions,
     *,
     note: Note,
@@ -214,15 +216,15 @@ def _explored(
     from parapipe.search.problems.method import Method, stopped_by_clock
     from parapipe.search.registry import requested_searches
 
-    costs, *others = (setting.costs for setting in known.combinations)
+    costs, *others = (setting.costs for setting in priced.combinations)
     folder = None if isinstance(options.cache, bool) else Path(options.cache)
-    with nullcontext() if options.cache is False else Cache(folder, note) as kept:
+    with nullcontext() if options.cache is False else Cache(folder, note) as cache:
         exploration = explore(
             graph,
             parts,
             costs,
             options,
-            cache=kept,
+            cache=cache,
             executor=executor,
             progress=progress,
             others=others,
@@ -240,20 +242,20 @@ def _explored(
     return exploration
 
 
-def _tell_of_costs(graph: OperatorGraph, at: Setting, note: Note) -> None:
+def _note_costs(graph: OperatorGraph, at: Setting, note: Note) -> None:
     """Say what costs rest on that is not measured, and which operators are converted."""
     from parapipe.cost.pricing import conversions
 
     if at.costs.precision == "model":
-        for told in conversions(graph, at.platform):
-            note(told)
+        for sentence in conversions(graph, at.platform):
+            note(sentence)
     if at.platform.nominal_power:
         note(
             f"energy of {', '.join(at.platform.nominal_power)} rests on nominal power, not measured"
         )
 
 
-def _with_weights(source: ModelSource, note: Note) -> ModelSource:
+def _with_weight_digests(source: ModelSource, note: Note) -> ModelSource:
     """Add the digests of external data; a front is not lost for want of them."""
     from parapipe.graph.model_source import with_weights
 
@@ -261,7 +263,8 @@ def _with_weights(source: ModelSource, note: Note) -> ModelSource:
         return replace(
             source,
             members=tuple(
-                replace(each, source=_with_weights(each.source, note)) for each in source.members
+                replace(each, source=_with_weight_digests(each.source, note))
+                for each in source.members
             ),
         )
     try:
@@ -271,11 +274,11 @@ def _with_weights(source: ModelSource, note: Note) -> ModelSource:
         return replace(source, external={})
 
 
-def _mapped_graph(found: pipeline.Configuration, graph: OperatorGraph) -> OperatorGraph:
+def _mapped_graph(configuration: pipeline.Configuration, graph: OperatorGraph) -> OperatorGraph:
     """Return the graph that a configuration maps: the model's, or that with operators split."""
-    if not found.split:
+    if not configuration.split:
         return graph
-    split = found.split.graph
+    split = configuration.split.graph
     return replace(split, source=replace(graph.source, split=split.source.split))
 
 
@@ -323,10 +326,3 @@ def check_figure(path: Path) -> None:
     from parapipe.figures.axes import check_picture
 
     check_picture(path)
-
-
-def _check_names(options: MapOptions) -> None:
-    """Raise an error if there is no mapper or no search of a name that is asked for."""
-    registry.check_name(options.mapper)
-    for name in options.search:
-        check_search(name)

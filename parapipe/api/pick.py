@@ -7,14 +7,39 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from parapipe.api.best import best_of
-from parapipe.api.checked import StoredGiven, checked
+from parapipe.api.checked import StoredFrontLike, checked
 from parapipe.documents.figure_table import DemandKeywords, Demands, Minimise
 
 if TYPE_CHECKING:
     from parapipe.documents.front import ConfigurationRow
     from parapipe.front.configurations import Configurations, Row
     from parapipe.front.demands import Certainty
+
+
+@checked
+def best(
+    self: Configurations[Row],
+    minimise: Minimise = "latency",
+    **demands: Unpack[DemandKeywords],
+) -> Row:
+    """Return the same configuration as `pick`: the best in one figure, all demands met.
+
+    Raises
+    ------
+    DemandError
+        None meets them all; the message says which are missed and by how much. Or confidence is
+        asked for, and there are no draws.
+    """
+    return best_of(self, minimise, Demands(**demands))
+
+
+def best_of(front: Configurations[Row], minimise: Minimise, demands: Demands) -> Row:
+    """Return the best configuration in one figure of those that meet all demands."""
+    from parapipe.front import demands as stated
+
+    if demands.confidence is None:
+        return stated.best(front.configurations, minimise, demands)
+    return stated.surest(front.configurations, front.drawn, minimise, demands)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -52,7 +77,7 @@ class Pick:
 
 @checked
 def pick(
-    front: StoredGiven,
+    front: StoredFrontLike,
     minimise: Minimise = "latency",
     **demands: Unpack[DemandKeywords],
 ) -> Pick:
@@ -76,13 +101,13 @@ def pick(
         None meets them all; the message says which are missed and by how much. Or confidence is
         asked for, and there are no draws.
     """
-    from parapipe.api.stored_front import load_front
+    from parapipe.api.front import load_front
     from parapipe.front.demands import figure
 
     stored = load_front(front) if isinstance(front, str | Path) else front
-    asked = Demands(**demands)
-    row = best_of(stored, minimise, asked)
-    own, board = (replace(asked, board=each) for each in (False, True))
+    requested = Demands(**demands)
+    row = best_of(stored, minimise, requested)
+    own, board = (replace(requested, board=each) for each in (False, True))
     figures = {
         "throughput_fps": 1 / figure(row, "throughput", own),
         "energy_j": figure(row, "energy", own),
@@ -90,7 +115,7 @@ def pick(
         "power_w": figure(row, "power", own),
         "board_power_w": figure(row, "power", board),
     }
-    return Pick(row, row.plan_file, figures, certainty_of(stored, row, minimise, asked))
+    return Pick(row, row.plan_file, figures, certainty_of(stored, row, minimise, requested))
 
 
 def certainty_of(

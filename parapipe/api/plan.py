@@ -1,13 +1,95 @@
-"""A plan with what can be done with it."""
+"""A plan and what can be done with it: checked, exported, run and simulated."""
 
 from __future__ import annotations
 
-from parapipe.api.export import export_plan
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from parapipe.api.checked import Model, PlanLike, checked
+from parapipe.api.load import located_model, opened_plan
 from parapipe.api.run import run_plan
 from parapipe.api.simulate import simulate_plan
-from parapipe.api.verify import verify_plan
 from parapipe.plan import schema
-from parapipe.plan.summary import plan_stages_title
+from parapipe.plan.summary import Summary, plan_stages_title, summarize
+from parapipe.search.options import FilePath
+
+if TYPE_CHECKING:
+    from parapipe.export.exported import Exported
+
+
+def export_targets() -> tuple[str, ...]:
+    """Names of the runtimes that plans can be written for."""
+    from parapipe.export.targets import TARGETS
+
+    return TARGETS.names()
+
+
+def check_target(name: str) -> None:
+    """Raise an ArgumentError if there is no such runtime."""
+    from parapipe.export.targets import target
+
+    target(name)
+
+
+@checked
+def export_plan(
+    plan: PlanLike,
+    target: str,
+    destination: FilePath | None = None,
+    *,
+    model: Model | None = None,
+    force: bool = False,
+) -> Exported:
+    """Write a plan for a runtime, with the weights of its model.
+
+    Parameters
+    ----------
+    plan
+        A plan, or its file.
+    target
+        One of `export_targets`.
+    destination
+        Folder or file to write; an earlier export there is replaced, and nothing else.
+    model
+        The ONNX file, or `zoo:NAME`; default: the one that the plan names. It must be the model
+        that the plan was made for. Targets that need none don't look for it.
+    force
+        Replace a single file that no export has written, too. A folder that holds other files than
+        an export's is never replaced.
+    """
+    from parapipe.export.targets import TARGETS, plan_target, refuse_others
+    from parapipe.export.targets import target as export_of
+    from parapipe.plan.verify import verify_plan
+
+    export = export_of(target)
+    loaded = opened_plan(plan)
+    verify_plan(loaded)
+    place = None if destination is None else Path(destination)
+    if place is not None and not force:
+        refuse_others(target, place)
+    if export is None:
+        with TARGETS.failures_of(target):
+            return plan_target(target)(loaded, place)
+    with located_model(loaded, model) as path, TARGETS.failures_of(target):
+        return export(loaded, path, place)
+
+
+@checked
+def verify_plan(plan: PlanLike) -> Summary:
+    """Check that a plan is consistent, and return its figures.
+
+    Raises
+    ------
+    PlanError
+        It is not a plan.
+    VerificationError
+        It breaks rules; the error lists every violation.
+    """
+    from parapipe.plan.verify import verify_plan as verify
+
+    opened = opened_plan(plan)
+    verify(opened)
+    return summarize(opened)
 
 
 class Plan(schema.Plan):
@@ -28,10 +110,11 @@ class Plan(schema.Plan):
 
     def __repr__(self) -> str:
         """Return a line: the whole plan would be long."""
-        told, stages = self.predicted, plan_stages_title(self)
+        figures, stages = self.predicted, plan_stages_title(self)
         return (
-            f"<Plan of {self.model.name} on {self.platform}, {stages}: {told.latency_s * 1e3:.1f} "
-            f"ms, {told.throughput_fps:.2f} fps, {told.energy_j * 1e3:.1f} mJ>"
+            f"<Plan of {self.model.name} on {self.platform}, {stages}: "
+            f"{figures.latency_s * 1e3:.1f} ms, {figures.throughput_fps:.2f} fps, "
+            f"{figures.energy_j * 1e3:.1f} mJ>"
         )
 
     __hash__ = schema.Plan.__hash__
@@ -39,6 +122,6 @@ class Plan(schema.Plan):
     @classmethod
     def of(cls, plan: schema.Plan) -> Plan:
         """Return a plan with these methods; the content is shared."""
-        made = cls.__new__(cls)
-        made.__setstate__(plan.__getstate__())
-        return made
+        copy = cls.__new__(cls)
+        copy.__setstate__(plan.__getstate__())
+        return copy

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from parapipe.api.checked import Folder, Model, Note, PlatformFile, checked
 from parapipe.api.load import load_model, load_platform, loaded_graph
-from parapipe.api.profile_runs import in_split_plans, in_whole_model
-from parapipe.api.profile_tasks import asked_parts, part_tasks, tasks_in
 from parapipe.api.profile_tasks import most_useful as useful_first
+from parapipe.api.profile_tasks import part_rule_lists, part_tasks, tasks_in
 from parapipe.errors import ArgumentError
 from parapipe.files.checked_arguments import Count, FromZero, Must, NotEmpty, Seconds
 from parapipe.files.progress import Tell
@@ -35,7 +34,7 @@ CoreLists = Annotated[
 ]
 
 
-class _Given(TypedDict):
+class _ModelKeywords(TypedDict):
     dims: Dims | None
     shapes: Shapes | None
     rules: Rules | None
@@ -71,7 +70,7 @@ def detect_platform(
     ArgumentError
         `processors` lists what is not there.
     """
-    from parapipe.api.hand_overs import measured_hand_overs
+    from parapipe.api.profile_runs import measured_hand_overs
     from parapipe.profiling.detect import detect
 
     return detect(
@@ -135,6 +134,7 @@ def profile(
     """
     if most_useful is not None and parts:
         raise ArgumentError("profile: give either most_useful or parts")
+    from parapipe.api.profile_runs import measure_split_plans, measure_whole_model
     from parapipe.profiling.profile_rows import measuring
     from parapipe.profiling.profiling_run import profile_here, take_in
     from parapipe.profiling.tasks import together
@@ -142,34 +142,34 @@ def profile(
 
     target = load_platform(platform)
     graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
-    path = _path(out, platform, target)
+    path = _profile_path(out, platform, target)
     useful = None if most_useful is None else useful_first(graph, target, path, most_useful)
     with (
         tasks_in(model, graph, target, dims, shapes) as every,
         denormals_to_zero(),
         measuring(path, target, again=again) as at,
     ):
-        whole = (
+        measure_whole = (
             None
             if operators_only or most_useful is not None
-            else partial(in_whole_model, graph, target, at.path, progress=progress)
+            else partial(measure_whole_model, graph, target, at.path, progress=progress)
         )
         tasks = every if useful is None else every.only(useful)
         measure = partial(profile_here, platform=target, at=at, progress=progress)
-        report, asked = measure(tasks, whole=whole), tasks.keys()
-        given: _Given = {"dims": dims, "shapes": shapes, "rules": rules}
+        report, keys = measure(tasks, whole=measure_whole), tasks.keys()
+        keywords: _ModelKeywords = {"dims": dims, "shapes": shapes, "rules": rules}
         lost: list[str] = []
-        for lists in asked_parts(graph, target, at.path) if parts else ():
-            found = part_tasks(model, target, lists, note=lost.append, **given)
-            more = together(tasks, found, asked)
+        for lists in part_rule_lists(graph, target, at.path) if parts else ():
+            new_tasks = part_tasks(model, target, lists, note=lost.append, **keywords)
+            more = together(tasks, new_tasks, keys)
             if not more.keys():
                 break
-            asked |= more.keys()
+            keys |= more.keys()
             report = measure(more).after(report)
         runs = range(0 if operators_only or not parts or not report.measured else SPLIT_RUNS)
         for _ in runs:
-            times = in_split_plans(
-                model, platform, at.path, lost.append, progress=progress, **given
+            times = measure_split_plans(
+                model, platform, at.path, lost.append, progress=progress, **keywords
             )
             report = report.with_runs(take_in(times, target, at.path))
     return replace(report, path=path, notes=(*report.notes, *lost, *_denormal_weights(tasks)))
@@ -205,12 +205,12 @@ def write_profile_bundle(
     target = load_platform(platform)
     graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
     with tasks_in(model, graph, target, dims, shapes) as tasks:
-        given: _Given = {"dims": dims, "shapes": shapes, "rules": rules}
+        keywords: _ModelKeywords = {"dims": dims, "shapes": shapes, "rules": rules}
         lost: list[str] = []
-        wanted, profile = tasks, _path(None, platform, target)
-        for lists in asked_parts(graph, target, profile, searches=1) if parts else ():
-            found = part_tasks(model, target, lists, note=lost.append, **given)
-            wanted = together(wanted, found)
+        wanted, profile = tasks, _profile_path(None, platform, target)
+        for lists in part_rule_lists(graph, target, profile, searches=1) if parts else ():
+            new_tasks = part_tasks(model, target, lists, note=lost.append, **keywords)
+            wanted = together(wanted, new_tasks)
         write_bundle(wanted, target, Path(directory))
     return (*wanted.left_out, *lost, *_denormal_weights(tasks))
 
@@ -236,7 +236,7 @@ def import_profile(
     from parapipe.profiling.profiling_run import import_rows
 
     target = load_platform(platform)
-    return import_rows(Path(path), target, _path(out, platform, target))
+    return import_rows(Path(path), target, _profile_path(out, platform, target))
 
 
 @checked
@@ -284,7 +284,7 @@ def learn_from_runs(
     graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
     files = [from_run] if isinstance(from_run, str | os.PathLike) else from_run
     runs = runs_in([Path(file) for file in files], graph, target)
-    found: list[Measurement] = []
+    measurements: list[Measurement] = []
     for split in dict.fromkeys(run.split for run in runs):
         own = graph
         if split:
@@ -301,8 +301,8 @@ def learn_from_runs(
         segments = [
             each for run in runs if run.split == split for each in segments_of(run, own, target)
         ]
-        found += measurements_of(segments, own, target)
-    return take_in(found, target, _path(out, platform, target))
+        measurements += measurements_of(segments, own, target)
+    return take_in(measurements, target, _profile_path(out, platform, target))
 
 
 @checked
@@ -357,7 +357,7 @@ def measure_streams(
     return laws
 
 
-def _path(out: FilePath | None, platform: PlatformFile, target: Platform) -> Path:
+def _profile_path(out: FilePath | None, platform: PlatformFile, target: Platform) -> Path:
     beside = Path(platform).parent / "profiles" / target.profile_name / PROFILE_NAME
     return beside if out is None else Path(out)
 
@@ -366,5 +366,5 @@ def _denormal_weights(tasks: Tasks) -> Iterator[str]:
     """Yield a sentence if weights hold many denormal numbers."""
     from parapipe.runtime.machine import sentence
 
-    if told := sentence(tasks.denormals):
-        yield told
+    if note := sentence(tasks.denormals):
+        yield note

@@ -9,11 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parapipe.api.load import ZOO, load_model, split_file
-from parapipe.api.split import has_external
+from parapipe.api.load import load_model, model_file, split_file
+from parapipe.api.models import has_external
 from parapipe.errors import ModelError, SplitError
-from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
-from parapipe.files.worker_counts import ALONE
+from parapipe.files.progress import ALONE
 from parapipe.search.options import Dims, Rules, Shapes
 
 if TYPE_CHECKING:
@@ -56,27 +55,12 @@ def tasks_in(
         yield tasks_of(graph, proto, resolved, platform, read)
 
 
-@contextmanager
-def model_file(name: str) -> Iterator[Path]:
-    """Yield the path of a model; one of the zoo is written into a folder that is soon gone."""
-    if not name.startswith(ZOO):
-        yield Path(name)
-        return
-    from parapipe.zoo.registry import write
-
-    clear_abandoned_scratch()
-    with LockedFolder() as scratch:
-        path = scratch.path / "model.onnx"
-        write(name.removeprefix(ZOO), path)
-        yield path
-
-
 SEARCH_S = 10.0  # for one subgraph on one set of processors
 SEARCHES = 3
 """Searches for parts, each with the times of what those before have asked for."""
 
 
-def asked_parts(
+def part_rule_lists(
     graph: OperatorGraph, platform: Platform, path: Path, *, searches: int = SEARCHES
 ) -> Iterator[Sequence[Sequence[str]]]:
     """Yield lists of split rules; measure their parts before asking for the next lists.
@@ -98,20 +82,20 @@ def asked_parts(
     """
     from parapipe.split_search.search import balanced, searched
 
-    for asked in (balanced, *(searched,) * searches):
-        costs, known = _known(graph, platform, path)
-        yield asked(graph, platform, costs, known)
+    for rules_of in (balanced, *(searched,) * searches):
+        costs, profiles = _costs_by_profile(graph, platform, path)
+        yield rules_of(graph, platform, costs, profiles)
 
 
-def _known(
+def _costs_by_profile(
     graph: OperatorGraph, platform: Platform, path: Path
 ) -> tuple[CostTable, Sequence[Profile]]:
     """Return costs by a profile, read anew; by those of the platform if it is not there."""
     from parapipe.cost.cost_table import build_cost_table
     from parapipe.cost.profile import read_profile, shipped_profiles
 
-    known = (read_profile(path),) if path.exists() else shipped_profiles(platform.profile_name)
-    return build_cost_table(graph, platform, profiles=known, precision="model"), known
+    profiles = (read_profile(path),) if path.exists() else shipped_profiles(platform.profile_name)
+    return build_cost_table(graph, platform, profiles=profiles, precision="model"), profiles
 
 
 def most_useful(
@@ -140,11 +124,11 @@ def most_useful(
     from parapipe.search.stages.finest_cuts import finest_partition
     from parapipe.uncertainty.contributions import gains
 
-    costs, _ = _known(graph, platform, path)
+    costs, _ = _costs_by_profile(graph, platform, path)
     options = MapOptions(objectives="latency-throughput", time_limit_s=SEARCH_S, jobs=ALONE)
     parts = finest_partition(graph, [costs])
-    found = explore(graph, parts, costs, options).found
-    named = [each for each in found if each.names]
+    configurations = explore(graph, parts, costs, options).found
+    named = [each for each in configurations if each.names]
     total: dict[tuple[UnitKey, str], float] = defaultdict(float)
     for (v, p), gain in gains(named, graph, costs).items():
         total[unit_key(graph.operators[v], graph), costs.processors[p]] += gain
@@ -172,12 +156,12 @@ def part_tasks(
     from parapipe.graph.skim import skim
 
     with model_file(os.fspath(model)) as path:
-        apart = has_external(skim(path))
+        external = has_external(skim(path))
         for split in lists:
             name = os.fspath(model)
             try:
                 with split_file(
-                    path, name, split, "fused", apart=apart, dims=dims, shapes=shapes
+                    path, name, split, "fused", external=external, dims=dims, shapes=shapes
                 ) as file:
                     graph = load_model(file, rules=rules, note=lambda _: None)
                     with tasks_in(str(file), graph, platform, None, None) as tasks:

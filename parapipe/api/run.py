@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from parapipe.api.checked import Model, PlanGiven, StrategyGiven, checked
+from parapipe.api.checked import Model, PlanLike, StrategyLike, checked
 from parapipe.api.load import opened_plan
 from parapipe.api.several import random_pace_s
 from parapipe.errors import ExecutionError
@@ -27,7 +27,7 @@ Cores = Annotated[
 ]
 
 
-def cores_given(values: Iterable[str]) -> dict[str, tuple[int, ...]]:
+def read_cores(values: Iterable[str]) -> dict[str, tuple[int, ...]]:
     """Return the cores of each processor, from values as big=0,2-3; ValueError for a wrong one."""
     return cores_of(values)
 
@@ -46,7 +46,7 @@ def check_place(path: FilePath) -> None:
 @checked
 @decided
 def run_plan(
-    plan: PlanGiven,
+    plan: PlanLike,
     *,
     model: Model | None = None,
     frames: Count | None = None,
@@ -62,7 +62,7 @@ def run_plan(
     cores: Cores | None = None,
     patience_s: Seconds | None = None,
     keep: FilePath | None = None,
-    strategy: StrategyGiven = "plan",
+    strategy: StrategyLike = "plan",
     unit: Literal["operator", "segment"] = "segment",
     progress: Tell | None = None,
 ) -> Run:
@@ -128,7 +128,7 @@ def run_plan(
     ExecutionError
         The plan cannot be run here, or the run ended before its time: where, and why.
     """
-    (run,) = _run(
+    (run,) = _run_together(
         [plan], model, frames=frames, input=input, warmup=warmup, saturate=saturate,
         period_s=period_s, random_arrivals=random_arrivals, seed=seed, queue=queue,
         in_step=in_step, arena=arena, cores=cores, patience_s=patience_s, keep=keep,
@@ -140,7 +140,7 @@ def run_plan(
 @checked
 @decided
 def run_plans(
-    plans: Sequence[PlanGiven],
+    plans: Sequence[PlanLike],
     *,
     frames: Count | None = None,
     input: Annotated[NotEmpty | Path, Must("the path of an .npz file")] | None = None,
@@ -151,7 +151,7 @@ def run_plans(
     cores: Cores | None = None,
     patience_s: Seconds | None = None,
     keep: FilePath | None = None,
-    strategy: StrategyGiven = "ready-pool",
+    strategy: StrategyLike = "ready-pool",
     unit: Literal["operator", "segment"] = "segment",
     progress: Tell | None = None,
 ) -> tuple[Run, ...]:
@@ -183,44 +183,44 @@ def run_plans(
     PlanError, VerificationError, RuntimeMissingError, StrategyError, ExecutionError
         As of `run_plan`; also if the strategy follows a plan, since there are several.
     """
-    return _run(
+    return _run_together(
         plans, None, frames=frames, input=input, warmup=warmup, saturate=saturate,
         period_s=period_s, queue=queue, in_step=False, cores=cores, patience_s=patience_s,
         keep=keep, strategy=strategy, unit=unit, progress=progress,
     )  # fmt: skip
 
 
-def _run(
-    plans: Sequence[PlanGiven],
+def _run_together(
+    plans: Sequence[PlanLike],
     model: str | Path | None,
     *,
     strategy: str | type,
     input: str | Path | None,
     keep: str | Path | None,
     cores: Mapping[str, Sequence[int]] | None,
-    **options: Any,  # noqa: ANN401 - those of `How`
+    **options: Any,  # noqa: ANN401 - those of `RunSettings`
 ) -> tuple[Run, ...]:
     if keep is not None:
         check_place(keep)
     from parapipe.plan.verify import verify_plan
     from parapipe.profiling.providers import onnx_runtime
 
-    name, decides = registry.strategy(strategy)
+    name, strategy_class = registry.strategy(strategy)
     opened = [opened_plan(plan) for plan in plans]
-    registry.check_several(name, decides, len(opened))
+    registry.check_several(name, strategy_class, len(opened))
     for each in opened:
         verify_plan(each)
     if options.get("random_arrivals"):
         random_pace_s(opened[0], name, ExecutionError)
     onnx_runtime()
-    from parapipe.api.running import How, run_all
+    from parapipe.api.running import RunSettings, run_all
 
-    how = How(
+    settings = RunSettings(
         name=name,
-        strategy=decides,
+        strategy=strategy_class,
         input=None if input is None else Path(input),
         keep=None if keep is None else Path(keep),
         cores=cores or {},
         **options,
     )
-    return run_all(opened, how, model)
+    return run_all(opened, settings, model)

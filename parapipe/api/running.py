@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Folders:
-    """What is run, for whole batches and for micro-batches, by their size.
+    """What is run, for full batches and for micro-batches, by their size.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Folders:
         As the strategy cuts the network.
     """
 
-    whole: Folder
+    full: Folder
     batch: int
     sized: Mapping[int, Folder]
     pieces: Mapping[str, str]
@@ -108,7 +108,7 @@ CLOCK_TOLERANCE = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class How:
+class RunSettings:
     """How plans are run; as the parameters of `run_plan`."""
 
     name: str
@@ -130,7 +130,7 @@ class How:
     seed: int = 0
 
 
-class Through(NamedTuple):
+class FinishedRun(NamedTuple):
     """A run that is over: other programs' share of the machine, and seconds between frames."""
 
     executor: Executor
@@ -138,7 +138,9 @@ class Through(NamedTuple):
     pace_s: float | None
 
 
-def run_all(plans: Sequence[Plan], how: How, model: str | Path | None = None) -> tuple[Run, ...]:
+def run_all(
+    plans: Sequence[Plan], settings: RunSettings, model: str | Path | None = None
+) -> tuple[Run, ...]:
     """Run plans, all in one pool; return a run of each.
 
     Parameters
@@ -153,128 +155,133 @@ def run_all(plans: Sequence[Plan], how: How, model: str | Path | None = None) ->
         scratch = stack.enter_context(LockedFolder()).path
         files = [stack.enter_context(located_model(plan, model)) for plan in plans]
         try:
-            each = patient(lambda: _written(plans, files, how, scratch), how.patience_s)
-            together = each[0]
+            folders = patient(
+                lambda: _write_folders(plans, files, settings, scratch), settings.patience_s
+            )
+            together = folders[0]
             if len(plans) > 1:
-                joined = joined_folder([one.whole for one in each]).on_cores(how.cores)
+                joined = joined_folder([one.full for one in folders]).on_cores(settings.cores)
                 together = Folders(joined, 1, {}, {})
-            together.whole.check_cores()
-            through = _through(together, plans, how)
+            together.full.check_cores()
+            finished = _send_frames(together, plans, settings)
         except RunError as error:
             raise ExecutionError(str(error)) from error
-        folder = together.whole
+        folder = together.full
         clocks = [note for plan in plans for note in _other_clocks(plan, folder)]
     notes = dict.fromkeys(
         (
             *(note for plan in plans for note in unconverted(plan)),
-            *(sentence for used in through.executor.used for sentence in used.sentences()),
-            *([through.executor.in_arenas.sentence()] if through.executor.in_arenas else []),
+            *(sentence for used in finished.executor.used for sentence in used.sentences()),
+            *([finished.executor.in_arenas.sentence()] if finished.executor.in_arenas else []),
             *folder.notes(),
-            *filter(None, [busy_note(through.other_programs)]),
+            *filter(None, [busy_note(finished.other_programs)]),
             *clocks,
         )
     )
-    records = [through.executor.record]
+    records = [finished.executor.record]
     if len(plans) > 1:
         records = [record_of(records[0], number) for number in range(len(plans))]
-    told = tuple(notes)
+    sentences = tuple(notes)
     return tuple(
-        Run(_document(plan, one, record, through, how), record, told)
-        for plan, one, record in zip(plans, each, records, strict=True)
+        Run(_run_document(plan, one, record, finished, settings), record, sentences)
+        for plan, one, record in zip(plans, folders, records, strict=True)
     )
 
 
-def _written(
-    plans: Sequence[Plan], files: Sequence[Path], how: How, scratch: Path
+def _write_folders(
+    plans: Sequence[Plan], files: Sequence[Path], settings: RunSettings, scratch: Path
 ) -> list[Folders]:
-    found = []
+    folders = []
     for number, (plan, file) in enumerate(zip(plans, files, strict=True)):
         place = scratch / f"plan{number}"
         place.mkdir()
-        single, alone = how.unit == "operator", len(plans) == 1
-        cores = how.cores if alone else {}
+        single, alone = settings.unit == "operator", len(plans) == 1
+        cores = settings.cores if alone else {}
         written = run_folders(
-            plan, file, how.strategy, place, single=single, cores=cores, split=alone
+            plan, file, settings.strategy, place, single=single, cores=cores, split=alone
         )
-        found.append(written)
-    return found
+        folders.append(written)
+    return folders
 
 
-def _through(folders: Folders, plans: Sequence[Plan], how: How) -> Through:
+def _send_frames(folders: Folders, plans: Sequence[Plan], settings: RunSettings) -> FinishedRun:
     """Send frames through."""
-    folder = folders.whole
-    there = None if how.input is None else frames_in(how.input, folder)
-    count = how.frames or (FRAMES if there is None else len(there))
+    folder = folders.full
+    stored = None if settings.input is None else frames_in(settings.input, folder)
+    count = settings.frames or (FRAMES if stored is None else len(stored))
 
-    def some(number: int) -> Iterable[Frame]:
-        return random_frames(folder, number) if there is None else repeated(there, number)
+    def take(number: int) -> Iterable[Frame]:
+        return random_frames(folder, number) if stored is None else repeated(stored, number)
 
-    executor = _warm(folders, how, some(how.warmup), count)
+    executor = _warm_executor(folders, settings, take(settings.warmup), count)
     slowest_s = max(
-        plan.predicted.sustained_period_s if how.random_arrivals else plan.predicted.period_s
+        plan.predicted.sustained_period_s if settings.random_arrivals else plan.predicted.period_s
         for plan in plans
     )
-    pace_s = None if how.saturate else how.period_s or slowest_s
+    pace_s = None if settings.saturate else settings.period_s or slowest_s
     others = OtherLoad()
-    with Kept(how.keep) as kept, closing(executor.run(some(count), period_s=pace_s)) as run:
-        for results in _told(run, count, how.progress):
-            kept.add(results)
-    return Through(executor, others.share(), pace_s)
+    with Kept(settings.keep) as file, closing(executor.run(take(count), period_s=pace_s)) as run:
+        for results in _report_progress(run, count, settings.progress):
+            file.add(results)
+    return FinishedRun(executor, others.share(), pace_s)
 
 
-def _warm(folders: Folders, how: How, frames: Iterable[Frame], count: int) -> Executor:
+def _warm_executor(
+    folders: Folders, settings: RunSettings, frames: Iterable[Frame], count: int
+) -> Executor:
     """Return an executor that has run some frames, or measured all segments with them."""
-    if how.name != registry.PLAN:
-        for asked, told in ((how.in_step, "in step"), (how.arena, "with arenas")):
-            if asked:
+    if settings.name != registry.PLAN:
+        for requested, words in ((settings.in_step, "in step"), (settings.arena, "with arenas")):
+            if requested:
                 raise ExecutionError(
-                    f"{told}, the plan decides who begins when, and not the strategy "
-                    f"'{how.name}': leave one of them out"
+                    f"{words}, the plan decides who begins when, and not the strategy "
+                    f"'{settings.name}': leave one of them out"
                 )
-        decided = StrategyExecutor(
-            folders.whole, how.strategy, how.name, batch=folders.batch, sized=folders.sized,
-            queue=how.queue, patience_s=how.patience_s, remembered=count,
+        by_strategy = StrategyExecutor(
+            folders.full, settings.strategy, settings.name, batch=folders.batch,
+            sized=folders.sized, queue=settings.queue, patience_s=settings.patience_s,
+            remembered=count,
         )  # fmt: skip
-        decided.measure(frames)
-        return decided
+        by_strategy.measure(frames)
+        return by_strategy
     executor = Executor(
-        folders.whole, queue=how.queue, patience_s=how.patience_s, remembered=count,
-        in_step=how.in_step, arena=how.arena,
+        folders.full, queue=settings.queue, patience_s=settings.patience_s, remembered=count,
+        in_step=settings.in_step, arena=settings.arena,
     )  # fmt: skip
     for _ in executor.run(frames):
         pass
     return executor
 
 
-def _document(
+def _run_document(
     plan: Plan,
     folders: Folders,
     record: Record,
-    through: Through,
-    how: How,
+    finished: FinishedRun,
+    settings: RunSettings,
 ) -> RunDocument:
-    segments = folders.whole.segments
+    segments = folders.full.segments
     ran = as_run(plan, {operator for segment in segments for operator in segment.operators})
     return run_document(
         plan,
-        program(ran, unit=how.unit, queue=how.queue, moves=False, pieces=folders.pieces),
+        program(ran, unit=settings.unit, queue=settings.queue, moves=False, pieces=folders.pieces),
         record,
         how="run",
-        strategy=how.name,
-        saturated=how.saturate,
-        pace_s=through.pace_s,
+        strategy=settings.name,
+        saturated=settings.saturate,
+        pace_s=finished.pace_s,
         members={segment.id: segment.operators for segment in segments},
         machine=MachineRow(
-            cores={each.name: each.cores for each in through.executor.folder.processors},
-            other_programs=through.other_programs,
+            cores={each.name: each.cores for each in finished.executor.folder.processors},
+            other_programs=finished.other_programs,
         ),
-        used=through.executor.used,
-        in_arenas=through.executor.in_arenas,
-        arrivals_seed=how.seed if how.random_arrivals else None,
+        used=finished.executor.used,
+        in_arenas=finished.executor.in_arenas,
+        arrivals_seed=settings.seed if settings.random_arrivals else None,
     )
 
 
-def _told(
+def _report_progress(
     run: Iterable[Mapping[str, Any]], total: int, progress: Tell | None
 ) -> Iterator[Mapping[str, Any]]:
     begin_s = last_s = monotonic()
@@ -293,10 +300,10 @@ def _other_clocks(plan: Plan, folder: Folder) -> Iterator[str]:
     planned = {each.name: each for each in plan.processors}
     for processor in (each for each in folder.processors if each.name in planned):
         wanted_hz = planned[processor.name].operating_point.frequency_hz
-        found_hz = clock_hz(min(processor.cores)) if processor.cores else 0.0
+        measured_hz = clock_hz(min(processor.cores)) if processor.cores else 0.0
         own = processor.cores == planned[processor.name].cores
-        if own and found_hz and abs(found_hz / wanted_hz - 1) > CLOCK_TOLERANCE:
+        if own and measured_hz and abs(measured_hz / wanted_hz - 1) > CLOCK_TOLERANCE:
             yield (
-                f"'{processor.name}' runs at {found_hz / 1e9:.2f} GHz, and the plan assumes "
+                f"'{processor.name}' runs at {measured_hz / 1e9:.2f} GHz, and the plan assumes "
                 f"{wanted_hz / 1e9:.2f} GHz: fix its frequency, or map for the one it has"
             )

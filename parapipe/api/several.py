@@ -14,9 +14,8 @@ from parapipe.api.checked import Model, Note
 from parapipe.api.load import loaded_graph
 from parapipe.digits import plain
 from parapipe.errors import ArgumentError, ParapipeError
-from parapipe.files.checked_arguments import Must
+from parapipe.files.checked_arguments import Must, Traits
 from parapipe.files.mistakes import listed
-from parapipe.files.option_traits import Traits
 from parapipe.files.shipped import is_there
 from parapipe.search.options import MapOptions, option_traits
 from parapipe.strategies.registry import PLAN
@@ -43,7 +42,7 @@ MOST_OPERATORS = 6000  # in a pattern
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Requests:
     """What is asked for several models, most urgent first.
 
     Parameters
@@ -60,7 +59,7 @@ class Asked:
     period_s: float
 
 
-def several_of(models: Models, options: MapOptions) -> dict[str, str] | None:
+def models_by_name(models: Models, options: MapOptions) -> dict[str, str] | None:
     """Return models by name; None if there is a single one, of which no rate is asked."""
     named = any(options.where(lambda option: option.several == "by model").values())
     if isinstance(models, str | os.PathLike):
@@ -79,20 +78,20 @@ def several_of(models: Models, options: MapOptions) -> dict[str, str] | None:
                 f"{listed(odd)}"
             )
         return {name: os.fspath(each) for name, each in models.items()}
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for each in (os.fspath(model) for model in models):
         match = None if is_there(Path(each)) else _NAMED.fullmatch(each)
         stem = Path(each.removeprefix("zoo:")).name.removesuffix(".onnx")
         name, path = (match[1], match[2]) if match else (_ODD.sub("-", stem), each)
-        if name in found:
+        if name in by_name:
             raise ArgumentError(
                 f"map: two models are called '{name}': give one another name, as in {name}-2={path}"
             )
-        found[name] = path
-    return found
+        by_name[name] = path
+    return by_name
 
 
-def asked_of(models: Mapping[str, str], options: MapOptions, note: Note) -> Asked:
+def requests_of(models: Mapping[str, str], options: MapOptions, note: Note) -> Requests:
     """Return what is asked for several models.
 
     Raises
@@ -103,7 +102,7 @@ def asked_of(models: Mapping[str, str], options: MapOptions, note: Note) -> Aske
     from parapipe.several_models.patterns import Demand
     from parapipe.several_models.search import pattern
 
-    _check(models, options)
+    _check_requests(models, options)
     rates = options.rates or {}
     demands = [
         Demand(
@@ -115,21 +114,20 @@ def asked_of(models: Mapping[str, str], options: MapOptions, note: Note) -> Aske
         for name in models
     ]
     demands.sort(key=lambda each: (-each.priority, each.deadline_s))
-    found = pattern([each.rate_fps for each in demands])
-    if found.excess > 1e-9:
-        given = listed(
+    shortest = pattern([each.rate_fps for each in demands])
+    if shortest.excess > 1e-9:
+        rates_text = listed(
             [
-                f"{plain(count / found.period_s)} of '{each.name}' for {plain(each.rate_fps)}"
-                for each, count in zip(demands, found.frames, strict=True)
+                f"{plain(count / shortest.period_s)} of '{each.name}' for {plain(each.rate_fps)}"
+                for each, count in zip(demands, shortest.frames, strict=True)
             ]
         )
-        note(f"frames come in a pattern that repeats; per second, that gives {given}")
-    return Asked(
-        tuple(demands), tuple(models[each.name] for each in demands), found.frames, found.period_s
-    )
+        note(f"frames come in a pattern that repeats; per second, that gives {rates_text}")
+    files = tuple(models[each.name] for each in demands)
+    return Requests(tuple(demands), files, shortest.frames, shortest.period_s)
 
 
-def _check(models: Mapping[str, str], options: MapOptions) -> None:
+def _check_requests(models: Mapping[str, str], options: MapOptions) -> None:
     wrong = []
     for what, by_model in options.where(lambda option: option.several == "by model").items():
         unknown = [f"'{name}'" for name in by_model or () if name not in models]
@@ -145,7 +143,8 @@ def _check(models: Mapping[str, str], options: MapOptions) -> None:
     if odd:
         wrong.append(f"{listed(odd)} cannot be asked for several models")
     for what, prefixed in options.where(_is_prefixed).items():
-        odd = [f"'{key}'" for key in prefixed or () if _owner(key) not in models]
+        wanted = tuple(f"{name}/" for name in models)
+        odd = [f"'{key}'" for key in prefixed or () if not key.startswith(wanted)]
         if odd:
             wrong.append(
                 f"{what} of several models begin with the model's name, as in "
@@ -160,15 +159,11 @@ def _is_prefixed(option: Traits) -> bool:
     return option.several == "prefixed"
 
 
-def _owner(key: str) -> str:
-    return key.partition("/")[0] if "/" in key else ""
-
-
 @dataclass(frozen=True, slots=True)
 class PatternGraphs:
     """What is asked for several models, and the graph of each."""
 
-    asked: Asked
+    requests: Requests
     graphs: tuple[OperatorGraph, ...]
 
     def graph(self, times: int = 1) -> OperatorGraph:
@@ -182,10 +177,10 @@ class PatternGraphs:
         from parapipe.graph.operator_graph import Member
         from parapipe.graph.several import union
 
-        asked = self.asked
+        each_model = zip(self.requests.demands, self.graphs, self.requests.frames, strict=True)
         members = [
             Member(demand.name, graph.source, frames * times)
-            for demand, graph, frames in zip(asked.demands, self.graphs, asked.frames, strict=True)
+            for demand, graph, frames in each_model
         ]
         total = sum(
             len(graph.operators) * each.frames
@@ -200,24 +195,25 @@ class PatternGraphs:
         return union(self.graphs, members)
 
 
-def loaded_models(asked: Asked, options: MapOptions, note: Note) -> PatternGraphs:
+def loaded_models(requests: Requests, options: MapOptions, note: Note) -> PatternGraphs:
     """Read the models."""
     graphs, read = [], options.where(lambda option: option.reads_model)
-    for demand, model in zip(asked.demands, asked.models, strict=True):
+    for demand, model in zip(requests.demands, requests.models, strict=True):
 
-        def told(sentence: str, name: str = demand.name) -> None:
+        def note_for(sentence: str, name: str = demand.name) -> None:
             note(f"{name}: {sentence}")
 
-        own = {name: _own(each, demand.name) for name, each in options.where(_is_prefixed).items()}
-        graph = loaded_graph(model, **{**read, **own}, digests=True, weights=False, note=told)
-        graphs.append(graph)
-    return PatternGraphs(asked, tuple(graphs))
+        prefixed = options.where(_is_prefixed)
+        own = {name: _of_model(each, demand.name) for name, each in prefixed.items()}
+        read |= own
+        graphs.append(loaded_graph(model, **read, digests=True, weights=False, note=note_for))
+    return PatternGraphs(requests, tuple(graphs))
 
 
 def search_patterns(
     patterns: PatternGraphs,
     shortest: tuple[OperatorGraph, Settings],
-    priced: Callable[[OperatorGraph], Settings],
+    price: Callable[[OperatorGraph], Settings],
     options: MapOptions,
     *,
     deadline: Deadline,
@@ -229,7 +225,7 @@ def search_patterns(
     ----------
     shortest
         Graph and costs of the shortest pattern.
-    priced
+    price
         Returns the costs of the graph of a longer one.
     """
     from parapipe.search.registry import requested_searches
@@ -237,16 +233,16 @@ def search_patterns(
 
     def longer(times: int) -> tuple[OperatorGraph, CostTable]:
         graph = patterns.graph(times)
-        return graph, priced(graph).combinations[0].costs
+        return graph, price(graph).combinations[0].costs
 
-    (graph, known), asked = shortest, patterns.asked
-    at = known.combinations[0]
+    (graph, priced), requests = shortest, patterns.requests
+    at = priced.combinations[0]
     return explore_several(
         graph,
         at.costs,
-        asked.demands,
+        requests.demands,
         options,
-        period_s=asked.period_s,
+        period_s=requests.period_s,
         contention=at.platform.contention,
         deadline=deadline,
         longer=longer,
@@ -276,11 +272,11 @@ def random_pace_s(plan: Plan, strategy: str, error: type[ParapipeError]) -> floa
     return plan.predicted.sustained_period_s
 
 
-def _own(given: Mapping[str, Value] | None, name: str) -> dict[str, Value]:
+def _of_model(by_key: Mapping[str, Value] | None, name: str) -> dict[str, Value]:
     """Return what is said of one model's dimensions or shapes."""
     begin = f"{name}/"
     return {
         key.removeprefix(begin): value
-        for key, value in (given or {}).items()
+        for key, value in (by_key or {}).items()
         if key.startswith(begin)
     }

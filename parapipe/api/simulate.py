@@ -1,4 +1,4 @@
-"""Simulates plans."""
+"""Simulates plans, one by itself or several together."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
-from parapipe.api.checked import Model, PlanGiven, PlatformFile, StrategyGiven, checked
-from parapipe.api.load import load_platform, located_model, opened_plan
+from parapipe.api.checked import Model, PlanLike, PlatformFile, StrategyLike, checked
+from parapipe.api.load import opened_plan
 from parapipe.api.several import random_pace_s
-from parapipe.errors import PlatformError, SimulationError
+from parapipe.errors import SimulationError
 from parapipe.files.checked_arguments import Count, FromZero, Must, Seconds, Share
 from parapipe.files.mistakes import listed
 from parapipe.search.options import FilePath
@@ -18,17 +18,11 @@ from parapipe.strategies import registry
 from parapipe.strategies.failures import decided
 
 if TYPE_CHECKING:
-    from parapipe.documents.run import SteadyRow
     from parapipe.front.run import Run
-    from parapipe.plan.schema import Plan
     from parapipe.platform.platform import Platform
-    from parapipe.simulate.priced_work import Costs
     from parapipe.simulate.simulation import Simulation
-    from parapipe.simulate.variation import Luck, Memory
-    from parapipe.strategies.strategy import Strategy
+    from parapipe.simulate.variation import Luck
 
-
-MOST_TASKS = 5_000_000  # some minutes, and some hundred bytes each
 _Positive = Annotated[float, Must("a positive finite number", gt=0)]
 Disturbed = Annotated[
     Mapping[str, Share],
@@ -44,11 +38,6 @@ class _Common(TypedDict):
     saturate: bool
 
 
-class _Split(TypedDict):
-    batch: int
-    sized: Mapping[int, Costs]
-
-
 def strategy_names() -> tuple[str, ...]:
     """Names of all strategies, sorted."""
     return registry.STRATEGIES.names()
@@ -62,7 +51,7 @@ def check_strategy(name: str) -> None:
 @checked
 @decided
 def simulate_plan(
-    plan: PlanGiven,
+    plan: PlanLike,
     *,
     frames: Count = 100,
     queue: Count | None = None,
@@ -75,7 +64,7 @@ def simulate_plan(
     contention: Contention = False,
     platform: PlatformFile | None = None,
     unit: Literal["operator", "segment"] = "operator",
-    strategy: StrategyGiven = "plan",
+    strategy: StrategyLike = "plan",
     patience_s: Seconds | None = None,
     p99_latency_s: _Positive | None = None,
     p99_period_s: _Positive | None = None,
@@ -143,7 +132,7 @@ def simulate_plan(
     StrategyError
         There is no such strategy, or it fails.
     """
-    from parapipe.api.simulate_slots import check_slots, measured_times, with_chosen_slots
+    from parapipe.api import simulating
     from parapipe.documents.run import SimulationRow
     from parapipe.documents.run_document import run_document
     from parapipe.front.run import Run
@@ -156,19 +145,19 @@ def simulate_plan(
 
     opened = opened_plan(plan)
     verify_plan(opened)
-    check_size([opened], frames)
-    name, decides = registry.strategy(strategy)
+    simulating.check_size([opened], frames)
+    name, strategy_class = registry.strategy(strategy)
     pace_s = random_pace_s(opened, name, SimulationError) if random_arrivals else None
     if name != registry.PLAN and contention is not False:
         raise SimulationError(
             f"contention is simulated with the strategy 'plan' only, and not with '{name}'"
         )
     needed = contention is not False or name != registry.PLAN
-    target = platform_of(opened, platform) if needed else None
+    target = simulating.platform_of(opened, platform) if needed else None
     memory = None
     if target is not None and contention is not False:
-        memory = _memory(opened, target, contention)
-    luck = Luck(jitter, disturbed_of([opened], disturb or {}), seed)
+        memory = simulating.contended_memory(opened, target, contention)
+    luck = Luck(jitter, simulating.disturbed_shares([opened], disturb or {}), seed)
     common: _Common = {
         "frames": frames,
         "queue": queue,
@@ -182,32 +171,32 @@ def simulate_plan(
                 "times of a run hold jitter and contention already, and are those of a plan: give "
                 "`jitter_from` without `jitter`, `contention` and `strategy`"
             )
-        measured = measured_times(Path(jitter_from), opened, seed)
+        measured = simulating.measured_times(Path(jitter_from), opened, seed)
     chosen = None
     if target is not None and name != registry.PLAN:
-        check_slots(p99_latency_s, p99_period_s, out, decided=name)
+        simulating.check_slots(p99_latency_s, p99_period_s, out, strategy=name)
 
-        def as_decided(target: Platform = target) -> Simulation:
-            split = _split(opened, target, decides, model)
+        def simulate_strategy(target: Platform = target) -> Simulation:
+            split = simulating.price_micro_batches(opened, target, strategy_class, model)
             costs = costs_of(opened, target)
-            one = priced(opened, costs, decides, queue=queue, unit=unit, **split)
-            return simulate_decided([one], decides, name, **common)[0]
+            one = priced(opened, costs, strategy_class, queue=queue, unit=unit, **split)
+            return simulate_decided([one], strategy_class, name, **common)[0]
 
-        found = patient(as_decided, patience_s)
+        simulated = patient(simulate_strategy, patience_s)
     else:
-        check_slots(p99_latency_s, p99_period_s, out, queue=queue, saturate=saturate)
+        simulating.check_slots(p99_latency_s, p99_period_s, out, queue=queue, saturate=saturate)
         run = partial(
             simulate, memory=memory, measured=measured, unit=unit, pace_s=pace_s, **common
         )
         if p99_latency_s is None and p99_period_s is None:
-            found = run(opened)
+            simulated = run(opened)
         else:
-            opened, found, chosen = with_chosen_slots(
+            opened, simulated, chosen = simulating.with_chosen_slots(
                 opened, run, frames, p99_latency_s, p99_period_s
             )
             if out is not None:
                 opened.save(Path(out))
-    how = SimulationRow(
+    settings = SimulationRow(
         unit=measured.unit if measured else unit,
         queue=queue,
         jitter=jitter,
@@ -216,95 +205,125 @@ def simulate_plan(
         disturbed=dict(luck.disturbed) or None,
         seed=seed,
         contention=memory.contention if memory else None,
-        steady=_steady(found),
+        steady=simulating.steady_row(simulated),
     )
     document = run_document(
         opened,
-        found.program,
-        found.record,
+        simulated.program,
+        simulated.record,
         how="simulation",
         saturated=saturate,
         pace_s=pace_s,
         strategy=name,
-        simulation=how,
-        exact_s=found.pace_s,
+        simulation=settings,
+        exact_s=simulated.pace_s,
         arrivals_seed=seed if random_arrivals else None,
     )
     notes = notes_of(opened, target, name, contends=memory is not None)
-    return Run(document, found.record, tuple(notes))
+    return Run(document, simulated.record, tuple(notes))
 
 
-def check_size(plans: Sequence[Plan], frames: int) -> None:
-    """Raise a SimulationError if that would take for ever."""
-    tasks = sum(len(plan.operators) + len(plan.transfers) for plan in plans)
-    if frames * tasks > MOST_TASKS:
-        names = listed([f"'{plan.model.name}'" for plan in plans])
+@checked
+@decided
+def simulate_plans(
+    plans: Sequence[PlanLike],
+    *,
+    frames: Count = 100,
+    queue: Count | None = None,
+    jitter: Share = 0.0,
+    disturb: Disturbed | None = None,
+    seed: FromZero = 0,
+    saturate: bool = False,
+    platform: PlatformFile | None = None,
+    unit: Literal["operator", "segment"] = "operator",
+    strategy: StrategyLike = "ready-pool",
+    patience_s: Seconds | None = None,
+) -> tuple[Run, ...]:
+    """Simulate several plans together: a strategy takes the work of all from one pool.
+
+    A frame of each is admitted at a time, saturated or one per longest period that is predicted.
+    Every processor of the plans may run the work of all.
+
+    Parameters
+    ----------
+    plans
+        Plans, or their files, for one platform, in the order in which runs are returned.
+    frames, queue, jitter, disturb, seed, saturate, platform, unit, patience_s
+        As of `simulate_plan`.
+    strategy
+        One that follows no plan: ready-pool, barriers, or a class of your own as MODULE:CLASS.
+
+    Returns
+    -------
+    tuple
+        A run of each plan.
+
+    Raises
+    ------
+    PlanError, VerificationError, SimulationError, StrategyError
+        As of `simulate_plan`; also if plans are for different platforms, or have a processor at
+        different operating points, or the strategy follows a plan.
+    """
+    from parapipe.api import simulating
+    from parapipe.documents.run import SimulationRow
+    from parapipe.documents.run_document import run_document
+    from parapipe.front.run import Run
+    from parapipe.plan.verify import verify_plan
+    from parapipe.simulate.priced_work import costs_of, notes_of, points_hz
+    from parapipe.simulate.strategies import priced, simulate_decided
+    from parapipe.simulate.variation import Luck
+    from parapipe.strategies.failures import patient
+
+    name, strategy_class = registry.strategy(strategy)
+    opened = [opened_plan(plan) for plan in plans]
+    registry.check_several(name, strategy_class, len(opened))
+    for each in opened:
+        verify_plan(each)
+    simulating.check_size(opened, frames)
+    if odd := {each.platform for each in opened} - {opened[0].platform}:
         raise SimulationError(
-            f"{frames} frames of {tasks} operators and transfers are too many to simulate; at most "
-            f"{MOST_TASKS // tasks} frames of {names} can be"
+            f"plans are for different platforms ({listed(sorted({opened[0].platform, *odd}))}): "
+            "simulate those together that are for one"
+        )
+    target, points = simulating.platform_of(opened[0], platform), points_hz(opened)
+    luck = Luck(jitter, simulating.disturbed_shares(opened, disturb or {}), seed)
+
+    def simulate_strategy() -> tuple[Simulation, ...]:
+        return simulate_decided(
+            [
+                priced(plan, costs_of(plan, target, points), strategy_class, queue=queue, unit=unit)
+                for plan in opened
+            ],
+            strategy_class,
+            name,
+            frames=frames,
+            queue=queue,
+            luck=None if luck.is_none else luck,
+            saturate=saturate,
         )
 
-
-def _steady(found: Simulation) -> SteadyRow | None:
-    from parapipe.documents.run import SteadyRow
-    from parapipe.mappings.event_graph import PICOSECONDS
-
-    steady = found.steady
-    if steady is None:
-        return None
-    period_s = float(steady.period_ps / PICOSECONDS)
-    return SteadyRow(period_s=period_s, frames=steady.frames, since=steady.since)
-
-
-def _split(
-    plan: Plan, target: Platform, strategy: type[Strategy], model: str | Path | None
-) -> _Split:
-    """Price the micro-batches that a strategy may split batches into."""
-    from parapipe.plan.summary import Batches
-    from parapipe.simulate.priced_work import costs_of
-    from parapipe.strategies.strategy import may_split, sizes_of
-
-    if not may_split(strategy):
-        return {"batch": 1, "sized": {}}
-    with located_model(plan, model) as file:
-        batches = Batches(plan, file)
-        sizes = sizes_of(strategy, batches.size)
-        sized = {size: costs_of(batches.plan_of(size), target) for size in sizes}
-    return {"batch": batches.size, "sized": sized}
-
-
-def disturbed_of(plans: Sequence[Plan], given: Mapping[str, float]) -> dict[str, float]:
-    """Return the shares of disturbed processors; refuse processors that the plans lack."""
-    names = list(dict.fromkeys(each.name for plan in plans for each in plan.processors))
-    if unknown := sorted(set(given) - set(names)):
-        raise SimulationError(
-            f"{listed(unknown)} cannot be disturbed: the plan's processors are {listed(names)}"
+    simulated = patient(simulate_strategy, patience_s)
+    settings = SimulationRow(
+        unit=unit,
+        queue=queue,
+        jitter=jitter,
+        disturbed=dict(luck.disturbed) or None,
+        seed=seed,
+        contention=None,
+        steady=None,
+    )
+    pace_s = max(each.predicted.period_s for each in opened)
+    runs = []
+    for each, one in zip(opened, simulated, strict=True):
+        document = run_document(
+            each,
+            one.program,
+            one.record,
+            how="simulation",
+            saturated=saturate,
+            pace_s=pace_s,
+            strategy=name,
+            simulation=settings,
         )
-    return {name: share for name, share in given.items() if share}
-
-
-def platform_of(plan: Plan, platform: PlatformFile | None) -> Platform:
-    """Return the platform whose memory is contended, or that says what operators take."""
-    if platform is not None:
-        return load_platform(platform)
-    try:
-        return load_platform(plan.platform)
-    except PlatformError as error:
-        raise SimulationError(
-            f"contention and strategies need the platform '{plan.platform}', which the plan was "
-            "made for and which is none of the shipped ones: give its file by `platform`"
-        ) from error
-
-
-def _memory(plan: Plan, target: Platform, contention: float | bool) -> Memory:
-    from parapipe.simulate.variation import Memory, laws_of
-
-    laws = laws_of(plan, target)
-    if contention is True:
-        contention = target.evaluation.contention if target.evaluation else 0.0
-        if not contention and not laws:
-            raise SimulationError(
-                f"platform '{target.name}' does not say how much processors slow each other down; "
-                "give contention in its section evaluation, or a share, as in `contention` 0.3"
-            )
-    return Memory(target.memory.bandwidth_bytes_per_s, float(contention), laws)
+        runs.append(Run(document, one.record, tuple(notes_of(each, target, name))))
+    return tuple(runs)

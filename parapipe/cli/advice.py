@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parapipe.cli.figure_cells import drawn_figure, ends
+from parapipe.cli.figure_cells import ends, sampled_figure
 from parapipe.cli.front_table import NOTEWORTHY
 from parapipe.cli.output import Row
 from parapipe.digits import plain
@@ -18,14 +18,14 @@ MOST_ROWS = 12
 NOISE = 0.05  # share that medians of a hundred or two draws are off by
 
 
-def _less(gain: float) -> str:
+def _less_text(gain: float) -> str:
     share = 100 - 100 / gain
     if share < 0.05:
         return "as much as"
     return f"{share:.{0 if share >= 1 else 1}f} % less than"
 
 
-def _times(gain: float, what: str) -> str:
+def _times_text(gain: float, what: str) -> str:
     """Return how many times as good it is; nothing where that is 1.00 times."""
     return f"{gain:.2f} times {what}" if f"{gain:.2f}" != "1.00" else ""
 
@@ -62,7 +62,7 @@ class _Objective:
 
     def median(self, row: Row) -> float:
         """Return what is to be least, in the middle of the draws."""
-        figure = drawn_figure(row, self.figure.compared)
+        figure = sampled_figure(row, self.figure.compared)
         return (figure.median if figure else float(row[self.figure.compared])) * self._longer(row)
 
     def by_draws(self, row: Row, medians: Collection[str]) -> bool:
@@ -71,17 +71,17 @@ class _Objective:
         So it is of all rows where tables show medians. What is sustained in place of it has no
         draws.
         """
-        figure = drawn_figure(row, self.figure.compared)
-        drawn = figure is not None and (self.figure.field in medians or not figure.even)
-        return drawn and self._longer(row) == 1
+        figure = sampled_figure(row, self.figure.compared)
+        sampled = figure is not None and (self.figure.field in medians or not figure.even)
+        return sampled and self._longer(row) == 1
 
     def at_quantile(self, row: Row) -> Row:
         """Return the figures that a row keeps in the asked share of the draws."""
-        kept = row["quantiles"]
+        figures = row["quantiles"]
         return {
-            **kept,
-            "throughput_fps": 1 / kept["period_s"],
-            "sustained_period_s": kept["period_s"] * self._longer(row),
+            **figures,
+            "throughput_fps": 1 / figures["period_s"],
+            "sustained_period_s": figures["period_s"] * self._longer(row),
         }
 
     def _longer(self, row: Row) -> float:
@@ -91,23 +91,23 @@ class _Objective:
 
     def interval(self, row: Row) -> str:
         """Return where the figure of a row lies in draws, and its median."""
-        figure = drawn_figure(row, self.figure.field)
+        figure = sampled_figure(row, self.figure.field)
         assert figure is not None
         entry, median = self.figure, plain(figure.median * self.figure.scale)
         return f"{ends(figure, entry.scale)} {entry.unit}{entry.per}, median {median}"
 
 
 _GAINS: Mapping[str, Callable[[float], str]] = {
-    "latency": lambda gain: _times(gain, "as fast as"),
-    "throughput": lambda gain: _times(gain, "that of"),
+    "latency": lambda gain: _times_text(gain, "as fast as"),
+    "throughput": lambda gain: _times_text(gain, "that of"),
 }
 """Says how many times as good a figure is, where it is not a share less."""
 
 
-def _objective(name: str) -> _Objective:
+def _objective_of(name: str) -> _Objective:
     from parapipe.api.checked import BY_NAME
 
-    return _Objective(BY_NAME[name], _GAINS.get(name, _less), sustained=name == "throughput")
+    return _Objective(BY_NAME[name], _GAINS.get(name, _less_text), sustained=name == "throughput")
 
 
 def headline(configurations: Sequence[Row], objectives: Sequence[str]) -> list[Row]:
@@ -127,7 +127,9 @@ def headline(configurations: Sequence[Row], objectives: Sequence[str]) -> list[R
     first += [row for row in named if row not in alone]
     first += sorted(alone, key=lambda row: row["latency_s"])
     shown = {row["id"]: row for row in first if row["id"] not in others}
-    return [_with(row, twins.get(row["id"], ())) for row in list(shown.values())[:MOST_ROWS]]
+    return [
+        _with_names_of(row, twins.get(row["id"], ())) for row in list(shown.values())[:MOST_ROWS]
+    ]
 
 
 def _twins(named: Sequence[Row], alone: Sequence[Row]) -> dict[str, list[Row]]:
@@ -145,7 +147,7 @@ def _twins(named: Sequence[Row], alone: Sequence[Row]) -> dict[str, list[Row]]:
     return twins
 
 
-def _with(row: Row, twins: Sequence[Row]) -> Row:
+def _with_names_of(row: Row, twins: Sequence[Row]) -> Row:
     """Return a row with the names of others, behind which their ids stand."""
     names = [f"{name} ({each['id']})" for each in twins for name in each["names"]]
     return {**row, "names": [*row["names"], *names]} if names else row
@@ -160,16 +162,16 @@ def best(rows: Sequence[Row], objective: str, medians: Collection[str]) -> Row:
     """
     from parapipe.api.checked import TIE, TIES, least
 
-    ties, of = (TIES.get(objective, TIE),), _objective(objective)
+    ties, figure = (TIES.get(objective, TIE),), _objective_of(objective)
 
     def stated(row: Row) -> tuple[float, ...]:
-        return (of.stated(row), row["latency_s"], row["period_s"], row["energy_j"])
+        return (figure.stated(row), row["latency_s"], row["period_s"], row["energy_j"])
 
-    found = least(rows, stated, ties)
-    if of.by_draws(found, medians):
-        most = min(map(of.median, rows)) * (1 + NOISE)
-        return least([row for row in rows if of.median(row) <= most], stated, ties)
-    return found
+    first = least(rows, stated, ties)
+    if figure.by_draws(first, medians):
+        most = min(map(figure.median, rows)) * (1 + NOISE)
+        return least([row for row in rows if figure.median(row) <= most], stated, ties)
+    return first
 
 
 def answer(document: Row) -> str:
@@ -179,28 +181,27 @@ def answer(document: Row) -> str:
     rows = document["configurations"]
     medians = medians_of(rows)
     alone = [row for row in rows if row["kind"] == "sequential"]
-    parts, any_drawn = [], False
+    parts, any_sampled = [], False
     for objective in document["options"]["objectives"]:
-        row, of = best(rows, objective, medians), _objective(objective)
+        row, of = best(rows, objective, medians), _objective_of(objective)
         other = best(alone, objective, medians) if alone else row
         processor = other["stages"][0]["processors"][0]["name"]
-        drawn = of.by_draws(row, medians)
-        told = f", {processor} alone"
+        by_draws = of.by_draws(row, medians)
+        gain_text = f", {processor} alone"
         if row["kind"] != "sequential":
             ratio = (
-                of.median(other) / of.median(row) if drawn else of.stated(other) / of.stated(row)
+                of.median(other) / of.median(row) if by_draws else of.stated(other) / of.stated(row)
             )
-            told = f", {gain} {processor} alone" if alone and (gain := of.gain(ratio)) else ""
-        parts.append(
-            f"for {objective} {row['id']} ({of.interval(row) if drawn else of.text(row)}{told})"
-        )
-        any_drawn = any_drawn or drawn
+            gain_text = f", {gain} {processor} alone" if alone and (gain := of.gain(ratio)) else ""
+        text = of.interval(row) if by_draws else of.text(row)
+        parts.append(f"for {objective} {row['id']} ({text}{gain_text})")
+        any_sampled = any_sampled or by_draws
     why = (
         "Intervals hold nine of ten draws of the costs; where they stand, medians are compared, "
         f"and count as equal within {NOISE:.0%}."
     )
     return " ".join(
-        [f"Take {', '.join(parts)}.", *[why] * any_drawn, *_robust_answer(document, medians)]
+        [f"Take {', '.join(parts)}.", *[why] * any_sampled, *_robust_answer(document, medians)]
     )
 
 
@@ -215,10 +216,10 @@ def _robust_answer(document: Row, medians: Collection[str]) -> Iterator[str]:
     ):
         row = next(row for row in rows if name in row["names"])
         nominal = best(rows, objective, medians)
-        of = _objective(objective)
-        kept = of.at_quantile(row)
-        ratio = of.stated(of.at_quantile(nominal)) / of.stated(kept)
+        of = _objective_of(objective)
+        figures = of.at_quantile(row)
+        ratio = of.stated(of.at_quantile(nominal)) / of.stated(figures)
         share = 1 - 1 / ratio if word == "less" else ratio - 1
         gain = f", {share:.1%} {word} than {nominal['id']}" if row is not nominal else ""
-        parts.append(f"for {objective} {row['id']} ({of.text(kept)}{gain})")
+        parts.append(f"for {objective} {row['id']} ({of.text(figures)}{gain})")
     yield f"In {robust['quantile'] * 100:g} % of the draws: {', '.join(parts)}."

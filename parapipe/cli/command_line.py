@@ -17,25 +17,9 @@ from parapipe.errors import ParapipeError
 from parapipe.version import __version__
 
 COMMANDS = (
-    "compare",
-    "diff",
-    "evaluate",
-    "export",
-    "explain",
-    "fit",
-    "inspect",
-    "map",
-    "pick",
-    "platforms",
-    "profile",
-    "report",
-    "run",
-    "simulate",
-    "split",
-    "sweep",
-    "verify",
-    "zoo",
-)
+    "compare", "diff", "evaluate", "export", "explain", "fit", "inspect", "map", "pick",
+    "platforms", "profile", "report", "run", "simulate", "split", "sweep", "verify", "zoo",
+)  # fmt: skip
 
 
 class LazyGroup(click.Group):
@@ -88,27 +72,27 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, click.exceptions.Abort):
         return _say("interrupted", INTERRUPTED)
     except click.ClickException as error:
-        return _usage(error)
+        return _report_usage(error)
     except ParapipeError as error:
-        return _could_not(error)
+        return _report_error(error)
     except OSError as error:
         abandon_stdout()
         return _say(f"{error}; check that the place exists and has room", COULD_NOT)
     except MemoryError:
         return _say("not enough memory for this; try a smaller model or fewer --jobs", COULD_NOT)
     except Exception as error:  # noqa: BLE001 - no traceback may reach a user
-        return _unexpected(error)
+        return _report_unexpected(error)
     return code if isinstance(code, int) else 0
 
 
-def _usage(error: click.ClickException) -> int:
+def _report_usage(error: click.ClickException) -> int:
     error.show()
     if isinstance(error, click.UsageError) and error.ctx is None:
         click.echo("Try 'parapipe --help' for help.", err=True)
     return error.exit_code
 
 
-def _could_not(error: ParapipeError) -> int:
+def _report_error(error: ParapipeError) -> int:
     if debugging():
         raise error
     from parapipe.api.checked import flag
@@ -122,7 +106,7 @@ def _could_not(error: ParapipeError) -> int:
     return COULD_NOT
 
 
-def _unexpected(error: Exception) -> int:
+def _report_unexpected(error: Exception) -> int:
     if debugging():
         raise error
     return _say(

@@ -48,10 +48,10 @@ def command(
     """
     import parapipe
 
-    found = parapipe.diff(old, new)
-    print_document(found.to_json(), _text, as_json=as_json)
+    difference = parapipe.diff(old, new)
+    print_document(difference.to_json(), _text, as_json=as_json)
     if max_loss is not None:
-        found.check(max_loss)
+        difference.check(max_loss)
 
 
 def _text(document: Row) -> Shown:
@@ -59,10 +59,10 @@ def _text(document: Row) -> Shown:
         return
     yield text_table(
         {
-            "the best in…": _whose,
-            " old": lambda row: _figure(row, "old"),
-            " new": lambda row: _figure(row, "new"),
-            " change": lambda row: _change(row["old"], row["new"]) if row["loss"] else "same",
+            "the best in…": lambda row: row["figure"] + f" of {row['model']}" * bool(row["model"]),
+            " old": lambda row: _figure_text(row, "old"),
+            " new": lambda row: _figure_text(row, "new"),
+            " change": lambda row: _change_text(row["old"], row["new"]) if row["loss"] else "same",
             "": lambda row: "worse" if row["loss"] > 0 else "better" if row["loss"] < 0 else "",
             "configurations": lambda row: f"{row['old_id']}, {row['new_id']}",
         },
@@ -74,20 +74,16 @@ def _text(document: Row) -> Shown:
         yield _STATED
     for each in document["uncompared"]:
         yield f"{each['figure']} is not compared: {each['reason']}"
-    yield from _inputs(document)
-    yield from _costs(document["costs"])
+    yield from _input_lines(document)
+    yield from _cost_lines(document["costs"])
     for title, rows in (
         ("lost: no new configuration is as good in all objectives", document["lost"]),
         ("gained: no old configuration is as good in all objectives", document["gained"]),
     ):
-        yield from _part(title, _points(rows), rows)
+        yield from _titled_table(title, _configuration_columns(rows), rows)
 
 
-def _whose(row: Row) -> str:
-    return f"{row['figure']} of {row['model']}" if row["model"] else str(row["figure"])
-
-
-def _figure(row: Row, which: str) -> str:
+def _figure_text(row: Row, which: str) -> str:
     from parapipe.api.checked import COMPARED
 
     figure = COMPARED[row["figure"]]
@@ -96,11 +92,11 @@ def _figure(row: Row, which: str) -> str:
     return f"{plain(stated * figure.scale)} {figure.unit}{below}"
 
 
-def _change(old: float, new: float) -> str:
+def _change_text(old: float, new: float) -> str:
     return f"{new / old - 1:+.1%}" if old else ""
 
 
-def _inputs(document: Row) -> Shown:
+def _input_lines(document: Row) -> Shown:
     if document["inputs"]:
         yield ""
         yield "inputs and options that differ:"
@@ -110,26 +106,27 @@ def _inputs(document: Row) -> Shown:
     for key, verb in (("operators_added", "new"), ("operators_removed", "gone")):
         if names := document[key]:
             yield ""
-            yield f"{len(names)} operators are {verb}: {_some(names)}"
+            yield f"{len(names)} operators are {verb}: {_first_names(names)}"
 
 
-def _costs(costs: list[Row]) -> Shown:
+def _cost_lines(costs: list[Row]) -> Shown:
     columns: Columns = {
         "operator…": "operator",
         "on": "processor",
         " old\nms": lambda row: plain(row["old_s"] * 1e3),
         " new\nms": lambda row: plain(row["new_s"] * 1e3),
-        " change": lambda row: _change(row["old_s"], row["new_s"]),
+        " change": lambda row: _change_text(row["old_s"], row["new_s"]),
     }
-    yield from _part("operators and transfers whose times differ", columns, costs)
+    yield from _titled_table("operators and transfers whose times differ", columns, costs)
 
 
-def _points(rows: Sequence[Row]) -> Columns:
+def _configuration_columns(rows: Sequence[Row]) -> Columns:
     """Return the columns of configurations; of several models a latency for each."""
     models = [*rows[0]["models"]] if rows else []
     titles = shortened(models, SHORT_NAME) or models
     latencies: Columns = {
-        f" {title}\nms": partial(_latency, name) for title, name in zip(titles, models, strict=True)
+        f" {title}\nms": partial(_latency_text, name)
+        for title, name in zip(titles, models, strict=True)
     }
     return {
         "id": "id",
@@ -140,11 +137,11 @@ def _points(rows: Sequence[Row]) -> Columns:
     }
 
 
-def _latency(model: str, row: Row) -> str:
+def _latency_text(model: str, row: Row) -> str:
     return plain(row["models"][model] * 1e3)
 
 
-def _part(title: str, columns: Columns, rows: list[Row]) -> Shown:
+def _titled_table(title: str, columns: Columns, rows: list[Row]) -> Shown:
     """Yield a table of the first rows, and how many more there are; nothing if there are none."""
     if rows:
         yield ""
@@ -154,6 +151,6 @@ def _part(title: str, columns: Columns, rows: list[Row]) -> Shown:
             yield f"and {len(rows) - MOST_ROWS} more: --json has all"
 
 
-def _some(names: list[str]) -> str:
+def _first_names(names: list[str]) -> str:
     shown = ", ".join(names[:MOST_ROWS])
     return shown if len(names) <= MOST_ROWS else f"{shown} and {len(names) - MOST_ROWS} more"

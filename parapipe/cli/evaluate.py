@@ -46,8 +46,8 @@ def _text(document: Row) -> Shown:
     }
     yield text_table(columns, stages)
     yield ""
-    apart = f"without input, {_ms(document, 'input_s')}, and output, {_ms(document, 'output_s')}"
-    yield f"latency     {_ms(document, 'latency_s')}; {apart}"
+    beside = f"without input, {_ms(document, 'input_s')}, and output, {_ms(document, 'output_s')}"
+    yield f"latency     {_ms(document, 'latency_s')}; {beside}"
     longest = f"longest stage {_ms(document, 'longest_stage_s')}"
     period = f"{_ms(document, 'period_s')}, {document['throughput_fps']:.2f} fps"
     yield f"period      {period}; {longest}"
@@ -58,12 +58,12 @@ def _text(document: Row) -> Shown:
     yield f"energy      {_mj(document)}"
     yield f"in sequence {_mj(document['sequential'])}: one frame at a time"
     if ends := document["intervals"]:
-        told = ", ".join(f"{key[:-2]} {_doubt(document, key)}" for key in ends)
-        yield f"doubt       {told} in nine of ten draws of the costs"
+        doubts = ", ".join(f"{key[:-2]} {_doubt_text(document, key)}" for key in ends)
+        yield f"doubt       {doubts} in nine of ten draws of the costs"
     yield from coverage_lines(document["coverage"])
 
 
-def _doubt(document: Row, key: str) -> str:
+def _doubt_text(document: Row, key: str) -> str:
     """Say how near a figure stays: with ± if it is in the middle, else from where to where."""
     from parapipe.api.checked import shown_figure
 

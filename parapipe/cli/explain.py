@@ -56,24 +56,24 @@ def command(
     def text(document: Row) -> Shown:
         if operators:
             for row in document["operators"]:
-                yield from _operator(row)
+                yield from _operator_lines(row)
             if what_if:
-                yield from _what_if(document)
+                yield from _what_if_lines(document)
             return
         names = f" ({', '.join(document['names'])})" if document["names"] else ""
         yield f"{document['id']}{names}: {document['drawing']}"
         yield f"{model_title(document['model'])} on {document['platform']}"
         if not (figures or sources) or what_if:
-            yield from _reasons(document)
+            yield from _reason_lines(document)
         if figures:
-            yield from _summary(document)
+            yield from _figure_lines(document)
         if sources:
-            yield from _sources(document)
+            yield from _source_tables(document)
 
     print_document(document, text, as_json=as_json)
 
 
-def _reasons(document: Row) -> Iterator[str]:
+def _reason_lines(document: Row) -> Iterator[str]:
     """Yield the sentences, and what would help."""
     about = ""
     for row in document["reasons"]:
@@ -85,42 +85,42 @@ def _reasons(document: Row) -> Iterator[str]:
         yield ""
         yield noisy_text(document["noisy"])
     if document["what_if"] is not None:
-        yield from _what_if(document)
+        yield from _what_if_lines(document)
         return
     yield ""
     yield "--what-if: what would help. --figures, --sources: where the numbers come from."
 
 
-def _what_if(document: Row) -> Iterator[str]:
+def _what_if_lines(document: Row) -> Iterator[str]:
     """Yield what each change of the chip would bring."""
     yield ""
     yield "What would help (a new search of stages for each change):"
     for row in document["what_if"]:
         remark = f" ({row['remark']})" if row["remark"] else ""
-        told = "not known"
+        change = "not known"
         if row["latency_s"] is not None:
-            told = (
+            change = (
                 f"least latency {row['latency_change']:+.1%}, "
                 f"highest throughput {row['throughput_change']:+.1%}"
             )
-        yield paragraph(f"{row['change']}: {told}{remark}", indent=4)
+        yield paragraph(f"{row['change']}: {change}{remark}", indent=4)
 
 
-def _summary(document: Row) -> Iterator[str]:
+def _figure_lines(document: Row) -> Iterator[str]:
     """Yield how each figure follows, from the whole down to the values in files."""
     yield ""
     for name, figure in document["figures"].items():
-        yield from _derivation(name, figure)
+        yield from _derivation_lines(name, figure)
     yield ""
     for stage in document["stages"]:
         kinds = Counter(step["kind"] for step in stage["steps"])
-        told = ", ".join(
+        steps = ", ".join(
             f"{kinds[kind]} {kind}{'s' * (kinds[kind] > 1)}"
             for kind in ("operator", "transfer", "wait")
             if kinds[kind]
         )
         names = ("/" if stage["in_turn"] else "+").join(stage["processors"])
-        yield f"stage {stage['number']} ({names}) = {_value(stage['time'])}: {told} in a row"
+        yield f"stage {stage['number']} ({names}) = {_value_text(stage['time'])}: {steps} in a row"
         if kinds.total() <= MOST_TERMS:
             yield f"  = {stage['time']['numbers']}"
     for processor in document["processors"]:
@@ -131,9 +131,9 @@ def _summary(document: Row) -> Iterator[str]:
             f"{plain(processor['dynamic_energy_j'] * 1e3)} mJ"
         )
         for key in ("frequency_hz", "voltage_v", "alpha_w_per_v2_hz"):
-            yield from _given(processor[key])
-        yield from _derivation("static power", processor["static_power_w"])
-    yield from _links(document["transfers"])
+            yield from _value_lines(processor[key])
+        yield from _derivation_lines("static power", processor["static_power_w"])
+    yield from _link_lines(document["transfers"])
     if evaluated := document["evaluated"]:
         whose = f", times of {evaluated['network']} as it ran" if evaluated["network"] else ""
         yield ""
@@ -142,20 +142,20 @@ def _summary(document: Row) -> Iterator[str]:
             f"period {plain(evaluated['period_s'] * 1e3)} ms, "
             f"energy {plain(evaluated['energy_j'] * 1e3)} mJ"
         )
-        for given in document["evaluation"]:
-            yield from _given(given)
+        for value in document["evaluation"]:
+            yield from _value_lines(value)
     yield ""
     parts = sum(len(row["parts"]) for row in document["operators"])
     fused = len(document["operators"])
     yield f"times of {parts} operators{f' ({fused} once fused)' if fused < parts else ''}"
     for row in document["sources"]:
         took = f"{row['operators']}, {plain(row['time_s'] * 1e3)} ms"
-        yield f"    {row['provenance']}: {took}  {_shown(row['source'])}"
+        yield f"    {row['provenance']}: {took}  {_relative_path(row['source'])}"
     if document["noisy"]["count"]:
         yield f"    {noisy_text(document['noisy'])}"
 
 
-def _links(transfers: Sequence[Row]) -> Iterator[str]:
+def _link_lines(transfers: Sequence[Row]) -> Iterator[str]:
     """Yield what goes over each link, and what the link's times are made of."""
     links: dict[str, list[Row]] = {}
     casts: dict[str, list[Row]] = {}
@@ -168,74 +168,74 @@ def _links(transfers: Sequence[Row]) -> Iterator[str]:
         yield ""
         yield f"{link}: {len(times)} transfers, {plain(total_s * 1e3)} ms"
         yield f"  each = {times[0]['rule']}"
-        for given in times[0]["givens"]:
-            if given["file"]:
-                yield from _given(given)
-        if found := casts[link]:
-            first, took_ms = found[0], sum(cast["time"]["value"] for cast in found) * 1e3
+        yield from _file_lines(times[0]["givens"])
+        if cast_rows := casts[link]:
+            first, took_ms = cast_rows[0], sum(cast["time"]["value"] for cast in cast_rows) * 1e3
             types = f"{first['operator']} from {first['from']} to {first['to']}"
             where = f"{types} on {first['processor']}"
-            yield f"  of it {len(found)} casts, {plain(took_ms)} ms: {where}"
+            yield f"  of it {len(cast_rows)} casts, {plain(took_ms)} ms: {where}"
             yield f"  each = {first['time']['rule']}"
-            for given in first["time"]["givens"]:
-                if given["file"]:
-                    yield from _given(given)
+            yield from _file_lines(first["time"]["givens"])
 
 
-def _derivation(name: str, row: Row) -> Iterator[str]:
+def _file_lines(values: Sequence[Row]) -> Iterator[str]:
+    """Yield the values that come from files."""
+    for value in values:
+        if value["file"]:
+            yield from _value_lines(value)
+
+
+def _derivation_lines(name: str, row: Row) -> Iterator[str]:
     """Yield a number, its rule, the rule with numbers, and the places of those from files."""
-    yield f"{name} = {_value(row)}"
+    yield f"{name} = {_value_text(row)}"
     if row["rule"] == row["numbers"]:
         yield f"  {row['rule']}: a view, free unless measured"
         return
     if len(row["givens"]) > 1:
         yield f"  = {row['rule']}"
     yield f"  = {row['numbers']}"
-    for given in row["givens"]:
-        if given["file"] or given["note"]:
-            yield from _given(given)
+    for value in row["givens"]:
+        if value["file"] or value["note"]:
+            yield from _value_lines(value)
 
 
-def _given(given: Row) -> Iterator[str]:
+def _value_lines(value: Row) -> Iterator[str]:
     place = ""
-    if given["file"]:
-        key = f" {given['key']}" if given["key"] else ""
-        place = f"  {_shown(given['file'])}{_line(given)}{key}"
-    yield f"    {given['name']} {_value(given)}".rstrip() + place
-    for told in filter(None, (given["source"], given["note"])):
-        yield f"      {told}"
+    if value["file"]:
+        key = f" {value['key']}" if value["key"] else ""
+        place = f"  {_relative_path(value['file'])}{_at_line(value)}{key}"
+    yield f"    {value['name']} {_value_text(value)}".rstrip() + place
+    for remark in filter(None, (value["source"], value["note"])):
+        yield f"      {remark}"
 
 
-def _line(given: Row) -> str:
-    return f":{given['line']}" if given["line"] else ""
+def _at_line(value: Row) -> str:
+    return f":{value['line']}" if value["line"] else ""
 
 
-def _shown(file: str) -> str:
+def _relative_path(file: str) -> str:
     """Return a file's path from here, if it is below here."""
     path, here = Path(file), Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else file
 
 
-def _value(row: Row) -> str:
+def _value_text(row: Row) -> str:
     return f"{row['value']:.7g} {row['unit']}"
 
 
-def _operator(row: Row) -> Iterator[str]:
+def _operator_lines(row: Row) -> Iterator[str]:
+    in_type = f" in {row['data_type']}" if row["data_type"] else ""
     yield (
-        f"{row['id']} ({row['type']}) on {row['processor']}{_in_type(row)}, stage {row['stage']}: "
+        f"{row['id']} ({row['type']}) on {row['processor']}{in_type}, stage {row['stage']}: "
         f"{row['time_s'] * 1e3:.7g} ms, {row['energy_j'] * 1e3:.7g} mJ"
     )
     for part in row["parts"]:
         yield f"{part['operator']} ({part['type']}): {part['provenance']}, {part['source']}"
-        yield from _derivation("time", part["time"])
-        yield from _derivation("energy", part["energy"])
+        yield from _derivation_lines("time", part["time"])
+        yield from _derivation_lines("energy", part["energy"])
 
 
-def _in_type(row: Row) -> str:
-    return f" in {row['data_type']}" if row["data_type"] else ""
-
-
-def _cast(row: Row) -> str:
+def _cast_text(row: Row) -> str:
     """Say what changes a tensor's type on its way, and for how long."""
     if not (cast := row["cast"]):
         return ""
@@ -243,7 +243,7 @@ def _cast(row: Row) -> str:
     return f"{cast['operator']} from {cast['from']} to {cast['to']}, {took}"
 
 
-def _sources(document: Row) -> Shown:
+def _source_tables(document: Row) -> Shown:
     """Yield the tables of all operators and transfers."""
     longest = {
         (step["kind"], step["name"], step["processor"])
@@ -263,7 +263,7 @@ def _sources(document: Row) -> Shown:
         " ms": lambda part: f"{part['time']['value'] * 1e3:.4f}",
         " mJ": lambda part: f"{part['energy']['value'] * 1e3:.4f}",
         "": lambda part: "*" * (part["of"] in longest),
-        "from": lambda part: f"{part['provenance']} {_first_place(part['time'])}",
+        "from": lambda part: f"{part['provenance']} {_first_source(part['time'])}",
     }
     yield text_table(columns, operators)
     if not document["transfers"]:
@@ -276,12 +276,12 @@ def _sources(document: Row) -> Shown:
         " bytes": "size_bytes",
         " ms": lambda row: f"{row['time']['value'] * 1e3:.4f}",
         "": lambda row: "*" * (("transfer", row["tensor"], row["to"]) in longest),
-        "from ": lambda row: _first_place(row["time"]),
-        **({"cast": _cast} if any(row["cast"] for row in document["transfers"]) else {}),
+        "from ": lambda row: _first_source(row["time"]),
+        **({"cast": _cast_text} if any(row["cast"] for row in document["transfers"]) else {}),
     }
     yield text_table(columns, document["transfers"])
 
 
-def _first_place(row: Row) -> str:
+def _first_source(row: Row) -> str:
     """Return file and line of the first value that stands in one; of a sum, they are close."""
-    return next((Path(g["file"]).name + _line(g) for g in row["givens"] if g["file"]), "")
+    return next((Path(g["file"]).name + _at_line(g) for g in row["givens"] if g["file"]), "")

@@ -17,7 +17,7 @@ KILO, MEGA = 1e3, 1e6
 @click.option(
     "--to",
     "target",
-    type=Name("export", "export_targets", "check_target"),
+    type=Name("plan", "export_targets", "check_target"),
     required=True,
     help="The runtime.",
 )
@@ -58,11 +58,11 @@ def command(
         print_text(exported.text)
         return
     files = len(exported.files)
-    size = f"{files} file{'s' * (files != 1)}, {_size(exported.size_bytes)}"
+    size = f"{files} file{'s' * (files != 1)}, {_size_text(exported.size_bytes)}"
     print_text("\n".join([f"wrote {destination}: {size}", *exported.summary]))
 
 
-def _size(size_bytes: int) -> str:
+def _size_text(size_bytes: int) -> str:
     if size_bytes < KILO:
         return f"{size_bytes} bytes"
     if size_bytes < MEGA:

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 MOST_DECIMALS = 6
 
 
-def drawn_figure(row: Row, key: str) -> ShownFigure | None:
+def sampled_figure(row: Row, key: str) -> ShownFigure | None:
     """Return a figure with its interval; None if it has none."""
     from parapipe.api.checked import shown_figure
 
     return shown_figure(row, key)
 
 
-def drawn_cells(
+def interval_cells(
     rows: Sequence[Row], entry: FigureEntry, medians: Collection[str] = frozenset()
 ) -> list[str]:
     """Write a column of figures, with intervals below if ± does not say them all.
@@ -34,10 +34,10 @@ def drawn_cells(
         Keys of the figures of which medians of the draws are shown.
     """
     key, scale = entry.field, entry.scale
-    texts = plain_cells([scale * drawn_value(row, key, medians) for row in rows])
+    texts = plain_cells([scale * shown_value(row, key, medians) for row in rows])
     if not medians and are_even(rows):
         return texts
-    figures = [drawn_figure(row, key) for row in rows]
+    figures = [sampled_figure(row, key) for row in rows]
     mark = "~" * (key in medians)
     return [
         f"{mark}{text}\n{ends(figure, scale)}" if figure else text
@@ -45,9 +45,9 @@ def drawn_cells(
     ]
 
 
-def drawn_value(row: Row, key: str, medians: Collection[str]) -> float:
+def shown_value(row: Row, key: str, medians: Collection[str]) -> float:
     """Return a figure as a table with medians of some figures shows it."""
-    figure = drawn_figure(row, key) if key in medians else None
+    figure = sampled_figure(row, key) if key in medians else None
     return figure.median if figure else float(row[key])
 
 
@@ -56,7 +56,7 @@ def outside_lines(row: Row) -> Iterator[str]:
     from parapipe.api.checked import DRAWN
 
     for entry in DRAWN:
-        figure = drawn_figure(row, entry.field)
+        figure = sampled_figure(row, entry.field)
         if figure and not figure.inside:
             yield (
                 f"{entry.name} {entry.text(row[entry.field])} by the stated costs; in draws of the "
@@ -92,7 +92,8 @@ def _short_cell(entry: FigureEntry, of: Callable[[Row], Row], row: Row) -> str:
 
 def doubt_cells(rows: Sequence[Row]) -> list[str]:
     """Write half the width of the widest interval of each row, in percent."""
-    return [f"{100 * _widest(row):.0f}" for row in rows]
+    widest = (max(figure.half_width for figure in _sampled_figures(row)) for row in rows)
+    return [f"{100 * share:.0f}" for share in widest]
 
 
 def doubt_mark(rows: Sequence[Row], medians: Collection[str]) -> Iterator[str]:
@@ -103,20 +104,20 @@ def doubt_mark(rows: Sequence[Row], medians: Collection[str]) -> Iterator[str]:
 
 def are_even(rows: Sequence[Row]) -> bool:
     """Tell whether ± says all intervals of some rows."""
-    return all(figure.even for row in rows for figure in _figures(row))
+    return all(figure.even for row in rows for figure in _sampled_figures(row))
 
 
 def has_doubt(row: Row) -> bool:
     """Tell whether a row has intervals."""
-    return any(_figures(row))
+    return any(_sampled_figures(row))
 
 
 def ends(figure: ShownFigure, scale: float = 1.0) -> str:
     """Write the ends of an interval with three digits each."""
-    return "–".join(_short(end * scale) for end in (figure.low, figure.high))
+    return "–".join(_three_digits(end * scale) for end in (figure.low, figure.high))
 
 
-def _short(value: float) -> str:
+def _three_digits(value: float) -> str:
     """Write three digits, without an exponent."""
     digits = 2 - floor(log10(value))
     return f"{round(value, digits):.{min(max(0, digits), MOST_DECIMALS)}f}"
@@ -134,12 +135,8 @@ def plain_cells(values: Sequence[float]) -> list[str]:
     return [f"{value:.{decimals}f}" for value in values]
 
 
-def _figures(row: Row) -> list[ShownFigure]:
+def _sampled_figures(row: Row) -> list[ShownFigure]:
     from parapipe.api.checked import DRAWN
 
-    figures = (drawn_figure(row, each.field) for each in DRAWN)
+    figures = (sampled_figure(row, each.field) for each in DRAWN)
     return [figure for figure in figures if figure]
-
-
-def _widest(row: Row) -> float:
-    return max(figure.half_width for figure in _figures(row))

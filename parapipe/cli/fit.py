@@ -15,7 +15,7 @@ def _percent(share: float) -> str:
     return f"{share * 100:.1f} %"
 
 
-def _rate(per_unit_s: float) -> str:
+def _rate_text(per_unit_s: float) -> str:
     return f"{1e-9 / per_unit_s:.2f}" if per_unit_s else "-"
 
 
@@ -35,8 +35,8 @@ KINDS: Columns = {
     "type": "dtype",
     " signatures": "signatures",
     " µs": lambda row: f"{row['per_operator_s'] * 1e6:.0f}",
-    " G steps/s": lambda row: _rate(row["per_step_s"]),
-    " GB/s": lambda row: _rate(row["per_byte_s"]),
+    " G steps/s": lambda row: _rate_text(row["per_step_s"]),
+    " GB/s": lambda row: _rate_text(row["per_byte_s"]),
     " error": lambda row: _percent(row["mean_error"]),
     "neighbours": lambda row: "yes" if row["neighbours"] else "",
 }
@@ -65,12 +65,12 @@ def times(*, profile: Path, out: Path | None, as_json: bool) -> None:
     """
     import parapipe
 
-    print_document(parapipe.fit_times(profile, out=out).to_json(), _times, as_json=as_json)
+    print_document(parapipe.fit_times(profile, out=out).to_json(), _time_tables, as_json=as_json)
     if out is not None and not as_json:
         print_text(f"\nwrote {out}")
 
 
-def _times(document: Row) -> Shown:
+def _time_tables(document: Row) -> Shown:
     what = "blocks" if document["left_out"] == "network" else "operators"
     yield (
         f"{document['profile']}: errors of {what}, each {document['left_out']} left out in turn "
@@ -133,7 +133,7 @@ def transfers(*, samples: Path, as_json: bool) -> None:
 def _link_lines(document: Row) -> Iterator[str]:
     fits = document["links"]
     for fit in fits:
-        yield f"# {fit['sender']} to {fit['receiver']}: {_link_errors(fit)}"
+        yield f"# {fit['sender']} to {fit['receiver']}: {_link_errors_text(fit)}"
     yield "links:"
     for fit in fits:
         bandwidth = fit["bandwidth_bytes_per_s"]
@@ -145,17 +145,17 @@ def _link_lines(document: Row) -> Iterator[str]:
     yield _SOURCE.format("transfers", "transfers", Path(document["samples"]).name)
 
 
-def _link_errors(fit: Row) -> str:
-    told = (
+def _link_errors_text(fit: Row) -> str:
+    text = (
         f"{fit['samples']} transfers, median error {_percent(fit['median_error'])}, at worst "
         f"{_percent(fit['largest_error'])}"
     )
     if fit["left_out_error"] is not None:
-        told += f"; {_percent(fit['left_out_error'])} with each network left out in turn"
+        text += f"; {_percent(fit['left_out_error'])} with each network left out in turn"
     if fit["speed_up"] != 1:
-        known = "" if fit["speed_up_known"] else " (that of another pair: not measured)"
-        told += f"; at the highest clocks {fit['speed_up']:.2f} of the time{known}"
-    return told
+        remark = "" if fit["speed_up_known"] else " (that of another pair: not measured)"
+        text += f"; at the highest clocks {fit['speed_up']:.2f} of the time{remark}"
+    return text
 
 
 def _errors(errors: Mapping[str, float] | None) -> str:

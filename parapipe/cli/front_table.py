@@ -11,10 +11,10 @@ from parapipe.cli.figure_cells import (
     are_even,
     doubt_cells,
     doubt_mark,
-    drawn_cells,
-    drawn_value,
     has_doubt,
+    interval_cells,
     plain_cells,
+    shown_value,
 )
 from parapipe.cli.output import WIDTH, Column, Row, TextTable
 from parapipe.digits import plain
@@ -54,9 +54,9 @@ def front_table(
     on_front = "".join(map(_letter, objectives))
     rows = sorted(
         configurations,
-        key=lambda row: (drawn_value(row, "latency_s", medians), row["latency_s"], row["period_s"]),
+        key=lambda row: (shown_value(row, "latency_s", medians), row["latency_s"], row["period_s"]),
     )
-    numbers = _numbers(rows, medians, narrow=narrow)
+    numbers = _number_columns(rows, medians, narrow=narrow)
     columns = [
         Column("id", "fixed"),
         Column("stages [subgraphs]", least=18 if narrow else 22),
@@ -67,32 +67,32 @@ def front_table(
         longest = max((len(name) for row in rows for name in row["names"]), default=1)
         columns.append(Column("named", least=min(longest, 18)))
     cells = []
-    for row, *told in zip(rows, *numbers.values(), strict=True):
+    for row, *figures in zip(rows, *numbers.values(), strict=True):
         names = ", ".join(row["names"])
         drawing = f"{row['drawing']}\n  {names}" if narrow and names else row["drawing"]
         last = [] if narrow else ["\n".join(row["names"])]
-        cells.append([row["id"], drawing, *told, _fronts(row, on_front), *last])
+        cells.append([row["id"], drawing, *figures, _front_marks(row, on_front), *last])
     return TextTable(columns, cells, ["bold" if row["names"] else None for row in rows])
 
 
-def _numbers(
+def _number_columns(
     rows: Sequence[Row], medians: Collection[str], *, narrow: bool
 ) -> Mapping[str, Sequence[str]]:
     """Return the columns of numbers by their titles."""
     from parapipe.api.checked import FIGURES
 
     numbers = {
-        each.column: drawn_cells(rows, each, medians)
+        each.column: interval_cells(rows, each, medians)
         if each.drawn
         else plain_cells([each.value(row) * each.scale for row in rows])
         for each in FIGURES
         if each.column and (each.drawn or not (narrow or _is_left_out(each, rows, medians)))
     }
     if not narrow and rows and all(row.get("quantiles") for row in rows):
-        kept = [row["quantiles"] for row in rows]
-        share = f"{kept[0]['share'] * 100:g}%"
-        numbers[f"{share}\nms"] = plain_cells([each["latency_s"] * 1e3 for each in kept])
-        numbers[f"{share}\nfps"] = plain_cells([1 / each["period_s"] for each in kept])
+        quantiles = [row["quantiles"] for row in rows]
+        share = f"{quantiles[0]['share'] * 100:g}%"
+        numbers[f"{share}\nms"] = plain_cells([each["latency_s"] * 1e3 for each in quantiles])
+        numbers[f"{share}\nfps"] = plain_cells([1 / each["period_s"] for each in quantiles])
     elif not narrow and all(map(has_doubt, rows)) and are_even(rows) and not medians:
         numbers[WIDTHS] = doubt_cells(rows)
     if not (narrow and all(row["proven"] for row in rows)):
@@ -101,7 +101,7 @@ def _numbers(
     return numbers
 
 
-def _fronts(row: Row, of_all: str) -> str:
+def _front_marks(row: Row, of_all: str) -> str:
     """Mark the fronts that a row is on: `of_all` is the mark of that of all objectives."""
     stated = "LT" if row["pareto_latency_throughput"] else of_all if row["pareto"] else ""
     return f"{stated} R".strip() if row.get("robust") else stated
@@ -128,7 +128,7 @@ def _shows_sustained(rows: Sequence[Row], medians: Collection[str]) -> bool:
     return not (robust or medians) and are_even(rows) and any(map(_sustains_otherwise, rows))
 
 
-def _proven(undone: Row, document: Row) -> str:
+def _bounds_text(undone: Row, document: Row) -> str:
     """Say what no configuration can be better than, with the gap of the best ones here."""
 
     def bound(figure: str, text: str) -> str:
@@ -146,15 +146,15 @@ def _proven(undone: Row, document: Row) -> str:
     )
 
 
-def _energy(options: Row, where: str) -> list[str]:
+def _energy_lines(options: Row, where: str) -> list[str]:
     """Say how near the front comes to that of all schedules, and what helps if it was missed.
 
     `where` that holds, if not everywhere.
     """
-    asked, reached = options["energy_resolution_asked"], options["energy_resolution"]
-    if asked is None:
+    requested, reached = options["energy_resolution_asked"], options["energy_resolution"]
+    if requested is None:
         return ["energy: compared among the shortest schedules that the mapper finds, not all"]
-    wanted = f"asked for: {plain(asked * 100, 2)} % (--energy-resolution)"
+    wanted = f"asked for: {plain(requested * 100, 2)} % (--energy-resolution)"
     helps = "a longer --time-limit helps"
     if reached is None:
         return ["energy: how far the rows are from the least is not known", f"{wanted}; {helps}"]
@@ -162,7 +162,7 @@ def _energy(options: Row, where: str) -> list[str]:
     line = (
         f"energy: for each possible schedule {where}a row is at most {near} worse in every figure"
     )
-    if reached <= asked or near == f"{plain(asked * 100, 2)} %":
+    if reached <= requested or near == f"{plain(requested * 100, 2)} %":
         return [f"{line} (--energy-resolution)"]
     why = (
         helps
@@ -181,7 +181,7 @@ def marks(
 ) -> list[str]:
     """Say what the columns and marks of the table of these rows mean, in at most three lines."""
     lines: list[str] = []
-    for mark in _marks(document, shown, medians, [*_numbers(shown, medians, narrow=narrow)]):
+    for mark in _marks(document, shown, medians, [*_number_columns(shown, medians, narrow=narrow)]):
         for i, line in enumerate(lines):
             if len(line) + len(SEPARATOR) + len(mark) <= WIDTH:
                 lines[i] = f"{line}{SEPARATOR}{mark}"
@@ -233,35 +233,35 @@ def search_notes(document: Row) -> list[str]:
     lines = [*filter(None, [document.get("conversion")])]
     if undone := document.get("unfinished"):
         lines += [f"unfinished: {reason}" for reason in undone["reasons"]]
-        lines.append(_proven(undone, document))
+        lines.append(_bounds_text(undone, document))
     if resolution := document["options"]["resolution"]:
         lines.append(
             f"left out: rows that are in no figure more than {resolution * 100:g} % better than "
             "another one (--resolution)"
         )
     if limit := document["options"].get("max_memory_bytes"):
-        lines.append(_limit(limit))
-    lines += _overfull(document)
+        lines.append(_memory_limit_text(limit))
+    lines += _overfull_lines(document)
     if "energy" in document["options"]["objectives"]:
         points = "at the default points " if document.get("dvfs") else ""
         divided = any(each.get("part_of") for each in document.get("processors", ()))
-        whole = "on undivided processors " if divided else ""
-        lines += _energy(document["options"], points + whole)
-    lines += [_points(name, row) for name, row in (document.get("dvfs") or {}).items()]
+        undivided = "on undivided processors " if divided else ""
+        lines += _energy_lines(document["options"], points + undivided)
+    lines += [_points_text(name, row) for name, row in (document.get("dvfs") or {}).items()]
     lines += absent_texts(document["absent"])
     return lines
 
 
-def _limit(limit: float | Row) -> str:
+def _memory_limit_text(limit: float | Row) -> str:
     """Say which limit of memory is kept."""
     most = limit if isinstance(limit, Mapping) else {"": limit}
-    told = ", ".join(
+    sizes = ", ".join(
         f"{plain(size / 1e6)} MB {name and f'in {name}'}".strip() for name, size in most.items()
     )
-    return f"memory: at most {told} (--max-memory); the best that was found, others may fit too"
+    return f"memory: at most {sizes} (--max-memory); the best that was found, others may fit too"
 
 
-def _overfull(document: Row) -> Iterator[str]:
+def _overfull_lines(document: Row) -> Iterator[str]:
     """Say where configurations need more memory than the platform says is free."""
     rows = document["configurations"]
     for m, memory in enumerate((document.get("memory") or {"memories": ()})["memories"]):
@@ -276,22 +276,24 @@ def _overfull(document: Row) -> Iterator[str]:
             )
 
 
-def _points(name: str, row: Row) -> str:
+def _points_text(name: str, row: Row) -> str:
     """Say which points of a processor were considered, and how long it takes to switch."""
     default, *others = (point["frequency_hz"] / 1e9 for point in row["operating_points"])
     considered = "".join(f", {name}@{plain(ghz, 3)}" for ghz in others)
-    told = (
+    text = (
         f"{name}: {plain(default, 3)} GHz{considered}, {len(others) + 1} of {row['listed']} points"
     )
     if row["switching_up_s"] is None or row["switching_down_s"] is None:
-        return told
+        return text
     up, down = (plain(row[f"switching_{to}_s"] * 1e3, 2) for to in ("up", "down"))
-    return f"{told}; another takes effect in {up} ms (higher) or {down} ms (lower)"
+    return f"{text}; another takes effect in {up} ms (higher) or {down} ms (lower)"
 
 
 def coverage_lines(coverage: Row) -> list[str]:
     """Say how much of the operators' number and time rests on which source."""
-    parts = [f"{source} {_both(coverage[source])}" for source in ("measured", "fitted", "nominal")]
+    parts = [
+        f"{source} {_shares(coverage[source])}" for source in ("measured", "fitted", "nominal")
+    ]
     processors = ", ".join(
         f"{name} {_percent(share['measured'])}" for name, share in coverage["processors"].items()
     )
@@ -308,14 +310,14 @@ def coverage_lines(coverage: Row) -> list[str]:
         lines.append(noisy_text(noisy, where))
     if coverage["extrapolated"]["operators"]:
         lines.append(
-            f"fitted beyond the range of what was measured: {_both(coverage['extrapolated'])}"
+            f"fitted beyond the range of what was measured: {_shares(coverage['extrapolated'])}"
         )
-    for key, told in (
+    for key, text in (
         ("unmodelled", "unmodelled operator types, priced by their bytes alone"),
         ("ruled", "operator types priced by the work that rules give them"),
     ):
         if coverage[key]:
-            lines.append(f"{told}: {', '.join(coverage[key])}")
+            lines.append(f"{text}: {', '.join(coverage[key])}")
     return lines
 
 
@@ -329,7 +331,7 @@ def noisy_text(noisy: Row, where: str = "") -> str:
     )
 
 
-def _both(share: Row) -> str:
+def _shares(share: Row) -> str:
     return f"{_percent(share['operators'])} ({_percent(share['time'])})"
 
 

@@ -63,91 +63,91 @@ def command(
     if as_json and STANDARD_OUTPUT in (dot, svg):
         raise click.UsageError("--json takes standard output: give --dot and --svg files")
     import parapipe
-    from parapipe.api.inspect import structure_text
+    from parapipe.api.models import structure_text
 
-    found = parapipe.inspect(model, note=print_note, **given)
+    inspection = parapipe.inspect(model, note=print_note, **given)
     parapipe.draw_structure(
-        found,
+        inspection,
         dot=None if dot == STANDARD_OUTPUT else dot,
         svg=None if svg == STANDARD_OUTPUT else svg,
     )
     if STANDARD_OUTPUT in (dot, svg):
-        drawn = structure_text(found, "dot" if dot == STANDARD_OUTPUT else "svg")
-        print_text(drawn.rstrip())
+        picture = structure_text(inspection, "dot" if dot == STANDARD_OUTPUT else "svg")
+        print_text(picture.rstrip())
     else:
-        print_document(found.to_json(), _text, as_json=as_json)
+        print_document(inspection.to_json(), _text, as_json=as_json)
 
 
 def _text(document: Row) -> Shown:
-    yield from map(_wrapped, _summary(document))
+    yield from map(_wrapped, _summary_lines(document))
     yield ""
     yield text_table(SUBGRAPHS, document["subgraph_table"])
     if document["coverage"]:
         yield ""
-        yield from map(_wrapped, _coverage(document["coverage"], document["operators_fused"]))
+        yield from map(_wrapped, _coverage_lines(document["coverage"], document["operators_fused"]))
 
 
-def _coverage(coverage: Row, operators: int) -> Iterator[str]:
+def _coverage_lines(coverage: Row, operators: int) -> Iterator[str]:
     from parapipe.api.checked import together
 
-    asked = coverage["precision"]
-    planned = "" if asked == "model" else f", after conversion to {asked}"
+    precision = coverage["precision"]
+    planned = "" if precision == "model" else f", after conversion to {precision}"
     yield f"platform         {coverage['platform']}{planned}"
-    whole = f"runs {operators} of {operators} fused operators"
-    told = {
+    complete = f"runs {operators} of {operators} fused operators"
+    sentences = {
         processor: f"{processor} runs {operators - sum(types.values())} of {operators} fused "
         f"operators; not {_counts(types)}"
         for processor, types in coverage["unsupported"].items()
         if types
     }
-    shown = {names[0]: text for names, text in together(told).items()}
+    shown = {names[0]: text for names, text in together(sentences).items()}
     for processor, types in coverage["unsupported"].items():
         if not types:
-            yield f"{'':<{INDENT}}{processor} {whole}"
+            yield f"{'':<{INDENT}}{processor} {complete}"
         elif processor in shown:
             yield f"{'':<{INDENT}}{shown[processor]}"
     yield from coverage_lines(coverage["times"])
 
 
-def _summary(document: Row) -> Iterator[str]:
+def _summary_lines(document: Row) -> Iterator[str]:
     peak_mb = document["peak_activation_bytes"] / MEGA
     yield f"model            {document['model']}"
-    yield f"inputs           {_shapes(document['inputs'])}"
-    yield f"outputs          {_shapes(document['outputs'])}"
+    yield f"inputs           {_shapes_text(document['inputs'])}"
+    yield f"outputs          {_shapes_text(document['outputs'])}"
     yield f"operators        {document['operators']}; {document['operators_fused']} once fused"
     yield f"subgraphs        {document['subgraphs']}"
     yield f"max parallelism  {document['max_parallelism']}"
     yield f"work             {document['macs'] / MEGA:.1f} M multiply-accumulates"
     yield f"constants        {document['constant_bytes'] / MEGA:.1f} MB"
     yield f"peak activations {peak_mb:.2f} MB, while {document['peak_operator']} runs"
-    yield f"least peak       {_least_peak(document)}"
+    yield f"least peak       {_least_peak_text(document)}"
     yield f"operator types   {_counts(document['operator_types'])}"
     if len(document["data_types"]) > 1:
-        yield f"data types       {_data_types(document)}"
+        yield f"data types       {_data_types_text(document)}"
     for kind in ("unmodelled", "opaque", "ruled"):
         if document[kind]:
             yield f"{kind:<{INDENT}}{_counts(document[kind])}"
 
 
-def _least_peak(document: Row) -> str:
+def _least_peak_text(document: Row) -> str:
     """Say how low the peak is in the best order that was found, and how low it could be."""
     least, bound = document["least_peak_activation_bytes"], document["least_peak_bound_bytes"]
-    told = f"{least / MEGA:.2f} MB in the order of least memory"
+    text = f"{least / MEGA:.2f} MB in the order of least memory"
     if bound == least:
-        return f"{told}, proven"
-    return f"{told} that was found; no order needs less than {bound / MEGA:.2f} MB"
+        return f"{text}, proven"
+    return f"{text} that was found; no order needs less than {bound / MEGA:.2f} MB"
 
 
-def _data_types(document: Row) -> str:
+def _data_types_text(document: Row) -> str:
     """Say how many fused operators compute in each data type, and their share of the work."""
-    whole = max(document["macs"], 1)
+    macs = max(document["macs"], 1)
     return ", ".join(
-        f"{each['operators']} operators in {dtype} ({each['macs'] / whole:.1%} of the work)"
+        f"{each['operators']} operators in {dtype} ({each['macs'] / macs:.1%} of the work)"
         for dtype, each in document["data_types"].items()
     )
 
 
-def _shapes(tensors: Mapping[str, Sequence[int]]) -> str:
+def _shapes_text(tensors: Mapping[str, Sequence[int]]) -> str:
     return ", ".join(f"{name} {'x'.join(map(str, shape))}" for name, shape in tensors.items())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, fields
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import click
 
 from parapipe.cli.advice import answer, headline
 from parapipe.cli.front_table import NARROW, coverage_lines, front_table, marks, search_notes
-from parapipe.cli.options import FILE, given_options, json_option, quiet_option
+from parapipe.cli.options import FILE, explicit_options, json_option, quiet_option
 from parapipe.cli.output import (
     Row,
     Shown,
@@ -41,21 +42,15 @@ SECTIONS = {
     "output": "Output",
 }
 """Headings of help, in order."""
+_option = partial(click.option, cls=SectionedOption)
 
 
 @click.command(cls=SectionedCommand, sections=SECTIONS)
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
-@click.option(
-    "--platform",
-    cls=SectionedOption,
-    section="common",
-    metavar="NAME|FILE",
-    required=True,
-    help="Shipped platform, or YAML file of your own.",
-)
-@click.option(
+@_option("--platform", section="common", metavar="NAME|FILE", required=True,
+         help="Shipped platform, or YAML file of your own.")  # fmt: skip
+@_option(
     "--out",
-    cls=SectionedOption,
     section="common",
     type=FILE,
     help="Folder for the results.  [default: parapipe-out/MODEL-PLATFORM; none with --json]",
@@ -67,13 +62,8 @@ SECTIONS = {
         "XDG_CACHE_HOME or ~/.cache, if not given.",
     },
 )
-@click.option(
-    "--no-cache",
-    cls=SectionedOption,
-    section="search",
-    is_flag=True,
-    help="Use and keep no solved subgraphs of other runs.",
-)
+@_option("--no-cache", section="search", is_flag=True,
+         help="Use and keep no solved subgraphs of other runs.")  # fmt: skip
 @options("Demands")
 @options(
     "pick",
@@ -86,13 +76,7 @@ SECTIONS = {
         "--min-fps and the other demands.  [default: latency, if there is a demand]",
     },
 )
-@click.option(
-    "--figure",
-    cls=SectionedOption,
-    section="common",
-    type=FILE,
-    help="Draw the front into this PNG, PDF or SVG.",
-)
+@_option("--figure", section="common", type=FILE, help="Draw the front into this PNG, PDF or SVG.")
 @click.option("--all", "show_all", is_flag=True, help="List all configurations in the table.")
 @quiet_option
 @json_option
@@ -116,8 +100,8 @@ def command(
     front.csv, solve_log.json and a plan for each. Several models need a --rate each; NAME=MODEL
     names one.
     """
-    asked = given_options()
-    _check_usage(asked, given)
+    explicit = explicit_options()
+    _check_usage(explicit, given)
     import parapipe
     from parapipe.api.checked import Demands
     from parapipe.api.map import keeping_processes
@@ -133,7 +117,7 @@ def command(
     with keeping_processes():
         with progress_shown(quiet=quiet) as show, interruptible() as may_end:
 
-            def told(progress: parapipe.Progress) -> None:
+            def report_progress(progress: parapipe.Progress) -> None:
                 if progress.best_period_s:  # there is a first front
                     may_end()
                 if show:
@@ -141,7 +125,7 @@ def command(
 
             cached = False if no_cache else cache or True
             front = parapipe.map(
-                models, platform, progress=told, note=print_note, cache=cached, **given
+                models, platform, progress=report_progress, note=print_note, cache=cached, **given
             )
         try:
             if directory:
@@ -155,9 +139,9 @@ def command(
                 return _text(document, directory, written, figure, show_all=show_all)
 
             print_document(front.to_json(), shown, as_json=as_json)
-    if minimise or asked.intersection(demands):
+    if minimise or explicit.intersection(demands):
         least = minimise or "latency"
-        row, sure = _best(front, directory if written else None, least, demands)
+        row, sure = _pick_best(front, directory if written else None, least, demands)
         objectives = front.document.options.objectives
         _print_picked(row, sure, objectives, {**demands, "minimise": least}, as_json=as_json)
 
@@ -180,7 +164,7 @@ def _print_picked(
     print_document(row, shown, as_json=False)
 
 
-def _best(
+def _pick_best(
     front: ParetoFront,
     directory: Path | None,
     minimise: Any,  # noqa: ANN401 - click checks
@@ -191,22 +175,22 @@ def _best(
     from parapipe.api.pick import certainty_of
 
     try:
-        found = front.best(minimise, **demands)
+        best = front.best(minimise, **demands)
     except DemandError as error:
         where = f"the front is in {directory}, but " if directory else ""
         raise DemandError(f"{where}{error}") from error
-    sure = certainty_of(front, found, minimise, Demands(**demands))
-    return found.model_dump(), asdict(sure) if sure else None
+    sure = certainty_of(front, best, minimise, Demands(**demands))
+    return best.model_dump(), asdict(sure) if sure else None
 
 
-def _check_usage(asked: frozenset[str], given: Row) -> None:
+def _check_usage(explicit: frozenset[str], given: Row) -> None:
     """Refuse options that are given beside another one with which they say nothing."""
     from parapipe.api.checked import flag, idle_options
 
-    if {"cache", "no_cache"} <= asked:
+    if {"cache", "no_cache"} <= explicit:
         raise click.UsageError("--cache and --no-cache contradict each other; give one of them")
     for name, why in idle_options(given).items():
-        if name in asked:
+        if name in explicit:
             raise click.UsageError(f"{flag(name)} {why}")
 
 
@@ -231,48 +215,31 @@ def _text(
     """Yield notes first, then what was written, and last the answer."""
     from parapipe.api.checked import medians_of
 
-    every = document["configurations"]
-    if document["several"]:
-        yield from _several_text(document, directory, written, figure, show_all=show_all)
-        return
-    shown = every if show_all else headline(every, document["options"]["objectives"])
-    yield from search_notes(document)
+    every, several = document["configurations"], document["several"]
+    objectives, shown = document["options"]["objectives"], every
+    if not show_all:
+        shown = shown_rows(every) if several else headline(every, objectives)
+    if not several:
+        yield from search_notes(document)
     yield from coverage_lines(document["coverage"])
     if directory and written:
-        yield from _written(directory, written, figure)
+        yield from _written_lines(directory, written, figure)
     yield ""
     medians, narrow = medians_of(every), output_width() < NARROW
-    yield front_table(shown, document["options"]["objectives"], medians, narrow=narrow)
+    yield (
+        several_table(shown) if several else front_table(shown, objectives, medians, narrow=narrow)
+    )
     yield ""
     if len(shown) < len(every):
         yield f"{len(shown)} of {len(every)} configurations; --all lists them all"
+    if several:
+        yield from (paragraph(line, indent=2) for line in several_lines(document))
+        return
     yield from marks(document, shown, medians, narrow=narrow)
     yield paragraph(answer(document))
 
 
-def _several_text(
-    document: Row,
-    directory: Path | None,
-    written: Sequence[Path],
-    figure: Path | None,
-    *,
-    show_all: bool,
-) -> Shown:
-    """Yield the same of several models."""
-    every = document["configurations"]
-    shown = every if show_all else shown_rows(every)
-    yield from coverage_lines(document["coverage"])
-    if directory and written:
-        yield from _written(directory, written, figure)
-    yield ""
-    yield several_table(shown)
-    yield ""
-    if len(shown) < len(every):
-        yield f"{len(shown)} of {len(every)} configurations; --all lists them all"
-    yield from (paragraph(line, indent=2) for line in several_lines(document))
-
-
-def _written(directory: Path, written: Sequence[Path], figure: Path | None) -> Shown:
+def _written_lines(directory: Path, written: Sequence[Path], figure: Path | None) -> Shown:
     """Name what was written, and what shows it."""
     files = [path.name for path in written if path.parent == directory]
     plans = len(written) - len(files)

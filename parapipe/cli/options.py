@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -44,7 +44,7 @@ trace_option = click.option("--trace", type=FILE, metavar="FILE", help=_TRACE)
 quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
 
 
-def given_options() -> frozenset[str]:
+def explicit_options() -> frozenset[str]:
     """Return the names of the options that the user gave."""
     context = click.get_current_context()
     return frozenset(
@@ -80,13 +80,13 @@ class Name(click.ParamType):  # type: ignore[type-arg] # older clicks take none
         return value
 
 
-def _named(read: Callable[[str], object], form: str) -> Callable[..., dict[str, Any]]:
+def _by_name(read: Callable[[str], object], form: str) -> Callable[..., dict[str, Any]]:
     """Return what reads values of the form NAME=TEXT; `read` raises ValueError at a wrong text."""
 
     def take(
         ctx: click.Context, param: click.Parameter, values: Sequence[str]
     ) -> dict[str, object]:
-        found: dict[str, tuple[object, str]] = {}
+        values_by_name: dict[str, tuple[object, str]] = {}
         for value in values:
             name, _, text = value.rpartition("=")
             try:
@@ -95,12 +95,12 @@ def _named(read: Callable[[str], object], form: str) -> Callable[..., dict[str, 
                 name = ""
             if not name:
                 raise click.BadParameter(f"'{value}' is not {form}", ctx, param)
-            earlier, as_text = found.get(name, (each, text))
+            earlier, as_text = values_by_name.get(name, (each, text))
             if earlier != each:
                 twice = f"'{name}' is given twice, as {as_text} and as {text}: say which"
                 raise click.BadParameter(twice, ctx, param)
-            found[name] = each, text
-        return {name: each for name, (each, _) in found.items()}
+            values_by_name[name] = each, text
+        return {name: each for name, (each, _) in values_by_name.items()}
 
     return take
 
@@ -127,29 +127,29 @@ def number(text: str) -> float:
         return math.nan
 
 
-def _share(text: str) -> float:
+def _read_share(text: str) -> float:
     share = number(text[:-1]) / 100 if text.endswith("%") else number(text)
     if not 0 <= share < 1:
         raise ValueError
     return share
 
 
-def _percent(text: str) -> float:
+def _read_percent(text: str) -> float:
     """Return a share as in 5% or 0.05; ValueError says what is wrong."""
     try:
-        return _share(text)
+        return _read_share(text)
     except ValueError:
         raise ValueError(f"'{text}' is not a share below 100 %, as in 5%") from None
 
 
 def _jitter(ctx: click.Context, param: click.Parameter, value: str) -> float:
     try:
-        return _percent(value)
+        return _read_percent(value)
     except ValueError as error:
         raise click.BadParameter(f"{error}", ctx, param) from None
 
 
-def _measured(text: str, units: Mapping[str, float], example: str) -> float:
+def _read_quantity(text: str, units: Mapping[str, float], example: str) -> float:
     """Return a positive number with a unit in the base unit; ValueError says what is wrong."""
     match = _QUANTITY.fullmatch(text)
     size, unit = match.groups() if match else ("", "?")
@@ -159,11 +159,11 @@ def _measured(text: str, units: Mapping[str, float], example: str) -> float:
         first, second = (f"{size}{each}" for each in list(units)[:2])
         raise ValueError(f"'{text}' has no unit: give one, as in {first} or {second}")
     if unit not in units:
-        known = " or ".join(filter(None, units))
-        raise ValueError(f"'{text}' is not a number in {known}, as in {example}")
-    if not 0 < (found := number(size) * units[unit]) < math.inf:
+        names = " or ".join(filter(None, units))
+        raise ValueError(f"'{text}' is not a number in {names}, as in {example}")
+    if not 0 < (value := number(size) * units[unit]) < math.inf:
         raise ValueError(f"'{text}' is not positive and finite, as {example} is")
-    return found
+    return value
 
 
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
@@ -192,7 +192,7 @@ def quantity_form(quantity: str, example: str) -> dict[str, Any]:
         if value is None or isinstance(value, float):
             return value
         try:
-            return _measured(str(value), units, example)
+            return _read_quantity(str(value), units, example)
         except ValueError as error:
             raise click.BadParameter(f"{error}", ctx, param) from None
 
@@ -230,10 +230,10 @@ def _for_all_or_by_name(
                 wrong = f"'{value}' names no {whose}: give {example} or NAME={example}"
                 raise click.BadParameter(wrong, ctx, param)
             try:
-                found = read(text)
+                each = read(text)
             except ValueError as error:
                 raise click.BadParameter(f"{error}", ctx, param) from None
-            if named.setdefault(name, found) != found:
+            if named.setdefault(name, each) != each:
                 twice = f"'{name}'" if name else f"the {what} of {every}"
                 raise click.BadParameter(f"{twice} is given twice: say which", ctx, param)
         if "" in named and len(named) > 1:
@@ -246,7 +246,7 @@ def _for_all_or_by_name(
 
 MAX_LOSS: dict[str, Any] = {
     "type": str, "metavar": "SHARE|FIGURE=SHARE", "multiple": True,
-    "callback": _for_all_or_by_name(_percent, "share", "figure", "all figures", "2%"),
+    "callback": _for_all_or_by_name(_read_percent, "share", "figure", "all figures", "2%"),
     "help": "Exit with 1 if the best latency, throughput, energy or memory is worse by more than "
     "this, as in 2% or throughput=2%.",
 }  # fmt: skip
@@ -257,13 +257,13 @@ def _by_model(read: Callable[[str], float], metavar: str, example: str) -> dict[
     """Return the settings of positive numbers by the names of models."""
 
     def positive(text: str) -> float:
-        if not 0 < (found := read(text)) < math.inf:
+        if not 0 < (value := read(text)) < math.inf:
             raise ValueError
-        return found
+        return value
 
     return {
         "metavar": metavar,
-        "callback": _named(positive, f"{metavar} with a positive number, as in {example}"),
+        "callback": _by_name(positive, f"{metavar} with a positive number, as in {example}"),
         "example": example,
     }  # fmt: skip
 
@@ -280,19 +280,19 @@ FORMS: dict[str, dict[str, Any]] = {
     "mapper": {"type": Name("map", "mapper_names", "check_mapper")},
     "search": {"type": Name("map", "search_names", "check_search"), "metavar": "NAME"},
     "dims": {
-        "metavar": "NAME=VALUE", "callback": _named(_dimension, _DIM), "example": _A_DIM,
+        "metavar": "NAME=VALUE", "callback": _by_name(_dimension, _DIM), "example": _A_DIM,
     },
     "shapes": {
-        "metavar": "NAME=1x3x224x224", "callback": _named(_shape, _SHAPE), "example": _A_SHAPE,
+        "metavar": "NAME=1x3x224x224", "callback": _by_name(_shape, _SHAPE), "example": _A_SHAPE,
     },
     "rates": _by_model(number, "NAME=FPS", "detect=30"),
     "deadline_s": _by_model(
-        lambda text: _measured(text, _SECONDS, "40ms"), "NAME=TIME", "detect=40ms"
+        lambda text: _read_quantity(text, _SECONDS, "40ms"), "NAME=TIME", "detect=40ms"
     ),
     "priority": _by_model(number, "NAME=NUMBER", "detect=2"),
     "jitter": {"type": str, "default": "0%", "metavar": "SHARE", "callback": _jitter},
     "disturb": {
-        "metavar": "PROCESSOR=SHARE", "callback": _named(_share, _DISTURBED),
+        "metavar": "PROCESSOR=SHARE", "callback": _by_name(_read_share, _DISTURBED),
     },
     "budget_s": quantity_form("limit", "60s"),
     "patience_s": quantity_form("limit", "60s"),
@@ -300,7 +300,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "p99_period_s": quantity_form("time", "20ms"),
     "max_memory_bytes": {
         "metavar": "SIZE|NAME=SIZE", "callback": _for_all_or_by_name(
-            lambda text: _measured(text, _BYTES, "64MB"),
+            lambda text: _read_quantity(text, _BYTES, "64MB"),
             "size", "memory", "all memories together", "64MB",
         ),
         "example": "64MB or dram=64MB",
@@ -309,49 +309,16 @@ FORMS: dict[str, dict[str, Any]] = {
 """Settings of click for parameters that the command line takes in a form of its own."""
 
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-PLAN = "PLAN|DIR [ID]"
-
-
-def plan_argument(command: Command) -> Command:
-    """Add the argument `plan`: one plan, by its file or by the folder of a front and an ID."""
-    return _argument("plan", PLAN, _one)(command)
-
-
-def plans_argument(command: Command) -> Command:
-    """Add the argument `plans`: one or more."""
-    return _argument("plans", f"{{{PLAN}}}...", _several)(command)
-
-
-def files_argument(command: Command) -> Command:
-    """Add the argument `files`: some of them plans."""
-    return _argument("files", "[PREDICTED]... MEASURED...", _several)(command)
-
-
-def plan_and_destination(command: Command) -> Command:
-    """Add the argument `named`: the file of a plan, and where it goes if that is said."""
-    return _argument("named", "PLAN|DIR ID [DESTINATION]", _destined_or_no_id)(command)
-
-
-Convert = Callable[[click.Context, click.Parameter, Sequence[Path]], object]
-
-
-def _argument(name: str, metavar: str, convert: Convert) -> Callable[[Command], Command]:
-    return click.argument(
-        name, metavar=metavar, type=FILE, nargs=-1, required=True, callback=convert
-    )
-
-
-def _several(ctx: click.Context, param: click.Parameter, words: Sequence[Path]) -> list[Path]:
-    from parapipe.api.stored_front import plan_files
+def _plan_list(ctx: click.Context, param: click.Parameter, words: Sequence[Path]) -> list[Path]:
+    from parapipe.api.front import plan_files
 
     return list(plan_files(words))
 
 
-def _destined(
+def _plan_with_destination(
     ctx: click.Context, param: click.Parameter, words: Sequence[Path]
 ) -> tuple[Path, Path | None]:
-    from parapipe.api.stored_front import first_plan_file
+    from parapipe.api.front import first_plan_file
 
     plan, others = first_plan_file(words)
     if len(others) > 1:
@@ -359,14 +326,14 @@ def _destined(
     return plan, others[0] if others else None
 
 
-def _destined_or_no_id(
+def _destination_or_hint(
     ctx: click.Context, param: click.Parameter, words: Sequence[Path]
 ) -> tuple[Path, Path | None]:
     """Return the same; where the second of two words is no ID, say that an ID comes first."""
     from parapipe.errors import NoConfigurationError
 
     try:
-        return _destined(ctx, param, words)
+        return _plan_with_destination(ctx, param, words)
     except NoConfigurationError as error:
         if len(words) != 2:
             raise
@@ -377,10 +344,29 @@ def _destined_or_no_id(
         ) from error
 
 
-def _one(ctx: click.Context, param: click.Parameter, words: Sequence[Path]) -> Path:
-    plan, other = _destined(ctx, param, words)
+def _single_plan(ctx: click.Context, param: click.Parameter, words: Sequence[Path]) -> Path:
+    plan, other = _plan_with_destination(ctx, param, words)
     if other is not None and not plan.exists():
         raise click.BadParameter(f"there is no file or folder '{plan}'", ctx, param)
     if other is not None:
         raise click.UsageError(f"Got unexpected extra argument ({other})", ctx)
     return plan
+
+
+PLAN = "PLAN|DIR [ID]"
+
+
+def _argument(name: str, metavar: str, convert: Callable[..., object]) -> Callable[[Any], Any]:
+    return click.argument(
+        name, metavar=metavar, type=FILE, nargs=-1, required=True, callback=convert
+    )
+
+
+plan_argument = _argument("plan", PLAN, _single_plan)
+"""One plan, by its file or by the folder of a front and an ID."""
+plans_argument = _argument("plans", f"{{{PLAN}}}...", _plan_list)
+"""One or more of them."""
+files_argument = _argument("files", "[PREDICTED]... MEASURED...", _plan_list)
+"""Files, some of them plans."""
+plan_and_destination = _argument("named", "PLAN|DIR ID [DESTINATION]", _destination_or_hint)
+"""The file of a plan, and where it goes if that is said."""

@@ -67,11 +67,11 @@ class TextTable:
         from rich.table import Table
         from rich.text import Text  # not read as rich's markup, as [1-11] might be
 
-        found = self._widths(options.max_width)
-        if found is None:
+        layout = self._widths(options.max_width)
+        if layout is None:
             yield from self._records(options.max_width)
             return
-        widths, gap = found
+        widths, gap = layout
         table = Table(
             box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, gap - 1, 0, 0)
         )
@@ -83,7 +83,7 @@ class TextTable:
                 width=width,
                 no_wrap=True,
             )
-            shown.append(_cells(column, [row[i] for row in self.rows], width))
+            shown.append(_fitted_cells(column, [row[i] for row in self.rows], width))
         for cells, style in zip(zip(*shown, strict=True), self.styles, strict=True):
             table.add_row(*map(Text, cells), style=style)
         yield table
@@ -92,15 +92,15 @@ class TextTable:
         """Return the columns' widths and the gap between them; None if they do not fit."""
         cells = [[row[i] for row in self.rows] for i in range(len(self.columns))]
         most = [
-            _natural(column.title, each) for column, each in zip(self.columns, cells, strict=True)
+            _widest(column.title, each) for column, each in zip(self.columns, cells, strict=True)
         ]
-        kept = [_kept(*each) for each in zip(self.columns, cells, most, strict=True)]
-        least = [_least(*each) for each in zip(self.columns, cells, most, strict=True)]
-        for lowest in (kept, least):
+        preferred = [_usual(*each) for each in zip(self.columns, cells, most, strict=True)]
+        least = [_narrowest(*each) for each in zip(self.columns, cells, most, strict=True)]
+        for lowest in (preferred, least):
             for gap in GAPS:
                 room = width - gap * (len(self.columns) - 1)
                 if sum(lowest) <= room:
-                    return _shared(most, lowest, room), gap
+                    return _share_room(most, lowest, room), gap
         return None
 
     def _records(self, width: int) -> Iterator[RenderableType]:
@@ -123,12 +123,12 @@ def fold(text: str, width: int) -> list[str]:
     A number that is longer than that is.
     """
     lines = []
-    for whole in text.split("\n"):
-        line, indent = whole, ""
+    for full_line in text.split("\n"):
+        line, indent = full_line, ""
         while _length(line) > width:
-            at = _place(line, width)
+            at = _break_position(line, width)
             lines.append(line[:at].rstrip())
-            indent = indent or re.match(" *", whole)[0]  # type: ignore[index]  # always matches
+            indent = indent or re.match(" *", full_line)[0]  # type: ignore[index]  # always matches
             line = f"{indent if len(indent) < width // 2 else ''}{line[at:].lstrip()}"
         lines.append(line)
     return lines
@@ -162,38 +162,38 @@ def _length(text: str) -> int:
     return cell_len(text)
 
 
-def _longest(texts: Sequence[str]) -> int:
+def _longest_width(texts: Sequence[str]) -> int:
     return max(map(_length, texts), default=0)
 
 
-def _natural(title: str, cells: Sequence[str]) -> int:
-    return _longest([line for text in (title, *cells) for line in text.split("\n")])
+def _widest(title: str, cells: Sequence[str]) -> int:
+    return _longest_width([line for text in (title, *cells) for line in text.split("\n")])
 
 
-def _kept(column: Column, cells: Sequence[str], most: int) -> int:
+def _usual(column: Column, cells: Sequence[str], most: int) -> int:
     """Return the width that a column keeps while others can be narrower."""
     if column.kind in ("number", "fixed"):
         return most
     if column.kind == "name":
-        return min(most, max(SHORT_NAME, column.least, _longest(column.title.split())))
-    words = _longest([word for text in (column.title, *cells) for word in text.split()])
+        return min(most, max(SHORT_NAME, column.least, _longest_width(column.title.split())))
+    words = _longest_width([word for text in (column.title, *cells) for word in text.split()])
     return min(most, max(min(words, LONG_WORD), column.least))
 
 
-def _least(column: Column, cells: Sequence[str], most: int) -> int:
+def _narrowest(column: Column, cells: Sequence[str], most: int) -> int:
     """Return the least width of a column; titles are broken at spaces only."""
-    title = _longest(column.title.split())
+    title = _longest_width(column.title.split())
     if column.kind in ("number", "fixed"):
-        return max(title, _natural("", cells))
+        return max(title, _widest("", cells))
     return min(most, max(LEAST, title))
 
 
-def _shared(most: Sequence[int], least: Sequence[int], room: int) -> list[int]:
+def _share_room(most: Sequence[int], least: Sequence[int], room: int) -> list[int]:
     """Return widths between the least and the most: the widest columns give way first."""
     level = max(most)
-    while sum(_at(level, most, least)) > room:
+    while sum(_widths_at(level, most, least)) > room:
         level -= 1
-    widths = _at(level, most, least)
+    widths = _widths_at(level, most, least)
     left = room - sum(widths)
     for i in range(len(widths)):
         if left and widths[i] < most[i]:
@@ -202,18 +202,18 @@ def _shared(most: Sequence[int], least: Sequence[int], room: int) -> list[int]:
     return widths
 
 
-def _at(level: int, most: Sequence[int], least: Sequence[int]) -> list[int]:
+def _widths_at(level: int, most: Sequence[int], least: Sequence[int]) -> list[int]:
     return [max(low, min(high, level)) for high, low in zip(most, least, strict=True)]
 
 
-def _cells(column: Column, cells: Sequence[str], width: int) -> list[str]:
+def _fitted_cells(column: Column, cells: Sequence[str], width: int) -> list[str]:
     if column.kind in ("number", "fixed"):
         return list(cells)
     short = shortened(cells, width) if column.kind == "name" else None
     return short or ["\n".join(fold(cell, width)) for cell in cells]
 
 
-def _place(line: str, width: int) -> int:
+def _break_position(line: str, width: int) -> int:
     """Return where a line is broken: after a word, else after a sign, else anywhere."""
     most = next(i for i in range(len(line), -1, -1) if _length(line[:i]) <= width)
     start = len(line) - len(line.lstrip())
@@ -230,8 +230,8 @@ def _place(line: str, width: int) -> int:
     signs = [each.start() for each in _BREAK.finditer(line) if start < each.start() <= most]
     if signs := [place for place in signs if not number_at(place)]:
         return signs[-1]
-    whole = number_at(most)
-    return whole.start() if whole and whole.start() > start else max(most, 1)
+    inside = number_at(most)
+    return inside.start() if inside and inside.start() > start else max(most, 1)
 
 
 WIDTH = 100
@@ -321,19 +321,19 @@ def text_table(
     """
     rows = list(rows)
     return TextTable(
-        [Column(title.strip(" …"), _kind(title)) for title in columns],
-        [[_cell(cell, row) for cell in columns.values()] for row in rows],
+        [Column(title.strip(" …"), _kind_of_column(title)) for title in columns],
+        [[_cell_text(cell, row) for cell in columns.values()] for row in rows],
         [style(row) if style else None for row in rows],
     )
 
 
-def _kind(title: str) -> Literal["number", "name", "text"]:
+def _kind_of_column(title: str) -> Literal["number", "name", "text"]:
     if title.startswith(" "):
         return "number"
     return "name" if title.endswith("…") else "text"
 
 
-def _cell(cell: Cell, row: Any) -> str:  # noqa: ANN401 - a mapping or a record
+def _cell_text(cell: Cell, row: Any) -> str:  # noqa: ANN401 - a mapping or a record
     if callable(cell):
         return cell(row)
     return f"{row[cell] if isinstance(row, Mapping) else getattr(row, cell)}"

@@ -34,13 +34,13 @@ def command(*, directory: Path, as_json: bool, **demands: Any) -> None:  # noqa:
     from parapipe.sweeps.sweep import is_sweep
 
     if is_sweep(directory):
-        found = [each.to_json() for each in parapipe.load_sweep(directory).pick(**demands)]
-        print_document(found, lambda made: _boards(made, demands), as_json=as_json)
+        picks = [each.to_json() for each in parapipe.load_sweep(directory).pick(**demands)]
+        print_document(picks, lambda each: _board_lines(each, demands), as_json=as_json)
         return
     front = parapipe.load_front(directory)
     picked = parapipe.pick(front, **demands).to_json()
     objectives = front.document.options.objectives
-    print_document(picked, lambda made: _text(made, objectives, demands), as_json=as_json)
+    print_document(picked, lambda each: _text(each, objectives, demands), as_json=as_json)
 
 
 def _text(picked: Row, objectives: Sequence[str], demands: Row) -> Shown:
@@ -88,7 +88,7 @@ def warning(sure: Row | None, demands: Row) -> Iterator[str]:
         )
 
 
-def _boards(found: Sequence[Row], demands: Row) -> Shown:
+def _board_lines(picks: Sequence[Row], demands: Row) -> Shown:
     """Yield a table of the picked, and what stands in the way where nothing is."""
     from parapipe.api.checked import model_title
 
@@ -98,20 +98,16 @@ def _boards(found: Sequence[Row], demands: Row) -> Shown:
         "options": lambda each: each["result"]["options"],
         "id": lambda each: each["picked"]["configuration"]["id"],
         "stages…": lambda each: each["picked"]["configuration"]["drawing"],
-        **short_columns(lambda each: _picked_figures(each["picked"])),
+        **short_columns(lambda each: each["picked"]["configuration"] | each["picked"]["figures"]),
         " W": lambda each: plain(each["picked"]["figures"]["power_w"], 3),
     }
-    if made := [each for each in found if each["picked"]]:
-        yield text_table(columns, made)
-    for each in found:
+    if picked := [each for each in picks if each["picked"]]:
+        yield text_table(columns, picked)
+    for each in picks:
         if each["missed"]:
             yield f"{each['result']['name']}: {each['missed']}"
         sure = each["picked"] and each["picked"]["certainty"]
         yield from (f"{each['result']['name']}: {line}" for line in warning(sure, demands))
-
-
-def _picked_figures(picked: Row) -> Row:
-    return {**picked["configuration"], **picked["figures"]}
 
 
 def certainty_text(sure: Row, least: str) -> str:
@@ -120,13 +116,9 @@ def certainty_text(sure: Row, least: str) -> str:
     if sure["regret_mean"] is None:
         return f"{text}; no configuration meets them in any"
     best = "highest throughput" if least == "throughput" else f"least {least}"
-    mean, most = (_percent(sure[key]) for key in ("regret_mean", "regret_most"))
+    mean, most = (f"{plain(100 * sure[key], 2)} %" for key in ("regret_mean", "regret_most"))
     return (
         f"{text}, {best} of all that meet them in {sure['best']:.0%};\n"
         f"  beside the best of each draw: {mean} worse on average, "
         f"at most {most} worse in nine of ten"
     )
-
-
-def _percent(share: float) -> str:
-    return f"{plain(100 * share, 2)} %"

@@ -90,7 +90,9 @@ def list_(*, as_json: bool) -> None:
 
     rows = [asdict(row) for row in parapipe.list_platforms()]
     print_document(
-        {"platforms": rows}, lambda told: [text_table(LIST, told["platforms"])], as_json=as_json
+        {"platforms": rows},
+        lambda document: [text_table(LIST, document["platforms"])],
+        as_json=as_json,
     )
 
 
@@ -100,15 +102,15 @@ def catalogue_(*, as_json: bool) -> None:
     """List the chips, parts and memories that `new` knows."""
     import parapipe
 
-    print_document(asdict(parapipe.list_catalogue()), _catalogue, as_json=as_json)
+    print_document(asdict(parapipe.list_catalogue()), _catalogue_tables, as_json=as_json)
 
 
-def _catalogue(told: Any) -> Shown:  # noqa: ANN401 - a JSON document
-    yield text_table(CHIPS, told["chips"])
+def _catalogue_tables(document: Any) -> Shown:  # noqa: ANN401 - a JSON document
+    yield text_table(CHIPS, document["chips"])
     yield ""
-    yield text_table(PARTS, told["parts"])
+    yield text_table(PARTS, document["parts"])
     yield ""
-    yield text_table(MEMORIES, told["memories"])
+    yield text_table(MEMORIES, document["memories"])
 
 
 @command.command(cls=VerbCommand)
@@ -128,12 +130,14 @@ def new(*, out: Path | None, force: bool, **given: Any) -> None:  # noqa: ANN401
     """
     import parapipe
 
-    made = parapipe.new_platform(**given)
+    platform = parapipe.new_platform(**given)
     if out is None:
-        print_text(made.text.rstrip())
+        print_text(platform.text.rstrip())
         return
-    made.write(out, force=force)
-    print_text(f"wrote {out}, with {len(made.processors)} processors: {', '.join(made.processors)}")
+    platform.write(out, force=force)
+    print_text(
+        f"wrote {out}, with {len(platform.processors)} processors: {', '.join(platform.processors)}"
+    )
 
 
 @command.command()
@@ -149,10 +153,10 @@ def show(*, platform: str, as_json: bool) -> None:
     if as_json:
         print_json(show_platform(platform))
     else:
-        print_document(describe_platform(platform), _shown, as_json=False)
+        print_document(describe_platform(platform), _platform_tables, as_json=False)
 
 
-def _shown(tables: Any) -> Shown:  # noqa: ANN401 - tables of a platform
+def _platform_tables(tables: Any) -> Shown:  # noqa: ANN401 - tables of a platform
     shown = tables.platform
     yield f"{shown.name}: {shown.description}"
     bandwidth_gb_s = shown.memory.bandwidth_bytes_per_s / 1e9
@@ -163,8 +167,8 @@ def _shown(tables: Any) -> Shown:  # noqa: ANN401 - tables of a platform
     yield text_table(PROCESSORS, shown.processors)
     for each in shown.processors:
         if each.divisions:
-            ways = ", ".join("+".join(map(str, sizes)) for sizes in each.divisions.into)
-            yield f"{each.name} may be divided: {ways} cores"
+            divisions = ", ".join("+".join(map(str, sizes)) for sizes in each.divisions.into)
+            yield f"{each.name} may be divided: {divisions} cores"
         if each.streams:
             law = ", ".join(f"{k}: {x:g}" for k, x in enumerate(each.streams.slowdown, 1))
             yield f"{each.name} runs several operators at once, each so many times as long: {law}"
@@ -181,18 +185,18 @@ def check(*, file: Path, as_json: bool) -> None:
     """List all mistakes of a platform FILE, each with its line and key."""
     import parapipe
 
-    told = {"file": str(file), "valid": True, "error": None, "mistakes": ()}
+    document = {"file": str(file), "valid": True, "error": None, "mistakes": ()}
     try:
         parapipe.check_platform(file)
     except PlatformError as error:
         if as_json:
             wrong = {"valid": False, "error": str(error), "mistakes": error.mistakes}
-            print_json(told | wrong)
+            print_json(document | wrong)
         raise
-    print_document(told, lambda _: [f"{file}: no mistakes"], as_json=as_json)
+    print_document(document, lambda _: [f"{file}: no mistakes"], as_json=as_json)
 
 
-def _cores(
+def _read_cores(
     ctx: click.Context, param: click.Parameter, value: str | None
 ) -> tuple[tuple[int, ...], ...]:
     """Read processors of the form 0,1;2,3."""
@@ -208,7 +212,7 @@ def _cores(
 @options(
     "detect_platform", "name", "split", "processors", "watch_s",
     split={"metavar": "N"},
-    processors={"type": str, "metavar": "CORES", "multiple": False, "callback": _cores},
+    processors={"type": str, "metavar": "CORES", "multiple": False, "callback": _read_cores},
 )  # fmt: skip
 def detect(*, out: Path | None, force: bool, **given: Any) -> None:  # noqa: ANN401 - click checks
     """Describe this machine as a platform, in half a minute of measuring.
@@ -223,11 +227,11 @@ def detect(*, out: Path | None, force: bool, **given: Any) -> None:  # noqa: ANN
 
     if out is not None and not force:
         refuse_changed(out)  # before half a minute of work
-    found = parapipe.detect_platform(**given)
-    for sentence in found.notes:
+    detected = parapipe.detect_platform(**given)
+    for sentence in detected.notes:
         print_note(sentence)
     if out is None:
-        print_text(found.text.rstrip())
+        print_text(detected.text.rstrip())
         return
-    found.write(out, force=force)
+    detected.write(out, force=force)
     print_text(f"wrote {out}; parapipe profile MODEL --platform {out} measures operators")

@@ -56,22 +56,22 @@ def command(
     once, --streams measures how much these slow each other down.
     """
     here = bool(again or operators_only or most_useful)
-    ways = {"--streams": streams, "--import": results, "--from-run": from_run, "--bundle": bundle}
-    _check_use(ways, {"MODEL": model, "--out": out, "--parts": parts}, here=here)
+    modes = {"--streams": streams, "--import": results, "--from-run": from_run, "--bundle": bundle}
+    _check_modes(modes, {"MODEL": model, "--out": out, "--parts": parts}, here=here)
     import parapipe
 
     if bundle:
         left_out = parapipe.write_profile_bundle(str(model), platform, bundle, parts=parts, **given)
         document = {"bundle": str(bundle), "left_out": list(left_out)}
-        print_document(document, _bundle, as_json=as_json)
+        print_document(document, _bundle_lines, as_json=as_json)
         return
     if streams:
         with progress_shown(quiet=quiet) as progress:
             laws = parapipe.measure_streams(
                 str(model), platform, streams, note=print_note, progress=progress, **given
             )
-        found = {"model": model, "streams": [law.to_json() for law in laws]}
-        print_document(found, _laws, as_json=as_json)
+        streams_document = {"model": model, "streams": [law.to_json() for law in laws]}
+        print_document(streams_document, _law_lines, as_json=as_json)
         return
     if results:
         report = parapipe.import_profile(results, platform, out=out)
@@ -90,37 +90,41 @@ def command(
                 progress=progress,
                 **given,
             )
-    print_document(report.to_json(), _report, as_json=as_json)
+    print_document(report.to_json(), _report_lines, as_json=as_json)
 
 
-def _check_use(ways: Mapping[str, object], others: Mapping[str, object], *, here: bool) -> None:
+def _check_modes(modes: Mapping[str, object], others: Mapping[str, object], *, here: bool) -> None:
     """Refuse options that do not go together; `here` stands for those of measuring operators."""
-    given = [name for name, value in ways.items() if value]
-    if "--import" in given and (len(given) > 1 or here or others["MODEL"] or others["--parts"]):
+    requested = [name for name, value in modes.items() if value]
+    if "--import" in requested and (
+        len(requested) > 1 or here or others["MODEL"] or others["--parts"]
+    ):
         raise click.UsageError(
             "--import takes no MODEL, --bundle, --again, --operators-only, --parts, --most-useful, "
             "--from-run or --streams"
         )
-    if "--from-run" in given and (len(given) > 1 or here or others["--parts"]):
+    if "--from-run" in requested and (len(requested) > 1 or here or others["--parts"]):
         raise click.UsageError(
             "--from-run measures nothing: it takes no --bundle, --again, --operators-only, "
             "--parts, --most-useful or --streams"
         )
-    if "--streams" in given and (len(given) > 1 or here or others["--parts"] or others["--out"]):
+    if "--streams" in requested and (
+        len(requested) > 1 or here or others["--parts"] or others["--out"]
+    ):
         raise click.UsageError(
             "--streams writes no profile: it takes no --out, --bundle, --again, --operators-only, "
             "--parts or --most-useful"
         )
-    if "--import" not in given and not others["MODEL"]:
+    if "--import" not in requested and not others["MODEL"]:
         raise click.UsageError("Missing argument 'MODEL'.")
-    if "--bundle" in given and (others["--out"] or here):
+    if "--bundle" in requested and (others["--out"] or here):
         raise click.UsageError(
             "--bundle takes no --out, --again, --operators-only or --most-useful: the board "
             "measures"
         )
 
 
-def _laws(document: Row) -> Iterator[str]:
+def _law_lines(document: Row) -> Iterator[str]:
     for law in document["streams"]:
         factors = ", ".join(f"{factor:g}" for factor in law["slowdown"])
         yield f"# {law['processor']}: {law['operators']} operators, their times added up"
@@ -134,20 +138,17 @@ def _laws(document: Row) -> Iterator[str]:
     yield "# once, under sources:"
     yield "streams:"
     yield "  provenance: measured"
-    yield f"  title: parapipe profile {document['model']} --streams {_most(document)}"
+    most = max(len(law["slowdown"]) for law in document["streams"])
+    yield f"  title: parapipe profile {document['model']} --streams {most}"
 
 
-def _most(document: Row) -> int:
-    return max(len(law["slowdown"]) for law in document["streams"])
-
-
-def _bundle(document: Row) -> Iterator[str]:
+def _bundle_lines(document: Row) -> Iterator[str]:
     for sentence in document["left_out"]:
         print_note(f"not measured: {sentence}")
     yield f"wrote {document['bundle']}: copy it to the board and run python3 measure.py there"
 
 
-def _report(report: Row) -> Iterator[str]:
+def _report_lines(report: Row) -> Iterator[str]:
     for sentence in report["notes"]:
         print_note(sentence)
     counts = f"{report['measured']} times measured, {report['kept']} kept, {report['noisy']} noisy"

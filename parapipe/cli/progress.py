@@ -24,10 +24,10 @@ def progress_shown(*, quiet: bool) -> Iterator[Callable[[Progress], None] | None
     if quiet:
         yield None
     elif sys.stderr.isatty():
-        with _bar() as show:
+        with _show_bar() as show:
             yield show
     else:
-        yield _lines()
+        yield _show_lines()
 
 
 _DOING = {
@@ -43,11 +43,11 @@ _DOING = {
 }
 
 
-def _words(progress: Progress) -> str:
-    return f"{_work(progress)}{_left(progress)}{_best(progress)}"
+def _progress_text(progress: Progress) -> str:
+    return f"{_work_text(progress)}{_left_text(progress)}{_best_text(progress)}"
 
 
-def _left(progress: Progress) -> str:
+def _left_text(progress: Progress) -> str:
     """Say how long the phase still takes if it goes on as it began."""
     done = progress.done - progress.cached
     if done <= 0 or progress.elapsed_s < LEFT_AFTER_S or progress.done >= progress.total:
@@ -56,14 +56,14 @@ def _left(progress: Progress) -> str:
     return f", about {left_s:.0f} s left"
 
 
-def _best(progress: Progress) -> str:
+def _best_text(progress: Progress) -> str:
     if not progress.best_period_s:
         return ""
     latency_ms, fps = progress.best_latency_s * 1e3, 1 / progress.best_period_s
     return f"; best so far {plain(latency_ms)} ms, {plain(fps)} frames/s"
 
 
-def _work(progress: Progress) -> str:
+def _work_text(progress: Progress) -> str:
     count = f"{progress.done} of {progress.total}"
     elapsed = f"{progress.elapsed_s:.0f} s"
     if progress.phase in _DOING:
@@ -73,7 +73,7 @@ def _work(progress: Progress) -> str:
     return f"mapping subgraphs: {count} solved{cached}{gap}, {elapsed}"
 
 
-def _lines() -> Callable[[Progress], None]:
+def _show_lines() -> Callable[[Progress], None]:
     next_s, phase = LINE_EVERY_S, ""
 
     def show(progress: Progress) -> None:
@@ -82,13 +82,13 @@ def _lines() -> Callable[[Progress], None]:
             next_s, phase = LINE_EVERY_S, progress.phase
         if progress.elapsed_s >= next_s:
             next_s = progress.elapsed_s + LINE_EVERY_S
-            click.echo(_words(progress), err=True)
+            click.echo(_progress_text(progress), err=True)
 
     return show
 
 
 @contextmanager
-def _bar() -> Iterator[Callable[[Progress], None]]:
+def _show_bar() -> Iterator[Callable[[Progress], None]]:
     from rich.console import Console
     from rich.progress import Progress as Bar
 
@@ -97,7 +97,10 @@ def _bar() -> Iterator[Callable[[Progress], None]]:
 
         def show(progress: Progress) -> None:
             bar.update(
-                task, description=_words(progress), completed=progress.done, total=progress.total
+                task,
+                description=_progress_text(progress),
+                completed=progress.done,
+                total=progress.total,
             )
 
         yield show

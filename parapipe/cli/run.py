@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 RANDOM = "random"
 
 
-def _cores(
+def _take_cores(
     ctx: click.Context, param: click.Parameter, values: Sequence[str]
 ) -> dict[str, tuple[int, ...]]:
     """Read values of the form PROCESSOR=0,2-3."""
     if not values:
         return {}
-    from parapipe.api.run import cores_given
+    from parapipe.api.run import read_cores
 
     try:
-        return cores_given(values)
+        return read_cores(values)
     except ValueError as error:
         raise click.BadParameter(str(error), ctx, param) from error
 
@@ -42,7 +42,7 @@ def _cores(
     input={"type": str, "metavar": "random|FILE.npz", "default": RANDOM,
            "show_default": True},
     queue={"type": click.IntRange(min=2), "metavar": "SLOTS"},
-    cores={"metavar": "PROCESSOR=CORES", "callback": _cores},
+    cores={"metavar": "PROCESSOR=CORES", "callback": _take_cores},
     keep={"metavar": "FILE.npz"},
 )  # fmt: skip
 @trace_option

@@ -8,7 +8,7 @@ from parapipe.cli.output import SHORT_NAME, Column, Row, TextTable, shortened
 from parapipe.digits import plain
 
 MOST_ROWS = 12
-WAYS = {
+BASELINES = {
     "own_processors": "each model on processors of its own",
     "in_turn": "one model after the other on all processors",
     "one_each": "each model on a single processor",
@@ -37,24 +37,26 @@ def several_table(rows: Sequence[Row]) -> TextTable:
     ]
     cells = []
     for row in rows:
-        got = row["several"]
-        latencies_s = [got["models"][model]["latency_s"] for model in models]
+        figures = row["several"]
+        latencies_s = [figures["models"][model]["latency_s"] for model in models]
         cells.append(
             [
                 row["id"],
                 row["drawing"],
                 *(f"{latency_s * 1e3:.1f}" for latency_s in latencies_s),
-                f"{got['power_w']:.2f}",
-                f"{_factor(got):.2f}",
+                f"{figures['power_w']:.2f}",
+                f"{_rate_factor(figures):.2f}",
                 "\n".join(row["names"]),
             ]
         )
     return TextTable(columns, cells, ["bold" if row["names"] else None for row in rows])
 
 
-def _factor(got: Row) -> float:
-    known = got["contended_rate_factor"]
-    return float(got["rate_factor"] if known is None else min(known, got["rate_factor"]))
+def _rate_factor(figures: Row) -> float:
+    contended = figures["contended_rate_factor"]
+    return float(
+        figures["rate_factor"] if contended is None else min(contended, figures["rate_factor"])
+    )
 
 
 def several_lines(document: Row) -> Iterator[str]:
@@ -65,10 +67,10 @@ def several_lines(document: Row) -> Iterator[str]:
     yield "×: factor by which all rates could grow together, with the row's order of work"
     every = plain(several["period_s"] * 1e3)
     yield f"the plans repeat every {every} ms, with these frames: {frames}"
-    best = max(document["configurations"], key=lambda row: _factor(row["several"]))
+    best = max(document["configurations"], key=lambda row: _rate_factor(row["several"]))
     least, shared, bound = (
         plain(factor, 3)
-        for factor in (_factor(best["several"]), several["shared"], several["bound"])
+        for factor in (_rate_factor(best["several"]), several["shared"], several["bound"])
     )
     yield (
         f"most growth: {best['id']}, {least} times the rates that are asked. With any latency, "
@@ -76,22 +78,22 @@ def several_lines(document: Row) -> Iterator[str]:
         "proven impossible."
     )
     yield "without sharing processors between models:"
-    for key, told in WAYS.items():
-        if way := several[key]:
+    for key, title in BASELINES.items():
+        if baseline := several[key]:
             where = (
                 ""
                 if key == "in_turn"
                 else " ("
-                + ", ".join(f"{n} on {'+'.join(ps)}" for n, ps in way["processors"].items())
+                + ", ".join(f"{n} on {'+'.join(ps)}" for n, ps in baseline["processors"].items())
                 + ")"
             )
-            yield f"- {told}{where}: {plain(way['rate_factor'], 3)} times"
-    yield from _at_random(best)
+            yield f"- {title}{where}: {plain(baseline['rate_factor'], 3)} times"
+    yield from _random_lines(best)
 
 
-def _at_random(row: Row) -> Iterator[str]:
+def _random_lines(row: Row) -> Iterator[str]:
     """Yield what frames get that come at random times."""
-    told = [
+    waits = [
         f"{name} {plain(each['random_p99_s'] * 1e3)} ms ({each['utilisation']:.0%} of its turns "
         "used)"
         if each["random_p99_s"] is not None
@@ -100,5 +102,5 @@ def _at_random(row: Row) -> Iterator[str]:
     ]
     yield (
         f"if frames come at random times, and {row['id']} repeats as fast as it can, 99 of 100 "
-        f"frames take at most: {', '.join(told)}"
+        f"frames take at most: {', '.join(waits)}"
     )

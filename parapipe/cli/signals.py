@@ -40,7 +40,7 @@ class Stopped(BaseException):
 
 def mind_signals() -> None:
     """From now on a signal raises `Stopped`; those that are ignored stay so."""
-    _answer_by(_stop)
+    _set_handler(_stop)
     sys.unraisablehook = _unraisable
     atexit.register(_ignore)  # the first that is registered is the last that runs
 
@@ -69,7 +69,7 @@ def stop_minding() -> None:
 
     All work is done then, and its results are written.
     """
-    _answer_by(_end_soon)
+    _set_handler(_end_soon)
 
 
 def leave(number: int) -> NoReturn:
@@ -79,26 +79,26 @@ def leave(number: int) -> NoReturn:
     signal.setitimer(signal.ITIMER_REAL, 0)
     if active_count() > 1:  # Python would wait for what threads are solving
         _leave_threads(number)
-    _say(number)
+    _write_line(number)
     sys.exit(FIRST_EXIT_CODE + number)
 
 
 def _leave_threads(number: int) -> NoReturn:
     """Exit while threads run, without the solvers and temporary folders they have."""
-    _say(number)
+    _write_line(number)
     _end_children()
     atexit._run_exitfuncs()  # removes temporary folders
     os._exit(FIRST_EXIT_CODE + number)
 
 
-def _answer_by(handler: signal._HANDLER) -> None:
+def _set_handler(handler: signal._HANDLER) -> None:
     for number in WORDS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, handler)
 
 
 def _stop(number: int, frame: FrameType | None) -> NoReturn:
-    _answer_by(_end)
+    _set_handler(_end)
     _leave_after_grace(number)
     if _imports(frame):
         _leave_threads(number)
@@ -127,22 +127,22 @@ def _imports(frame: FrameType | None) -> bool:
 
 
 def _end_soon(number: int, frame: FrameType | None) -> None:
-    _answer_by(_end)
+    _set_handler(_end)
     _leave_after_grace(number)
 
 
 def _ignore() -> None:
     """Ignore signals while Python takes itself apart; it would let them kill it without a word."""
-    _answer_by(signal.SIG_IGN)
+    _set_handler(signal.SIG_IGN)
     signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:
-    _say(number)
+    _write_line(number)
     os._exit(FIRST_EXIT_CODE + number)
 
 
-def _say(number: int) -> None:
+def _write_line(number: int) -> None:
     with suppress(OSError):
         os.write(2, f"parapipe: {WORDS[signal.Signals(number)]}\n".encode())
 
@@ -152,7 +152,7 @@ def _unraisable(lost: sys.UnraisableHookArgs) -> None:
     if isinstance(lost.exc_value, Stopped):
         from threading import Timer, get_ident
 
-        _answer_by(_stop)
+        _set_handler(_stop)
         Timer(0.01, signal.pthread_kill, [get_ident(), lost.exc_value.number]).start()
     else:
         sys.__unraisablehook__(lost)

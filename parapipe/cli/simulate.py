@@ -20,7 +20,7 @@ ONE_PLAN = (
 )  # fmt: skip
 
 
-def _contention(ctx: click.Context, param: click.Parameter, value: str | None) -> float | bool:
+def _take_contention(ctx: click.Context, param: click.Parameter, value: str | None) -> float | bool:
     """Take nothing, the word platform, or a positive number."""
     if value is None or value == "platform":
         return value is not None
@@ -53,7 +53,7 @@ def _contention(ctx: click.Context, param: click.Parameter, value: str | None) -
     is_flag=False,
     flag_value="platform",
     metavar="[SHARE]",
-    callback=_contention,
+    callback=_take_contention,
     help="Let processors that share the memory slow each other down: as the platform says, or by "
     "that share while the others use all of the bandwidth.",
 )

@@ -29,26 +29,25 @@ def command(*, model: str, out: Path, as_json: bool, **given: Any) -> None:  # n
     """
     import parapipe
 
-    found = parapipe.split(model, out, note=print_note, **given)
-    print_document(found.to_json(), _text, as_json=as_json)
+    result = parapipe.split(model, out, note=print_note, **given)
+    print_document(result.to_json(), _text, as_json=as_json)
 
 
 def _text(document: Row) -> Iterator[str]:
-    split, whole = document["split"], document["whole"]
+    split, unsplit = document["split"], document["whole"]
     parts = sum(len(each["ranges"]) for each in split)
     yield f"wrote {document['file']}: {_count(len(split), 'operator')} split into {parts} parts"
-    yield from _shown([_parts(each) for each in split])
-    if whole:
-        yield f"{_count(len(whole), 'operator')} stay{'s' * (len(whole) == 1)} whole"
-        yield from _shown([f"{each['name']} ({each['type']}): {each['why']}" for each in whole])
+    yield from _first([f"{each['name']}: axis {each['axis']} {_ranges(each)}" for each in split])
+    if unsplit:
+        yield f"{_count(len(unsplit), 'operator')} stay{'s' * (len(unsplit) == 1)} whole"
+        yield from _first([f"{each['name']} ({each['type']}): {each['why']}" for each in unsplit])
 
 
-def _parts(each: Row) -> str:
-    ranges = " ".join(f"{begin}-{end}" for begin, end in each["ranges"])
-    return f"{each['name']}: axis {each['axis']} {ranges}"
+def _ranges(each: Row) -> str:
+    return " ".join(f"{begin}-{end}" for begin, end in each["ranges"])
 
 
-def _shown(lines: list[str]) -> Iterator[str]:
+def _first(lines: list[str]) -> Iterator[str]:
     yield from (f"  {line}" for line in lines[:SHOWN])
     if len(lines) > SHOWN:
         yield f"  and {len(lines) - SHOWN} more"

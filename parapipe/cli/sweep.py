@@ -58,7 +58,7 @@ def command(
     import parapipe
 
     with progress_shown(quiet=quiet) as progress:
-        found = parapipe.sweep(
+        stored = parapipe.sweep(
             file,
             out=out,
             progress=progress,
@@ -66,12 +66,12 @@ def command(
             cache=False if no_cache else cache or True,
             **given,
         )
-    print_document(found.to_json(), lambda document: _text(document, out), as_json=as_json)
-    failed = [row for row in found.document.results if row.error]
+    print_document(stored.to_json(), lambda document: _text(document, out), as_json=as_json)
+    failed = [row for row in stored.document.results if row.error]
     if failed:
-        count = f"{len(failed)} of {len(found)}"
-        told = [f"{row.name}: {row.error}" for row in failed]
-        raise SweepError(f"{count} have no front; the others are in {out}", told)
+        count = f"{len(failed)} of {len(stored)}"
+        errors = [f"{row.name}: {row.error}" for row in failed]
+        raise SweepError(f"{count} have no front; the others are in {out}", errors)
 
 
 def _text(document: Row, out: Path) -> Shown:

@@ -41,9 +41,9 @@ class VerbCommand(click.Command):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the arguments and options, --help included."""
-        made = [each() if isinstance(each, partial) else [each] for each in self.params]
+        parameters = [each() if isinstance(each, partial) else [each] for each in self.params]
         first: dict[str | None, click.Parameter] = {}
-        for each in (each for several in made for each in several):
+        for each in (each for several in parameters for each in several):
             first.setdefault(each.name, each)
         self.params = [*first.values()]
         return super().get_params(ctx)
@@ -84,14 +84,14 @@ def options(verb: str, *names: str, **changes: dict[str, Any]) -> Callable[[Comm
     """
 
     def add(command: Command) -> Command:
-        made = partial(_options, verb, names, changes)
-        command.__dict__.setdefault("__click_params__", []).append(made)
+        build = partial(_build_options, verb, names, changes)
+        command.__dict__.setdefault("__click_params__", []).append(build)
         return command
 
     return add
 
 
-def _options(
+def _build_options(
     verb: str, names: Sequence[str], changes: Mapping[str, Mapping[str, Any]]
 ) -> list[click.Parameter]:
     import parapipe
@@ -100,33 +100,33 @@ def _options(
     records = {record.__name__: record for record in RECORDS.values()}
     function = records.get(verb) or getattr(parapipe, verb)
     signature, types = inspect.signature(function).parameters, types_of(function)
-    told = described(inspect.getdoc(function) or "")
+    texts = described(inspect.getdoc(function) or "")
     of_fields = fields(function) if is_dataclass(function) else ()
     metadata = {each.name: each.metadata for each in of_fields}
-    made: list[click.Parameter] = []
+    parameters: list[click.Parameter] = []
     for name in names or signature:
-        settings: dict[str, Any] = {"help": _as_options(told.get(name, ""), signature)}
+        settings: dict[str, Any] = {"help": _as_options(texts.get(name, ""), signature)}
         own: Mapping[str, Any] = metadata.get(name, {})
         settings["section"] = own.get("section")
-        settings |= _settings(name, types[name], signature[name].default)
+        settings |= _settings_of_type(name, types[name], signature[name].default)
         if quantity := own.get("quantity"):
             settings |= quantity_form(quantity, own["example"])
         if traits := own.get("traits"):
             settings["section"] = traits.section
             settings["metavar"] = traits.metavar or settings.get("metavar")
         settings |= {**FORMS.get(name, {}), **changes.get(name, {})}
-        settings["help"] += _form(
+        settings["help"] += _form_text(
             settings.pop("example", None), repeated=bool(settings.get("multiple"))
         )
-        made.append(SectionedOption([settings.pop("flag", flag(name)), name], **settings))
-    return made
+        parameters.append(SectionedOption([settings.pop("flag", flag(name)), name], **settings))
+    return parameters
 
 
-def _settings(name: str, hint: object, default: object) -> dict[str, Any]:
+def _settings_of_type(name: str, hint: object, default: object) -> dict[str, Any]:
     """Return what click wants to know of an option of some type."""
     from parapipe.api.checked import is_repeatable
 
-    parts = list(_parts(hint))
+    parts = list(_parts_of_type(hint))
     bounds: Any = next((part for part in reversed(parts) if hasattr(part, "be")), None)
     settings: dict[str, Any] = {"default": default, "show_default": default is not None}
     if choices := [part for part in parts if isinstance(part, str)]:
@@ -148,11 +148,11 @@ def _settings(name: str, hint: object, default: object) -> dict[str, Any]:
     return settings
 
 
-def _parts(hint: object) -> Iterator[Any]:
+def _parts_of_type(hint: object) -> Iterator[Any]:
     """Yield the types, bounds and choices that a type is made of."""
     if get_origin(hint) in (Annotated, Union, UnionType, Literal, Sequence, Mapping):
         for part in get_args(hint):
-            yield from _parts(part)
+            yield from _parts_of_type(part)
     else:
         yield hint
 
@@ -167,7 +167,7 @@ def _as_options(text: str, parameters: Collection[str]) -> str:
     return re.sub("`([^`]*)`", plain, text)
 
 
-def _form(example: str | None, *, repeated: bool) -> str:
+def _form_text(example: str | None, *, repeated: bool) -> str:
     """Say how the command line takes a value, where its form differs from Python's."""
     said = f" As in {example}." if example else ""
     return f"{said} May be repeated." if repeated else said
@@ -176,12 +176,12 @@ def _form(example: str | None, *, repeated: bool) -> str:
 def described(text: str) -> Mapping[str, str]:
     """Return what a docstring says of each parameter, in one line."""
     section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w+\n-+\n|\Z)", text, re.M | re.S)
-    told = {}
+    texts = {}
     entry = r"^(\w.*)\n((?: +.*\n?|\n)+)"
     for names, body in re.findall(entry, section[1] if section else "", re.M):
         words = " ".join(body.split())
-        told.update(dict.fromkeys(names.split(", "), words))
-    return told
+        texts.update(dict.fromkeys(names.split(", "), words))
+    return texts
 
 
 class _OneOf(click.Choice):  # type: ignore[type-arg] # older clicks take none

@@ -60,7 +60,7 @@ def write_atomically(path: Path, content: bytes, *, executable: bool = False) ->
         full. Then what was there before still is, and nothing is left beside it.
     """
     place = Path(os.path.realpath(path))
-    with _writing(path):
+    with _errors_as_output(path):
         if place.exists() and not place.is_file():
             kind = "a folder" if place.is_dir() else "not a regular file"
             raise OutputError(f"{path}: cannot be written, it is {kind}; name another file")
@@ -82,11 +82,11 @@ def refuse_changed(path: Path, content: bytes | None = None) -> None:
 
 
 @contextmanager
-def _writing(path: Path) -> Iterator[list[Path]]:
+def _errors_as_output(path: Path) -> Iterator[list[Path]]:
     """Raise an OSError as an OutputError; in the end remove folders that the body lists as made."""
-    made: list[Path] = []
+    new_folders: list[Path] = []
     try:
-        yield made
+        yield new_folders
     except OSError as error:
         raise OutputError(
             f"{path}: cannot be written ({error.strerror or error}); choose a folder that exists, "
@@ -94,7 +94,7 @@ def _writing(path: Path) -> Iterator[list[Path]]:
             path,
         ) from error
     finally:
-        for folder in reversed(made):
+        for folder in reversed(new_folders):
             with suppress(OSError):
                 folder.rmdir()
 
@@ -133,37 +133,37 @@ def write_folder(folder: Path, files: Mapping[Path, bytes]) -> None:
     OutputError
         As for `write_atomically`; folders made on the way are removed again.
     """
-    with _writing(folder) as made:
-        _make_all(folder, files, made)
+    with _errors_as_output(folder) as new_folders:
+        _make_folders(folder, files, new_folders)
         clear_abandoned(folder)
         with LockedFolder(folder) as beside:
             for number, content in enumerate(files.values()):
                 _write_through(beside.path / str(number), content)
             _refuse_folders(folder, files)
-            _rename_all(beside.path, [folder / path for path in files])
-        made.clear()
+            _rename_files(beside.path, [folder / path for path in files])
+        new_folders.clear()
 
 
-def _rename_all(beside: Path, places: Sequence[Path]) -> None:
+def _rename_files(beside: Path, places: Sequence[Path]) -> None:
     """Rename the files 0, 1, … to their places; if that fails, put back what was there."""
-    kept = beside / "old"
-    kept.mkdir()
+    old = beside / "old"
+    old.mkdir()
     for number, place in enumerate(places):
         if os.path.lexists(place):
-            _link(place, kept / str(number))
+            _link_or_copy(place, old / str(number))
     try:
         for number, place in enumerate(places):
             (beside / str(number)).replace(place)
     except BaseException:  # a signal, too
         for number, place in enumerate(places):
-            if os.path.lexists(kept / str(number)):
-                (kept / str(number)).replace(place)
+            if os.path.lexists(old / str(number)):
+                (old / str(number)).replace(place)
             elif not (beside / str(number)).exists():
                 place.unlink()
         raise
 
 
-def _link(path: Path, other: Path) -> None:
+def _link_or_copy(path: Path, other: Path) -> None:
     """Give a file another name; copy it where the file system or its rights refuse that."""
     try:
         os.link(path, other, follow_symlinks=False)
@@ -190,22 +190,22 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         what was there before still is; folders made on the way are removed again.
     """
     place = Path(os.path.realpath(folder))
-    with _writing(folder) as made:
+    with _errors_as_output(folder) as new_folders:
         if place.exists() and not place.is_dir():
             raise OutputError(f"{folder}: is a file; name a folder")
-        _make(place.parent, made)
+        _make_folder(place.parent, new_folders)
         clear_abandoned(place.parent)
         with LockedFolder(place.parent) as beside:
             fresh = beside.path / "new"
             fresh.mkdir()
             yield fresh
             if not exchange(fresh, place):
-                _rename(fresh, place, beside.path / "old")
+                _replace_folder(fresh, place, beside.path / "old")
         _sync_folder(place.parent)
-        made.clear()
+        new_folders.clear()
 
 
-def _rename(fresh: Path, place: Path, old: Path) -> None:
+def _replace_folder(fresh: Path, place: Path, old: Path) -> None:
     """Rename a new folder to its place, in two steps if there is one: `old` is its name then."""
     try:
         if place.is_dir():
@@ -225,33 +225,33 @@ def check_folder(folder: Path, paths: Sequence[Path]) -> None:
     OutputError
         As for `write_folder`, but for a disk that has too little room.
     """
-    with _writing(folder) as made:
-        _make_all(folder, paths, made)
+    with _errors_as_output(folder) as new_folders:
+        _make_folders(folder, paths, new_folders)
         _refuse_folders(folder, paths)
         with LockedFolder(folder):
             pass
 
 
 def _refuse_folders(folder: Path, paths: Iterable[Path]) -> None:
-    taken = [str(folder / path) for path in paths if (folder / path).is_dir()]
-    if taken:
+    folders = [str(folder / path) for path in paths if (folder / path).is_dir()]
+    if folders:
         raise OutputError(
-            f"{listed(taken)}: cannot be written, a folder has that name; remove it or choose "
+            f"{listed(folders)}: cannot be written, a folder has that name; remove it or choose "
             "another folder"
         )
 
 
-def _make_all(folder: Path, paths: Iterable[Path], made: list[Path]) -> None:
+def _make_folders(folder: Path, paths: Iterable[Path], new_folders: list[Path]) -> None:
     for place in (folder, *(folder / path.parent for path in paths)):
-        _make(place, made)
+        _make_folder(place, new_folders)
 
 
-def _make(folder: Path, made: list[Path]) -> None:
+def _make_folder(folder: Path, new_folders: list[Path]) -> None:
     """Make a folder and those above it, noting which were not there."""
     if not folder.is_dir():
         if folder.exists():
             raise OutputError(f"{folder}: is a file, not a folder; name another folder")
         if folder.parent != folder:
-            _make(folder.parent, made)
-        made.append(folder)  # first, so that a signal leaves nothing that is not noted
+            _make_folder(folder.parent, new_folders)
+        new_folders.append(folder)  # first, so that a signal leaves nothing that is not noted
         folder.mkdir(exist_ok=True)

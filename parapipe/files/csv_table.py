@@ -73,12 +73,12 @@ class Cells:
             self.mistakes.append(f"{column} is empty")
         return word
 
-    def one_of(self, column: str, known: Sequence[str]) -> str:
+    def one_of(self, column: str, choices: Sequence[str]) -> str:
         """Return the cell, one of the known words."""
         word = self.cells[column]
-        if word not in known:
+        if word not in choices:
             word = shortened(word, _LONGEST_CELL)
-            self.mistakes.append(f"{column} is '{word}' but must be one of {', '.join(known)}")
+            self.mistakes.append(f"{column} is '{word}' but must be one of {', '.join(choices)}")
         return word
 
     def number(self, column: str, *, positive: bool = False, whole: bool = False) -> float:
@@ -94,15 +94,15 @@ class Cells:
             whole and value % 1
         ):
             must = f"{'positive' if positive else 'non-negative'} {'whole' if whole else 'finite'}"
-            return self._refused(column, f"a {must} number")
-        least, most = _bounds(column)
+            return self._refuse(column, f"a {must} number")
+        least, most = _bounds_of(column)
         if value and not least <= value <= most:
-            return self._refused(column, f"from {least:g} to {most:g}")
+            return self._refuse(column, f"from {least:g} to {most:g}")
         return value
 
-    def _refused(self, column: str, must: str) -> float:
-        told = shortened(self.cells[column], _LONGEST_CELL)
-        self.mistakes.append(f"{column} is '{told}' but must be {must}")
+    def _refuse(self, column: str, must: str) -> float:
+        cell = shortened(self.cells[column], _LONGEST_CELL)
+        self.mistakes.append(f"{column} is '{cell}' but must be {must}")
         return 0
 
     def optional(self, column: str, *, positive: bool = False) -> float | None:
@@ -111,7 +111,7 @@ class Cells:
 
 
 @cache
-def _bounds(column: str) -> tuple[float, float]:
+def _bounds_of(column: str) -> tuple[float, float]:
     return next((b for unit, b in _BOUNDS.items() if column.endswith(unit)), _ANY)
 
 
@@ -137,10 +137,10 @@ def read_table(path: Path, kind: TableKind[Record]) -> tuple[Record, ...]:
     mistakes = list(_header_mistakes(header, kind))
     records: list[Record] = []
     if not mistakes:
-        records, mistakes = _records(header, lines, kind)
+        records, mistakes = _records_of(header, lines, kind)
     if mistakes:
-        told = listed_sentences([f"{path}:{line}: {mistake}" for line, mistake in mistakes])
-        raise CostError(f"{kind.noun} '{path}' must be corrected: {told}")
+        sentences = listed_sentences([f"{path}:{line}: {mistake}" for line, mistake in mistakes])
+        raise CostError(f"{kind.noun} '{path}' must be corrected: {sentences}")
     if kind.needed and not records:
         raise CostError(
             f"{kind.noun} '{path}' holds no {kind.needed}; add a line for each measurement"
@@ -162,7 +162,7 @@ def _header_mistakes(header: list[str], kind: TableKind[Record]) -> Iterator[Mis
             yield 1, f"column '{column}' is missing"
 
 
-def _records(
+def _records_of(
     header: list[str], lines: list[tuple[int, list[str]]], kind: TableKind[Record]
 ) -> tuple[list[Record], list[Mistake]]:
     records: list[Record] = []
@@ -179,7 +179,7 @@ def _records(
             continue
         records.append(record)
         if kind.key:
-            key, told = kind.key(record)
+            key, what = kind.key(record)
             if first.setdefault(key, line) != line:
-                mistakes.append((line, f"{told} is already in line {first[key]}"))
+                mistakes.append((line, f"{what} is already in line {first[key]}"))
     return records, mistakes

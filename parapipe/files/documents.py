@@ -44,45 +44,45 @@ def read_document(
         schema, or has fields that are wrong, missing or unknown (names them by their path, the
         schema, and the version of parapipe that wrote it where the file says so).
     """
-    text, document = _parsed(path, what, error)
+    text, document = _parse(path, what, error)
     table = document if isinstance(document, dict) else {}
-    found, writer = table.get("schema"), table.get("parapipe")
+    written, writer = table.get("schema"), table.get("parapipe")
     is_what = "names no schema"
-    if isinstance(found, str):
-        is_what = f"is of schema {shortened(json.dumps(found, ensure_ascii=False))}"
-        kind = found.removeprefix("parapipe/").partition("/")[0]
+    if isinstance(written, str):
+        is_what = f"is of schema {shortened(json.dumps(written, ensure_ascii=False))}"
+        kind = written.removeprefix("parapipe/").partition("/")[0]
         if kind != what and kind in ("plan", "front"):
-            instead = INSTEAD.get(what, _again(what))
+            instead = INSTEAD.get(what, _advice(what))
             raise error(f"{path}: is a {kind}, not {with_article(what)}; {instead}")
-    again = _again(what)
+    advice = _advice(what)
     if isinstance(writer, str) and writer != __version__:
         is_what += f", written by parapipe {shortened(writer)}"
-        again += ", or use the version that wrote it"
-    if found != schema:
+        advice += ", or use the version that wrote it"
+    if written != schema:
         raise error(
             f"{path}: {is_what}, and parapipe {__version__} reads {what}s of schema "
-            f'"{schema}"; {again}'
+            f'"{schema}"; {advice}'
         )
     try:
         return model.model_validate_json(text)
     except ValidationError as wrong:
-        told = _mistakes(wrong, document)
-        count = "1 mistake" if len(told) == 1 else f"{len(told)} mistakes"
+        mistakes = _mistakes_in(wrong, document)
+        count = "1 mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
         raise error(
-            f"{path}: {is_what}, with {count}: {listed_sentences(told)}; {again}"
+            f"{path}: {is_what}, with {count}: {listed_sentences(mistakes)}; {advice}"
         ) from wrong
 
 
 def read_json(path: Path, what: str, error: type[ParapipeError]) -> Any:  # noqa: ANN401
     """Return any JSON value that `parapipe map` wrote; errors as for `read_document`."""
-    return _parsed(path, what, error)[1]
+    return _parse(path, what, error)[1]
 
 
-def _again(what: str) -> str:
+def _advice(what: str) -> str:
     return f"write the {what} again with `parapipe {WRITERS.get(what, 'map')}`"
 
 
-def _parsed(path: Path, what: str, error: type[ParapipeError]) -> tuple[str, Any]:
+def _parse(path: Path, what: str, error: type[ParapipeError]) -> tuple[str, Any]:
     try:
         require_regular(path)
         text = path.read_bytes().decode()
@@ -92,16 +92,16 @@ def _parsed(path: Path, what: str, error: type[ParapipeError]) -> tuple[str, Any
             f"`parapipe {WRITERS.get(what, 'map')}` wrote"
         ) from wrong
     except UnicodeDecodeError as wrong:
-        raise error(f"{path}: is not text in UTF-8, so no {what}; {_again(what)}") from wrong
+        raise error(f"{path}: is not text in UTF-8, so no {what}; {_advice(what)}") from wrong
     try:
         return text, json.loads(text, object_pairs_hook=_without_repetition)
     except json.JSONDecodeError as wrong:
         raise error(
             f"{path}:{wrong.lineno}: is not JSON ({wrong.msg}, column {wrong.colno}); "
-            f"{_again(what)}"
+            f"{_advice(what)}"
         ) from wrong
     except (ValueError, RecursionError) as wrong:
-        raise error(f"{path}: is no {what} ({wrong}); {_again(what)}") from wrong
+        raise error(f"{path}: is no {what} ({wrong}); {_advice(what)}") from wrong
 
 
 def _without_repetition(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def _without_repetition(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return table
 
 
-def _mistakes(error: ValidationError, document: Any) -> list[str]:  # noqa: ANN401
+def _mistakes_in(error: ValidationError, document: Any) -> list[str]:  # noqa: ANN401
     plain = {"missing": "is missing", "extra_forbidden": "is unknown"}
     return [
         f"{_json_path(mistake['loc'], document)}: "

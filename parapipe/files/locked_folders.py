@@ -48,7 +48,7 @@ class LockedFolder:
         self._temporary = parent is None
         self.path = (parent or Path(gettempdir())) / f".parapipe-{secrets.token_hex(8)}.part"
         try:
-            descriptor = _made(self.path)
+            descriptor = _make_locked(self.path)
             self._finalizer = weakref.finalize(self, _remove, self.path, descriptor)
         except BaseException:  # a signal, too, leaves nothing behind
             shutil.rmtree(self.path, ignore_errors=True)
@@ -98,7 +98,7 @@ def clear_abandoned_scratch() -> None:
     clear_abandoned(Path(gettempdir()))
 
 
-def _made(path: Path) -> int:
+def _make_locked(path: Path) -> int:
     """Make a folder and hold it; again if a run that clears away was quicker."""
     while True:
         path.mkdir(mode=0o700)

@@ -15,13 +15,13 @@ _NAME = "\0"  # stands for a name
 
 def listed(items: Sequence[str]) -> str:
     """Join the first five items with commas, and say how many more there are."""
-    return _joined(", ", [shortened(item) for item in items[:SHOWN]], len(items))
+    return _join(", ", [shortened(item) for item in items[:SHOWN]], len(items))
 
 
 def listed_sentences(items: Sequence[str]) -> str:
     """Join the first five sentences with semicolons, and say how many more there are."""
     shown = [shortened(item, _LONGEST_SENTENCE) for item in items[:SHOWN]]
-    return _joined("; ", shown, len(items))
+    return _join("; ", shown, len(items))
 
 
 def with_article(noun: str) -> str:
@@ -34,7 +34,7 @@ def shortened(item: str, longest: int = _LONGEST) -> str:
     return item if len(item) <= longest else f"{item[:longest]}…"
 
 
-def _joined(between: str, shown: Sequence[str], count: int) -> str:
+def _join(between: str, shown: Sequence[str], count: int) -> str:
     rest = count - len(shown)
     return between.join(shown) + (f" and {rest} more" if rest > 0 else "")
 
@@ -51,7 +51,7 @@ def together(texts: Mapping[str, str]) -> dict[tuple[str, ...], str]:
     for name, text in texts.items():
         groups.setdefault(re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", _NAME, text), []).append(name)
     return {
-        tuple(names): _of_all(text, names) if len(names) > 1 else texts[names[0]]
+        tuple(names): _in_plural(text, names) if len(names) > 1 else texts[names[0]]
         for text, names in groups.items()
     }
 
@@ -61,7 +61,7 @@ def with_and(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def _of_all(text: str, names: Sequence[str]) -> str:
+def _in_plural(text: str, names: Sequence[str]) -> str:
     text = re.sub(rf"{_NAME} (compute|run)s\b", rf"{_NAME} \1", text)
     text = text.replace(_NAME, with_and(names), 1)
     return re.sub(rf"{_NAME} (compute|run|cannot)\b", r"they \1", text).replace(_NAME, "them")
@@ -109,15 +109,15 @@ def key_text(path: KeyPath) -> str:
     return text
 
 
-def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+def nearest(word: str, choices: Iterable[str], *, cutoff: float = 0.6) -> str | None:
     """Return the known word that is meant or most like this one; `cutoff` is that of difflib."""
-    words = list(known)
+    words = list(choices)
     meant = [each for each in SAME.get(word.lower(), ()) if each in words]
     near = meant or get_close_matches(word, words, n=1, cutoff=cutoff)
     return near[0] if near else None
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, choices: Iterable[str]) -> str:
     """Return `; did you mean 'x'?`, or nothing if no known word is near."""
-    near = nearest(word, known)
+    near = nearest(word, choices)
     return f"; did you mean '{near}'?" if near else ""

@@ -60,7 +60,7 @@ class Registry:
 
     def names_of_others(self) -> tuple[str, ...]:
         """Return the names of those of other packages, sorted; raises as `names` does."""
-        names = sorted(_of_group(self.group).names)
+        names = sorted(_entry_points_of(self.group).names)
         return tuple(name for name in names if self.entry(name))
 
     def has(self, name: str) -> bool:
@@ -69,8 +69,8 @@ class Registry:
 
     def entry(self, name: str) -> EntryPoint | None:
         """Return the entry point of another package that has a name; raises as `names` does."""
-        entries = tuple(_of_group(self.group).select(name=name))
-        packages = [_package(each) for each in entries]
+        entries = tuple(_entry_points_of(self.group).select(name=name))
+        packages = [_package_text(each) for each in entries]
         if entries and name in self.own:
             raise self.error(
                 f"the package {packages[0]} adds a {self.kind} '{name}', as parapipe's own is "
@@ -152,23 +152,23 @@ class Registry:
     def package(self, name: str) -> str:
         """Return the package that a name is of, with its version; empty if parapipe is it."""
         entry = None if name in self.own else self.entry(name)
-        return _package(entry) if entry else ""
+        return _package_text(entry) if entry else ""
 
 
-def _package(entry: EntryPoint) -> str:
+def _package_text(entry: EntryPoint) -> str:
     return f"'{entry.dist.name} {entry.dist.version}'" if entry.dist else f"of '{entry.value}'"
 
 
-def _of_group(group: str) -> EntryPoints:
+def _entry_points_of(group: str) -> EntryPoints:
     changed_s: dict[str, float] = {}
     for each in sys.path:
         with suppress(OSError):  # not there, or nobody's to read
             changed_s[each] = Path(each).stat().st_mtime
-    return _entry_points(group, (*changed_s.items(),))
+    return _cached_entry_points(group, (*changed_s.items(),))
 
 
 @lru_cache(maxsize=16)
-def _entry_points(group: str, changed_s: tuple[tuple[str, float], ...]) -> EntryPoints:
+def _cached_entry_points(group: str, changed_s: tuple[tuple[str, float], ...]) -> EntryPoints:
     """Return those of a group; they depend on the folders in which Python looks for packages."""
     from importlib.metadata import entry_points  # takes time to load
 

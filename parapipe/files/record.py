@@ -53,7 +53,7 @@ class Record(Frozen):
         """Return the names that are meant for users: none of pydantic's."""
         return sorted({name for name in super().__dir__() if name[0] != "_"} - {*dir(BaseModel)})
 
-    def to_bytes(self, known: Mapping[str, str] = MappingProxyType({})) -> bytes:
+    def to_bytes(self, cached: Mapping[str, str] = MappingProxyType({})) -> bytes:
         """Return the record as JSON in UTF-8: a line for each entry of its lists and tables.
 
         Fields stand in the order of the schema, names in tables in alphabetical order, and numbers
@@ -61,10 +61,10 @@ class Record(Frozen):
 
         Parameters
         ----------
-        known
+        cached
             What `texts` gives for fields that have the same values in another record.
         """
-        texts = {**self.texts(*(type(self).model_fields.keys() - known)), **known}
+        texts = {**self.texts(*(type(self).model_fields.keys() - cached)), **cached}
         fields = [
             f" {as_json(field.alias or name)}: {texts[name]}"
             for name, field in type(self).model_fields.items()
@@ -83,15 +83,15 @@ class Row(Record):
     """A record that can take its figures from what holds them under the same names."""
 
     @classmethod
-    def of(cls, *found: object, **own: Any) -> Self:  # noqa: ANN401 - any field
-        """Return the record of `found`: the first one's attribute, if a field is not given."""
+    def of(cls, *sources: object, **own: Any) -> Self:  # noqa: ANN401 - any field
+        """Return the record: of `sources` the first one's attribute, if a field is not given."""
         named = {field.alias or name: name for name, field in cls.model_fields.items()}
-        taken = {
-            key: next(getattr(each, name) for each in found if hasattr(each, name))
+        values = {
+            key: next(getattr(each, name) for each in sources if hasattr(each, name))
             for key, name in named.items()
             if key not in own
         }
-        return cls(**taken, **own)
+        return cls(**values, **own)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values for JSON."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_SCRIPT = '''"""{told}"""
+_SCRIPT = '''"""{purpose}"""
 
 import os
 import signal
@@ -39,7 +39,7 @@ if __name__ == "__main__":
 '''
 
 
-def script(name: str, told: str, module: str, needed: str) -> bytes:
+def script(name: str, purpose: str, module: str, needed: str) -> bytes:
     """Return the script, which imports `main` of a module beside it, and calls it.
 
     A signal while that is imported, or an import that is missing, is told in one line.
@@ -48,11 +48,11 @@ def script(name: str, told: str, module: str, needed: str) -> bytes:
     ----------
     name
         Of its file.
-    told
+    purpose
         What it does.
     module
         As in `folder.command`.
     needed
         What pip is to install.
     """
-    return _SCRIPT.format(name=name, told=told, module=module, needed=needed).encode()
+    return _SCRIPT.format(name=name, purpose=purpose, module=module, needed=needed).encode()

@@ -19,8 +19,8 @@ from pydantic_core import PydanticCustomError
 from yaml.composer import ComposerError
 
 from parapipe.errors import FileError
+from parapipe.files.checked_arguments import CONTRADICTION, mistakes_of
 from parapipe.files.mistakes import KeyPath, Mistake, with_article
-from parapipe.files.model_mistakes import CONTRADICTION, mistakes_of
 from parapipe.files.record import Frozen
 from parapipe.files.shipped import require_regular
 
@@ -147,25 +147,25 @@ class _Builder:
         else:
             what = f"the tag '{node.tag}' is not allowed; leave it out"
         self.unread.add(path)
-        self._wrong(node, path, what)
+        self._note(node, path, what)
         return None
 
     def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, object]:
-        found: dict[str, object] = {}
+        entries: dict[str, object] = {}
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                self._wrong(key, path, "has a list or a mapping as a key; a key must be a word")
+                self._note(key, path, "has a list or a mapping as a key; a key must be a word")
                 continue
             entry = (*path, key.value)
-            if key.value in found:
+            if key.value in entries:
                 first = self.lines[entry]
-                self._wrong(key, entry, f"stands twice (first on line {first}); keep one")
+                self._note(key, entry, f"stands twice (first on line {first}); keep one")
                 continue
             self.lines[entry] = key.start_mark.line + 1
-            found[key.value] = self.build(value, entry)
-        return found
+            entries[key.value] = self.build(value, entry)
+        return entries
 
-    def _wrong(self, node: yaml.Node, path: KeyPath, text: str) -> None:
+    def _note(self, node: yaml.Node, path: KeyPath, text: str) -> None:
         self.mistakes.append(Mistake(path, text, node.start_mark.line + 1))
 
 
@@ -328,12 +328,12 @@ def parsed_as(
     if not (mistakes and document.value is None):
         expansion = expand(document.value)
         try:
-            found = model.model_validate(expansion.value)
+            parsed = model.model_validate(expansion.value)
         except ValidationError as error:
             below = (*mistakes_of(error, model), *model.contradictions(expansion.value))
         else:
             if not (mistakes or expansion.mistakes):
-                return found
+                return parsed
             below = ()
         moved = expansion.moved(below)
         mistakes += (mistake for mistake in moved if mistake.path not in document.unread)

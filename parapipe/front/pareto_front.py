@@ -14,8 +14,7 @@ from parapipe.documents.doubt import DRAWS, draws_text
 from parapipe.documents.front import FrontDocument
 from parapipe.documents.front_folder import FRONT, PLANS, SOLVE_LOG, FrontFolder, front_csv
 from parapipe.files.atomic import check_folder, write_folder
-from parapipe.files.progress import Progress
-from parapipe.files.worker_counts import worker_count
+from parapipe.files.progress import Progress, worker_count
 from parapipe.front.configurations import Configurations
 from parapipe.front.mapped_configuration import MappedConfiguration, Plans, written_plans
 from parapipe.graph.partition import Partition

@@ -24,7 +24,7 @@ from time import perf_counter
 from typing import Generic, TypeVar
 
 from parapipe.errors import MappingError
-from parapipe.files.worker_counts import worker_count
+from parapipe.files.progress import worker_count
 from parapipe.processes.deadline import Deadline
 from parapipe.processes.workers import KeptProcesses, kept_processes, processes_at_hand
 from parapipe.solvers.cp_sat import Stop

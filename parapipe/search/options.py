@@ -25,11 +25,13 @@ from parapipe.files.checked_arguments import (
     NotEmpty,
     Seconds,
     Share,
+    Traits,
     check_arguments,
     is_repeatable,
+    needs,
+    traits,
 )
-from parapipe.files.option_traits import Traits, needs, traits
-from parapipe.files.worker_counts import worker_count
+from parapipe.files.progress import worker_count
 from parapipe.platform.precision import Precision
 
 Granularity = Literal["fused", "onnx"]

@@ -19,7 +19,7 @@ from threading import current_thread, main_thread
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeVar
 
-from parapipe.files.worker_counts import SOLVER_THREADS
+from parapipe.files.progress import SOLVER_THREADS
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model

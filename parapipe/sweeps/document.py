@@ -1,14 +1,14 @@
-"""The format of sweep.json, published as JSON Schema, and the file of a sweep."""
+"""The format of sweep.json, published as JSON Schema; the page and the file of a sweep."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from parapipe.documents.figure_table import FIGURES
+from parapipe.documents.figure_table import FIGURES, choices, for_pages
 from parapipe.documents.front import FrontDocument
 from parapipe.documents.front_folder import front_frame
 from parapipe.errors import ArgumentError, SweepError
@@ -101,6 +101,32 @@ def sweep_frame(fronts: Iterable[tuple[SweepRow, FrontDocument]]) -> DataFrame:
     return concat(frames, ignore_index=True).infer_objects()
 
 
+SCRIPTS = ("elements.js", "numbers.js", "sweep.js")
+
+
+def sweep_page(document: SweepDocument, fronts: Sequence[tuple[SweepRow, FrontDocument]]) -> bytes:
+    """Return index.html: which board for a model, and which model on a board, at what demands.
+
+    It is made as the report of a front is: one file that needs no network, names are data only.
+    """
+    from parapipe.figures.page import filled_page  # takes time to load
+
+    figures = choices()
+    columns = ("id", "drawing", *(each.field for each in figures))
+    data = {
+        "parapipe": document.parapipe,
+        "results": [row.to_json() for row in document.results],
+        "figures": for_pages(figures),
+        "columns": columns,
+        "configurations": {
+            row.name: [[getattr(each, name) for name in columns] for each in front.configurations]
+            for row, front in fronts
+        },
+    }
+    count = len(document.results)
+    return filled_page("sweep.html", SCRIPTS, f"Sweep of {count} results", data)
+
+
 def load_sweep_document(folder: Path) -> SweepDocument:
     """Read sweep.json; raise a SweepError as `read_document` says."""
     return read_document(
@@ -134,19 +160,19 @@ class SweepFile(WholeFile):
     def contradictions(cls, raw: object) -> Iterable[Mistake]:
         """Find what is wrong with the options of `map`."""
         options = raw.get("options") if isinstance(raw, dict) else None
-        for name, given in options.items() if isinstance(options, dict) else ():
-            if isinstance(given, dict):
-                yield from _mistakes(str(name), given)
+        for name, values in options.items() if isinstance(options, dict) else ():
+            if isinstance(values, dict):
+                yield from _mistakes_of_options(str(name), values)
 
 
-def _mistakes(name: str, given: Mapping[str, Any]) -> Iterable[Mistake]:
-    known = option_names(lambda option: option.changes_results)
-    unknown = [each for each in given if each not in known]
+def _mistakes_of_options(name: str, values: Mapping[str, Any]) -> Iterable[Mistake]:
+    names = option_names(lambda option: option.changes_results)
+    unknown = [each for each in values if each not in names]
     for each in unknown:
-        text = f"is no option of map that a sweep takes{did_you_mean(str(each), known)}"
+        text = f"is no option of map that a sweep takes{did_you_mean(str(each), names)}"
         yield Mistake(("options", name, each), text)
     try:
-        MapOptions(**{each: value for each, value in given.items() if each not in unknown})
+        MapOptions(**{each: value for each, value in values.items() if each not in unknown})
     except ArgumentError as error:
         yield Mistake(("options", name), error.complaint)
 

@@ -2,36 +2,56 @@
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from math import inf
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from parapipe.api.checked import Folder, Note, checked
+from parapipe.api.front import StoredFront, load_front
 from parapipe.api.load import ZOO
 from parapipe.api.pick import Pick, pick
-from parapipe.api.stored_front import StoredFront, load_front
 from parapipe.documents.figure_table import DemandKeywords, Demands, Minimise
 from parapipe.errors import DemandError, SweepError
+from parapipe.files.atomic import whole_folder, write_folder
 from parapipe.files.checked_arguments import Must, NotEmpty
 from parapipe.files.locked_folders import clear_abandoned_scratch
-from parapipe.files.progress import Progress, Tell
+from parapipe.files.progress import ALONE, Progress, Tell
 from parapipe.files.shipped import is_there
-from parapipe.files.worker_counts import ALONE
+from parapipe.front.demands import figure
 from parapipe.search.options import FilePath, MapKeywords, MapOptions
-from parapipe.sweeps.document import RESULTS
-from parapipe.sweeps.tasks import SweepAnswer, SweepTask, with_digests
+from parapipe.sweeps.document import (
+    DEFAULT,
+    DOCUMENT,
+    RESULTS,
+    SCHEMA,
+    SweepDocument,
+    SweepRow,
+    figures_of,
+    load_sweep_document,
+    load_sweep_file,
+    sweep_frame,
+    sweep_page,
+)
+from parapipe.sweeps.tasks import (
+    Answers,
+    SweepAnswer,
+    SweepTask,
+    dask_answers,
+    local_answers,
+    with_digests,
+)
+from parapipe.version import __version__
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-    from parapipe.sweeps.document import SweepDocument, SweepRow
-    from parapipe.sweeps.tasks import Answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +107,6 @@ class StoredSweep:
 
     def __getitem__(self, name: str) -> StoredFront:
         """Return the front of a result by its name."""
-        from parapipe.sweeps.document import RESULTS
-
         return load_front(self.folder / RESULTS / name)
 
     def to_json(self) -> dict[str, Any]:
@@ -97,8 +115,6 @@ class StoredSweep:
 
     def to_pandas(self) -> DataFrame:
         """Return one row per configuration of all fronts, units in the column names."""
-        from parapipe.sweeps.document import sweep_frame
-
         return sweep_frame((row, front.document) for row, front in self)
 
     def pick(
@@ -110,21 +126,19 @@ class StoredSweep:
         -------
         Model by model; for each, those that meet all demands come first, the best of them first.
         """
-        made = [_picked(row, front, minimise, demands) for row, front in self]
-        models = list(dict.fromkeys(each.row.model for each in made))
+        picks = [_pick_from(row, front, minimise, demands) for row, front in self]
+        models = list(dict.fromkeys(each.row.model for each in picks))
 
         def rank(each: SweepPick) -> tuple[int, float]:
             """Return the place of the model, and what is to be least: infinite without a pick."""
-            from parapipe.front.demands import figure
-
             row = each.picked.configuration if each.picked else None
             least = figure(row, minimise, Demands(**demands)) if row else inf
             return models.index(each.row.model), least
 
-        return tuple(sorted(made, key=rank))
+        return tuple(sorted(picks, key=rank))
 
 
-def _picked(
+def _pick_from(
     row: SweepRow, front: StoredFront, minimise: Minimise, demands: DemandKeywords
 ) -> SweepPick:
     try:
@@ -142,16 +156,12 @@ def load_sweep(directory: Folder) -> StoredSweep:
     SweepError
         Its sweep.json cannot be read.
     """
-    from parapipe.sweeps.document import load_sweep_document
-
     folder = Path(directory)
     return StoredSweep(folder, load_sweep_document(folder))
 
 
 def is_sweep(directory: Path) -> bool:
     """Tell whether a folder is one of a sweep."""
-    from parapipe.sweeps.document import DOCUMENT
-
     return (directory / DOCUMENT).is_file()
 
 
@@ -204,34 +214,32 @@ def sweep(
         The file is wrong, two results would have one name, or the work cannot be handed out.
     """
     base = MapOptions(**keywords)
-    tasks = with_digests(_tasks(file, models, platforms, base))
+    tasks = with_digests(_tasks_of(file, models, platforms, base))
     folder = Path(out)
     note = note or warnings.warn
     clear_abandoned_scratch()
     left = [task for task in tasks if not _is_done(folder, task)]
     answers = _answers(left, scheduler, base.jobs)
-    known, total, began_s = len(tasks) - len(left), len(tasks), perf_counter()
+    earlier, total, began_s = len(tasks) - len(left), len(tasks), perf_counter()
     errors: dict[str, str] = {}
-    for done, (task, answer) in enumerate(answers, start=known + 1):
-        for told in answer.notes:
-            note(f"{task.name}: {told}")
+    for done, (task, answer) in enumerate(answers, start=earlier + 1):
+        for sentence in answer.notes:
+            note(f"{task.name}: {sentence}")
         if answer.error:
             errors[task.name] = answer.error
         else:
-            _keep(folder, task, answer)
+            _write_front(folder, task, answer)
         if progress is not None:
             elapsed_s = perf_counter() - began_s
-            progress(Progress(done, total, 0.0, elapsed_s, cached=known, phase="sweeping"))
+            progress(Progress(done, total, 0.0, elapsed_s, cached=earlier, phase="sweeping"))
     _write_tables(folder, tasks, errors, note)
     return load_sweep(folder)
 
 
-def _tasks(
+def _tasks_of(
     file: str | Path | None, models: Names, platforms: Names, base: MapOptions
 ) -> list[SweepTask]:
     """Return all tasks in order, without digests."""
-    from parapipe.sweeps.document import DEFAULT, load_sweep_file
-
     variants: Mapping[str, Mapping[str, Any]] = {DEFAULT: {}}
     if file is None:
         if not (models and platforms):
@@ -240,17 +248,17 @@ def _tasks(
         raise SweepError("give either a file, or `models` and `platforms`")
     else:
         read, beside = load_sweep_file(Path(file)), Path(file).parent
-        models = [_beside(beside, each) for each in read.models]
-        platforms = [_beside(beside, each) for each in read.platforms]
+        models = [_resolved(beside, each) for each in read.models]
+        platforms = [_resolved(beside, each) for each in read.platforms]
         variants = read.options
     tasks = [
         SweepTask(
-            _name(os.fspath(model), os.fspath(platform), "" if variant == DEFAULT else variant),
-            os.fspath(model), os.fspath(platform), variant, replace(base, jobs=ALONE, **given),
+            _task_name(model, platform, "" if variant == DEFAULT else variant),
+            model, platform, variant, replace(base, jobs=ALONE, **changes),
         )
-        for model in models
-        for platform in platforms
-        for variant, given in variants.items()
+        for model in (os.fspath(each) for each in models)
+        for platform in (os.fspath(each) for each in platforms)
+        for variant, changes in variants.items()
     ]  # fmt: skip
     twice = [name for name, count in Counter(task.name for task in tasks).items() if count > 1]
     if twice:
@@ -261,34 +269,29 @@ def _tasks(
     return tasks
 
 
-def _beside(folder: Path, name: str) -> str:
+def _resolved(folder: Path, name: str) -> str:
     """Return a path in a sweep file as seen from here; names stay as they are."""
     path = folder / name
     return str(path) if not name.startswith(ZOO) and is_there(path) else name
 
 
-def _name(model: str, platform: str, variant: str) -> str:
+def _task_name(model: str, platform: str, variant: str) -> str:
     words = [Path(model.removeprefix(ZOO)).stem, Path(platform).stem, variant]
     return "-".join(filter(None, words)).replace(":", "-")
 
 
-def _keep(folder: Path, task: SweepTask, answer: SweepAnswer) -> None:
+def _write_front(folder: Path, task: SweepTask, answer: SweepAnswer) -> None:
     """Write a front to its folder, whole or not at all."""
-    from parapipe.files.atomic import whole_folder
-
     with whole_folder(folder / RESULTS / task.name) as place:
         for path, content in answer.unpacked():
             (place / path).parent.mkdir(exist_ok=True)
             (place / path).write_bytes(content)
-        (place / TASK).write_bytes(_stated(task))
+        (place / TASK).write_bytes(_task_record(task))
 
 
 def _answers(tasks: Sequence[SweepTask], scheduler: str | None, jobs: int | None) -> Answers:
-    from parapipe.sweeps.tasks import dask_answers, local_answers
-    from parapipe.version import __version__
-
-    found = dask_answers(tasks, scheduler) if scheduler else local_answers(tasks, jobs)
-    for task, answer in found:
+    answers = dask_answers(tasks, scheduler) if scheduler else local_answers(tasks, jobs)
+    for task, answer in answers:
         if answer.version != __version__:
             raise SweepError(
                 f"a worker of the scheduler has parapipe {answer.version}, and here is "
@@ -297,16 +300,14 @@ def _answers(tasks: Sequence[SweepTask], scheduler: str | None, jobs: int | None
         yield task, answer
 
 
-def _stated(task: SweepTask) -> bytes:
-    import json
-
-    stated = {"schema": "parapipe/sweep-task/1", "sha256": task.digest}
-    return (json.dumps(stated) + "\n").encode()
+def _task_record(task: SweepTask) -> bytes:
+    record = {"schema": "parapipe/sweep-task/1", "sha256": task.digest}
+    return (json.dumps(record) + "\n").encode()
 
 
 def _is_done(folder: Path, task: SweepTask) -> bool:
     try:
-        return (folder / RESULTS / task.name / TASK).read_bytes() == _stated(task)
+        return (folder / RESULTS / task.name / TASK).read_bytes() == _task_record(task)
     except OSError:
         return False
 
@@ -315,31 +316,16 @@ def _write_tables(
     folder: Path, tasks: Sequence[SweepTask], errors: Mapping[str, str], note: Note
 ) -> None:
     """Write sweep.json, and the table and the page over all fronts."""
-    from importlib.util import find_spec
-
-    from parapipe.documents.front_folder import FRONT, load_front
-    from parapipe.files.atomic import write_folder
-    from parapipe.sweeps.document import (
-        DOCUMENT,
-        SCHEMA,
-        SweepDocument,
-        SweepRow,
-        figures_of,
-        sweep_frame,
-    )
-    from parapipe.sweeps.page import sweep_page
-    from parapipe.version import __version__
-
     rows = []
     fronts = []
     for task in tasks:
-        found: dict[str, Any] = {"error": errors.get(task.name)}
+        said: dict[str, Any] = {"error": errors.get(task.name)}
         front = None
-        if not found["error"]:
-            front = load_front(folder / RESULTS / task.name / FRONT)
-            found = figures_of(front)
+        if not said["error"]:
+            front = load_front(folder / RESULTS / task.name).document
+            said = figures_of(front)
         row = SweepRow(
-            name=task.name, model=task.model, platform=task.platform, options=task.variant, **found
+            name=task.name, model=task.model, platform=task.platform, options=task.variant, **said
         )
         rows.append(row)
         if front:
@@ -347,7 +333,7 @@ def _write_tables(
     document = SweepDocument(
         schema=SCHEMA,
         parapipe=__version__,
-        options={task.variant: _changed(task.options) for task in tasks},
+        options={task.variant: _changed_options(task.options) for task in tasks},
         results=tuple(rows),
     )
     table = sweep_frame(fronts)
@@ -363,7 +349,7 @@ def _write_tables(
     write_folder(folder, {Path(name): content for name, content in files.items()})
 
 
-def _changed(options: MapOptions) -> dict[str, Any]:
+def _changed_options(options: MapOptions) -> dict[str, Any]:
     """Return the options that are not at their defaults, as plain values."""
     return {
         name: str(value) if isinstance(value, Path) else value

@@ -22,7 +22,7 @@ from typing import Any
 from parapipe.api.load import ZOO
 from parapipe.errors import ModelError, ParapipeError, SweepError
 from parapipe.files.locked_folders import LockedFolder
-from parapipe.files.worker_counts import ALONE, worker_count
+from parapipe.files.progress import ALONE, worker_count
 from parapipe.processes.workers import WorkerProcesses
 from parapipe.search.options import MapOptions
 from parapipe.version import __version__
@@ -75,7 +75,7 @@ class SweepAnswer:
             yield Path(path), zlib.decompress(packed)
 
 
-def answered(task: SweepTask) -> SweepAnswer:
+def solve_task(task: SweepTask) -> SweepAnswer:
     """Map a task's model; called in a process of this machine or of another one."""
     from parapipe.api.map import map
 
@@ -88,11 +88,11 @@ def answered(task: SweepTask) -> SweepAnswer:
                 for path in front.write(scratch.path, jobs=ALONE)
             }
     except ParapipeError as error:
-        told = "; ".join([str(error), *getattr(error, "mistakes", ())])
-        return SweepAnswer({}, told, tuple(notes))
+        why = "; ".join([str(error), *getattr(error, "mistakes", ())])
+        return SweepAnswer({}, why, tuple(notes))
     except Exception as error:  # noqa: BLE001 - the other tasks go on
-        told = f"this is a mistake in parapipe ({type(error).__name__}: {error}); please report it"
-        return SweepAnswer({}, told, tuple(notes))
+        why = f"this is a mistake in parapipe ({type(error).__name__}: {error}); please report it"
+        return SweepAnswer({}, why, tuple(notes))
     return SweepAnswer(packed, "", tuple(notes))
 
 
@@ -107,8 +107,8 @@ def with_digests(tasks: Sequence[SweepTask]) -> list[SweepTask]:
         A platform's file, a profile or rules cannot be read.
     """
     models = {each: _model_digest(each) for each in dict.fromkeys(t.model for t in tasks)}
-    asked = {(t.platform, tuple(map(str, t.options.profiles)), t.options.rules) for t in tasks}
-    boards = {each: _board_digest(*each) for each in asked}
+    used = {(t.platform, tuple(map(str, t.options.profiles)), t.options.rules) for t in tasks}
+    boards = {each: _board_digest(*each) for each in used}
     return [
         replace(
             task,
@@ -148,8 +148,8 @@ def _board_digest(platform: str, profiles: Sequence[str], rules: str | Path | No
     from parapipe.platform.load import file_of, load_platform, platform_text
 
     name = load_platform(platform).profile_name
-    found = chosen_profiles(profiles, beside=platform, platform=name) or ()
-    files = [each.path for each in found] + ([] if rules is None else [str(rules)])
+    used = chosen_profiles(profiles, beside=platform, platform=name) or ()
+    files = [each.path for each in used] + ([] if rules is None else [str(rules)])
     digests = [sha256(Path(path).read_bytes()).hexdigest() for path in files]
     return _digest(platform, platform_text(file_of(platform)), digests)
 
@@ -166,7 +166,7 @@ def local_answers(tasks: Sequence[SweepTask], jobs: int | None) -> Answers:
     lost: Counter[str] = Counter()
     while left:
         with WorkerProcesses(worker_count(jobs, tasks=len(left))) as workers:
-            futures = {workers.submit(answered, task): task for task in left.values()}
+            futures = {workers.submit(solve_task, task): task for task in left.values()}
             for future in as_completed(futures):
                 task = futures[future]
                 try:
@@ -177,7 +177,7 @@ def local_answers(tasks: Sequence[SweepTask], jobs: int | None) -> Answers:
                     lost[task.name] += 1
                     if lost[task.name] < MOST_LOST:
                         continue
-                    answer = _given_up(str(error))
+                    answer = _lost_answer(str(error))
                 del left[task.name]
                 yield task, answer
 
@@ -191,13 +191,14 @@ def dask_answers(tasks: Sequence[SweepTask], scheduler: str) -> Answers:
         Dask is not installed, or the scheduler cannot be reached.
     """
     lost: Counter[str] = Counter()
-    distributed = _distributed()
+    distributed = _dask()
     with _client(scheduler) as client:
 
-        def handed(task: SweepTask) -> Any:  # noqa: ANN401 - Dask has few types
-            return client.submit(answered, task, key=f"{task.name}-{task.digest}-{lost[task.name]}")
+        def submit(task: SweepTask) -> Any:  # noqa: ANN401 - Dask has few types
+            key = f"{task.name}-{task.digest}-{lost[task.name]}"
+            return client.submit(solve_task, task, key=key)
 
-        futures = {handed(task): task for task in tasks}
+        futures = {submit(task): task for task in tasks}
         ended: Any = distributed.as_completed(list(futures))
         for future in ended:
             task = futures.pop(future)
@@ -206,20 +207,20 @@ def dask_answers(tasks: Sequence[SweepTask], scheduler: str) -> Answers:
             except distributed.KilledWorker as error:
                 lost[task.name] += 1
                 if lost[task.name] < MOST_LOST:
-                    again = handed(task)
-                    futures[again] = task
-                    ended.add(again)
+                    resubmitted = submit(task)
+                    futures[resubmitted] = task
+                    ended.add(resubmitted)
                     continue
-                answer = _given_up(str(error))
+                answer = _lost_answer(str(error))
             future.release()
             yield task, answer
 
 
-def _given_up(why: str) -> SweepAnswer:
+def _lost_answer(why: str) -> SweepAnswer:
     return SweepAnswer({}, f"its worker has ended {MOST_LOST} times, the last time so: {why}")
 
 
-def _distributed() -> Any:  # noqa: ANN401 - a module
+def _dask() -> Any:  # noqa: ANN401 - a module
     """Return Dask's package, which is not always there."""
     try:
         return import_module("distributed")
@@ -232,7 +233,7 @@ def _distributed() -> Any:  # noqa: ANN401 - a module
 @contextmanager
 def _client(scheduler: str) -> Iterator[Any]:
     """Yield a client of a scheduler, and close it."""
-    client_of = _distributed().Client
+    client_of = _dask().Client
     try:
         with _without_log():
             client: Any = client_of(scheduler, timeout=CONNECT_S)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parapipe.cost.cost_table import CostTable
-from parapipe.files.worker_counts import ALONE
+from parapipe.files.progress import ALONE
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.part_marks import origins
 from parapipe.mappings.configuration import Configuration

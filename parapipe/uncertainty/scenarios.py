@@ -18,7 +18,7 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.cost.price import OperatorCost
 from parapipe.cost.spread import CERTAIN, PlatformSpread
 from parapipe.errors import MappingError
-from parapipe.files.worker_counts import ALONE
+from parapipe.files.progress import ALONE
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mappings.assembly import assignment_of, mapping_of

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from parapipe.api.checked import BY_NAME, DRAWN, medians_of
 from parapipe.cli.advice import answer, best
-from parapipe.cli.figure_cells import are_even, doubt_cells, doubt_mark, drawn_cells
+from parapipe.cli.figure_cells import are_even, doubt_cells, doubt_mark, interval_cells
 
 KEYS = ("latency_s", "period_s", "energy_j")
 factor = st.floats(0.3, 30.0)
@@ -37,7 +37,7 @@ def test_every_headline_lies_within_its_interval_and_a_column_is_all_medians_or_
     medians = medians_of(some)
     for entry in DRAWN:
         key, scale = entry.field, entry.scale
-        cells = drawn_cells(some, entry, medians)
+        cells = interval_cells(some, entry, medians)
         assert {cell.startswith("~") for cell in cells} == {key in medians}
         for row, cell in zip(some, cells, strict=True):
             head, *below = cell.split("\n")
@@ -114,7 +114,7 @@ def test_what_is_best_goes_by_medians_where_the_table_shows_them():
     better = row("c2", 0.011, 0.005, (0.004, 0.006))
     rows = [even, better]
     assert medians_of(rows) == {"throughput_fps", "latency_s"}
-    assert drawn_cells(rows, BY_NAME["throughput"], medians_of(rows)) == [
+    assert interval_cells(rows, BY_NAME["throughput"], medians_of(rows)) == [
         "~99.0\n90.9–111",
         "~200.0\n167–250",
     ]
@@ -128,6 +128,6 @@ def test_no_cell_has_an_exponent():
         wide[key], wide["medians"][key] = value, value
         wide["intervals"][key] = (value / 9, value * 9)
     wide["throughput_fps"] = 1 / wide["period_s"]
-    cells = [drawn_cells([wide], entry)[0] for entry in DRAWN]
+    cells = [interval_cells([wide], entry)[0] for entry in DRAWN]
     assert all(re.fullmatch(r"~?[0-9.]+\n[0-9.]+–[0-9.]+", cell) for cell in cells)
     assert cells[1].endswith("11100–900000")

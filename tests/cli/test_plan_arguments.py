@@ -56,7 +56,7 @@ def test_all_commands_that_say_plan_take_both() -> None:
 
 
 def test_several_plans_may_be_named_in_both_ways(branchy_folder) -> None:
-    from parapipe.api.stored_front import plan_files
+    from parapipe.api.front import plan_files
 
     plans = branchy_folder / "plans"
     named = [branchy_folder, "c01", plans / "c02.json", branchy_folder, plans / "c03.json"]
@@ -66,7 +66,7 @@ def test_several_plans_may_be_named_in_both_ways(branchy_folder) -> None:
 
 
 def test_an_id_counts_before_a_file_of_that_name(branchy_folder, tmp_path, monkeypatch) -> None:
-    from parapipe.api.stored_front import first_plan_file
+    from parapipe.api.front import first_plan_file
 
     monkeypatch.chdir(tmp_path)
     Path("c01").write_text("a file")

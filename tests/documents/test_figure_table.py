@@ -34,8 +34,7 @@ from parapipe.documents.front import ConfigurationRow
 from parapipe.figures.page import page
 from parapipe.figures.page_data import page_data
 from parapipe.front.demands import figure, limits
-from parapipe.sweeps.document import SweepDocument
-from parapipe.sweeps.page import sweep_page
+from parapipe.sweeps.document import SweepDocument, sweep_page
 from parapipe.uncertainty.samples import DrawnFront
 
 _LITERALS = ast.Dict | ast.Tuple | ast.List | ast.Set

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import parapipe
-from parapipe.files.worker_counts import worker_count
+from parapipe.files.progress import worker_count
 from parapipe.search.options import MapOptions
 
 SOURCE = Path(parapipe.__file__).parent
-DECIDES = SOURCE / "files" / "worker_counts.py"
+DECIDES = SOURCE / "files" / "progress.py"
 OTHER_LOAD = SOURCE / "runtime" / "machine.py"  # a share of the machine, beside a runner
 NUMBER = re.compile(r"cpu_count\(|\b(?:num_workers|num_search_workers|jobs)(?:: [^=\n]+)? ?= ?\d")
 

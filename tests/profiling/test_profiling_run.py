@@ -153,7 +153,7 @@ def test_a_list_of_rules_that_splits_nothing_is_told_and_the_others_are_measured
     profiled, platform, tmp_path, monkeypatch
 ):
     asked = [(["prob:channels=2"], ["conv1:rows=2"])]
-    monkeypatch.setattr("parapipe.api.profile.asked_parts", lambda *_given, **_known: asked)
+    monkeypatch.setattr("parapipe.api.profile.part_rule_lists", lambda *_given, **_known: asked)
     found = profile_of(tmp_path / "small.onnx", platform, parts=True)
     assert found.measured > 0
     assert any(note.startswith("some parts are not measured: ") for note in found.notes)

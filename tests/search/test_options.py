@@ -10,7 +10,7 @@ from typing import get_args, get_type_hints
 import pytest
 
 import parapipe
-from parapipe.files.option_traits import Traits
+from parapipe.files.checked_arguments import Traits
 from parapipe.search.options import (
     MapOptions,
     flag,

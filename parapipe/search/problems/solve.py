@@ -15,8 +15,7 @@ from math import inf
 from time import perf_counter
 
 from parapipe.errors import VerificationError
-from parapipe.files.progress import Phase, Progress, Tell
-from parapipe.files.worker_counts import ALONE
+from parapipe.files.progress import ALONE, Phase, Progress, Tell
 from parapipe.processes.deadline import Deadline
 from parapipe.processes.shared_work import distribute
 from parapipe.search.problems.cache import Cache, read_answer, text_of

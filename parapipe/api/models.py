@@ -1,4 +1,4 @@
-"""Splits operators of a model into parts that can run on several processors at once."""
+"""Models: of the zoo, what one holds and where it can be cut, and operators split into parts."""
 
 from __future__ import annotations
 
@@ -6,18 +6,116 @@ import os
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from parapipe.api.checked import Granularity, Model, Note, checked
-from parapipe.api.load import ZOO
+from parapipe.api.checked import Granularity, Model, Note, PlatformFile, checked
+from parapipe.api.load import ZOO, load_platform, loaded_graph
 from parapipe.errors import ArgumentError, ModelError, SplitError
 from parapipe.files.checked_arguments import Must, NotEmpty
-from parapipe.search.options import Dims, FilePath, Shapes
+from parapipe.platform.precision import Precision
+from parapipe.search.options import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:
     import onnx
 
+    from parapipe.documents.inspection import InspectionDocument
     from parapipe.parts.split import Split
+
+
+def zoo_names() -> tuple[str, ...]:
+    """Names of the models that `zoo:NAME` knows; `gpt:LAYERS` wants a number for LAYERS."""
+    from parapipe.zoo.registry import names
+
+    return names()
+
+
+def zoo_examples() -> tuple[str, ...]:
+    """Names of all zoo models, a number in the place of LAYERS: `gpt:12` for `gpt:LAYERS`."""
+    from parapipe.zoo.registry import examples
+
+    return examples()
+
+
+@checked
+def build_zoo(name: NotEmpty, path: FilePath, *, weightless: bool = False) -> None:
+    """Write a model of the zoo as an ONNX file, its seeded random weights always the same.
+
+    Parameters
+    ----------
+    weightless
+        Make weights by nodes of the model, all elements equal: a file of kilobytes that still runs.
+    """
+    from parapipe.zoo.registry import write
+
+    write(name, Path(path), weightless=weightless)
+
+
+@checked
+def inspect(
+    model: Model,
+    *,
+    dims: Dims | None = None,
+    shapes: Shapes | None = None,
+    rules: Rules | None = None,
+    platform: PlatformFile | None = None,
+    precision: Precision | None = None,
+    note: Note | None = None,
+) -> InspectionDocument:
+    """Describe a model: operators, subgraphs, parallelism, work, memory.
+
+    Parameters
+    ----------
+    dims, shapes, rules
+        As in `MapOptions`.
+    platform
+        Show how a platform runs the model: a shipped name, or the path of a YAML file.
+    precision
+        As in `MapOptions`; it has no effect without a platform.
+    note
+        As for `load_model`.
+    """
+    from parapipe.documents.inspection import inspected
+
+    target = None if platform is None else load_platform(platform)
+    graph = loaded_graph(
+        model, "onnx", rules=rules, dims=dims, shapes=shapes, digests=False, note=note
+    )
+    return inspected(graph, target, precision)
+
+
+def structure_text(inspection: InspectionDocument, form: Literal["dot", "svg"]) -> str:
+    """Return the subgraphs and what goes between them in Graphviz's language, or as a picture."""
+    if form == "dot":
+        from parapipe.figures.structure_dot import structure_dot
+
+        return structure_dot(inspection)
+    from parapipe.figures.structure_figure import structure_svg
+
+    return structure_svg(inspection).decode()
+
+
+@checked
+def draw_structure(
+    found: InspectionDocument, *, dot: FilePath | None = None, svg: FilePath | None = None
+) -> None:
+    """Draw the subgraphs and what goes between them into files.
+
+    Parameters
+    ----------
+    dot, svg
+        Files to write: text in Graphviz's language, and a picture.
+
+    Raises
+    ------
+    OutputError
+        A file cannot be written.
+    """
+    from parapipe.files.atomic import write_atomically
+
+    if dot is not None:
+        write_atomically(Path(dot), structure_text(found, "dot").encode())
+    if svg is not None:
+        write_atomically(Path(svg), structure_text(found, "svg").encode())
 
 
 @checked
@@ -73,19 +171,21 @@ def split(
     rules = [read_rule(text) for text in parts]
     name = os.fspath(model)
     place = Path(out)
-    proto = _loaded(name, place)
-    made, found = split_proto(proto, name, rules, granularity=granularity, dims=dims, shapes=shapes)
+    proto = _loaded_proto(name, place)
+    parts_proto, result = split_proto(
+        proto, name, rules, granularity=granularity, dims=dims, shapes=shapes
+    )
     try:
-        take_indices_in(made, Path(name).parent)
+        take_indices_in(parts_proto, Path(name).parent)
     except OSError as error:
         raise ModelError(f"weights of '{name}' cannot be read ({error}): export it again") from None
-    for sentence in found.notes:
+    for sentence in result.notes:
         (note or warnings.warn)(sentence)
-    write_atomically(place, made.SerializeToString(deterministic=True))
-    return written_to(found, str(place))
+    write_atomically(place, parts_proto.SerializeToString(deterministic=True))
+    return written_to(result, str(place))
 
 
-def _loaded(name: str, out: Path) -> onnx.ModelProto:
+def _loaded_proto(name: str, out: Path) -> onnx.ModelProto:
     """Return a model with all its weights but external ones, which stay where they are."""
     from parapipe.zoo.registry import build
 
