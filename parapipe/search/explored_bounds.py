@@ -10,7 +10,7 @@ from math import inf
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.configuration import Configuration, SplitModel
-from parapipe.search.exploration import UnfinishedRow, least_energy_j
+from parapipe.search.exploration_result import UnfinishedRow, least_energy_j
 from parapipe.search.mapping_bounds import (
     EnergyBounds,
     TimeBounds,
@@ -21,7 +21,7 @@ from parapipe.search.mapping_bounds import (
     stage_bounds,
 )
 from parapipe.search.stages.problem_order import Promising
-from parapipe.search.stages.stage_searches import Searches
+from parapipe.search.stages.stage_incumbents import Searches
 from parapipe.search.stages.unit_schedules import Choice
 
 

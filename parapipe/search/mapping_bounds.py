@@ -4,7 +4,7 @@ A front holds configurations of several searches, and what it states of all of t
 what is proven of each:
 
 - *Interleaved frames*: each operator on one processor, loads within the period; see
-  `mapping/interleaved`. This covers stages, too, where hand-overs only delay or keep the receiver
+  `search.interleaved`. This covers stages, too, where hand-overs only delay or keep the receiver
   busy, and no processors take turns.
 - *Stages* between units, replicated ones included: `stage_bounds`. The period of stages is the
   longest one, as in the paper. What hand-overs keep the sender or a link busy for is not in it.

@@ -20,18 +20,18 @@ from parapipe.pareto import nondominated
 from parapipe.plan import build, layout
 from parapipe.processes import shared_work
 from parapipe.processes.deadline import LOOK_S, Deadline
-from parapipe.search import choose, explorer
-from parapipe.search import explore as exploring
+from parapipe.search import candidate_selection, search_sequence
+from parapipe.search import configurations_from_costs as exploring
 from parapipe.search.contract import Moment
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.solve import Solved, solve
-from parapipe.search.stages import stage_searches
+from parapipe.search.stages import stage_incumbents
 from parapipe.search.stages.labels import Bounds
 from parapipe.search.stages.search import search
 from parapipe.search.stages.stage_table import StageTable
 from tests.cases.one_search import OneSearch
 from tests.cases.pipeline_cases import identical_costs, random_costs
-from tests.search.test_explore import chain
+from tests.search.test_configurations_from_costs import chain
 from tests.search.test_live_boundaries import cut_everywhere, tangled
 from tests.search.test_search import random_case
 
@@ -64,7 +64,7 @@ def after(monkeypatch, most):
         deadline.interrupted = True
         return Solved(answered.answers, answered.cached)
 
-    monkeypatch.setattr(explorer, "solve", some)
+    monkeypatch.setattr(search_sequence, "solve", some)
     return mapped()
 
 
@@ -279,9 +279,9 @@ def test_no_greater_budget_gives_a_worse_front_of_several_cost_tables(count, mon
 def test_no_greater_budget_gives_a_worse_front_of_a_long_network(
     units, kinds, budgets, monkeypatch
 ):
-    most = 5 if units < 100 else stage_searches.ENERGY_UNITS
-    monkeypatch.setattr(stage_searches, "ENERGY_UNITS", most)
-    monkeypatch.setattr(choose, "thinned", lambda front, *_: front)  # to within 5 %
+    most = 5 if units < 100 else stage_incumbents.ENERGY_UNITS
+    monkeypatch.setattr(stage_incumbents, "ENERGY_UNITS", most)
+    monkeypatch.setattr(candidate_selection, "thinned", lambda front, *_: front)  # to within 5 %
     graph = chain(units)
     costs = identical_costs(graph, kinds, 0)
     fronts = [(w, explored(graph, costs, monkeypatch, w, ENERGY)[0]) for w in budgets]
@@ -339,7 +339,7 @@ def test_an_interruption_ends_with_the_best_so_far_once_there_is_a_front(monkeyp
             raise KeyboardInterrupt
         return answered
 
-    monkeypatch.setattr(explorer, "solve", interrupted)
+    monkeypatch.setattr(search_sequence, "solve", interrupted)
     assert mapped().document.unfinished
 
 
@@ -401,7 +401,7 @@ def test_a_search_that_is_over_before_it_has_chosen_where_to_cut_finds_nothing_m
 
 
 def test_more_cuts_than_are_searched_are_told(monkeypatch):
-    monkeypatch.setattr(stage_searches, "MOST_CUTS", 5)
+    monkeypatch.setattr(stage_incumbents, "MOST_CUTS", 5)
     front = mapped()
     first, second = front.document.unfinished.reasons
     assert first.startswith("stages begin and end at 4 of ")
@@ -414,7 +414,7 @@ def test_more_cuts_than_are_searched_are_told(monkeypatch):
 def test_a_network_of_many_units_has_a_front_near_the_exact_one(monkeypatch):
     energy = "latency-throughput-energy"
     whole = mapped(objectives=energy)
-    monkeypatch.setattr(stage_searches, "ENERGY_UNITS", 5)
+    monkeypatch.setattr(stage_incumbents, "ENERGY_UNITS", 5)
     front = mapped(objectives=energy)
     (reason,) = front.document.unfinished.reasons
     assert reason.startswith("energy is traded by stages at 59 places, and of configurations ")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parapipe.pareto import nondominated
-from parapipe.search.choose import choose, names_of
+from parapipe.search.candidate_selection import choose, names_of
 from parapipe.search.problems.identical_processors import in_a_row, in_turn
 from parapipe.search.stages.search import search
 from parapipe.search.stages.stage_table import Option, StageTable

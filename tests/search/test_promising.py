@@ -14,7 +14,7 @@ import parapipe
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.graph.partition import MergedUnit, Partition, Subgraph, Unit, partition
 from parapipe.processes.deadline import Deadline
-from parapipe.search.explore import explore
+from parapipe.search.configurations_from_costs import explore
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.identical_processors import identical_processors, replica_sets
 from parapipe.search.problems.method import Method, answer_of
@@ -24,7 +24,7 @@ from parapipe.search.stages.periods import Periods
 from parapipe.search.stages.problem_order import MOST_REQUESTS, Promising
 from parapipe.search.stages.relaxed import Relaxed
 from tests.cases.pipeline_cases import identical_costs, random_costs
-from tests.search.test_explore import chain, every_chain_configuration
+from tests.search.test_configurations_from_costs import chain, every_chain_configuration
 from tests.search.test_live_boundaries import cut_everywhere, every_configuration, tangled
 
 METHOD = Method("auto", 10.0, 0)

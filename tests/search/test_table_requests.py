@@ -10,10 +10,10 @@ import pytest
 
 from parapipe.graph.partition import partition
 from parapipe.processes.deadline import Deadline, OverError
-from parapipe.search.explore import explore
+from parapipe.search.configurations_from_costs import explore
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.solve import solve_here
-from parapipe.search.stages import first_front, problem_order
+from parapipe.search.stages import problem_order, stage_incumbents
 from parapipe.search.stages.problem_order import (
     NOT_BUILT,
     OtherTables,
@@ -112,7 +112,7 @@ def test_it_is_the_one_that_all_requests_give_which_are_built_where_there_are_no
     seed, monkeypatch
 ):
     some = explored_in(1e-6, seed)
-    monkeypatch.setattr(first_front, "of_pipelines", lambda _: ())
+    monkeypatch.setattr(stage_incumbents, "of_pipelines", lambda _: ())
     every = explored_in(1e-6, seed)
     assert NOT_BUILT not in every.unfinished.reasons
     figures = [[(e.evaluated.latency_s, e.evaluated.period_s) for e in found.found]
@@ -132,7 +132,7 @@ def test_a_first_front_asks_for_lists_on_one_processor_alone(seed, monkeypatch):
         asked.extend(found)
         return found
 
-    monkeypatch.setattr(first_front, "solve_here", listed)
+    monkeypatch.setattr(stage_incumbents, "solve_here", listed)
     options = replace(OPTIONS, budget_s=1e-6)
     found = explore(graph, partition(graph), costs, options)
     assert found.found

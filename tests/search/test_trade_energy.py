@@ -10,7 +10,7 @@ import pytest
 
 from parapipe.graph.partition import partition
 from parapipe.pareto import nondominated
-from parapipe.search.explore import explore
+from parapipe.search.configurations_from_costs import explore
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.cache import Cache
 from parapipe.search.problems.solve import Solved

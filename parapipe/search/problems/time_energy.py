@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor
+from operator import add
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,6 +114,10 @@ class UnitTolerance:
 
     allowed_ns: tuple[int, ...]
 
+    def at_cuts(self, cuts: Iterable[int]) -> UnitTolerance:
+        """Return the tolerance where all units between two cuts are one."""
+        return UnitTolerance(tuple(self.allowed_ns[cut] for cut in cuts))
+
     def thinned(
         self, fronts: Mapping[Reach, TimeEnergy], begin: int, end: int
     ) -> dict[Reach, TimeEnergy]:
@@ -183,3 +189,33 @@ def _last_of_each(front: TimeEnergy, numbers: NDArray[np.int64], error_ns: int) 
     """Keep the last point, which takes least energy, of those with one number."""
     kept = np.append(numbers[1:] != numbers[:-1], True)
     return TimeEnergy(front.time_ns[kept], front.energy_nj[kept], error_ns)
+
+
+class Sums(NamedTuple):
+    """How fronts of time and energy are put together."""
+
+    start: Any
+    of: Callable[[Sequence[Any]], Any]
+    then: Callable[[Any, Any], Any]
+    merged: Callable[[Sequence[Any]], Any]
+    whole: Callable[[Any], TimeEnergy]
+    holds: Callable[[Any, int, int], bool]
+
+
+def _time_energy(options: Sequence[Any]) -> TimeEnergy:
+    return TimeEnergy(
+        np.array([option.time_ns for option in options], np.int64),
+        np.array([option.energy_nj for option in options], np.int64),
+    )
+
+
+FRONTS = Sums(START, _time_energy, TimeEnergy.then, merged, lambda front: front, TimeEnergy.holds)
+# Where energy does not count, a front is its least time: a whole number, which is much faster.
+TIMES = Sums(
+    0,
+    lambda options: min(option.time_ns for option in options),
+    add,
+    min,
+    lambda ns: TimeEnergy(np.array([ns]), START.energy_nj),
+    lambda ns, time_ns, energy_nj: ns == time_ns and not energy_nj,
+)

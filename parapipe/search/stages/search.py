@@ -26,8 +26,8 @@ from parapipe.pareto import staircase
 from parapipe.processes.deadline import Deadline, OverError
 from parapipe.search.problems.identical_processors import NO_REPLICAS, Replicable
 from parapipe.search.problems.time_energy import EXACT, Tolerance
+from parapipe.search.stages.boundary_pass import Pass
 from parapipe.search.stages.candidates import SearchSpace, StageCandidate
-from parapipe.search.stages.one_pass import Pass
 from parapipe.search.stages.stage_table import StageTable
 
 FEW_PROCESSORS = 5  # with more, stages of one processor each come first: others are very many

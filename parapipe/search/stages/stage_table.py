@@ -15,9 +15,16 @@ from typing import Any
 import numpy as np
 
 from parapipe.processes.deadline import Deadline
-from parapipe.search.problems.time_energy import START, Locations, Reach, TimeEnergy, UnitTolerance
+from parapipe.search.problems.time_energy import (
+    FRONTS,
+    START,
+    TIMES,
+    Locations,
+    Reach,
+    TimeEnergy,
+    UnitTolerance,
+)
 from parapipe.search.stages.stage_times import NEVER, Asked, StageTimes
-from parapipe.search.stages.sums import FRONTS, TIMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,17 +194,13 @@ class StageTable:
                     some.append(Option(mask, behind, time_ns, energy_nj, choice))
             return found
 
+        tolerance = self._tolerance and self._tolerance.at_cuts(cuts)
         return StageTable(
             lambda number, locations: made(number).get(locations, ()),
             energy=self.energy,
-            tolerance=self._tolerance_at(cuts),
+            tolerance=tolerance,
             deadline=self._deadline,
         )
-
-    def _tolerance_at(self, cuts: Sequence[int]) -> UnitTolerance | None:
-        if self._tolerance is None:
-            return None
-        return UnitTolerance(tuple(self._tolerance.allowed_ns[cut] for cut in cuts))
 
     def _places(self, units: int) -> list[list[Locations]]:
         met: list[dict[Locations, None]] = [{} for _ in range(units + 1)]  # in the order met

@@ -12,9 +12,9 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.configuration import Configuration
 from parapipe.processes.deadline import Deadline, OverError
 from parapipe.processes.workers import processes_at_hand
-from parapipe.search.choose import choose, within_limit
+from parapipe.search.candidate_selection import choose, listed, within_limit
 from parapipe.search.contract import Moment, SearchProblem
-from parapipe.search.exploration import Exploration, UnfinishedRow, by_processors
+from parapipe.search.exploration_result import Exploration, UnfinishedRow, by_processors
 from parapipe.search.explored_bounds import ExploredBounds
 from parapipe.search.infeasible import absent
 from parapipe.search.options import MapOptions
@@ -22,10 +22,8 @@ from parapipe.search.problems.method import Question, shortest_of
 from parapipe.search.problems.problems import Request
 from parapipe.search.problems.solve import Solved, Solver, solve
 from parapipe.search.stages.candidates import Candidate, StageCandidate
-from parapipe.search.stages.configure import listed
-from parapipe.search.stages.first_front import ListSchedules, first_front
 from parapipe.search.stages.problem_order import NOT_BUILT, OtherTables, Promising
-from parapipe.search.stages.stage_searches import Searches
+from parapipe.search.stages.stage_incumbents import ListSchedules, Searches, first_front
 from parapipe.search.stages.trade_energy import Sets, Traded, both_of, sets_of
 from parapipe.search.stages.unit_schedules import Choice
 from parapipe.solvers.registry import proves_shortest

@@ -14,8 +14,7 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.processes.deadline import Deadline, OverError
 from parapipe.processes.workers import kept_processes
-from parapipe.search.exploration import Exploration
-from parapipe.search.explorer import Explorer
+from parapipe.search.exploration_result import Exploration
 from parapipe.search.infeasible import check_times
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.cache import Cache
@@ -26,7 +25,7 @@ from parapipe.search.problems.identical_processors import (
 )
 from parapipe.search.problems.method import Method
 from parapipe.search.problems.solve import Solver
-from parapipe.search.stages.first_front import ListSchedules
+from parapipe.search.search_sequence import Explorer
 from parapipe.search.stages.periods import Periods
 from parapipe.search.stages.problem_order import (
     MOST_REQUESTS,
@@ -36,7 +35,7 @@ from parapipe.search.stages.problem_order import (
     many_requests,
 )
 from parapipe.search.stages.relaxed import Relaxed
-from parapipe.search.stages.stage_searches import Searches
+from parapipe.search.stages.stage_incumbents import ListSchedules, Searches
 
 if TYPE_CHECKING:
     from parapipe.search.contract import Search, SplitSources

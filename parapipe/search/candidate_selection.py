@@ -25,12 +25,15 @@ from parapipe.pareto import (
     on_front,
     thinned,
 )
-from parapipe.search.stages.candidates import Candidate
+from parapipe.search.stages.candidates import Candidate, configure
 from parapipe.solvers.problem import NANO
 
 if TYPE_CHECKING:
+    from parapipe.cost.cost_table import CostTable
+    from parapipe.graph.operator_graph import OperatorGraph
     from parapipe.processes.deadline import Deadline
     from parapipe.search.contract import SearchProblem
+    from parapipe.search.options import MapOptions
 
 BEST_OF_KIND: Mapping[str, tuple[Kind, Literal["latency", "throughput"]]] = {
     "sequential": ("sequential", "latency"),
@@ -212,6 +215,21 @@ def names_among(
         )
 
     return names
+
+
+def listed(
+    chosen: Sequence[Candidate],
+    graph: OperatorGraph,
+    tables: Sequence[CostTable],
+    options: MapOptions,
+) -> tuple[Configuration, ...]:
+    """Return what was chosen in exact seconds, with its names and the fronts that it is on."""
+    made = [configure(each, graph, tables) for each in chosen]
+    figures = [each.objectives[: 2 + options.energy] for each in made]
+    if options.memory:
+        figures = [(*some, each.memory_bytes) for some, each in zip(figures, made, strict=True)]
+    names = names_among(made, figures, tables[0].processors, memory=options.memory)
+    return tuple(marked(made, figures, names))
 
 
 @dataclass(frozen=True, slots=True)

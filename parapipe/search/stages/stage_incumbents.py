@@ -1,22 +1,32 @@
-"""The searches over stages of an exploration, one after the other, and their results so far."""
+"""Searches over stages that improve the best configurations so far, the incumbents.
+
+The first of them comes before all else where there is a budget: pipelines of single processors, of
+list schedules.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import inf
 
 from parapipe.cost.cost_table import CostTable
+from parapipe.digits import plain
 from parapipe.errors import MappingError
 from parapipe.files.progress import Phase, Progress, Tell
+from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
-from parapipe.processes.deadline import Deadline
-from parapipe.search.exploration import left_out
+from parapipe.processes.deadline import Deadline, OverError
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.identical_processors import Replicable, names_in_order, replicable
-from parapipe.search.problems.solve import Reporter
+from parapipe.search.problems.method import Question
+from parapipe.search.problems.problems import Request
+from parapipe.search.problems.solve import Reporter, Solver, solve_here
 from parapipe.search.problems.time_energy import EXACT, Tolerance
 from parapipe.search.stages.candidates import StageCandidate
+from parapipe.search.stages.problem_order import all_requests, of_pipelines, on_one_processor
+from parapipe.search.stages.relaxed import Relaxed
 from parapipe.search.stages.search import FEW_CUTS, MOST_CUTS, search
 from parapipe.search.stages.stage_table import StageTable
 from parapipe.search.stages.trade_energy import Sets, Traded, coarse, trade_energy
@@ -24,7 +34,7 @@ from parapipe.search.stages.unit_schedules import Choice, cheapest_first, lookup
 from parapipe.solvers.all_processors import all_used
 from parapipe.solvers.problem import NANO, MappingProblem
 from parapipe.solvers.registry import proves_shortest
-from parapipe.solvers.schedule import Schedule, back, renamed, renamed_schedule
+from parapipe.solvers.schedule import Answer, Schedule, back, renamed, renamed_schedule
 
 
 def using_all(
@@ -95,10 +105,24 @@ class Searches:
         return replicable(self.identical[table], self.tables[table])
 
     def left_out(self, resolution: float) -> Iterator[str]:
-        """Yield what is left out of the front of a large network, shown at a resolution."""
-        units = self.partition.cuts.last
-        cuts = 0 if units > MOST_CUTS else LARGE_CUTS
-        return left_out(units, MOST_CUTS, cuts if self.options.energy else None, resolution)
+        """Yield what is left out of the front of a large network, a sentence each.
+
+        Parameters
+        ----------
+        resolution
+            Of the configurations that are shown.
+        """
+        units, energy = self.partition.cuts.last, ""
+        if units > MOST_CUTS:
+            yield f"stages begin and end at {MOST_CUTS - 1} of {units - 1} possible places"
+        if self.options.energy:
+            few = units <= MOST_CUTS
+            places = f"by stages at {LARGE_CUTS - 1} places" if few else "nowhere"
+            energy = f"energy is traded {places}, and "
+        yield (
+            f"{energy}of configurations that match to within a share of {plain(resolution, 3)} one "
+            "is shown"
+        )
 
     def first(self, choices: Sequence[Choice], *, pipes: bool) -> bool:
         """Find a first front by few cuts; of `pipes`, of one processor for each stage alone.
@@ -229,3 +253,75 @@ class Searches:
         before, count = self._told, len(self.tables) * (1 + self.options.energy)
         self._told += 1
         return lambda done, total: report(before * total + done, count * total)
+
+
+LIST_MAPPER = "heft_cpop"
+
+
+@dataclass(frozen=True, slots=True)
+class ListSchedules:
+    """Answers by list schedules.
+
+    Parameters
+    ----------
+    solver
+        That of the mapper which they stand in for.
+    answers
+        Those so far.
+    """
+
+    solver: Solver
+    answers: dict[Question, Answer] = field(default_factory=dict)
+
+    def add(self, questions: Iterable[Question], deadline: Deadline | None) -> None:
+        """Answer questions, to the deadline if there is one."""
+        method = replace(self.solver.method, mapper=LIST_MAPPER)
+        left = [question for question in questions if question not in self.answers]
+        self.answers.update(solve_here(left, method, self.solver.identical, deadline))
+
+    def shortest(self, asked: Sequence[Request], solved: Mapping[Question, Answer]) -> list[Choice]:
+        """Return the shortest schedule of each request, one by a list where it is not solved."""
+        answers = {**self.answers, **solved}
+        every = ((each, answers.get(Question(each.problem))) for each in asked)
+        return [Choice(each, answer.schedules[0]) for each, answer in every if answer]
+
+
+def first_front(
+    graph: OperatorGraph, relaxed: Relaxed, searches: Searches, lists: ListSchedules
+) -> tuple[tuple[Request, ...], bool]:
+    """Search some pipelines, then build all requests and search the pipelines of these.
+
+    To build all requests may take longer than the budget, so a few come first. If there are no
+    pipelines of these, the budget does not count until there is a front.
+
+    Returns
+    -------
+    All requests, or some if time runs out, and whether they are all.
+    """
+    asked, whole = of_pipelines(relaxed), False
+    _find_pipelines(asked, searches, lists)
+    with searches.deadline.ending(), suppress(OverError):
+        until = searches.deadline if searches.kept else Deadline()
+        asked = all_requests(graph, searches.partition, searches.tables[0], until)
+        whole = True
+        _find_pipelines(on_one_processor(until.each(asked)), searches, lists)
+    return asked, whole
+
+
+def _find_pipelines(asked: Iterable[Request], searches: Searches, lists: ListSchedules) -> None:
+    """Search pipelines of what needs no solving; of list schedules if there are none.
+
+    OverError at the deadline, once there is a front.
+    """
+    until = searches.deadline if searches.kept else Deadline()
+    alone, method = list(until.each(asked)), lists.solver.method
+    found = ((each, Question(each.problem).without_choice(method)) for each in until.each(alone))
+    choices = [Choice(each, schedule) for each, schedule in found if schedule]
+    with searches.deadline.look():
+        if searches.first(choices, pipes=True):
+            return
+    until.check()
+    lists.add((Question(each.problem) for each in alone), until)
+    choices = lists.shortest(alone, {})
+    with searches.deadline.look():
+        searches.first(choices, pipes=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
 from parapipe.cost.cost_table import CostTable
-from parapipe.digits import plain
 from parapipe.files.record import Figure, Row
 from parapipe.mappings.configuration import Configuration
 from parapipe.search.mapping_bounds import EnergyBounds
@@ -42,31 +41,6 @@ def least_energy_j(operators: int, tables: Iterable[CostTable]) -> float:
         EnergyBounds.of(operators, costs, np.zeros(1 << len(costs.processors))) for costs in tables
     )
     return min(each.at(inf) for each in anyhow)
-
-
-def left_out(
-    units: int, most_cuts: int, energy_cuts: int | None, resolution: float
-) -> Iterator[str]:
-    """Yield what is left out of the front of a network of many units, a sentence each.
-
-    Parameters
-    ----------
-    most_cuts, energy_cuts
-        Boundaries of the search for times and of that with energy: 0 if there is none, and None if
-        energy is no objective.
-    resolution
-        Of the configurations that are shown.
-    """
-    if units > most_cuts:
-        yield f"stages begin and end at {most_cuts - 1} of {units - 1} possible places"
-    energy = ""
-    if energy_cuts is not None:
-        places = f"by stages at {energy_cuts - 1} places" if energy_cuts else "nowhere"
-        energy = f"energy is traded {places}, and "
-    yield (
-        f"{energy}of configurations that match to within a share of {plain(resolution, 3)} one is "
-        "shown"
-    )
 
 
 @dataclass(frozen=True, slots=True)
