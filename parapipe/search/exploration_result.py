@@ -37,10 +37,10 @@ class UnfinishedRow(Row):
 
 def least_energy_j(operators: int, tables: Iterable[CostTable]) -> float:
     """Return joules per frame that no configuration is below, whatever table it rests on."""
-    anyhow = (
-        EnergyBounds.of(operators, costs, np.zeros(1 << len(costs.processors))) for costs in tables
+    return min(
+        EnergyBounds.of(operators, costs, np.zeros(1 << len(costs.processors))).at(inf)
+        for costs in tables
     )
-    return min(each.at(inf) for each in anyhow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +87,10 @@ class Exploration:
 
 
 def by_processors(
-    tables: Sequence[CostTable], asked: Sequence[Sequence[Request]]
+    tables: Sequence[CostTable], requests_by_table: Sequence[Sequence[Request]]
 ) -> dict[tuple[str, ...], tuple[Request, ...]]:
     """Return the distinct requests of all cost tables, by the names of their processors."""
-    found: dict[tuple[str, ...], dict[Request, None]] = {}
-    for table, requests in zip(tables, asked, strict=True):
-        found.setdefault(table.processors, {}).update(dict.fromkeys(requests))
-    return {names: tuple(requests) for names, requests in found.items()}
+    distinct: dict[tuple[str, ...], dict[Request, None]] = {}
+    for table, requests in zip(tables, requests_by_table, strict=True):
+        distinct.setdefault(table.processors, {}).update(dict.fromkeys(requests))
+    return {names: tuple(requests) for names, requests in distinct.items()}

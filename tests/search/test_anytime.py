@@ -58,7 +58,7 @@ def covers(front, other, share=1.0):
 def after(monkeypatch, most):
     """Let only some questions be answered by the mapper before the time is over."""
 
-    def some(questions, solver, report=None, *, deadline, meanwhile, known):
+    def some(questions, solver, report=None, *, deadline, meanwhile, earlier):
         answered = solve(list(dict.fromkeys(questions))[:most], solver)
         meanwhile(answered.answers)
         deadline.interrupted = True
@@ -332,7 +332,7 @@ def test_a_budget_of_a_moment_still_gives_a_front():
 
 
 def test_an_interruption_ends_with_the_best_so_far_once_there_is_a_front(monkeypatch):
-    def interrupted(questions, solver, report=None, *, deadline, meanwhile, known):
+    def interrupted(questions, solver, report=None, *, deadline, meanwhile, earlier):
         answered = solve(list(dict.fromkeys(questions))[:20], solver)
         meanwhile(answered.answers)
         with deadline.ending():
@@ -368,8 +368,10 @@ def test_bounds_are_below_every_configuration(seed, units, processors):
     latency_ns = min(candidate.latency_ns for candidate in every)
     period_ns = min(candidate.period_ns for candidate in every)
     assert bounds.after_ns[0, 0, -1] == latency_ns
-    assert bounds.least_period_ns(whole=True) <= period_ns
-    assert bounds.least_period_ns(whole=False) <= bounds.least_period_ns(whole=True)
+    assert bounds.least_periods_ns(every_cut=True)[-1] <= period_ns
+    assert (
+        bounds.least_periods_ns(every_cut=False)[-1] <= bounds.least_periods_ns(every_cut=True)[-1]
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -389,7 +391,7 @@ def test_a_search_over_few_cuts_is_exact_for_them_and_its_bound_holds_for_all(se
         assert any(
             all(a <= b for a, b in zip(figures(c), figures(candidate), strict=True)) for c in some
         )
-    bound_ns = Bounds(2, few, 3).least_period_ns(whole=False)
+    bound_ns = Bounds(2, few, 3).least_periods_ns(every_cut=False)[-1]
     assert bound_ns <= min(candidate.period_ns for candidate in every) < inf
 
 
@@ -397,7 +399,7 @@ def test_a_search_that_is_over_before_it_has_chosen_where_to_cut_finds_nothing_m
     options, static = random_case(0, 6, 3)
     known = search(6, StageTable(options), static)
     over = StageTable(options, deadline=Deadline(0.0))
-    assert search(6, over, static, known=known, most_cuts=4, deadline=Deadline(0.0)) == []
+    assert search(6, over, static, incumbents=known, most_cuts=4, deadline=Deadline(0.0)) == []
 
 
 def test_more_cuts_than_are_searched_are_told(monkeypatch):

@@ -25,11 +25,12 @@ from parapipe.search.problems.problems import Request
 from parapipe.search.problems.solve import Reporter, Solver, solve_here
 from parapipe.search.problems.time_energy import EXACT, Tolerance
 from parapipe.search.stages.candidates import StageCandidate
-from parapipe.search.stages.problem_order import all_requests, of_pipelines, on_one_processor
+from parapipe.search.stages.finest_cuts import all_requests
+from parapipe.search.stages.problem_order import on_one_processor, requests_of_pipelines
 from parapipe.search.stages.relaxed import Relaxed
 from parapipe.search.stages.search import FEW_CUTS, MOST_CUTS, search
 from parapipe.search.stages.stage_table import StageTable
-from parapipe.search.stages.trade_energy import Sets, Traded, coarse, trade_energy
+from parapipe.search.stages.trade_energy import Sets, TradedStages, coarse_table, trade_energy
 from parapipe.search.stages.unit_schedules import Choice, cheapest_first, lookup, options_of
 from parapipe.solvers.all_processors import all_used
 from parapipe.solvers.problem import NANO, MappingProblem
@@ -37,11 +38,11 @@ from parapipe.solvers.registry import proves_shortest
 from parapipe.solvers.schedule import Answer, Schedule, back, renamed, renamed_schedule
 
 
-def using_all(
+def schedules_on_all(
     fastest: Sequence[Choice], identical: Sequence[Sequence[int]], deadline: Deadline
 ) -> Iterator[Choice]:
     """Yield schedules that use all processors they may, where the shortest ones do not."""
-    found: dict[MappingProblem, Schedule | None] = {}
+    schedules: dict[MappingProblem, Schedule | None] = {}
     for choice in fastest:
         if deadline.over:
             return
@@ -49,13 +50,12 @@ def using_all(
         if identical:
             names = names_in_order(problem, identical)
             problem = renamed(problem, names)
-        if problem not in found:
+        if problem not in schedules:
             shortest = renamed_schedule(choice.schedule, names) if names else choice.schedule
-            found[problem] = all_used(problem, shortest)
-        if schedule := found[problem]:
-            yield Choice(
-                choice.request, renamed_schedule(schedule, back(names)) if names else schedule
-            )
+            schedules[problem] = all_used(problem, shortest)
+        if schedule := schedules[problem]:
+            schedule = renamed_schedule(schedule, back(names)) if names else schedule
+            yield Choice(choice.request, schedule)
 
 
 ENERGY_UNITS = 100  # of a network in which energy is searched exactly, all schedules included
@@ -63,7 +63,7 @@ LARGE_CUTS = 60  # boundaries of the search with energy if there are more, up to
 
 
 @dataclass(slots=True)
-class Searches:
+class StageSearches:
     """Searches over stages. What they find is kept, so what is known only ever gets better.
 
     Parameters
@@ -84,15 +84,15 @@ class Searches:
     identical: tuple[Sequence[Sequence[int]], ...]
     deadline: Deadline
     progress: Tell | None
-    kept: dict[object, StageCandidate] = field(default_factory=dict)
+    by_figures: dict[object, StageCandidate] = field(default_factory=dict)
     best: tuple[float, float] = (inf, inf)
-    _told: int = 0
+    _started: int = 0
     _report: Reporter | None = None
 
     @property
-    def known(self) -> list[StageCandidate]:
+    def incumbents(self) -> list[StageCandidate]:
         """All that has been found so far, in the order in which it was."""
-        return [*self.kept.values()]
+        return [*self.by_figures.values()]
 
     @property
     def large(self) -> bool:
@@ -130,17 +130,17 @@ class Searches:
         Tells whether there is one.
         """
         times = StageTable(lookup(options_of(choices, self.tables[0])), energy=False)
-        return bool(self._stages(0, times, (), look=True, most_cuts=FEW_CUTS, pipes=pipes))
+        return bool(self._search_stages(0, times, (), look=True, most_cuts=FEW_CUTS, pipes=pipes))
 
     def look(self, table: int, choices: Sequence[Choice]) -> None:
         """Search with the schedules that are known so far for what is better than all found."""
-        self._searched(table, choices, self.known, look=True)
+        self._search_table(table, choices, self.incumbents, look=True)
 
     def search(self, table: int, choices: Sequence[Choice]) -> list[StageCandidate]:
         """Search all stages with the schedules of one cost table."""
-        return self._searched(table, choices, (), look=False)
+        return self._search_table(table, choices, (), look=False)
 
-    def trade(self, sets: Sets, known: Sequence[StageCandidate]) -> Traded:
+    def trade(self, sets: Sets, incumbents: Sequence[StageCandidate]) -> TradedStages:
         """Search with schedules that trade time for energy."""
         self.deadline.check()
         traded = trade_energy(
@@ -150,37 +150,37 @@ class Searches:
             resolution=self.options.energy_resolution,
             identical=self.identical[0],
             replicable=self.replicable(0),
-            known=known,
+            incumbents=incumbents,
             deadline=self.deadline,
-            better=self.keep,
+            better=self.add,
         )
-        self.keep(traded.candidates)
+        self.add(traded.candidates)
         return replace(traded, resolution=inf, timed_out=True) if self.deadline.over else traded
 
-    def keep(self, found: Sequence[StageCandidate]) -> None:
+    def add(self, candidates: Sequence[StageCandidate]) -> None:
         """Keep what was found; from now on there is something to end with."""
-        for each in found:
-            self.kept.setdefault((each.table, each.nano_objectives, each.processors), each)
+        for each in candidates:
+            self.by_figures.setdefault((each.table, each.nano_objectives, each.processors), each)
             self.best = min(self.best[0], each.latency_ns), min(self.best[1], each.period_ns)
-        self.deadline.interruptible = self.deadline.interruptible or bool(found)
+        self.deadline.interruptible = self.deadline.interruptible or bool(candidates)
 
     def reporter(self, phase: Phase) -> Reporter:
         """Return what tells how far a phase has come that begins now, and the best so far."""
 
-        def tell(progress: Progress) -> None:
+        def report_progress(progress: Progress) -> None:
             if self.best[1] < inf:
                 latency_s, period_s = (best_ns / NANO for best_ns in self.best)
                 progress = replace(progress, best_latency_s=latency_s, best_period_s=period_s)
             if self.progress:
                 self.progress(progress)
 
-        return Reporter(phase, tell)
+        return Reporter(phase, report_progress)
 
-    def _searched(
+    def _search_table(
         self,
         table: int,
         choices: Sequence[Choice],
-        known: Sequence[StageCandidate],
+        incumbents: Sequence[StageCandidate],
         *,
         look: bool,
     ) -> list[StageCandidate]:
@@ -193,26 +193,28 @@ class Searches:
         costs, units = self.tables[table], self.partition.cuts.last
         more: list[Choice] = []
         if proves_shortest(self.options.mapper) and not look:
-            more += using_all(choices, self.identical[table], self.deadline)
+            more += schedules_on_all(choices, self.identical[table], self.deadline)
         options = options_of([*choices, *more], costs)
         times = StageTable(lookup(options), energy=False)
-        found = self._stages(table, times, known, look=look)
+        candidates = self._search_stages(table, times, incumbents, look=look)
         if not self.options.energy or units > MOST_CUTS:
-            return found
-        known, frugal = [*known, *found], cheapest_first(options)
+            return candidates
+        incumbents, low_energy = [*incumbents, *candidates], cheapest_first(options)
         if units <= ENERGY_UNITS:
-            exact = StageTable(lookup(frugal), deadline=self.deadline)
-            return [*found, *self._stages(table, exact, known, look=look)]
+            stages = StageTable(lookup(low_energy), deadline=self.deadline)
+            return [*candidates, *self._search_stages(table, stages, incumbents, look=look)]
         share = self.options.energy_resolution
-        few, within = coarse(frugal, units, len(costs.processors), share, self.deadline)
-        coarser = self._stages(table, few, known, look=look, tolerance=within, most_cuts=LARGE_CUTS)
-        return [*found, *coarser]
+        few, within = coarse_table(low_energy, units, len(costs.processors), share, self.deadline)
+        coarser = self._search_stages(
+            table, few, incumbents, look=look, tolerance=within, most_cuts=LARGE_CUTS
+        )
+        return [*candidates, *coarser]
 
-    def _stages(
+    def _search_stages(
         self,
         table: int,
         stages: StageTable,
-        known: Sequence[StageCandidate],
+        incumbents: Sequence[StageCandidate],
         *,
         look: bool,
         tolerance: Tolerance = EXACT,
@@ -220,9 +222,9 @@ class Searches:
         pipes: bool = False,
     ) -> list[StageCandidate]:
         """Search stages with the options of one cost table, if there is time left."""
-        if self.kept:
+        if self.by_figures:
             self.deadline.check()
-        found = search(
+        candidates = search(
             self.partition.cuts.last,
             stages,
             self.tables[table].static_power_w,
@@ -230,28 +232,28 @@ class Searches:
             cost_table=table,
             identical=self.identical[table],
             replicable=self.replicable(table),
-            known=known,
+            incumbents=incumbents,
             most_cuts=most_cuts,
             line=self.partition.cuts.line,
             pipes=pipes,
             deadline=self.deadline,
-            tell=None if look else self._telling(),
-            better=self.keep,
+            tell=None if look else self._reporter_of_search(),
+            better=self.add,
         )
-        if not (found or known or pipes):
+        if not (candidates or incumbents or pipes):
             raise MappingError(
                 f"no mapping of '{self.model}' exists on this platform: some operators "
                 "have no common processor with their neighbours; see the operator support of its "
                 "processors"
             )
-        self.keep(found)
-        return found
+        self.add(candidates)
+        return candidates
 
-    def _telling(self) -> Callable[[int, int], None]:
+    def _reporter_of_search(self) -> Callable[[int, int], None]:
         """Return what a search tells; each table has one for times, and one with energy."""
         report = self._report = self._report or self.reporter("searching")
-        before, count = self._told, len(self.tables) * (1 + self.options.energy)
-        self._told += 1
+        before, count = self._started, len(self.tables) * (1 + self.options.energy)
+        self._started += 1
         return lambda done, total: report(before * total + done, count * total)
 
 
@@ -279,15 +281,17 @@ class ListSchedules:
         left = [question for question in questions if question not in self.answers]
         self.answers.update(solve_here(left, method, self.solver.identical, deadline))
 
-    def shortest(self, asked: Sequence[Request], solved: Mapping[Question, Answer]) -> list[Choice]:
+    def shortest(
+        self, requests: Sequence[Request], solved: Mapping[Question, Answer]
+    ) -> list[Choice]:
         """Return the shortest schedule of each request, one by a list where it is not solved."""
         answers = {**self.answers, **solved}
-        every = ((each, answers.get(Question(each.problem))) for each in asked)
+        every = ((each, answers.get(Question(each.problem))) for each in requests)
         return [Choice(each, answer.schedules[0]) for each, answer in every if answer]
 
 
 def first_front(
-    graph: OperatorGraph, relaxed: Relaxed, searches: Searches, lists: ListSchedules
+    graph: OperatorGraph, relaxed: Relaxed, searches: StageSearches, lists: ListSchedules
 ) -> tuple[tuple[Request, ...], bool]:
     """Search some pipelines, then build all requests and search the pipelines of these.
 
@@ -298,25 +302,30 @@ def first_front(
     -------
     All requests, or some if time runs out, and whether they are all.
     """
-    asked, whole = of_pipelines(relaxed), False
-    _find_pipelines(asked, searches, lists)
+    requests, complete = requests_of_pipelines(relaxed), False
+    _find_pipelines(requests, searches, lists)
     with searches.deadline.ending(), suppress(OverError):
-        until = searches.deadline if searches.kept else Deadline()
-        asked = all_requests(graph, searches.partition, searches.tables[0], until)
-        whole = True
-        _find_pipelines(on_one_processor(until.each(asked)), searches, lists)
-    return asked, whole
+        until = searches.deadline if searches.by_figures else Deadline()
+        requests = all_requests(graph, searches.partition, searches.tables[0], until)
+        complete = True
+        _find_pipelines(on_one_processor(until.each(requests)), searches, lists)
+    return requests, complete
 
 
-def _find_pipelines(asked: Iterable[Request], searches: Searches, lists: ListSchedules) -> None:
+def _find_pipelines(
+    requests: Iterable[Request], searches: StageSearches, lists: ListSchedules
+) -> None:
     """Search pipelines of what needs no solving; of list schedules if there are none.
 
     OverError at the deadline, once there is a front.
     """
-    until = searches.deadline if searches.kept else Deadline()
-    alone, method = list(until.each(asked)), lists.solver.method
-    found = ((each, Question(each.problem).without_choice(method)) for each in until.each(alone))
-    choices = [Choice(each, schedule) for each, schedule in found if schedule]
+    until = searches.deadline if searches.by_figures else Deadline()
+    alone, method = list(until.each(requests)), lists.solver.method
+    choices = [
+        Choice(each, schedule)
+        for each in until.each(alone)
+        if (schedule := Question(each.problem).without_choice(method))
+    ]
     with searches.deadline.look():
         if searches.first(choices, pipes=True):
             return
