@@ -63,22 +63,22 @@ def nondominated(items: Iterable[T], objectives: Objectives[T]) -> list[T]:
     """
     items = list(items)
     if items and len(objectives(items[0])) > 3:
-        return _undominated(items, objectives)
+        return _nondominated_of_many(items, objectives)
 
-    def three(item: T) -> tuple[float, float, float]:
+    def three_objectives(item: T) -> tuple[float, float, float]:
         first, second, *third = objectives(item)
         return (first, second, third[0] if third else 0)
 
-    return staircase(items, three)
+    return staircase(items, three_objectives)
 
 
-def _undominated(items: Sequence[T], objectives: Objectives[T]) -> list[T]:
+def _nondominated_of_many(items: Sequence[T], objectives: Objectives[T]) -> list[T]:
     """As `nondominated`, for any number of objectives, in O(n²) comparisons."""
-    kept: list[tuple[Sequence[float], T]] = []
+    front: list[tuple[Sequence[float], T]] = []
     for values, _, item in sorted((objectives(item), i, item) for i, item in enumerate(items)):
-        if not any(all(a <= b for a, b in zip(other, values, strict=True)) for other, _ in kept):
-            kept.append((values, item))
-    return [item for _, item in kept]
+        if not any(all(a <= b for a, b in zip(other, values, strict=True)) for other, _ in front):
+            front.append((values, item))
+    return [item for _, item in front]
 
 
 def staircase(items: Iterable[T], objectives: Callable[[T], tuple[float, float, float]]) -> list[T]:
@@ -87,7 +87,7 @@ def staircase(items: Iterable[T], objectives: Callable[[T], tuple[float, float, 
     Items are taken by ascending first objective. The others of those taken so far form a
     staircase, and an item is dominated if it lies on or above it (Kung, Luccio, Preparata 1975).
     """
-    kept: list[T] = []
+    front: list[T] = []
     seconds: list[float] = []  # ascending; thirds descend strictly
     thirds: list[float] = []
     for item in sorted(items, key=objectives):
@@ -101,8 +101,8 @@ def staircase(items: Iterable[T], objectives: Callable[[T], tuple[float, float, 
         start = at - 1 if at and seconds[at - 1] == second else at
         seconds[start:stop] = [second]
         thirds[start:stop] = [third]
-        kept.append(item)
-    return kept
+        front.append(item)
+    return front
 
 
 def thinned(
@@ -118,7 +118,7 @@ def thinned(
     keep
         Items that stay in any case.
     """
-    kept = list(keep)
+    retained = list(keep)
     for item in front:
         values = objectives(item)
         if not any(
@@ -126,10 +126,10 @@ def thinned(
             or all(
                 a <= b * (1 + resolution) for a, b in zip(objectives(other), values, strict=True)
             )
-            for other in kept
+            for other in retained
         ):
-            kept.append(item)
-    return kept
+            retained.append(item)
+    return retained
 
 
 def most_balanced(front: Sequence[T], objectives: Objectives[T], smallest: float = 1.0) -> T:

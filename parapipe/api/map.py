@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from parapipe.graph.partition import Partition
     from parapipe.mappings import configuration as pipeline
     from parapipe.search.contract import SplitSources
-    from parapipe.search.exploration import Exploration
+    from parapipe.search.exploration_result import Exploration
     from parapipe.uncertainty.robust import RobustRow
     from parapipe.uncertainty.samples import DrawnFront
 
@@ -211,7 +211,7 @@ def _search_one_model(
     deadline: Deadline,
 ) -> Exploration:
     """Search for configurations of one model."""
-    from parapipe.search.explore import explore
+    from parapipe.search.configurations_from_costs import explore
     from parapipe.search.problems.cache import Cache
     from parapipe.search.problems.method import Method, stopped_by_clock
     from parapipe.search.registry import requested_searches

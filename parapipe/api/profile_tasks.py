@@ -119,7 +119,7 @@ def most_useful(
         If an operator has no price on a processor that runs it.
     """
     from parapipe.profiling.single_models import unit_key
-    from parapipe.search.explore import explore
+    from parapipe.search.configurations_from_costs import explore
     from parapipe.search.options import MapOptions
     from parapipe.search.stages.finest_cuts import finest_partition
     from parapipe.uncertainty.contributions import gains

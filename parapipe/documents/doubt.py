@@ -20,7 +20,7 @@ from parapipe.files.documents import read_document
 from parapipe.files.record import PositiveFigure, Row
 from parapipe.mappings.configuration import Configuration
 from parapipe.pareto import TIE, TIES
-from parapipe.search.choose import BEST_OF_KIND
+from parapipe.search.candidate_selection import BEST_OF_KIND
 from parapipe.uncertainty.causes import Array
 from parapipe.uncertainty.robust import quantiles
 from parapipe.uncertainty.samples import DrawnFront, interval, least_chances, pareto_chances

@@ -28,7 +28,7 @@ from parapipe.errors import NoConfigurationError
 from parapipe.files.mistakes import did_you_mean, listed
 from parapipe.files.record import Figure, PositiveFigure, Row
 from parapipe.mappings.mapping import Kind
-from parapipe.search.exploration import UnfinishedRow
+from parapipe.search.exploration_result import UnfinishedRow
 from parapipe.uncertainty.robust import RobustRow
 
 DEFAULT = "balanced"

@@ -52,7 +52,7 @@ from parapipe.mappings.memory import PeakMemory, peaks_of
 from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.divided import divisions_used
 from parapipe.platform.sections import OperatingPoint as PlatformPoint
-from parapipe.search.exploration import Exploration, UnfinishedRow
+from parapipe.search.exploration_result import Exploration, UnfinishedRow
 from parapipe.search.options import MapOptions
 from parapipe.uncertainty.robust import RobustRow
 from parapipe.uncertainty.samples import DrawnFront

@@ -8,7 +8,7 @@ from typing import Any
 
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
-from parapipe.search.exploration import Exploration
+from parapipe.search.exploration_result import Exploration
 from parapipe.search.problems.problems import Request
 from parapipe.search.problems.time_energy import Locations
 from parapipe.solvers.problem import MappingProblem

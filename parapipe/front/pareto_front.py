@@ -18,7 +18,7 @@ from parapipe.files.progress import Progress, worker_count
 from parapipe.front.configurations import Configurations
 from parapipe.front.mapped_configuration import MappedConfiguration, Plans, written_plans
 from parapipe.graph.partition import Partition
-from parapipe.search.exploration import Exploration
+from parapipe.search.exploration_result import Exploration
 from parapipe.uncertainty.samples import DrawnFront
 
 FILES = (FRONT, "front.csv", SOLVE_LOG)

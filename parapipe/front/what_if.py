@@ -58,31 +58,36 @@ class Chip:
         names = self.costs.processors
         there = [p for p, each in enumerate(self.platform.processors) if not each.divided_into]
         for p in there:
-            yield Change(f"{names[p]} 10 % faster", _faster_processor(self.costs, p))
+            yield Change(f"{names[p]} 10 % faster", _with_faster_processor(self.costs, p))
         for p, q in combinations(there, 2):
             words = f"link of {names[p]} and {names[q]} 10 % faster"
-            yield Change(words, _faster_link(self.costs, p, q))
-        yield self._more_bandwidth()
+            yield Change(words, _with_faster_link(self.costs, p, q))
+        yield self._add_bandwidth()
         for p in there:
-            yield from self._more_types(p)
+            yield from self._add_types(p)
 
-    def _more_bandwidth(self) -> Change:
+    def _add_bandwidth(self) -> Change:
         words = "memory bandwidth 10 % higher"
-        table = self._priced([_wider(processor) for processor in self.platform.processors])
+        processors = []
+        for each in self.platform.processors:
+            bandwidth = {"bandwidth_bytes_per_s": each.memory.bandwidth_bytes_per_s * FASTER}
+            memory = each.memory.model_copy(update=bandwidth)
+            processors.append(each.model_copy(update={"memory": memory}))
+        table = self._price(processors)
         if table.entries == self.costs.entries:
             return Change(words, None, "no time here follows it: all are measured or fitted")
         return Change(words, table, "of nominal times only")
 
-    def _more_types(self, p: int) -> Iterator[Change]:
+    def _add_types(self, p: int) -> Iterator[Change]:
         """Yield, for types that a processor does not run, what it would be if it ran them."""
-        missing = _missing(self.graph, self.costs, p)
+        missing = _missing_types(self.graph, self.costs, p)
         if not missing:
             return
         processors = list(self.platform.processors)
         processors[p] = processors[p].model_copy(update={"operators": Support()})
         name = self.costs.processors[p]
         try:
-            table = self._priced(processors)
+            table = self._price(processors)
         except CostError as error:
             yield Change(f"{name} runs more types of operators", None, str(error))
             return
@@ -98,20 +103,14 @@ class Chip:
             words = f"{name} runs {kind}, {len(gained)} of the operators"
             yield Change(words, replace(self.costs, entries=rows))
 
-    def _priced(self, processors: Sequence[Processor]) -> CostTable:
+    def _price(self, processors: Sequence[Processor]) -> CostTable:
         changed = self.platform.model_copy(update={"processors": tuple(processors)})
         return build_cost_table(
             self.graph, changed, profiles=self.profiles, precision=self.costs.precision
         )
 
 
-def _wider(processor: Processor) -> Processor:
-    bandwidth = processor.memory.bandwidth_bytes_per_s * FASTER
-    memory = processor.memory.model_copy(update={"bandwidth_bytes_per_s": bandwidth})
-    return processor.model_copy(update={"memory": memory})
-
-
-def _faster_processor(costs: CostTable, p: int) -> CostTable:
+def _with_faster_processor(costs: CostTable, p: int) -> CostTable:
     def faster(cost: OperatorCost | Refusal) -> OperatorCost | Refusal:
         if isinstance(cost, Refusal):
             return cost
@@ -122,7 +121,7 @@ def _faster_processor(costs: CostTable, p: int) -> CostTable:
     return replace(costs, entries=rows)
 
 
-def _faster_link(costs: CostTable, p: int, q: int) -> CostTable:
+def _with_faster_link(costs: CostTable, p: int, q: int) -> CostTable:
     def faster(matrix: Matrix) -> Matrix:
         return tuple(
             tuple(time_s / FASTER if {i, j} == {p, q} else time_s for j, time_s in enumerate(row))
@@ -134,7 +133,7 @@ def _faster_link(costs: CostTable, p: int, q: int) -> CostTable:
     return replace(costs, transfers=moved)
 
 
-def _missing(graph: OperatorGraph, costs: CostTable, p: int) -> Mapping[str, Sequence[int]]:
+def _missing_types(graph: OperatorGraph, costs: CostTable, p: int) -> Mapping[str, Sequence[int]]:
     """Return the operators that a processor does not run by type, the most costly types first."""
     by_type: dict[str, list[int]] = {}
     weight_s: dict[str, float] = {}

@@ -16,8 +16,7 @@ from parapipe.pareto import nondominated, thinned
 from parapipe.processes.deadline import Deadline
 from parapipe.search.contract import Moment, SearchProblem
 from parapipe.search.options import MapOptions
-from parapipe.search.stages.candidates import Candidate, StageCandidate
-from parapipe.search.stages.configure import configure
+from parapipe.search.stages.candidates import Candidate, StageCandidate, configure
 from parapipe.search.stages.search import FEW_CUTS, search
 from parapipe.search.stages.stage_table import Options, StageTable
 from parapipe.search.stages.unit_schedules import lookup, options_of

@@ -14,7 +14,9 @@ Item = TypeVar("Item")
 
 LOOK_S = 3.0  # before the first look at what is known so far
 LOOK_SHARE = 1 / 3  # of the time so far, which a look may take
-AGAIN_SHARE = 1 / 8  # of the time so far that goes by before the next look, if there is a deadline
+NEXT_LOOK_SHARE = (
+    1 / 8
+)  # of the time so far that goes by before the next look, if there is a deadline
 LEAST_S = 1.0  # between two looks
 PLANS_SHARE = 0.1  # of a budget, for draws and plans of what was found
 PLANS_S = 1.0  # of it besides, but not more than half in all
@@ -128,7 +130,7 @@ class Deadline:
         Without a deadline, all time doubles until then: an interruption is rare.
         """
         seconds, began_s = self.seconds, self.gone_s
-        again = AGAIN_SHARE if seconds < inf else 1.0
+        share = NEXT_LOOK_SHARE if seconds < inf else 1.0
         self.seconds = min(seconds, (1 + LOOK_SHARE) * began_s)
         try:
             with suppress(OverError):
@@ -136,7 +138,7 @@ class Deadline:
         finally:
             self.seconds = seconds
             gone_s = self.gone_s
-            self.look_s = gone_s + max(LEAST_S, PATIENCE * (gone_s - began_s), again * gone_s)
+            self.look_s = gone_s + max(LEAST_S, PATIENCE * (gone_s - began_s), share * gone_s)
 
     @contextmanager
     def earlier(self, share: float) -> Iterator[None]:

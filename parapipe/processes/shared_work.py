@@ -26,7 +26,7 @@ from typing import Generic, TypeVar
 from parapipe.errors import MappingError
 from parapipe.files.progress import worker_count
 from parapipe.processes.deadline import Deadline
-from parapipe.processes.workers import KeptProcesses, kept_processes, processes_at_hand
+from parapipe.processes.workers import SharedProcesses, current_processes, kept_processes
 from parapipe.solvers.cp_sat import Stop
 
 SMALL = 20  # operators of a problem that is tried in this process
@@ -105,14 +105,14 @@ class _Distribution(Generic[Task, Answer]):
     """Tasks on their way to answers; see `distribute`."""
 
     answer: Callable[..., Answer]
-    given: tuple[object, ...]
+    arguments: tuple[object, ...]
     record: Callable[[Task, Answer], None]
     deadline: Deadline
     meanwhile: Callable[[], None] | None
     left: dict[Task, None] = field(default_factory=dict)
 
     @property
-    def soon_s(self) -> float:
+    def wait_s(self) -> float:
         """Seconds left to the deadline or to the next look."""
         look_s = self.deadline.look_s - self.deadline.gone_s if self.meanwhile else inf
         return max(0.0, min(self.deadline.left_s, look_s))
@@ -136,26 +136,26 @@ class _Distribution(Generic[Task, Answer]):
         """
         stop = Stop()
         answer = stop.heeded(here) if here else self.answer
-        futures = {executor.submit(answer, task, *self.given): task for task in tasks}
+        futures = {executor.submit(answer, task, *self.arguments): task for task in tasks}
         waiting = set(futures)
         try:
             while waiting and not self.deadline.over:
-                for future in _done(waiting, self.soon_s, most_s=most_s):
+                for future in _yield_done(waiting, self.wait_s, most_s=most_s):
                     waiting.remove(future)
-                    if not future.cancelled() and (made := future.result()) is not None:
-                        self.record(futures[future], made)
+                    if not future.cancelled() and (result := future.result()) is not None:
+                        self.record(futures[future], result)
                         del self.left[futures[future]]
-                    if self.soon_s <= 0:
+                    if self.wait_s <= 0:
                         break
                 if waiting and self.meanwhile and self.deadline.look_due:
                     self.meanwhile()
         finally:
-            _cancel(futures)
+            _cancel_all(futures)
             if here:
                 stop.end(futures)
 
 
-def _done(
+def _yield_done(
     futures: Collection[Future[Answer | None]], left_s: float, *, most_s: float
 ) -> Iterator[Future[Answer | None]]:
     """Yield futures as they are done or cancelled, for some seconds.
@@ -174,10 +174,10 @@ def _done(
             elapsed_s, rest = perf_counter() - begin_s, len(futures) - count
             if elapsed_s > TRIAL_S and elapsed_s / count * rest > most_s:
                 most_s = inf
-                _cancel(futures)
+                _cancel_all(futures)
 
 
-def _cancel(futures: Iterable[Future[Answer | None]]) -> None:
+def _cancel_all(futures: Iterable[Future[Answer | None]]) -> None:
     for future in futures:
         future.cancel()
 
@@ -194,12 +194,12 @@ ASK_S = 0.05
 """How often a process that waits for another one asks whether to go on."""
 
 Item = TypeVar("Item")
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 def shared_work(
-    make: Callable[[Iterable[Item]], Iterable[Made]], items: Sequence[Item], jobs: int
-) -> Iterator[tuple[int, Made]]:
+    make: Callable[[Iterable[Item]], Iterable[Result]], items: Sequence[Item], jobs: int
+) -> Iterator[tuple[int, Result]]:
     """Yield numbers of items and what is made of them, in any order, each when it is there.
 
     This process begins alone. Others help where what is left would take long, if all of it took as
@@ -214,45 +214,45 @@ def shared_work(
         Processes at most, this one included.
     """
     left = deque(range(len(items)))
-    asked: deque[_Share[Made]] = deque()
+    shares: deque[_Share[Result]] = deque()
     others, longest_s = jobs - 1, 0.0
-    processes = processes_at_hand()
+    processes = current_processes()
     running = processes.count if processes and processes.count <= others else 0
     began_s = last_s = perf_counter()
     with ExitStack() as opened:
-        while left or asked:
-            for number, made in _own(make, items, left):
-                yield number, made
+        while left or shares:
+            for number, result in _work_here(make, items, left):
+                yield number, result
                 now_s = perf_counter()
                 if number:  # with the first, what all need may have been made
                     longest_s = max(longest_s, now_s - last_s)
                 last_s = now_s
-                helping = min(others, len(left), _worth(longest_s * len(left), running))
+                helping = min(others, len(left), _count_worthwhile(longest_s * len(left), running))
                 if helping > 0 and (running or now_s - began_s > ALONE_AT_FIRST_S):
-                    processes = processes or opened.enter_context(KeptProcesses())
+                    processes = processes or opened.enter_context(SharedProcesses())
                     if processes.count > others:
                         processes.end()
-                    opened.callback(_end_unless_done, processes, asked)
-                    asked.extend(_asked(make, items, left, helping, processes))
+                    opened.callback(_end_unless_done, processes, shares)
+                    shares.extend(_submit_shares(make, items, left, helping, processes))
                     others = 0
-            if asked and asked[-1].future.cancel():
-                left.extend(asked.pop().numbers)
-            elif asked:
-                share = asked[0]
+            if shares and shares[-1].future.cancel():
+                left.extend(shares.pop().numbers)
+            elif shares:
+                share = shares[0]
                 try:
                     yield from zip(share.numbers, share.future.result(), strict=True)
                 except BrokenExecutor:  # it was ended, for lack of memory perhaps
                     left.extend(share.numbers)
-                asked.popleft()
+                shares.popleft()
 
 
 @contextmanager
-def made_beside(
-    make: Callable[[], Iterable[Made]],
+def run_beside(
+    make: Callable[[], Iterable[Result]],
     *,
-    here: Callable[[], Iterable[Made]],
+    here: Callable[[], Iterable[Result]],
     over: Callable[[], bool],
-) -> Iterator[Iterator[Made]]:
+) -> Iterator[Iterator[Result]]:
     """Let another process make something from now on, where there is one; yield what comes of it.
 
     Leaving the context ends the process if it is still at it.
@@ -266,23 +266,23 @@ def made_beside(
     over
         Whether to do without it.
     """
-    future, processes = None, processes_at_hand()
+    future, processes = None, current_processes()
     if processes:
         with suppress(OSError):
-            future = processes.running(1).submit(_list, make)
+            future = processes.running(1).submit(_list_results, make)
     if not (future and processes):
         yield iter(here())
         return
     try:
-        yield _awaited(future, here, over)
+        yield _await_results(future, here, over)
     finally:
         if not future.done():
             processes.end()
 
 
-def _awaited(
-    future: Future[list[Made]], here: Callable[[], Iterable[Made]], over: Callable[[], bool]
-) -> Iterator[Made]:
+def _await_results(
+    future: Future[list[Result]], here: Callable[[], Iterable[Result]], over: Callable[[], bool]
+) -> Iterator[Result]:
     """Yield what another process makes; nothing once it is over."""
     while not future.done() and not over():
         wait([future], ASK_S)
@@ -293,51 +293,51 @@ def _awaited(
             yield from here()
 
 
-def _worth(left_s: float, running: int) -> int:
+def _count_worthwhile(left_s: float, running: int) -> int:
     """Return how many processes are worth while for so much work, if some have been started."""
     return max(int(left_s / WORTH_S), min(running, int(left_s / WORTH_RUNNING_S)))
 
 
-def _end_unless_done(processes: KeptProcesses, asked: Iterable[_Share[Made]]) -> None:
+def _end_unless_done(processes: SharedProcesses, shares: Iterable[_Share[Result]]) -> None:
     """End processes if nobody waits for what they do."""
-    if any(not share.future.done() for share in asked):
+    if any(not share.future.done() for share in shares):
         processes.end()
 
 
 @dataclass(frozen=True, slots=True)
-class _Share(Generic[Made]):
+class _Share(Generic[Result]):
     """What another process was asked for."""
 
     numbers: Sequence[int]
-    future: Future[list[Made]]
+    future: Future[list[Result]]
 
 
-def _own(
-    make: Callable[[Iterable[Item]], Iterable[Made]], items: Sequence[Item], left: deque[int]
-) -> Iterator[tuple[int, Made]]:
+def _work_here(
+    make: Callable[[Iterable[Item]], Iterable[Result]], items: Sequence[Item], left: deque[int]
+) -> Iterator[tuple[int, Result]]:
     """Yield what this process makes of what is left, until nothing is."""
-    begun = -1
+    at = -1
 
-    def taken() -> Iterator[Item]:
-        nonlocal begun
+    def take() -> Iterator[Item]:
+        nonlocal at
         while left:
-            begun = left.popleft()
-            yield items[begun]
+            at = left.popleft()
+            yield items[at]
 
-    for made in make(taken()):
-        yield begun, made
+    for result in make(take()):
+        yield at, result
 
 
-def _asked(
-    make: Callable[[Iterable[Item]], Iterable[Made]],
+def _submit_shares(
+    make: Callable[[Iterable[Item]], Iterable[Result]],
     items: Sequence[Item],
     left: deque[int],
     others: int,
-    kept: KeptProcesses,
-) -> Iterator[_Share[Made]]:
+    pool: SharedProcesses,
+) -> Iterator[_Share[Result]]:
     """Ask other processes for shares of what is left, where processes can be started."""
     try:
-        processes = kept.running(others)
+        processes = pool.running(others)
     except OSError:
         return
     own, *shares = ([*left][first :: others + 1] for first in range(others + 1))
@@ -346,10 +346,10 @@ def _asked(
     for share in shares:
         for first in range(SHARES):
             if numbers := share[first::SHARES]:
-                given = [items[number] for number in numbers]
-                future = processes.submit(_list, partial(make, given))
+                some = [items[number] for number in numbers]
+                future = processes.submit(_list_results, partial(make, some))
                 yield _Share(numbers, future)
 
 
-def _list(make: Callable[[], Iterable[Made]]) -> list[Made]:
+def _list_results(make: Callable[[], Iterable[Result]]) -> list[Result]:
     return list(make())

@@ -71,7 +71,7 @@ class WorkerProcesses(ThreadPoolExecutor):
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Call a function in one of the processes; what it is given and returns is pickled."""
-        return super().submit(self._ask, pickle.dumps((fn, args, kwargs)))
+        return super().submit(self._send_call, pickle.dumps((fn, args, kwargs)))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more calls; end the processes once they have answered, if asked to wait."""
@@ -84,7 +84,7 @@ class WorkerProcesses(ThreadPoolExecutor):
     @property
     def usable(self) -> bool:
         """Whether all processes are there to answer calls."""
-        return not self._broken_by and all(worker.runs for worker in self._workers)
+        return not self._broken_by and all(worker.is_running for worker in self._workers)
 
     def kill(self) -> None:
         """End the processes at once, and whatever they have started; open calls fail."""
@@ -99,15 +99,15 @@ class WorkerProcesses(ThreadPoolExecutor):
         else:
             self.kill()
 
-    def _ask(self, content: bytes) -> Any:  # noqa: ANN401 - the answer of any function
+    def _send_call(self, content: bytes) -> Any:  # noqa: ANN401 - the answer of any function
         """Let an idle process answer a call; after one has died, no call is answered."""
         worker = self._idle.get()  # there is one for each thread
         try:
             if self._broken_by:
                 raise BrokenExecutor(self._broken_by)
-            result, error = worker.ask(content)
+            result, error = worker.send_call(content)
         except (OSError, EOFError) as lost:
-            self._broken_by = self._broken_by or worker.ending()
+            self._broken_by = self._broken_by or worker.describe_end()
             raise BrokenExecutor(self._broken_by) from lost
         finally:
             self._idle.put(worker)
@@ -116,7 +116,7 @@ class WorkerProcesses(ThreadPoolExecutor):
         return result
 
 
-class KeptProcesses:
+class SharedProcesses:
     """Worker processes for several rounds of calls: they start when needed, and stay.
 
     Leaving its context ends them at once.
@@ -153,7 +153,7 @@ class KeptProcesses:
             self._processes.kill()
         self._processes, self.count = None, 0
 
-    def __enter__(self) -> KeptProcesses:
+    def __enter__(self) -> SharedProcesses:
         return self
 
     def __exit__(self, *_raised: object) -> None:
@@ -161,31 +161,31 @@ class KeptProcesses:
 
 
 @contextmanager
-def kept_processes(module: str | None = None) -> Iterator[KeptProcesses]:
+def kept_processes(module: str | None = None) -> Iterator[SharedProcesses]:
     """Keep worker processes for all that is called in here; the outermost context ends them.
 
     Parameters
     ----------
     module
-        As for `KeptProcesses`; that of the outermost context counts.
+        As for `SharedProcesses`; that of the outermost context counts.
     """
-    if outer := _KEPT.get():
+    if outer := _SHARED.get():
         yield outer
         return
-    with KeptProcesses(module) as processes:
-        token = _KEPT.set(processes)
+    with SharedProcesses(module) as processes:
+        token = _SHARED.set(processes)
         try:
             yield processes
         finally:
-            _KEPT.reset(token)
+            _SHARED.reset(token)
 
 
-def processes_at_hand() -> KeptProcesses | None:
+def current_processes() -> SharedProcesses | None:
     """Return those of the context, if this is called in one: what a generator may ask for."""
-    return _KEPT.get()
+    return _SHARED.get()
 
 
-_KEPT: ContextVar[KeptProcesses | None] = ContextVar("kept processes", default=None)
+_SHARED: ContextVar[SharedProcesses | None] = ContextVar("shared processes", default=None)
 
 
 class _Worker:
@@ -199,7 +199,7 @@ class _Worker:
 
     def __init__(self, scratch: str) -> None:
         self._connection, other_end = Pipe()
-        self._printed = TemporaryFile()  # noqa: SIM115 - open as long as the process lives
+        self._output = TemporaryFile()  # noqa: SIM115 - open as long as the process lives
         # as a process of `multiprocessing` gets it, but without running the parent's script
         program = (
             f"import gc, sys; gc.set_threshold{gc.get_threshold()}; sys.path[:] = {sys.path!r}; "
@@ -209,21 +209,21 @@ class _Worker:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", program],
                 stdin=subprocess.DEVNULL,
-                stdout=self._printed,
+                stdout=self._output,
                 stderr=subprocess.STDOUT,
                 pass_fds=[other_end.fileno()],
                 env={**os.environ, "TMPDIR": scratch},
                 start_new_session=True,
             )
 
-    def ask(self, content: bytes) -> tuple[Any, Exception | None]:
+    def send_call(self, content: bytes) -> tuple[Any, Exception | None]:
         """Make a call; return its result or its error. OSError or EOFError if the worker ended."""
         self._connection.send_bytes(content)
         result, error = pickle.loads(self._connection.recv_bytes())
         return result, error
 
     @property
-    def runs(self) -> bool:
+    def is_running(self) -> bool:
         """Whether it has not ended."""
         return self._process.poll() is None
 
@@ -238,13 +238,13 @@ class _Worker:
         """End it and close the connection; nobody waits for an answer."""
         self.kill()
         self._connection.close()
-        self._printed.close()
+        self._output.close()
 
-    def ending(self) -> str:
+    def describe_end(self) -> str:
         """Say how it ended; it has, or is about to."""
         code = self._process.wait()
-        self._printed.seek(0)
-        lines = self._printed.read().decode(errors="replace").splitlines()
+        self._output.seek(0)
+        lines = self._output.read().decode(errors="replace").splitlines()
         cause = f"by signal {-code}" if code < 0 else f"with code {code}"
         last = f": {lines[-1]}" if lines else ""
         return f"a worker process ended {cause}{last}"
@@ -255,12 +255,12 @@ def answer_calls(descriptor: int) -> None:
     os.set_inheritable(descriptor, False)  # what a call starts must not keep the connection open
     connection = Connection(descriptor)
     calls: SimpleQueue[bytes] = SimpleQueue()
-    Thread(target=_listen, args=(connection, calls), daemon=True).start()
+    Thread(target=_receive_calls, args=(connection, calls), daemon=True).start()
     while True:
-        connection.send_bytes(_answer(calls.get()))
+        connection.send_bytes(_answer_call(calls.get()))
 
 
-def _listen(connection: Connection[bytes, bytes], calls: SimpleQueue[bytes]) -> None:
+def _receive_calls(connection: Connection[bytes, bytes], calls: SimpleQueue[bytes]) -> None:
     """Notice that the parent has ended even while a call is being answered."""
     with suppress(EOFError, OSError):
         while True:
@@ -268,7 +268,7 @@ def _listen(connection: Connection[bytes, bytes], calls: SimpleQueue[bytes]) -> 
     os.killpg(0, signal.SIGKILL)  # the session is this worker's own
 
 
-def _answer(content: bytes) -> bytes:
+def _answer_call(content: bytes) -> bytes:
     try:
         fn, args, kwargs = pickle.loads(content)
         return pickle.dumps((fn(*args, **kwargs), None))

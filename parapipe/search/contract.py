@@ -99,7 +99,7 @@ class SearchProblem:
 class Search(Protocol):
     """A search for configurations.
 
-    `name` is its name in the registry, see `search_registry`, and `moment` says when it runs.
+    `name` is its name in the registry, see `search.registry`, and `moment` says when it runs.
     """
 
     @property

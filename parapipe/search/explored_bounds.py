@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from math import inf
@@ -10,18 +10,18 @@ from math import inf
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.configuration import Configuration, SplitModel
-from parapipe.search.exploration import UnfinishedRow, least_energy_j
+from parapipe.search.exploration_result import UnfinishedRow, least_energy_j
 from parapipe.search.mapping_bounds import (
     EnergyBounds,
     TimeBounds,
+    bounds_of_all_sets,
     is_nowhere_faster,
-    of_all_sets,
     operator_bounds,
     relaxed_bounds,
     stage_bounds,
 )
-from parapipe.search.stages.problem_order import Promising
-from parapipe.search.stages.stage_searches import Searches
+from parapipe.search.stages.problem_order import PromisingRequests
+from parapipe.search.stages.stage_incumbents import StageSearches
 from parapipe.search.stages.unit_schedules import Choice
 
 
@@ -36,7 +36,7 @@ class ExploredBounds:
         solved; else none.
     choices
         By number of the cost table: the shortest schedules.
-    whole
+    complete
         Whether all problems of all cost tables were solved.
     interleaved
         Whether frames may be interleaved.
@@ -48,22 +48,22 @@ class ExploredBounds:
     """
 
     graph: OperatorGraph
-    searches: Searches
-    promising: Promising | None
+    searches: StageSearches
+    promising: PromisingRequests | None
     choices: Callable[[int], Sequence[Choice]]
-    whole: bool
+    complete: bool
     interleaved: bool
     interleaved_s: float
     splits: Sequence[SplitModel]
 
-    def with_bounds(self, found: Configuration) -> Configuration:
+    def with_bounds(self, configuration: Configuration) -> Configuration:
         """Return a configuration that interleaves frames with bounds of all that may be listed.
 
         Its own bounds are those of mappings that interleave frames; others have none.
         """
-        if found.least is None:
-            return found
-        own, period_s = found.least, found.evaluated.period_s
+        if configuration.least is None:
+            return configuration
+        own, period_s = configuration.least, configuration.evaluated.period_s
         periods_s = (each.period_s for each in self._other_times)
         latencies_s = (each.latency_at(period_s) for each in self._other_times if own.latency_s)
         energies_j = (
@@ -75,24 +75,23 @@ class ExploredBounds:
             latency_s=min([own.latency_s, *latencies_s]),
             energy_j=min([own.energy_j, *energies_j]),
         )
-        gap = least.gap(found.evaluated)
-        return replace(found, least=least, proven=not gap, gap=gap)
+        gap = least.gap(configuration.evaluated)
+        return replace(configuration, least=least, proven=not gap, gap=gap)
 
     def unfinished(self, reasons: Sequence[str]) -> UnfinishedRow:
         """Return what was left undone, with bounds."""
         tables, operators = self.searches.tables, len(self.graph.operators)
-        times = [self._stages(i) for i in self._fast_tables]
+        times = [self._stage_bounds(i) for i in self._fast_tables]
         if self._cuts_anywhere:
-            times += map(self._mappings, self._fast_tables)
+            times += map(self._mapping_bounds, self._fast_tables)
         elif self.interleaved:
-            known_s = 0.0 if self.interleaved_s == inf else self.interleaved_s
-            period_s = max(known_s, self._anyhow.period_s)
-            times.append(of_all_sets(tables[0], period_s, self._anyhow.latency_s))
+            proven_s = 0.0 if self.interleaved_s == inf else self.interleaved_s
+            period_s = max(proven_s, self._any_bounds.period_s)
+            times.append(bounds_of_all_sets(tables[0], period_s, self._any_bounds.latency_s))
         times += self._split_times
         energies_j = [least_energy_j(operators, tables)]
-        energies_j += [
-            least_energy_j(len(each.graph.operators), [each.costs]) for each in self.splits
-        ]
+        splits = ((len(each.graph.operators), [each.costs]) for each in self.splits)
+        energies_j += [least_energy_j(*each) for each in splits]
         return UnfinishedRow(
             reasons=tuple(reasons),
             latency_s=min(each.latency_s for each in times),
@@ -101,7 +100,7 @@ class ExploredBounds:
         )
 
     @cached_property
-    def _anyhow(self) -> TimeBounds:
+    def _any_bounds(self) -> TimeBounds:
         """Bounds of all mappings of whole operators by the first cost table."""
         return operator_bounds(self.graph, self.searches.tables[0])
 
@@ -117,33 +116,30 @@ class ExploredBounds:
         """Times of all that bounds of interleaved frames do not cover."""
         first, *faster = self._fast_tables
         kinds = [*([] if self._is_covered else [first]), *faster]
-        return [*map(self._mappings, kinds), *self._split_times]
+        return [*map(self._mapping_bounds, kinds), *self._split_times]
 
     @cached_property
     def _other_energies(self) -> list[EnergyBounds]:
         """Energies of all that bounds of interleaved frames do not cover."""
-        return [*self._energies()]
-
-    def _energies(self) -> Iterator[EnergyBounds]:
-        operators = len(self.graph.operators)
-        made: list[tuple[CostTable, TimeBounds]] = []
+        operators, energies = len(self.graph.operators), []
+        bounds: list[tuple[CostTable, TimeBounds]] = []
         for i, costs in enumerate(self.searches.tables):
-            known = (times for other, times in made if is_nowhere_faster(costs, other))
-            if (times := next(known, None)) is None:
+            usable = (times for other, times in bounds if is_nowhere_faster(costs, other))
+            if (times := next(usable, None)) is None:
                 covered = i == 0 and self._is_covered
-                times = self._interleaved_times if covered else self._mappings(i)
-                made.append((costs, times))
-            if i == 0 and self._are_received and self.interleaved_s < inf:
+                interleaved = bounds_of_all_sets(costs, self.interleaved_s, 0.0)
+                times = interleaved if covered else self._mapping_bounds(i)
+                bounds.append((costs, times))
+            if i == 0 and self._only_receivers_busy and self.interleaved_s < inf:
                 if groups := self.searches.replicable(0).alone:
-                    yield EnergyBounds.of_replicas(self.graph, costs, times, groups)
+                    energies.append(EnergyBounds.of_replicas(self.graph, costs, times, groups))
             else:
-                yield EnergyBounds.of(operators, costs, times.periods_s)
-        for model, times in zip(self.splits, self._split_times, strict=True):
-            yield EnergyBounds.of(len(model.graph.operators), model.costs, times.periods_s)
-
-    @property
-    def _interleaved_times(self) -> TimeBounds:
-        return of_all_sets(self.searches.tables[0], self.interleaved_s, 0.0)
+                energies.append(EnergyBounds.of(operators, costs, times.periods_s))
+        splits = zip(self.splits, self._split_times, strict=True)
+        return energies + [
+            EnergyBounds.of(len(model.graph.operators), model.costs, times.periods_s)
+            for model, times in splits
+        ]
 
     @cached_property
     def _is_covered(self) -> bool:
@@ -153,10 +149,10 @@ class ExploredBounds:
         whose stage counts them.
         """
         alone = self.searches.replicable(0).alone
-        return self._are_received and not alone and self.interleaved_s < inf
+        return self._only_receivers_busy and not alone and self.interleaved_s < inf
 
     @property
-    def _are_received(self) -> bool:
+    def _only_receivers_busy(self) -> bool:
         """Whether hand-overs keep nothing but the receiver busy."""
         busy = self.searches.tables[0].transfer_resource
         return all(each in (None, q) for row in busy for q, each in enumerate(row))
@@ -168,29 +164,30 @@ class ExploredBounds:
         return options.memory or options.max_memory_bytes is not None or bool(options.search)
 
     @cached_property
-    def _mappings(self) -> Callable[[int], TimeBounds]:
+    def _mapping_bounds(self) -> Callable[[int], TimeBounds]:
         """What returns bounds of all mappings by a cost table that do not interleave frames."""
-        return cache(self._mappings_once)
+        return cache(self._compute_mapping_bounds)
 
-    def _mappings_once(self, table: int) -> TimeBounds:
+    def _compute_mapping_bounds(self, table: int) -> TimeBounds:
         if not self._cuts_anywhere:
-            return self._stages(table)
+            return self._stage_bounds(table)
         if not table:
-            return self._anyhow
+            return self._any_bounds
         return operator_bounds(self.graph, self.searches.tables[table])
 
     @cached_property
-    def _stages(self) -> Callable[[int], TimeBounds]:
+    def _stage_bounds(self) -> Callable[[int], TimeBounds]:
         """What returns bounds of all stages between units by a cost table."""
-        return cache(self._stages_once)
+        return cache(self._compute_stage_bounds)
 
-    def _stages_once(self, table: int) -> TimeBounds:
+    def _compute_stage_bounds(self, table: int) -> TimeBounds:
         searches = self.searches
         costs, partition = searches.tables[table], searches.partition
-        if table == 0 and (known := self.promising):
-            period_s = max(known.period_s, self._anyhow.period_s)
-            return of_all_sets(costs, period_s, max(known.latency_s, self._anyhow.latency_s))
-        if table and not self.whole:
+        if table == 0 and (promising := self.promising):
+            period_s = max(promising.period_s, self._any_bounds.period_s)
+            latency_s = max(promising.latency_s, self._any_bounds.latency_s)
+            return bounds_of_all_sets(costs, period_s, latency_s)
+        if table and not self.complete:
             return relaxed_bounds(self.graph, partition, costs)
         sizes = partition.cuts.last, len(self.graph.operators)
         return stage_bounds(*sizes, self.choices(table), costs, searches.replicable(table))

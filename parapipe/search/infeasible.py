@@ -24,16 +24,13 @@ from parapipe.search.stages.candidates import Candidate
 # Processors that must run something for the kind to exist.
 NEEDED: dict[Kind, int] = {"sequential": 1, "pipe-only": 2, "para-only": 2, "hybrid": 3}
 # Names, types and reasons told before the rest are only counted.
-TOLD = 3
+MOST_NAMED = 3
 
 LONGEST_S = 1e6  # of one frame, all operators one by one on all processors
 
 
-def absent(
-    candidates: Sequence[Candidate],
-    graph: OperatorGraph,
-    partition: Partition,
-    costs: CostTable,
+def absent_kinds(
+    candidates: Sequence[Candidate], graph: OperatorGraph, partition: Partition, costs: CostTable
 ) -> dict[str, str]:
     """Say why kinds of configuration do not exist, and which processors cannot work alone.
 
@@ -48,19 +45,18 @@ def absent(
     order, for each processor that cannot run the whole model.
     """
     support = _Support.of(graph, partition, costs)
-    found = {candidate.kind for candidate in candidates}
-    kinds: dict[str, str] = {kind: _reason(kind, support) for kind in NEEDED if kind not in found}
+    kinds = [kind for kind in NEEDED if kind not in {each.kind for each in candidates}]
     alone = {
-        f"{name}-alone": support.refusals(p)
+        f"{name}-alone": support.describe_refusals(p)
         for p, name in enumerate(support.names)
         if support.lacking(p, support.operators)
     }
-    return {**kinds, **alone}
+    return {kind: _absence_reason(kind, support) for kind in kinds} | alone
 
 
-def none_to_take_turns(graph: OperatorGraph, partition: Partition, costs: CostTable) -> str | None:
+def no_turns_reason(graph: OperatorGraph, partition: Partition, costs: CostTable) -> str | None:
     """Say why operators of several frames cannot take turns at all; None if they can."""
-    return _too_few(NEEDED["pipe-only"], _Support.of(graph, partition, costs))
+    return _too_few_reason(NEEDED["pipe-only"], _Support.of(graph, partition, costs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +69,15 @@ class _Support:
         `runs[v]`: the processors that run operator v.
     units
         Operators between each two places to cut, in order.
-    whole
-        `whole[u]`: the processors that run every operator of unit u.
+    runs_unit
+        `runs_unit[u]`: the processors that run every operator of unit u.
     """
 
     graph: OperatorGraph
     costs: CostTable
     units: tuple[tuple[int, ...], ...]
     runs: tuple[int, ...]
-    whole: tuple[int, ...]
+    runs_unit: tuple[int, ...]
 
     @classmethod
     def of(cls, graph: OperatorGraph, partition: Partition, costs: CostTable) -> _Support:
@@ -90,14 +86,14 @@ class _Support:
             sum(1 << p for p in processors if costs.time_s(v, p) < inf)
             for v in range(len(graph.operators))
         )
-        whole = []
+        runs_unit = []
         units = partition.cuts.stretches
         for unit in units:
             mask = (1 << len(processors)) - 1
             for v in unit:
                 mask &= runs[v]
-            whole.append(mask)
-        return cls(graph, costs, units, runs, tuple(whole))
+            runs_unit.append(mask)
+        return cls(graph, costs, units, runs, tuple(runs_unit))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -111,7 +107,7 @@ class _Support:
         """Return those of the operators that need a processor of the set."""
         return [v for v in operators if not self.runs[v] & ~mask]
 
-    def told(self, mask: int) -> str:
+    def names_of(self, mask: int) -> str:
         """Name the processors of a set."""
         return " and ".join(name for p, name in enumerate(self.names) if mask >> p & 1)
 
@@ -119,24 +115,24 @@ class _Support:
         """Return those of the operators that the processor does not run."""
         return [v for v in operators if not self.runs[v] >> p & 1]
 
-    def lacks(self, processors: Iterable[int], operators: Sequence[int]) -> str:
+    def describe_lacks(self, processors: Iterable[int], operators: Sequence[int]) -> str:
         """Say what each processor lacks: npu lacks LRN ('norm1', 'norm2') and Softmax ('prob')."""
         return "; ".join(
-            f"{self.names[p]} lacks {_by_type(self.refusal(v, p)[:2] for v in lacking)}"
+            f"{self.names[p]} lacks {_list_by_type(self.refusal(v, p)[:2] for v in lacking)}"
             for p in processors
             if (lacking := self.lacking(p, operators))
         )
 
-    def refusals(self, p: int) -> str:
+    def describe_refusals(self, p: int) -> str:
         """Say which operators of the model the processor does not run, with its own reasons."""
         lacking = self.lacking(p, self.operators)
         groups: dict[str, list[tuple[str, str]]] = {}
         for v in lacking:
             kind, name, reason = self.refusal(v, p)
             groups.setdefault(reason, []).append((kind, name))
-        parts = [f"{_by_type(group)} – {reason}" for reason, group in groups.items()]
-        if rest := sum(map(len, list(groups.values())[TOLD:])):
-            parts[TOLD:] = [f"and {rest} more for other reasons"]
+        parts = [f"{_list_by_type(group)} – {reason}" for reason, group in groups.items()]
+        if rest := sum(map(len, list(groups.values())[MOST_NAMED:])):
+            parts[MOST_NAMED:] = [f"and {rest} more for other reasons"]
         count = f"{len(lacking)} of {len(self.runs)} operators"
         return f"{self.names[p]} cannot run {count}: {'; '.join(parts)}"
 
@@ -149,37 +145,37 @@ class _Support:
 
     def first(self, unit: int) -> str:
         """Name the operator that a unit begins with."""
-        return self.operator(self.units[unit][0])
+        return self.label_of(self.units[unit][0])
 
     def last(self, unit: int) -> str:
         """Name the operator that a unit ends with."""
-        return self.operator(self.units[unit][-1])
+        return self.label_of(self.units[unit][-1])
 
-    def operator(self, v: int) -> str:
+    def label_of(self, v: int) -> str:
         """Name an operator."""
         return f"'{self.graph.operators[v].name}' ({self.graph.operators[v].type})"
 
 
-def _by_type(operators: Iterable[tuple[str, str]]) -> str:
+def _list_by_type(operators: Iterable[tuple[str, str]]) -> str:
     """List operators, given as type and name, by type."""
     groups: dict[str, list[str]] = {}
     for kind, name in operators:
         groups.setdefault(kind, []).append(f"'{name}'")
-    told = []
-    for kind, names in list(groups.items())[:TOLD]:
-        more = f" and {len(names) - TOLD} more" if len(names) > TOLD else ""
-        told.append(f"{kind} ({', '.join(names[:TOLD])}{more})")
-    if rest := sum(map(len, list(groups.values())[TOLD:])):
-        told.append(f"{rest} of other types")
-    return " and ".join((", ".join(told[:-1]), told[-1]) if len(told) > 1 else told)
+    parts = []
+    for kind, names in list(groups.items())[:MOST_NAMED]:
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        parts.append(f"{kind} ({', '.join(names[:MOST_NAMED])}{more})")
+    if rest := sum(map(len, list(groups.values())[MOST_NAMED:])):
+        parts.append(f"{rest} of other types")
+    return " and ".join((", ".join(parts[:-1]), parts[-1]) if len(parts) > 1 else parts)
 
 
-def _reason(kind: Kind, support: _Support) -> str:
-    everyone = range(len(support.names))
+def _absence_reason(kind: Kind, support: _Support) -> str:
+    processors = range(len(support.names))
     if kind == "sequential":
-        lacks = support.lacks(everyone, support.operators)
+        lacks = support.describe_lacks(processors, support.operators)
         return f"no processor runs every operator: {lacks}"
-    if few := _too_few(NEEDED[kind], support):
+    if few := _too_few_reason(NEEDED[kind], support):
         return few
     if kind == "para-only":
         return "the mapper found no use for a second processor beside the first"
@@ -187,17 +183,17 @@ def _reason(kind: Kind, support: _Support) -> str:
         return (
             f"the model cannot be cut into stages between {support.first(0)} and {support.last(0)}"
         )
-    return _pipe_only(support) if kind == "pipe-only" else _hybrid(support)
+    return _no_pipe_reason(support) if kind == "pipe-only" else _no_hybrid_reason(support)
 
 
-def _too_few(needed: int, support: _Support) -> str | None:
-    everyone = range(len(support.names))
-    workers = [p for p in everyone if any(mask >> p & 1 for mask in support.runs)]
-    if len(everyone) < needed:
-        return f"it needs {needed} processors, and the platform has {len(everyone)}"
+def _too_few_reason(needed: int, support: _Support) -> str | None:
+    processors = range(len(support.names))
+    workers = [p for p in processors if any(mask >> p & 1 for mask in support.runs)]
+    if len(processors) < needed:
+        return f"it needs {needed} processors, and the platform has {len(processors)}"
     if len(workers) < needed:
-        working = support.told(sum(1 << p for p in workers))
-        lacks = support.lacks(sorted({*everyone} - {*workers}), support.operators)
+        working = support.names_of(sum(1 << p for p in workers))
+        lacks = support.describe_lacks(sorted({*processors} - {*workers}), support.operators)
         return (
             f"it needs {needed} processors, and only {working} can run operators of this "
             f"model: {lacks}"
@@ -205,96 +201,96 @@ def _too_few(needed: int, support: _Support) -> str | None:
     return None
 
 
-def _pipe_only(support: _Support) -> str:
-    everyone = range(len(support.names))
-    uncovered = [unit for unit, mask in enumerate(support.whole) if not mask]
+def _no_pipe_reason(support: _Support) -> str:
+    processors = range(len(support.names))
+    uncovered = [unit for unit, mask in enumerate(support.runs_unit) if not mask]
     if uncovered:
         more = f", nor all of {len(uncovered) - 1} more such units" if len(uncovered) > 1 else ""
-        lacks = support.lacks(everyone, support.units[uncovered[0]])
+        lacks = support.describe_lacks(processors, support.units[uncovered[0]])
         return (
             f"no processor runs all operators from {support.first(uncovered[0])} to "
             f"{support.last(uncovered[0])}, between which there is no place to cut{more}: {lacks}"
         )
-    for p in everyone:
+    for p in processors:
         if not support.lacking(p, support.operators):
             ends = (*support.units[0], *support.units[-1])
-            lacks = support.lacks((q for q in everyone if q != p), ends)
+            lacks = support.describe_lacks((q for q in processors if q != p), ends)
             return f"no processor but {support.names[p]} can begin or end the model: {lacks}"
-    return _exhausted(support)
+    return _stuck_reason(support)
 
 
-def _exhausted(support: _Support) -> str:
+def _stuck_reason(support: _Support) -> str:
     """Say where stages of one processor each get stuck, in the order that gets furthest."""
     # What a set of processors covers at most, a stage each, and the stages. To get further with
     # the others never hurts, so the longest stages are enough.
     best: list[tuple[int, tuple[str, ...]]] = [(0, ())]
     for mask in range(1, 1 << len(support.names)):
-        found = [best[mask ^ 1 << p] for p in range(len(support.names)) if mask >> p & 1]
-        longest = max(found, key=lambda entry: entry[0])
+        starts = [best[mask ^ 1 << p] for p in range(len(support.names)) if mask >> p & 1]
+        longest = max(starts, key=lambda entry: entry[0])
         for p in range(len(support.names)):
             if mask >> p & 1:
                 begin, stages = best[mask ^ 1 << p]
-                end = _prefix(support, 1 << p, begin)
+                end = _end_of_prefix(support, 1 << p, begin)
                 if end > longest[0]:
                     stage = f"{support.names[p]} up to {support.last(end - 1)}"
                     longest = (end, (*stages, stage))
         best.append(longest)
     end, stages = best[-1]
     # Who could go on has a stage already, or there would be one stage more.
-    able = support.told(support.whole[end])
+    able = support.names_of(support.runs_unit[end])
     return (
         f"stages of one processor each get no further than {', then '.join(stages)}; next comes "
         f"{support.first(end)}, which only {able} can run, and a processor has one stage only"
     )
 
 
-def _hybrid(support: _Support) -> str:
+def _no_hybrid_reason(support: _Support) -> str:
     """Say that the processors cannot be split in two, or that no split has a parallel stage."""
-    count, everyone = len(support.units), (1 << len(support.names)) - 1
+    count, all_processors = len(support.units), (1 << len(support.names)) - 1
     splits = [
-        (_prefix(support, mask, 0), _suffix(support, everyone ^ mask), mask)
-        for mask in range(1, everyone)
+        (_end_of_prefix(support, mask, 0), _begin_of_suffix(support, all_processors ^ mask), mask)
+        for mask in range(1, all_processors)
     ]
     if any(end and begin < count and end >= begin for end, begin, _ in splits):
         return "the mapper found no use for two processors in a stage beside another stage"
     short = [split for split in splits if split[0] < count and split[1] > 0]
     if not short:
         mask = next(mask for end, _, mask in splits if end == count)
-        able, rest = support.told(mask), support.told(everyone ^ mask)
+        able, rest = support.names_of(mask), support.names_of(all_processors ^ mask)
         early = support.needing(mask, support.units[0])[0]
         late = support.needing(mask, support.units[-1])[-1]
         return (
             f"only {able} can begin or end the model: {rest} cannot run "
-            f"{support.operator(early)} at its beginning, nor {support.operator(late)} at its end"
+            f"{support.label_of(early)} at its beginning, nor {support.label_of(late)} at its end"
         )
     end, begin, mask = max(short, key=lambda split: (split[0] - split[1], split[0], -split[2]))
-    head, tail = support.told(mask), support.told(everyone ^ mask)
-    early = support.needing(everyone ^ mask, support.units[end])[0]
+    head, tail = support.names_of(mask), support.names_of(all_processors ^ mask)
+    early = support.needing(all_processors ^ mask, support.units[end])[0]
     late = support.needing(mask, support.units[begin - 1])[-1]
     place = "later" if end < begin - 1 else "in the same unit"
     return (
         f"no place to cut suits both sides: with {head} before it and {tail} behind, "
-        f"say, {head} cannot run {support.operator(early)}, and {tail} cannot run "
-        f"{support.operator(late)}, which comes {place}"
+        f"say, {head} cannot run {support.label_of(early)}, and {tail} cannot run "
+        f"{support.label_of(late)}, which comes {place}"
     )
 
 
-def _prefix(support: _Support, mask: int, begin: int) -> int:
+def _end_of_prefix(support: _Support, mask: int, begin: int) -> int:
     """Return the unit up to which a set of processors gets from `begin`, not inclusive."""
-    while begin < len(support.units) and _together(support, mask, begin):
+    while begin < len(support.units) and _can_run_together(support, mask, begin):
         begin += 1
     return begin
 
 
-def _suffix(support: _Support, mask: int) -> int:
+def _begin_of_suffix(support: _Support, mask: int) -> int:
     """Return the unit from which on a set of processors runs the rest of the model."""
     begin = len(support.units)
-    while begin and _together(support, mask, begin - 1):
+    while begin and _can_run_together(support, mask, begin - 1):
         begin -= 1
     return begin
 
 
-def _together(support: _Support, mask: int, unit: int) -> bool:
+def _can_run_together(support: _Support, mask: int, unit: int) -> bool:
     return all(support.runs[v] & mask for v in support.units[unit])
 
 

@@ -25,9 +25,9 @@ from parapipe.modulo.latency_curve import LatencyFloors, curve, least_period_of
 from parapipe.modulo.least_energy import bound_j, energy_front
 from parapipe.modulo.modulo_schedules import Works, scheduled
 from parapipe.processes.deadline import Deadline
-from parapipe.processes.shared_work import made_beside
+from parapipe.processes.shared_work import run_beside
 from parapipe.search.contract import Moment, SearchProblem
-from parapipe.search.infeasible import none_to_take_turns
+from parapipe.search.infeasible import no_turns_reason
 from parapipe.search.problems.problems import whole_problem
 from parapipe.search.stages.candidates import Candidate, StageCandidate
 from parapipe.solvers.problem import NANO, MappingProblem
@@ -50,20 +50,20 @@ class InterleavedSearch:
     ) -> Iterator[Configuration]:
         """Yield configurations with more throughput than stages, and such with less energy."""
         graph, costs = problem.graph, problem.tables[0]
-        if reason := none_to_take_turns(graph, problem.partition, costs):
+        if reason := no_turns_reason(graph, problem.partition, costs):
             problem.lacking[self.name] = reason
         else:
-            yield from self._found(problem, incumbents, deadline)
+            yield from self._search_models(problem, incumbents, deadline)
         if deadline.over:
             problem.left_out("the search with frames interleaved was ended early")
 
-    def _found(
+    def _search_models(
         self, problem: SearchProblem, incumbents: Sequence[Candidate], deadline: Deadline
     ) -> Iterator[Configuration]:
         search = partial(
             interleaved_candidates,
             seed=problem.options.seed,
-            known=[each.nano_objectives for each in incumbents],
+            incumbents=[each.nano_objectives for each in incumbents],
             deadline=deadline,
             tell=problem.reporter("interleaving"),
         )
@@ -103,7 +103,7 @@ def interleaved_candidates(
     deadline: Deadline,
     tell: Callable[[int, int], None],
     none: Callable[[str], None],
-    known: Sequence[tuple[float, ...]] = (),
+    incumbents: Sequence[tuple[float, ...]] = (),
     split: SplitModel | None = None,
     beside: bool = False,
 ) -> Iterator[Configuration]:
@@ -125,7 +125,7 @@ def interleaved_candidates(
         Called with the numbers of periods that are done and of all.
     none
         Called with the reason if no frames are interleaved.
-    known
+    incumbents
         Latencies, periods and energies of other configurations, in nanoseconds and nanojoules:
         what has stages and one of them matches is not yielded.
     split
@@ -133,14 +133,14 @@ def interleaved_candidates(
     beside
         Whether another process may take a part of the work: the same is found.
     """
-    problem, any_found = whole_problem(graph, costs), False
+    problem, any_interleaved = whole_problem(graph, costs), False
     shortest_s, numbers = longest_s, 3 if energy else 2
     with ExitStack() as opened:
         if not deadline.over:
-            thrifty: Iterable[tuple[ModuloSchedule, float]] = ()
+            low_energy: Iterable[tuple[ModuloSchedule, float]] = ()
             if energy:
-                thrifty = opened.enter_context(
-                    _frugal(problem, costs, seed, deadline, beside=beside)
+                low_energy = opened.enter_context(
+                    _low_energy_beside(problem, costs, seed, deadline, beside=beside)
                 )
             least, rounding_s = least_period_of(problem, seed), Cyclic(problem).rounding_s
             near_s = [] if split else [least.period_s * (1 + share) for share in FLOORS]
@@ -154,28 +154,24 @@ def interleaved_candidates(
                 over=lambda: deadline.over,
                 tell=tell,
             )
-            for schedule, least_j in chain(((each, 0.0) for each in fast), thrifty):
+            for schedule, least_j in chain(((each, 0.0) for each in fast), low_energy):
                 mapping = repeating(schedule, graph, costs)
                 taken = evaluate(mapping, graph, costs)
                 floor_s = 0.0 if split else floors.at(taken.period_s)
                 bounds = Least(least.bound_s, floor_s, least_j, rounding_s)
                 gap = bounds.gap(taken)
-                found = Configuration(
-                    mapping,
-                    taken,
-                    proven=not gap,
-                    gap=gap,
-                    table=0,
-                    split=split,
-                    least=bounds,
+                configuration = Configuration(
+                    mapping, taken, proven=not gap, gap=gap, table=0, split=split, least=bounds
                 )
                 if mapping.kind == "interleaved":
-                    any_found = True
-                    yield found
-                elif not _matched(found.nano_objectives[:numbers], known, len(graph.operators)):
+                    any_interleaved = True
+                    yield configuration
+                elif not _is_matched(
+                    configuration.nano_objectives[:numbers], incumbents, len(graph.operators)
+                ):
                     shortest_s = min(shortest_s, taken.period_s)
-                    yield found
-    if not any_found:
+                    yield configuration
+    if not any_interleaved:
         none(
             "the search ended before there was one"
             if deadline.over
@@ -184,29 +180,29 @@ def interleaved_candidates(
         )
 
 
-def _matched(
-    figures: Sequence[float], known: Iterable[Sequence[float]], rounding_ns: float
+def _is_matched(
+    figures: Sequence[float], incumbents: Iterable[Sequence[float]], rounding_ns: float
 ) -> bool:
     """Tell whether some known figures are as good, up to the rounding of each operator's time."""
     return any(
         all(a <= b * (1 + CLOSE) + rounding_ns for a, b in zip(each, figures, strict=False))
-        for each in known
+        for each in incumbents
     )
 
 
-def _frugal(
+def _low_energy_beside(
     problem: MappingProblem, costs: CostTable, seed: int, deadline: Deadline, *, beside: bool
 ) -> AbstractContextManager[Iterator[tuple[ModuloSchedule, float]]]:
     """Yield what `frugal` does, which another process may be at from now on."""
-    found = partial(frugal, Cyclic(problem), costs, seed)
-    here = partial(found, lambda: deadline.over)
+    schedules = partial(frugal, Cyclic(problem), costs, seed)
+    here = partial(schedules, lambda: deadline.over)
     if beside and len(costs.processors) <= MOST_PROCESSORS:
-        return made_beside(found, here=here, over=lambda: deadline.over)
+        return run_beside(schedules, here=here, over=lambda: deadline.over)
     return nullcontext(here())
 
 
 def frugal(
-    net: Cyclic, costs: CostTable, seed: int, over: Callable[[], bool] = lambda: False
+    cyclic: Cyclic, costs: CostTable, seed: int, over: Callable[[], bool] = lambda: False
 ) -> Iterator[tuple[ModuloSchedule, float]]:
     """Yield schedules of assignments of little energy, with a bound of the energy or 0.
 
@@ -217,10 +213,10 @@ def frugal(
         return
     energy_j = tuple(
         tuple(0.0 if costs.unsupported(v, p) else costs.energy_j(v, p) for p in processors)
-        for v in range(net.operators)
+        for v in range(cyclic.operators)
     )
     front = energy_front(
-        net.problem,
+        cyclic.problem,
         energy_j,
         costs.static_power_w,
         resolution=RESOLUTION,
@@ -230,10 +226,10 @@ def frugal(
         over=over,
     )
     for point in front:
-        works = Works.of(net, point.processor)
-        shortest = max(net.loads(point.processor))
+        jobs = Works.of(cyclic, point.processor)
+        shortest = max(cyclic.loads(point.processor))
         for period in (shortest, int(shortest * (1 + ROOM))):
-            if schedule := scheduled(works, period):
+            if schedule := scheduled(jobs, period):
                 yield schedule, bound_j(front, period / NANO)
 
 
@@ -244,10 +240,10 @@ def repeating(schedule: ModuloSchedule, graph: OperatorGraph, costs: CostTable) 
     """
     if schedule.latency <= schedule.period:
         return replace(mapping_of(schedule, graph, costs), period_s=None)
-    return mapping_of(_from_its_origin(schedule, costs), graph, costs)
+    return mapping_of(_shift_to_origin(schedule, costs), graph, costs)
 
 
-def _from_its_origin(schedule: ModuloSchedule, costs: CostTable) -> ModuloSchedule:
+def _shift_to_origin(schedule: ModuloSchedule, costs: CostTable) -> ModuloSchedule:
     """Return a schedule of several frames at once, counted from where its period begins.
 
     That is the first start if a processor then serves several lags. Else the stages follow from
@@ -256,7 +252,7 @@ def _from_its_origin(schedule: ModuloSchedule, costs: CostTable) -> ModuloSchedu
     """
     period, place = schedule.period, schedule.processor
 
-    def cut(origin: int) -> tuple[bool, int, int]:
+    def cut_cost(origin: int) -> tuple[bool, int, int]:
         turns = [divmod(at - origin, period) for at in schedule.start]
         lags = {(p, lag) for p, (lag, _) in zip(place, turns, strict=True)}
         running = sum(
@@ -265,11 +261,11 @@ def _from_its_origin(schedule: ModuloSchedule, costs: CostTable) -> ModuloSchedu
         )
         return len({lag for _, lag in lags}) == 1, len(lags) - len({*place}), running
 
-    if cut(0)[1]:
+    if cut_cost(0)[1]:
         return schedule
     begins = (min(at for at, q in zip(schedule.start, place, strict=True) if q == p)
               for p in {*place})  # fmt: skip
-    later = -min((0, *sorted(at % period for at in begins)), key=cut) % period
+    later = -min((0, *sorted(at % period for at in begins)), key=cut_cost) % period
     return replace(
         schedule,
         start=tuple(at + later for at in schedule.start),
@@ -291,9 +287,8 @@ def mapping_of(schedule: ModuloSchedule, graph: OperatorGraph, costs: CostTable)
         name, (lag, begin) = tensors[flow], divmod(at, period)
         start_s, u = begin / NANO, graph.producer[name]
         time_s, resource = costs.transfer_s(name, place[u], q), costs.transfer_resource[place[u]][q]
-        busy[name, q] = Transfer(
-            name, u, place[u], q, lag, time_s, resource, start_s, start_s + time_s
-        )
+        times_s = (start_s, start_s + time_s)
+        busy[name, q] = Transfer(name, u, place[u], q, lag, time_s, resource, *times_s)
     return assemble(placements, hand_overs_of(placements, graph, costs, busy), period / NANO)
 
 
@@ -302,18 +297,18 @@ def schedule_of(mapping: Mapping, graph: OperatorGraph) -> ModuloSchedule:
     assert mapping.period_s is not None
     period = round(mapping.period_s * NANO)
 
-    def at(lag: int, start_s: float) -> int:
+    def when(lag: int, start_s: float) -> int:
         return lag * period + round(start_s * NANO)
 
     flow = {name: i for i, name in enumerate(n for n in graph.consumers if n in graph.producer)}
     placed = [mapping.at[v] for v in range(len(graph.operators))]
-    start = [at(each.lag, each.start_s) for each in placed]
-    ends = (at(each.lag, each.end_s) for each in placed)
+    start = [when(each.lag, each.start_s) for each in placed]
+    ends = (when(each.lag, each.end_s) for each in placed)
     moved = (each for each in mapping.transfers if each.resource is not None)
     return ModuloSchedule(
         period,
         tuple(each.processor for each in placed),
         tuple(start),
-        tuple(((flow[each.tensor], each.target), at(each.lag, each.start_s)) for each in moved),
+        tuple(((flow[each.tensor], each.target), when(each.lag, each.start_s)) for each in moved),
         max(ends) - min(start),
     )

@@ -36,6 +36,7 @@ from parapipe.search.problems.identical_processors import Groups, Replicable, re
 from parapipe.search.problems.problems import whole_problem
 from parapipe.search.stages.labels import Bounds
 from parapipe.search.stages.relaxed import Relaxed, Stretch
+from parapipe.search.stages.relaxed_step import membership
 from parapipe.search.stages.search import few_cuts
 from parapipe.search.stages.stage_table import StageTable
 from parapipe.search.stages.unit_schedules import Choice, lookup, options_of
@@ -82,11 +83,7 @@ class TimeBounds:
 
 
 def stage_bounds(
-    units: int,
-    operators: int,
-    choices: Sequence[Choice],
-    costs: CostTable,
-    replicable: Replicable,
+    units: int, operators: int, choices: Sequence[Choice], costs: CostTable, replicable: Replicable
 ) -> TimeBounds:
     """Return bounds of all stages that begin and end at boundaries.
 
@@ -99,19 +96,19 @@ def stage_bounds(
     replicable
         Processors that may take turns on frames.
     """
-    table = StageTable(lookup(options_of(list(map(_shortest, choices)), costs)), energy=False)
+    table = StageTable(lookup(options_of(list(map(_at_bound, choices)), costs)), energy=False)
     cuts = few_cuts(units, table)
-    whole = len(cuts) > units
+    every_cut = len(cuts) > units
     bounds = Bounds(
         len(cuts) - 1,
-        table if whole else table.at_cuts(cuts),
+        table if every_cut else table.at_cuts(cuts),
         len(costs.processors),
         replica_sets(replicable.staged),
         replica_sets(replicable.alone),
     )
-    periods_s = np.maximum(bounds.least_periods_ns(whole=whole) - operators, 0) / NANO
+    periods_s = np.maximum(bounds.least_periods_ns(every_cut=every_cut) - operators, 0) / NANO
     latency_s = max(0.0, float(bounds.after_ns[0, 0, -1]) - operators) / NANO
-    return TimeBounds(periods_s, latency_s, bounds if whole else None, operators)
+    return TimeBounds(periods_s, latency_s, bounds if every_cut else None, operators)
 
 
 def relaxed_bounds(graph: OperatorGraph, partition: Partition, costs: CostTable) -> TimeBounds:
@@ -120,12 +117,12 @@ def relaxed_bounds(graph: OperatorGraph, partition: Partition, costs: CostTable)
     The shortest path gives the latency, of which the longest stage takes its share at least.
     """
     paths = Relaxed(graph, partition, costs, (), limited=True)
-    whole = Stretch(0, 0, paths.units, paths.sets[-1])
-    latency_s = min(paths.between(whole)[0], paths.anyhow_s) * (1 - ROUNDING)
-    return of_all_sets(costs, latency_s / len(costs.processors), latency_s)
+    network = Stretch(0, 0, paths.units, paths.sets[-1])
+    latency_s = min(paths.least_between(network)[0], paths.least_latency_s) * (1 - ROUNDING)
+    return bounds_of_all_sets(costs, latency_s / len(costs.processors), latency_s)
 
 
-def of_all_sets(costs: CostTable, period_s: float, latency_s: float) -> TimeBounds:
+def bounds_of_all_sets(costs: CostTable, period_s: float, latency_s: float) -> TimeBounds:
     """Return bounds that are the same for all sets of processors."""
     return TimeBounds(np.full(1 << len(costs.processors), period_s), latency_s)
 
@@ -144,7 +141,7 @@ def operator_bounds(graph: OperatorGraph, costs: CostTable) -> TimeBounds:
     problem = whole_problem(graph, costs)
     loads = programme(replace(problem, transfer_resource=()), lambda _flow, _p, _q: False)
     path_s = critical_path_s(problem) * (1 - ROUNDING)
-    return of_all_sets(costs, relaxed(loads, Aim()).bound, path_s)
+    return bounds_of_all_sets(costs, relaxed(loads, Aim()).bound, path_s)
 
 
 @dataclass(frozen=True)
@@ -183,7 +180,7 @@ class EnergyBounds:
             if (time_s := costs.time_s(v, p)) < inf:
                 dynamic_j[v, p] = costs.energy_j(v, p)
                 own_j[v, p] = dynamic_j[v, p] + costs.static_power_w[p] * time_s
-        inside = _inside(count)
+        inside = membership(count)
         least_j, least_own_j = (
             np.array([np.where(some, each, inf).min(axis=1).sum() for some in inside])
             for each in (dynamic_j, own_j)
@@ -197,10 +194,10 @@ class EnergyBounds:
     ) -> EnergyBounds:
         """Return bounds of mappings in which two processors of a group take turns, at least."""
         problem = replace(whole_problem(graph, costs), transfer_resource=())
-        inside = _inside(problem.processors)
+        inside = membership(problem.processors)
         several = [inside[:, list(group)].sum(axis=1) > 1 for group in groups]
-        anyhow = cls.of(problem.operators, costs, times.periods_s)
-        energies_j = np.where(np.any(several, axis=0), anyhow.energies_j, inf)
+        any_mapping = cls.of(problem.operators, costs, times.periods_s)
+        energies_j = np.where(np.any(several, axis=0), any_mapping.energies_j, inf)
         dynamic_j = tuple(
             tuple(costs.energy_j(v, p) if time_s < inf else 0.0 for p, time_s in enumerate(row))
             for v, row in enumerate(problem.time_s)
@@ -228,13 +225,7 @@ class EnergyBounds:
         return most_j
 
 
-def _inside(count: int) -> NDArray[np.bool_]:
-    """Return which processors are in which set: [set, processor]."""
-    found: NDArray[np.bool_] = (np.arange(1 << count)[:, None] >> np.arange(count) & 1) == 1
-    return found
-
-
-def _shortest(choice: Choice) -> Choice:
+def _at_bound(choice: Choice) -> Choice:
     """Take the proven bound of a schedule for its makespan."""
     claim = choice.schedule.certificate
     if claim.proven and claim.proves == "makespan":

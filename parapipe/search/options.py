@@ -91,8 +91,8 @@ def _shape_text(shape: Any) -> str:  # noqa: ANN401 - one of `Shapes`
     return shape_text(shape)
 
 
-def _needs_memory(given: Mapping[str, Any]) -> str:
-    if given["max_memory_bytes"] is not None or "memory" in given["objectives"]:
+def _needs_memory(arguments: Mapping[str, Any]) -> str:
+    if arguments["max_memory_bytes"] is not None or "memory" in arguments["objectives"]:
         return ""
     return (
         "has no effect without a limit of memory; give --max-memory, or memory among --objectives, "
@@ -100,14 +100,14 @@ def _needs_memory(given: Mapping[str, Any]) -> str:
     )
 
 
-def _needs_energy(given: Mapping[str, Any]) -> str:
-    if "energy" in given["objectives"]:
+def _needs_energy(arguments: Mapping[str, Any]) -> str:
+    if "energy" in arguments["objectives"]:
         return ""
-    return f"has no effect with --objectives {given['objectives']}; give one of them"
+    return f"has no effect with --objectives {arguments['objectives']}; give one of them"
 
 
-def _needs_clock(given: Mapping[str, Any]) -> str:
-    if given["budget_s"] is None or not given["deterministic"]:
+def _needs_clock(arguments: Mapping[str, Any]) -> str:
+    if arguments["budget_s"] is None or not arguments["deterministic"]:
         return ""
     return "contradicts --deterministic, which looks at no clock; give one of them"
 
@@ -343,7 +343,7 @@ def flag(name: str) -> str:
     return f"--{single.replace('_', '-')}"
 
 
-def idle_options(given: Mapping[str, Any]) -> dict[str, str]:
+def idle_options(arguments: Mapping[str, Any]) -> dict[str, str]:
     """Return which of all options say nothing beside the others, and with what they contradict."""
-    reasons = {name: option.idle(given) for name, option in option_traits().items()}
+    reasons = {name: option.idle(arguments) for name, option in option_traits().items()}
     return {name: why for name, why in reasons.items() if why}

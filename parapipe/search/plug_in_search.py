@@ -53,49 +53,49 @@ class PlugInSearch:
         """
         with SEARCHES.failures_of(self.name, passing=OverError):
             for each in self.search.run(problem, incumbents, deadline):
-                configuration = self._timed(each, problem)
+                configuration = self._time_anew(each, problem)
                 if memory_counts(problem.options) or not _is_matched(configuration, incumbents):
                     yield configuration
 
-    def _timed(self, found: object, problem: SearchProblem) -> Configuration:
+    def _time_anew(self, item: object, problem: SearchProblem) -> Configuration:
         wrong = f"the search {SEARCHES.label(self.name)} yields a"
-        if not isinstance(found, Configuration) or not 0 <= found.table < len(problem.tables):
-            raise MappingError(f"{wrong} {type(found).__name__} that is no configuration")
-        graph, costs = problem.graph, problem.tables[found.table]
-        if why := _violation(found, problem):
+        if not isinstance(item, Configuration) or not 0 <= item.table < len(problem.tables):
+            raise MappingError(f"{wrong} {type(item).__name__} that is no configuration")
+        graph, costs = problem.graph, problem.tables[item.table]
+        if why := _violation(item, problem):
             raise MappingError(f"{wrong} configuration that {why}")
         try:
-            mapping = mapping_of(graph, None, costs, assignment_of(found.mapping))
+            mapping = mapping_of(graph, None, costs, assignment_of(item.mapping))
         except AssignmentError as error:
             raise MappingError(f"{wrong} configuration that is none: {error}") from error
         evaluated = evaluate(mapping, graph, costs)
-        return Configuration(mapping, evaluated, proven=False, gap=1.0, table=found.table)
+        return Configuration(mapping, evaluated, proven=False, gap=1.0, table=item.table)
 
 
-def _is_matched(found: Configuration, incumbents: Sequence[Candidate]) -> bool:
+def _is_matched(configuration: Configuration, incumbents: Sequence[Candidate]) -> bool:
     """Tell whether an incumbent of the same processors is at least as good, within rounding."""
-    most = [figure * (1 + ROUNDED) for figure in found.nano_objectives]
+    most = [figure * (1 + ROUNDED) for figure in configuration.nano_objectives]
     return any(
-        old.processors == found.processors
+        old.processors == configuration.processors
         and all(a <= b for a, b in zip(old.nano_objectives, most, strict=True))
         for old in incumbents
     )
 
 
-def _violation(found: Configuration, problem: SearchProblem) -> str:
+def _violation(configuration: Configuration, problem: SearchProblem) -> str:
     """Say what is wrong with a configuration; empty if nothing is."""
-    mapping, graph = found.mapping, problem.graph
-    processors = range(len(problem.tables[found.table].processors))
-    if found.split or mapping.replicated or mapping.period_s is not None:
+    mapping, graph = configuration.mapping, problem.graph
+    processors = range(len(problem.tables[configuration.table].processors))
+    if configuration.split or mapping.replicated or mapping.period_s is not None:
         return "is not of stages of whole operators, on one processor each"
     if sorted(each.operator for each in mapping.placements) != [*range(len(graph.operators))]:
         return "does not have each operator once"
     if any(each.processor not in processors for each in mapping.placements):
         return "has an operator on a processor that there is not"
-    return next(_backwards(mapping, problem), "")
+    return next(_list_backward_reads(mapping, problem), "")
 
 
-def _backwards(mapping: Mapping, problem: SearchProblem) -> Iterator[str]:
+def _list_backward_reads(mapping: Mapping, problem: SearchProblem) -> Iterator[str]:
     """Yield operators that run before what they read is there."""
     operators = problem.graph.operators
     rank = {

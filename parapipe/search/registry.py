@@ -25,7 +25,7 @@ def memory_counts(options: MapOptions) -> bool:
     return options.memory or options.max_memory_bytes is not None
 
 
-def _misfit(search: Any) -> str:  # noqa: ANN401 - of another package
+def _describe_misfit(search: Any) -> str:  # noqa: ANN401 - of another package
     if not isinstance(search, type) or not callable(getattr(search, "run", None)):
         return "is no class with a method `run`"
     if getattr(search, "moment", None) not in OPEN:
@@ -45,7 +45,7 @@ SEARCHES = Registry(
         "several": "parapipe.several_models.search:SeveralSearch",
     },
     MappingError,
-    _misfit,
+    _describe_misfit,
 )
 _REQUESTED: Mapping[str, Callable[[MapOptions], bool]] = {
     "split": lambda options: options.split == "auto",
@@ -77,8 +77,7 @@ def check_search(name: str) -> None:
         raise MappingError(f"the search '{name}' is parapipe's own; other options ask for it")
     if not SEARCHES.has(name):
         names = SEARCHES.names_of_others()
-        there = (
-            f"those of installed packages: {', '.join(names)}" if names else "no package has one"
-        )
+        others = f"those of installed packages: {', '.join(names)}"
+        there = others if names else "no package has one"
         raise MappingError(f"there is no search '{name}'; {there}{did_you_mean(name, names)}")
     SEARCHES.load(name)

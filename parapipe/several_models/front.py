@@ -19,9 +19,9 @@ from parapipe.modulo.cyclic_problem import Cyclic
 from parapipe.modulo.least_period import loads_s
 from parapipe.pareto import ENERGY_TIE, least, most_balanced
 from parapipe.processes.deadline import Deadline
-from parapipe.search.choose import marked
+from parapipe.search.candidate_selection import marked
 from parapipe.search.contract import Moment, Search, SearchProblem
-from parapipe.search.exploration import Exploration, UnfinishedRow, least_energy_j
+from parapipe.search.exploration_result import Exploration, UnfinishedRow, least_energy_j
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.solve import Reporter, Solved
 from parapipe.several_models.patterns import Demand, Patterns, Reached

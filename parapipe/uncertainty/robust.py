@@ -17,9 +17,9 @@ from parapipe.graph.partition import Partition
 from parapipe.mappings.configuration import Configuration
 from parapipe.pareto import ENERGY_TIE, least, nondominated, on_front, thinned
 from parapipe.processes.deadline import Deadline, search_s
-from parapipe.search.choose import marked, names_among
+from parapipe.search.candidate_selection import marked, names_among
 from parapipe.search.contract import Moment, Search, SearchProblem
-from parapipe.search.exploration import Exploration
+from parapipe.search.exploration_result import Exploration
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.solve import Reporter
 from parapipe.uncertainty.causes import Draws

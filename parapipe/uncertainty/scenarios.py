@@ -30,8 +30,8 @@ from parapipe.platform.fields import Expression
 from parapipe.platform.support import Refusal
 from parapipe.processes.deadline import Deadline
 from parapipe.processes.shared_work import SMALL, distribute
+from parapipe.search.configurations_from_costs import explore
 from parapipe.search.contract import Moment, SearchProblem
-from parapipe.search.explore import explore
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.cache import Cache
 from parapipe.search.problems.identical_processors import identical_processors

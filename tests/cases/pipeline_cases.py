@@ -7,6 +7,7 @@ from itertools import product
 from math import inf
 
 from parapipe.cost.cost_table import CostTable
+from parapipe.platform.support import Refusal
 
 
 class Costs(CostTable):
@@ -21,7 +22,7 @@ class Costs(CostTable):
         return self.energies[v][p]
 
     def unsupported(self, v, p):
-        return None if self.times[v][p] < inf else "it cannot"
+        return None if self.times[v][p] < inf else Refusal(self.processors[p], "it cannot")
 
 
 def random_costs(graph, processors, seed):

@@ -269,7 +269,7 @@ class Mine:
     name, moment = "mine", Moment.MOMENT
 
     def run(self, problem, incumbents, deadline):
-        from parapipe.search.stages.configure import configure
+        from parapipe.search.stages.candidates import configure
         found = configure(incumbents[0], problem.graph, problem.tables)
         def placed(**change):
             first, *others = sorted(found.mapping.placements, key=lambda at: at.operator)

@@ -9,7 +9,7 @@ from parapipe.cost.cost_table import build_cost_table
 from parapipe.front.what_if import FASTER, Chip
 from parapipe.graph.partition import partition
 from parapipe.platform.support import Refusal
-from parapipe.search.explore import explore
+from parapipe.search.configurations_from_costs import explore
 from parapipe.search.options import MapOptions
 
 

@@ -12,7 +12,7 @@ from parapipe.graph.partition import partition
 from parapipe.mappings.assembly import as_early, assignment_of, mapping_of
 from parapipe.mappings.assignment import Assignment
 from parapipe.mappings.evaluate import evaluate
-from parapipe.search.explore import explore
+from parapipe.search.configurations_from_costs import explore
 from parapipe.search.options import MapOptions
 from tests.cases import branchy_networks
 from tests.cases.pipeline_cases import random_costs

@@ -37,7 +37,7 @@ from parapipe.memory_search import selection
 from parapipe.memory_search.low_memory import moves, thrifty_order
 from parapipe.pareto import nondominated
 from parapipe.platform.memories import MemorySystem
-from parapipe.search.explore import explore
+from parapipe.search.configurations_from_costs import explore
 from parapipe.search.options import MapOptions
 from parapipe.search.registry import requested_searches
 from tests.cases.branchy import branchy

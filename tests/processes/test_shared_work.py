@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from parapipe.processes.shared_work import made_beside, shared_work
+from parapipe.processes.shared_work import run_beside, shared_work
 from parapipe.processes.workers import kept_processes
 from tests.cases.refusals import no_more_files
 
@@ -132,7 +132,7 @@ def test_something_is_made_beside_where_another_process_does(case, tmp_path):
     make = partial(several, tmp_path / case / "begun", HERE)
     refused = no_more_files() if case == "refused" else nullcontext()
     kept = nullcontext() if case == "alone" else kept_processes()
-    with kept, refused, made_beside(make, here=make, over=lambda: False) as made:
+    with kept, refused, run_beside(make, here=make, over=lambda: False) as made:
         found = [*made]
     assert [each for each, _ in found] == ITEMS
     assert ({who for _, who in found} == {HERE}) == (case != "kept")
@@ -148,7 +148,7 @@ def test_nobody_waits_for_what_is_made_beside_once_work_is_over(tmp_path):
     begun = tmp_path / "begun"
     with kept_processes() as kept:
         here = partial(pytest.fail, "here")
-        with made_beside(partial(sleeps, begun), here=here, over=begun.exists) as made:
+        with run_beside(partial(sleeps, begun), here=here, over=begun.exists) as made:
             assert [*made] == []
         assert kept.count == 0
 
@@ -156,7 +156,7 @@ def test_nobody_waits_for_what_is_made_beside_once_work_is_over(tmp_path):
 def test_nobody_makes_anything_beside_once_its_context_is_left(tmp_path):
     with kept_processes() as kept:
         make = partial(sleeps, tmp_path / "begun")
-        with made_beside(make, here=partial(pytest.fail, "here"), over=lambda: False):
+        with run_beside(make, here=partial(pytest.fail, "here"), over=lambda: False):
             assert kept.count == 1
         assert kept.count == 0
 

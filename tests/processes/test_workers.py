@@ -21,10 +21,10 @@ from parapipe.errors import MappingError, VerificationError
 from parapipe.processes.deadline import Deadline
 from parapipe.processes.shared_work import distribute
 from parapipe.processes.workers import (
-    KeptProcesses,
+    SharedProcesses,
     WorkerProcesses,
+    current_processes,
     kept_processes,
-    processes_at_hand,
 )
 from tests.cases.refusals import no_more_files
 
@@ -215,16 +215,16 @@ def test_without_any_to_keep_processes_end_with_their_call() -> None:
 
 
 def test_the_outermost_context_keeps_processes_for_those_within_in_its_thread_alone() -> None:
-    assert processes_at_hand() is None
+    assert current_processes() is None
     with kept_processes() as outer:
         with kept_processes() as inner:
-            assert inner is processes_at_hand() is outer
+            assert inner is current_processes() is outer
             pid = outer.running(1).submit(os.getpid).result()
         assert outer.count == 1
         assert outer.running(1).submit(os.getpid).result() == pid
         with ThreadPoolExecutor(1) as thread:
-            assert thread.submit(processes_at_hand).result() is None
-    assert processes_at_hand() is None
+            assert thread.submit(current_processes).result() is None
+    assert current_processes() is None
     assert outer.count == 0
     assert ended(pid)
 
@@ -244,7 +244,7 @@ def imported(name: str) -> bool:
 
 
 def test_a_process_that_is_started_ahead_has_imported_what_it_will_need() -> None:
-    with KeptProcesses("colorsys") as processes:
+    with SharedProcesses("colorsys") as processes:
         assert not processes.running(1).submit(imported, "colorsys").result()
         processes.end()
         processes.start_ahead()
@@ -253,13 +253,13 @@ def test_a_process_that_is_started_ahead_has_imported_what_it_will_need() -> Non
 
 
 def test_no_process_starts_ahead_where_nothing_is_known_to_need_it() -> None:
-    with KeptProcesses() as processes:
+    with SharedProcesses() as processes:
         processes.start_ahead()
         assert processes.count == 0
 
 
 def test_where_no_process_can_be_started_ahead_nothing_happens() -> None:
-    with KeptProcesses("colorsys") as processes:
+    with SharedProcesses("colorsys") as processes:
         with no_more_files():
             processes.start_ahead()
         assert processes.count == 0
@@ -276,7 +276,7 @@ def test_a_process_collects_garbage_as_often_as_its_parent() -> None:
 
 
 def test_more_processes_replace_fewer() -> None:
-    with KeptProcesses() as processes:
+    with SharedProcesses() as processes:
         one = processes.running(1)
         assert processes.running(1) is one
         two = processes.running(2)

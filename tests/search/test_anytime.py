@@ -20,18 +20,18 @@ from parapipe.pareto import nondominated
 from parapipe.plan import build, layout
 from parapipe.processes import shared_work
 from parapipe.processes.deadline import LOOK_S, Deadline
-from parapipe.search import choose, explorer
-from parapipe.search import explore as exploring
+from parapipe.search import candidate_selection, search_sequence
+from parapipe.search import configurations_from_costs as exploring
 from parapipe.search.contract import Moment
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.solve import Solved, solve
-from parapipe.search.stages import stage_searches
+from parapipe.search.stages import stage_incumbents
 from parapipe.search.stages.labels import Bounds
 from parapipe.search.stages.search import search
 from parapipe.search.stages.stage_table import StageTable
 from tests.cases.one_search import OneSearch
 from tests.cases.pipeline_cases import identical_costs, random_costs
-from tests.search.test_explore import chain
+from tests.search.test_configurations_from_costs import chain
 from tests.search.test_live_boundaries import cut_everywhere, tangled
 from tests.search.test_search import random_case
 
@@ -58,13 +58,13 @@ def covers(front, other, share=1.0):
 def after(monkeypatch, most):
     """Let only some questions be answered by the mapper before the time is over."""
 
-    def some(questions, solver, report=None, *, deadline, meanwhile, known):
+    def some(questions, solver, report=None, *, deadline, meanwhile, earlier):
         answered = solve(list(dict.fromkeys(questions))[:most], solver)
         meanwhile(answered.answers)
         deadline.interrupted = True
         return Solved(answered.answers, answered.cached)
 
-    monkeypatch.setattr(explorer, "solve", some)
+    monkeypatch.setattr(search_sequence, "solve", some)
     return mapped()
 
 
@@ -279,9 +279,9 @@ def test_no_greater_budget_gives_a_worse_front_of_several_cost_tables(count, mon
 def test_no_greater_budget_gives_a_worse_front_of_a_long_network(
     units, kinds, budgets, monkeypatch
 ):
-    most = 5 if units < 100 else stage_searches.ENERGY_UNITS
-    monkeypatch.setattr(stage_searches, "ENERGY_UNITS", most)
-    monkeypatch.setattr(choose, "thinned", lambda front, *_: front)  # to within 5 %
+    most = 5 if units < 100 else stage_incumbents.ENERGY_UNITS
+    monkeypatch.setattr(stage_incumbents, "ENERGY_UNITS", most)
+    monkeypatch.setattr(candidate_selection, "thinned", lambda front, *_: front)  # to within 5 %
     graph = chain(units)
     costs = identical_costs(graph, kinds, 0)
     fronts = [(w, explored(graph, costs, monkeypatch, w, ENERGY)[0]) for w in budgets]
@@ -332,14 +332,14 @@ def test_a_budget_of_a_moment_still_gives_a_front():
 
 
 def test_an_interruption_ends_with_the_best_so_far_once_there_is_a_front(monkeypatch):
-    def interrupted(questions, solver, report=None, *, deadline, meanwhile, known):
+    def interrupted(questions, solver, report=None, *, deadline, meanwhile, earlier):
         answered = solve(list(dict.fromkeys(questions))[:20], solver)
         meanwhile(answered.answers)
         with deadline.ending():
             raise KeyboardInterrupt
         return answered
 
-    monkeypatch.setattr(explorer, "solve", interrupted)
+    monkeypatch.setattr(search_sequence, "solve", interrupted)
     assert mapped().document.unfinished
 
 
@@ -368,8 +368,10 @@ def test_bounds_are_below_every_configuration(seed, units, processors):
     latency_ns = min(candidate.latency_ns for candidate in every)
     period_ns = min(candidate.period_ns for candidate in every)
     assert bounds.after_ns[0, 0, -1] == latency_ns
-    assert bounds.least_period_ns(whole=True) <= period_ns
-    assert bounds.least_period_ns(whole=False) <= bounds.least_period_ns(whole=True)
+    assert bounds.least_periods_ns(every_cut=True)[-1] <= period_ns
+    assert (
+        bounds.least_periods_ns(every_cut=False)[-1] <= bounds.least_periods_ns(every_cut=True)[-1]
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -389,7 +391,7 @@ def test_a_search_over_few_cuts_is_exact_for_them_and_its_bound_holds_for_all(se
         assert any(
             all(a <= b for a, b in zip(figures(c), figures(candidate), strict=True)) for c in some
         )
-    bound_ns = Bounds(2, few, 3).least_period_ns(whole=False)
+    bound_ns = Bounds(2, few, 3).least_periods_ns(every_cut=False)[-1]
     assert bound_ns <= min(candidate.period_ns for candidate in every) < inf
 
 
@@ -397,11 +399,11 @@ def test_a_search_that_is_over_before_it_has_chosen_where_to_cut_finds_nothing_m
     options, static = random_case(0, 6, 3)
     known = search(6, StageTable(options), static)
     over = StageTable(options, deadline=Deadline(0.0))
-    assert search(6, over, static, known=known, most_cuts=4, deadline=Deadline(0.0)) == []
+    assert search(6, over, static, incumbents=known, most_cuts=4, deadline=Deadline(0.0)) == []
 
 
 def test_more_cuts_than_are_searched_are_told(monkeypatch):
-    monkeypatch.setattr(stage_searches, "MOST_CUTS", 5)
+    monkeypatch.setattr(stage_incumbents, "MOST_CUTS", 5)
     front = mapped()
     first, second = front.document.unfinished.reasons
     assert first.startswith("stages begin and end at 4 of ")
@@ -414,7 +416,7 @@ def test_more_cuts_than_are_searched_are_told(monkeypatch):
 def test_a_network_of_many_units_has_a_front_near_the_exact_one(monkeypatch):
     energy = "latency-throughput-energy"
     whole = mapped(objectives=energy)
-    monkeypatch.setattr(stage_searches, "ENERGY_UNITS", 5)
+    monkeypatch.setattr(stage_incumbents, "ENERGY_UNITS", 5)
     front = mapped(objectives=energy)
     (reason,) = front.document.unfinished.reasons
     assert reason.startswith("energy is traded by stages at 59 places, and of configurations ")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from parapipe.cost.operating_points import settings
 from parapipe.graph.partition import partition
 from parapipe.pareto import nondominated
-from parapipe.search.explore import explore
+from parapipe.search.configurations_from_costs import explore
 from parapipe.search.interleaved import InterleavedSearch
 from parapipe.search.mapping_bounds import relaxed_bounds
 from parapipe.search.options import MapOptions

@@ -6,7 +6,7 @@ from math import inf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parapipe.search.problems.exit_choices import changes_of, choices_of
+from parapipe.search.problems.exit_choices import choices_of, count_changes
 
 SETS = st.sets(st.integers(0, 5), min_size=1).map(lambda some: tuple(sorted(some)))
 
@@ -24,7 +24,7 @@ def test_choices_with_the_fewest_changes_stay_and_as_many_as_the_limit_allows(su
     groups = {able: [i for i, each in enumerate(support) if each == able] for able in support}
 
     def changes(choice):
-        return max(changes_of([choice[i] for i in places]) for places in groups.values())
+        return max(count_changes([choice[i] for i in places]) for places in groups.values())
 
     few = max(map(changes, found))
     assert found == [each for each in every if changes(each) <= few]

@@ -9,7 +9,7 @@ import pytest
 
 from parapipe.graph.partition import partition
 from parapipe.pareto import nondominated
-from parapipe.search.explore import explore
+from parapipe.search.configurations_from_costs import explore
 from parapipe.search.options import MapOptions
 from parapipe.search.stages.finest_cuts import finest_partition
 from tests.cases.branchy_networks import random_costs

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parapipe.pareto import nondominated
-from parapipe.search.choose import choose, names_of
-from parapipe.search.problems.identical_processors import in_a_row, in_turn
+from parapipe.search.candidate_selection import names_of, select_candidates
+from parapipe.search.problems.identical_processors import is_consecutive, is_leading
 from parapipe.search.stages.search import search
 from parapipe.search.stages.stage_table import Option, StageTable
 
@@ -70,7 +70,7 @@ def test_of_two_alike_processors_the_second_is_used_only_beside_the_first(units)
 def test_each_of_the_alike_keeps_its_own_name(units):
     candidates = found(units, (0.3, 0.1, 0.1), (0, 1, 1))
     names = ("npu", "dsp0", "dsp1")
-    chosen = choose(candidates, names, energy=True, resolution=0.0)
+    chosen = select_candidates(candidates, names, energy=True, resolution=0.0)
     numbers = dict(enumerate(chosen))
     made = names_of(numbers, names, lambda i: numbers[i].nano_objectives, front=[0])
     named = {name: numbers[i] for i, some in made.items() for name in some}
@@ -116,7 +116,7 @@ def test_a_search_that_counts_identical_processors_once_finds_the_same_front(uni
 
 
 def test_processors_are_identical_whose_change_of_places_changes_no_cost():
-    assert in_turn(0b1011, [(0, 1, 2)])
-    assert not in_turn(0b1101, [(0, 1, 2)])
-    assert in_a_row(0b0110, [(0, 1, 2)])
-    assert not in_a_row(0b0101, [(0, 1, 2)])
+    assert is_leading(0b1011, [(0, 1, 2)])
+    assert not is_leading(0b1101, [(0, 1, 2)])
+    assert is_consecutive(0b0110, [(0, 1, 2)])
+    assert not is_consecutive(0b0101, [(0, 1, 2)])

@@ -15,7 +15,7 @@ from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, 
 from parapipe.graph.partition import partition
 from parapipe.platform.fields import known
 from parapipe.platform.support import Refusal, Unlisted
-from parapipe.search.infeasible import absent
+from parapipe.search.infeasible import absent_kinds
 from parapipe.search.problems.problems import requests
 from parapipe.search.stages.search import search
 from parapipe.search.stages.stage_table import Option, StageTable
@@ -76,7 +76,7 @@ def reasons(graph, **refused):
     """`refused`: the types that each processor does not run."""
     causes = {p: dict.fromkeys(types, Unlisted.TYPE) for p, types in refused.items()}
     costs = costs_of(graph, causes)
-    return absent(candidates(graph, costs), graph, partition(graph), costs)
+    return absent_kinds(candidates(graph, costs), graph, partition(graph), costs)
 
 
 CHAIN = graph_of("Conv", "LRN", "Conv", "LRN", "Softmax")
@@ -126,7 +126,7 @@ def test_different_reasons_stand_apart():
             "dsp": {},
         },
     )
-    found = absent(candidates(CHAIN, costs), CHAIN, partition(CHAIN), costs)
+    found = absent_kinds(candidates(CHAIN, costs), CHAIN, partition(CHAIN), costs)
     assert found["npu-alone"] == (
         "npu cannot run 3 of 5 operators: LRN ('lrn1', 'lrn2') – LRN is no sum over one axis; "
         "Softmax ('softmax1') – npu computes in int8, not in float32"
@@ -146,7 +146,7 @@ def test_names_types_and_reasons_after_the_third_are_counted():
         in (found["sequential"])
     )
     costs = costs_of(graph, {"npu": {t: f"no {t}" for t in rest}, "dsp": {}})
-    told = absent(candidates(graph, costs), graph, partition(graph), costs)["npu-alone"]
+    told = absent_kinds(candidates(graph, costs), graph, partition(graph), costs)["npu-alone"]
     assert told.endswith("Cos ('cos1') – no Cos; and 1 more for other reasons")
 
 
@@ -175,7 +175,7 @@ def test_of_two_parts_of_a_type_the_one_is_named_that_cannot_run():
     costs = costs_of(graph, {"npu": {"Conv": "too large"}, "dsp": {}})
     refusal = replace(costs.unsupported(0, 0), operator=second.name)
     costs = replace(costs, entries=((refusal, costs.entries[0][1]),))
-    found = absent(candidates(graph, costs), graph, partition(graph), costs)
+    found = absent_kinds(candidates(graph, costs), graph, partition(graph), costs)
     assert found["npu-alone"] == "npu cannot run 1 of 1 operators: Conv ('conv2') – too large"
 
 
@@ -243,7 +243,7 @@ def test_where_support_forbids_nothing_the_mapper_is_named():
     graph = graph_of("Conv", "Conv")
     costs = costs_of(graph, {"a": {}, "b": {}, "c": {}})
     alone = [c for c in candidates(graph, costs) if c.kind in ("sequential", "pipe-only")]
-    found = absent(alone, graph, partition(graph), costs)
+    found = absent_kinds(alone, graph, partition(graph), costs)
     assert found == {
         "para-only": "the mapper found no use for a second processor beside the first",
         "hybrid": "the mapper found no use for two processors in a stage beside another stage",

@@ -30,8 +30,8 @@ from parapipe.plan.program import program
 from parapipe.plan.verify import verify_plan
 from parapipe.processes.deadline import Deadline
 from parapipe.processes.workers import kept_processes
-from parapipe.search import explorer
-from parapipe.search.explore import explore
+from parapipe.search import search_sequence
+from parapipe.search.configurations_from_costs import explore
 from parapipe.search.interleaved import InterleavedSearch, interleaved_candidates, repeating
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.problems import whole_problem
@@ -118,7 +118,7 @@ def test_no_latency_and_no_period_is_below_its_bound_and_the_gap_is_to_the_neare
 @pytest.mark.parametrize("helped_s", [0, inf])
 def test_the_same_is_found_where_another_process_helps(helped_s, monkeypatch):
     alone = parapipe.map("zoo:alexnet", "amlogic-a311d", jobs=1, split="none", draws=0)
-    monkeypatch.setattr(explorer, "HELPED_S", helped_s)
+    monkeypatch.setattr(search_sequence, "HELPED_S", helped_s)
     with kept_processes() as kept:
         beside = parapipe.map("zoo:alexnet", "amlogic-a311d", jobs=2, split="none", draws=0)
         assert kept.count == (0 if helped_s else 1)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import parapipe
-from parapipe.search.exploration import least_energy_j
+from parapipe.search.exploration_result import least_energy_j
 from tests.cases.pipeline_cases import identical_costs, random_costs
-from tests.search.test_explore import chain, every_chain_configuration
+from tests.search.test_configurations_from_costs import chain, every_chain_configuration
 
 
 @pytest.mark.parametrize("kinds", [(0, 1), (0, 1, 2), (0, 1, 1)])

@@ -10,7 +10,7 @@ import pytest
 from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, Tensor, Work
 from parapipe.graph.partition import Partition, Subgraph, Unit
 from parapipe.pareto import nondominated
-from parapipe.search.explore import explore
+from parapipe.search.configurations_from_costs import explore
 from parapipe.search.options import MapOptions
 from parapipe.search.problems import problems
 from parapipe.search.problems.problems import requests

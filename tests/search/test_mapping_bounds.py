@@ -21,7 +21,7 @@ from parapipe.search.problems.method import Method, Question, answer_of
 from parapipe.search.problems.problems import requests
 from parapipe.search.stages.unit_schedules import Choice
 from tests.cases.pipeline_cases import identical_costs, random_costs
-from tests.search.test_explore import chain, every_chain_configuration
+from tests.search.test_configurations_from_costs import chain, every_chain_configuration
 
 KINDS = ((0, 1), (0, 1, 1), (0, 0, 1, 1), (0, 0, 0))
 

@@ -14,17 +14,16 @@ import parapipe
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.graph.partition import MergedUnit, Partition, Subgraph, Unit, partition
 from parapipe.processes.deadline import Deadline
-from parapipe.search.explore import explore
+from parapipe.search.configurations_from_costs import explore
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.identical_processors import identical_processors, replica_sets
 from parapipe.search.problems.method import Method, answer_of
 from parapipe.search.stages import relaxed as relaxed_module
-from parapipe.search.stages.finest_cuts import finest_partition
-from parapipe.search.stages.periods import Periods
-from parapipe.search.stages.problem_order import MOST_REQUESTS, Promising
+from parapipe.search.stages.finest_cuts import MOST_REQUESTS, finest_partition
+from parapipe.search.stages.problem_order import Periods, PromisingRequests
 from parapipe.search.stages.relaxed import Relaxed
 from tests.cases.pipeline_cases import identical_costs, random_costs
-from tests.search.test_explore import chain, every_chain_configuration
+from tests.search.test_configurations_from_costs import chain, every_chain_configuration
 from tests.search.test_live_boundaries import cut_everywhere, every_configuration, tangled
 
 METHOD = Method("auto", 10.0, 0)
@@ -34,7 +33,7 @@ KINDS = [(0, 1, 2), (0, 1, 1, 1), (0, 0, 1, 1), (0, 0, 0)]
 def looked_ahead(graph, parts, costs, replicas=None):
     """Go through all rounds."""
     relaxed = Relaxed(graph, parts, costs, identical_processors(graph, costs))
-    found = Promising(relaxed, Periods(relaxed, replicas or {}))
+    found = PromisingRequests(relaxed, Periods(relaxed, replicas or {}))
     found.solve(lambda questions: {q: answer_of(q, METHOD) for q in questions}, Deadline())
     return found
 
@@ -105,7 +104,7 @@ def test_with_operators_that_some_processors_cannot_run_too(seed, kinds, most):
         least = min(configuration[figure] for configuration in every)
         assert min(row[figure] for row in rows) == pytest.approx(least)
     relaxed = Relaxed(graph, parts, costs, identical_processors(graph, costs))
-    for ask in relaxed.one_by_one():
+    for ask in relaxed.cells_of_pipelines():
         assert all(row[ask.column] < inf for row in relaxed.request(ask).problem.time_s)
 
 
@@ -115,7 +114,7 @@ def test_wherever_time_ends_the_bounds_hold(answers, resolution):
     graph = chain(4)
     costs = identical_costs(graph, (0, 1, 1, 1), 7)
     relaxed = Relaxed(graph, partition(graph), costs, identical_processors(graph, costs))
-    found, deadline = Promising(relaxed, Periods(relaxed), resolution), Deadline()
+    found, deadline = PromisingRequests(relaxed, Periods(relaxed), resolution), Deadline()
     given = {}
 
     def some(questions):
@@ -281,7 +280,7 @@ def test_bounds_of_very_many_places_take_a_limited_number_of_cells(exits, monkey
 def test_stages_of_one_processor_each_ask_for_few_problems(units):
     graph = chain(units)
     relaxed = Relaxed(graph, partition(graph), random_costs(graph, 4, 0), ())
-    asked = relaxed.one_by_one()
+    asked = relaxed.cells_of_pipelines()
     # 4 processors from 4 places where a stage may begin, from 1 at first, and 4 in between
     begins = min(units, 12)
     assert len(asked) == 4 + 16 * (begins - 1) + 4 * (units - begins)

@@ -10,8 +10,8 @@ from importlib.util import find_spec
 import pytest
 
 from parapipe.mappings.configuration import Configuration
+from parapipe.search.configurations_from_costs import explore
 from parapipe.search.contract import Moment
-from parapipe.search.explore import explore
 from parapipe.search.options import MapOptions
 from parapipe.search.registry import requested_searches
 from tests.cases.one_search import OneSearch

@@ -10,16 +10,12 @@ import pytest
 
 from parapipe.graph.partition import partition
 from parapipe.processes.deadline import Deadline, OverError
-from parapipe.search.explore import explore
+from parapipe.search.configurations_from_costs import explore
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.solve import solve_here
-from parapipe.search.stages import first_front, problem_order
-from parapipe.search.stages.problem_order import (
-    NOT_BUILT,
-    OtherTables,
-    all_requests,
-    on_one_processor,
-)
+from parapipe.search.stages import finest_cuts, stage_incumbents
+from parapipe.search.stages.finest_cuts import all_requests
+from parapipe.search.stages.problem_order import NOT_BUILT, OtherTables, on_one_processor
 from parapipe.solvers.paths import supporting
 from tests.cases.pipeline_cases import identical_costs, random_costs
 from tests.search.test_anytime import Work
@@ -51,7 +47,7 @@ def test_where_they_are_too_many_others_are_asked_for_paths_alone_and_bounds_hol
 ):
     graph, parts, tables = two_tables(seed, kinds)
     whole = explore(graph, parts, tables[0], OPTIONS, others=tables[1:])
-    monkeypatch.setattr(problem_order, "requests", None)  # they are never built
+    monkeypatch.setattr(finest_cuts, "requests", None)  # they are never built
     few = explore(graph, parts, tables[0], OPTIONS, others=tables[1:], most_requests=0)
     assert whole.unfinished is None
     assert any("operating points" in each for each in few.unfinished.reasons)
@@ -112,7 +108,7 @@ def test_it_is_the_one_that_all_requests_give_which_are_built_where_there_are_no
     seed, monkeypatch
 ):
     some = explored_in(1e-6, seed)
-    monkeypatch.setattr(first_front, "of_pipelines", lambda _: ())
+    monkeypatch.setattr(stage_incumbents, "requests_of_pipelines", lambda _: ())
     every = explored_in(1e-6, seed)
     assert NOT_BUILT not in every.unfinished.reasons
     figures = [[(e.evaluated.latency_s, e.evaluated.period_s) for e in found.found]
@@ -132,7 +128,7 @@ def test_a_first_front_asks_for_lists_on_one_processor_alone(seed, monkeypatch):
         asked.extend(found)
         return found
 
-    monkeypatch.setattr(first_front, "solve_here", listed)
+    monkeypatch.setattr(stage_incumbents, "solve_here", listed)
     options = replace(OPTIONS, budget_s=1e-6)
     found = explore(graph, partition(graph), costs, options)
     assert found.found

@@ -10,12 +10,12 @@ import pytest
 
 from parapipe.graph.partition import partition
 from parapipe.pareto import nondominated
-from parapipe.search.explore import explore
+from parapipe.search.configurations_from_costs import explore
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.cache import Cache
 from parapipe.search.problems.solve import Solved
 from parapipe.search.problems.time_energy import EXACT, Tolerance, unit_tolerance
-from parapipe.search.stages import stage_searches
+from parapipe.search.stages import stage_incumbents
 from parapipe.search.stages.search import search
 from parapipe.search.stages.stage_table import Option, StageTable
 from parapipe.search.stages.trade_energy import trade_energy
@@ -85,7 +85,7 @@ def test_a_look_before_the_first_set_is_solved_finds_the_shortest_schedules(monk
         looked.append(trade_energy(replace(sets, solved=Solved({}, frozenset())), *given, **more))
         return trade_energy(sets, *given, **more)
 
-    monkeypatch.setattr(stage_searches, "trade_energy", trade)
+    monkeypatch.setattr(stage_incumbents, "trade_energy", trade)
     explored(graph, costs)
     assert len(looked) == 1
     assert looked[0].resolution == 0

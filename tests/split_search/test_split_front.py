@@ -19,8 +19,8 @@ from parapipe.errors import FrontError, VerificationError
 from parapipe.graph.partition import partition
 from parapipe.plan import schema
 from parapipe.plan.verify import verify_plan
+from parapipe.search.configurations_from_costs import explore
 from parapipe.search.contract import Moment
-from parapipe.search.explore import explore
 from parapipe.split_search import search
 from parapipe.split_search.execution_modes import ExecutionModes, Split
 from parapipe.split_search.part_prices import PartPrices

@@ -14,7 +14,7 @@ from parapipe.mappings.assignment import Assignment
 from parapipe.mappings.configuration import Configuration
 from parapipe.mappings.evaluate import evaluate
 from parapipe.processes.deadline import Deadline
-from parapipe.search.explore import explore
+from parapipe.search.configurations_from_costs import explore
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.identical_processors import identical_processors
 from parapipe.uncertainty.causes import Draws

@@ -19,20 +19,20 @@ from hashlib import sha256
 from math import inf
 from pathlib import Path
 from time import time
-from typing import Annotated, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import BeforeValidator, TypeAdapter
 
 from parapipe.solvers.schedule import Answer
 
 
-def _unbounded(content: object) -> object:
+def _restore_infinity(content: object) -> object:
     """Put back the infinite resolution, which is null in JSON."""
     unknown = isinstance(content, dict) and content.get("resolution", 0) is None
     return {**content, "resolution": inf} if unknown else content  # type: ignore[dict-item]
 
 
-_ANSWER: TypeAdapter[Answer] = TypeAdapter(Annotated[Answer, BeforeValidator(_unbounded)])
+_ANSWER: TypeAdapter[Answer] = TypeAdapter(Annotated[Answer, BeforeValidator(_restore_infinity)])
 
 
 def text_of(answer: Answer) -> str:
@@ -113,14 +113,14 @@ class Cache:
     def get(self, keys: Iterable[str]) -> dict[str, str]:
         """Return the texts there are, by key; those that were changed since are dropped."""
         wanted = dict.fromkeys(keys)
-        rows = self._try(lambda connection: _rows(connection, wanted)) or []
-        found = {key: text for key, digest, _, text in rows if _digest(key, text) == digest}
-        self.drop(key for key, *_ in rows if key not in found)
+        rows = self._attempt(lambda connection: _select_rows(connection, wanted)) or []
+        texts = {key: text for key, digest, _, text in rows if _digest(key, text) == digest}
+        self.drop(key for key, *_ in rows if key not in texts)
         # a day is fine enough to know what was used least recently, and saves writing
         now_s = time()
         if old := [(now_s, key) for key, _, used_s, _ in rows if _is_old(used_s, now_s)]:
             self._write("UPDATE schedules SET used_s = ? WHERE key = ?", old)
-        return found
+        return texts
 
     def put(self, key: str, text: str) -> None:
         """Keep a text; when this returns, a kill does not lose it."""
@@ -137,9 +137,9 @@ class Cache:
             with _transaction(connection):
                 connection.executemany(statement, rows)
 
-        self._try(work)
+        self._attempt(work)
 
-    def _try(self, work: Callable[[sqlite3.Connection], Result]) -> Result | None:
+    def _attempt(self, work: Callable[[sqlite3.Connection], Result]) -> Result | None:
         """Work on the file; if it is damaged, on a new one in its place; None if that fails."""
         for _ in range(2):
             if self._connection is not None:
@@ -150,18 +150,18 @@ class Cache:
                     self._recover(error)
         return None
 
-    def _open(self, *, again: bool = False) -> None:
+    def _open(self, *, retried: bool = False) -> None:
         self._identity = _identity(self._file)
         try:
-            self._connection = _connected(self._file)
+            self._connection = _connect(self._file)
         except sqlite3.Error as error:
-            self._recover(error, again=again)
+            self._recover(error, retried=retried)
 
-    def _recover(self, error: sqlite3.Error, *, again: bool = False) -> None:
+    def _recover(self, error: sqlite3.Error, *, retried: bool = False) -> None:
         """Begin a new file in place of one that is damaged or none of ours, once."""
         if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGE:
             self._give_up(f"{self._file} cannot be used ({error})")
-        elif not again:
+        elif not retried:
             self._set_aside(str(error))
 
     def _set_aside(self, wrong: str) -> None:
@@ -177,7 +177,7 @@ class Cache:
                 self._give_up(f"{wrong} and cannot be moved ({error.strerror}); remove it")
                 return
             self._note(f"the cache {wrong}; it was moved to {aside} and a new one begun")
-        self._open(again=True)
+        self._open(retried=True)
 
     def _give_up(self, wrong: str) -> None:
         self._note(f"solved subgraphs are not kept for the next run: {wrong}")
@@ -205,13 +205,13 @@ def _is_old(used_s: object, now_s: float) -> bool:
     return not isinstance(used_s, float) or abs(now_s - used_s) > DAY_S
 
 
-def _rows(connection: sqlite3.Connection, keys: Iterable[str]) -> list[tuple[str, str, float, str]]:
+def _select_rows(connection: sqlite3.Connection, keys: Iterable[str]) -> list[tuple[Any, ...]]:
     query = "SELECT key, digest, used_s, schedule FROM schedules WHERE key = ?"
     with _transaction(connection, "BEGIN"):
         return [row for key in keys for row in connection.execute(query, (key,))]
 
 
-def _connected(file: Path) -> sqlite3.Connection:
+def _connect(file: Path) -> sqlite3.Connection:
     """Open a file, which may be new, within its size; sqlite3.Error if it cannot be used."""
     connection = sqlite3.connect(file, LOCK_WAIT_S, isolation_level=None)
     try:

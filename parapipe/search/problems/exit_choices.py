@@ -23,18 +23,18 @@ def choices_of(support: Sequence[tuple[int, ...]], most: float) -> list[tuple[in
         return [*product(*support)]
     groups = {able: support.count(able) for able in support}
     changes = 0
-    while prod(_with_changes(n, len(able), changes + 1) for able, n in groups.items()) <= most:
+    while prod(_count_sequences(n, len(able), changes + 1) for able, n in groups.items()) <= most:
         changes += 1
-    each = [_sequences(able, n, changes) for able, n in groups.items()]
+    each = [_list_sequences(able, n, changes) for able, n in groups.items()]
     numbers = {able: number for number, able in enumerate(groups)}
-    found = []
+    choices = []
     for chosen in product(*each):
         left = [iter(some) for some in chosen]
-        found.append(tuple(next(left[numbers[able]]) for able in support))
-    return sorted(found)
+        choices.append(tuple(next(left[numbers[able]]) for able in support))
+    return sorted(choices)
 
 
-def _with_changes(length: int, processors: int, most: int) -> int:
+def _count_sequences(length: int, processors: int, most: int) -> int:
     """Return how many sequences of processors there are with at most so many changes."""
     return sum(
         comb(length - 1, changes) * processors * (processors - 1) ** changes
@@ -42,19 +42,19 @@ def _with_changes(length: int, processors: int, most: int) -> int:
     )
 
 
-def _sequences(processors: Sequence[int], length: int, most: int) -> list[tuple[int, ...]]:
+def _list_sequences(processors: Sequence[int], length: int, most: int) -> list[tuple[int, ...]]:
     """Return the sequences of processors with at most so many changes."""
-    found: list[tuple[tuple[int, ...], int]] = [((p,), 0) for p in processors]
+    sequences: list[tuple[tuple[int, ...], int]] = [((p,), 0) for p in processors]
     for _ in range(length - 1):
-        found = [
+        sequences = [
             ((*some, p), changes + (p != some[-1]))
-            for some, changes in found
+            for some, changes in sequences
             for p in processors
             if changes + (p != some[-1]) <= most
         ]
-    return [some for some, _ in found]
+    return [some for some, _ in sequences]
 
 
-def changes_of(processors: Sequence[int]) -> int:
+def count_changes(processors: Sequence[int]) -> int:
     """Return how often the processor changes from one to the next."""
     return sum(p != q for p, q in pairwise(processors))

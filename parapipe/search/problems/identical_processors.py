@@ -17,27 +17,27 @@ Groups = tuple[tuple[int, ...], ...]
 
 def identical_processors(graph: OperatorGraph, costs: CostTable) -> tuple[tuple[int, ...], ...]:
     """Return the groups of two or more processors that are identical, each ascending."""
-    found: list[list[int]] = []
+    groups: list[list[int]] = []
     matrices = {costs.transfer_matrix(name) for name in graph.producer}
     for p in range(len(costs.processors)):
-        group = next((g for g in found if _equal(g[0], p, graph, costs, matrices)), None)
+        group = next((g for g in groups if _are_identical(g[0], p, graph, costs, matrices)), None)
         if group is None:
-            found.append([p])
+            groups.append([p])
         else:
             group.append(p)
-    return tuple(tuple(group) for group in found if len(group) > 1)
+    return tuple(tuple(group) for group in groups if len(group) > 1)
 
 
-def _equal(
+def _are_identical(
     p: int, q: int, graph: OperatorGraph, costs: CostTable, matrices: Collection[Matrix]
 ) -> bool:
     """Tell whether two processors may change places."""
     swapped = [q if r == p else p if r == q else r for r in range(len(costs.processors))]
 
-    def stays(rows: Sequence[Sequence[int | float | None]]) -> bool:
+    def is_symmetric(rows: Sequence[Sequence[int | float | None]]) -> bool:
         return all(rows[a][b] == rows[swapped[a]][swapped[b]] for a in swapped for b in swapped)
 
-    def resource(r: int | None) -> int | None:
+    def swap_resource(r: int | None) -> int | None:
         return r if r is None or r >= len(swapped) else swapped[r]
 
     busy = costs.transfer_resource
@@ -48,9 +48,9 @@ def _equal(
             and (costs.time_s(v, p) == inf or costs.energy_j(v, p) == costs.energy_j(v, q))
             for v in range(len(graph.operators))
         )
-        and all(map(stays, matrices))
+        and all(map(is_symmetric, matrices))
         and all(
-            resource(busy[a][b]) == busy[swapped[a]][swapped[b]]
+            swap_resource(busy[a][b]) == busy[swapped[a]][swapped[b]]
             for a in swapped
             for b in swapped
             if busy
@@ -86,7 +86,7 @@ def replicable(identical: Sequence[Sequence[int]], costs: CostTable) -> Replicab
     """
     busy, system = costs.transfer_resource, costs.memory_system
 
-    def same(p: int, q: int) -> bool:
+    def are_replicable(p: int, q: int) -> bool:
         memory = system.memory_of if system else dict.fromkeys(costs.processors, 0)
         return (
             memory[costs.processors[p]] == memory[costs.processors[q]]
@@ -98,17 +98,17 @@ def replicable(identical: Sequence[Sequence[int]], costs: CostTable) -> Replicab
         ends = ((busy[p][q], busy[q][p]) for q in range(len(busy)))
         return all(pair == (None, None) for pair in ends)
 
-    found: list[tuple[int, ...]] = []
+    groups: list[tuple[int, ...]] = []
     for group in identical:
         left = [*group]
         while left:
-            found.append(tuple(p for p in left if same(left[0], p)))
-            left = [p for p in left if p not in found[-1]]
-    staged = (tuple(filter(is_free, each)) for each in found)
-    return Replicable(_several(staged), _several(found))
+            groups.append(tuple(p for p in left if are_replicable(left[0], p)))
+            left = [p for p in left if p not in groups[-1]]
+    staged = (tuple(filter(is_free, each)) for each in groups)
+    return Replicable(_without_singles(staged), _without_singles(groups))
 
 
-def _several(groups: Iterable[tuple[int, ...]]) -> Groups:
+def _without_singles(groups: Iterable[tuple[int, ...]]) -> Groups:
     return tuple(each for each in groups if len(each) > 1)
 
 
@@ -121,7 +121,7 @@ def replica_sets(groups: Groups) -> dict[int, list[int]]:
     }
 
 
-def in_turn(mask: int, identical: Sequence[Sequence[int]]) -> bool:
+def is_leading(mask: int, identical: Sequence[Sequence[int]]) -> bool:
     """Tell whether a set holds, of each group, the first ones."""
     return all(
         not mask >> later & 1 or mask >> before & 1
@@ -130,7 +130,7 @@ def in_turn(mask: int, identical: Sequence[Sequence[int]]) -> bool:
     )
 
 
-def in_a_row(mask: int, identical: Sequence[Sequence[int]]) -> bool:
+def is_consecutive(mask: int, identical: Sequence[Sequence[int]]) -> bool:
     """Tell whether a set holds, of each group, only such as follow each other."""
     for group in identical:
         places = [i for i, p in enumerate(group) if mask >> p & 1]

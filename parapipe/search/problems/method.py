@@ -138,7 +138,7 @@ def keys(method: Method, *content: object, limits: Iterable[float | str]) -> tup
         In place of the method's time limit; a digest for each.
     """
     what = _digest(
-        [_surroundings(method.mapper), method.mapper, method.seed, method.deterministic, content]
+        [_list_versions(method.mapper), method.mapper, method.seed, method.deterministic, content]
     )
     return tuple(_digest([what, limit]) for limit in limits)
 
@@ -150,10 +150,10 @@ def is_optimum(schedule: Schedule) -> bool:
 
 def _digest(content: object) -> str:
     """Digest of content as JSON; doubles stand there as their `repr`, which gives them back."""
-    return sha256(json.dumps(content, default=_plain, separators=(",", ":")).encode()).hexdigest()
+    return sha256(json.dumps(content, default=_to_json, separators=(",", ":")).encode()).hexdigest()
 
 
-def _plain(value: object) -> list[Any]:
+def _to_json(value: object) -> list[Any]:
     """Write what JSON doesn't know: a dataclass as its name, fields' names and values."""
     if isinstance(value, frozenset):
         return ["frozenset", *sorted(value)]
@@ -164,14 +164,14 @@ def _plain(value: object) -> list[Any]:
 
 
 @cache
-def _surroundings(mapper: str) -> tuple[str, ...]:
+def _list_versions(mapper: str) -> tuple[str, ...]:
     """Versions of all that takes part in solving."""
     python = ".".join(map(str, sys.version_info[:2]))
-    versions = (*map(_version, SOLVERS), *filter(None, [MAPPERS.package(mapper)]))
-    return (__version__, _code(mapper), python, sysconfig.get_platform(), *versions)
+    versions = (*map(_version_of, SOLVERS), *filter(None, [MAPPERS.package(mapper)]))
+    return (__version__, _digest_code(mapper), python, sysconfig.get_platform(), *versions)
 
 
-def _code(mapper: str) -> str:
+def _digest_code(mapper: str) -> str:
     """Digest of the source code of all mappers in `parapipe.solvers`, and of the one asked for."""
     digest, places = sha256(), [Path(solvers.__path__[0])]
     if not registry.is_own(mapper) and not (own := MAPPERS.place(mapper)).is_relative_to(places[0]):
@@ -183,7 +183,7 @@ def _code(mapper: str) -> str:
     return digest.hexdigest()
 
 
-def _version(distribution: str) -> str:
+def _version_of(distribution: str) -> str:
     try:
         return f"{distribution} {version(distribution)}"
     except PackageNotFoundError:
@@ -221,8 +221,8 @@ class Question:
         """
         limit_s = method.time_limit_s
         if self.energy_j is not None:
-            asked = "trade-offs" if self.fastest else "the shortest and trade-offs"
-            content = (asked, self.resolution, self.problem, self.energy_j)
+            kind = "trade-offs" if self.fastest else "the shortest and trade-offs"
+            content = (kind, self.resolution, self.problem, self.energy_j)
             return keys(method, *content, limits=(limit_s,))
         limits = (limit_s,) if method.deterministic else (ANY_LIMIT, limit_s)
         return keys(method, self.problem, limits=limits)
@@ -250,7 +250,7 @@ def answer_of(question: Question, method: Method) -> Answer:
     if question.energy_j is None:
         return Answer((solve_one(question.problem, method),), inf, timed_out=False)
     if question.fastest is None:
-        return _both(question, question.energy_j, method)
+        return _shortest_and_trade_offs(question, question.energy_j, method)
     return trade_offs(
         question.problem,
         question.energy_j,
@@ -273,22 +273,22 @@ def answer_in_time(question: Question, method: Method, deadline: Deadline) -> An
         return None
     method = replace(method, time_limit_s=deadline.left_s)
     answer = answer_of(question, method)
-    asked = () if question.fastest else answer.schedules[:1]
-    stays = all(stays_with_more_time(each, method) for each in asked)
+    shortest = () if question.fastest else answer.schedules[:1]
+    stays = all(stays_with_more_time(each, method) for each in shortest)
     return answer if stays and not answer.timed_out else None
 
 
-def _both(question: Question, energy_j: Energies, method: Method) -> Answer:
-    problem, found = question.problem, None
+def _shortest_and_trade_offs(question: Question, energy_j: Energies, method: Method) -> Answer:
+    problem, answer = question.problem, None
     if method.time_limit_s >= LEAST_S:
-        found = small_set(
+        answer = small_set(
             problem,
             energy_j,
             lambda shortest: solve_one(problem, method, shortest=shortest),
             resolution=question.resolution,
             seed=method.seed,
         )
-    return found or Answer((solve_one(problem, method),), inf, timed_out=False)
+    return answer or Answer((solve_one(problem, method),), inf, timed_out=False)
 
 
 def shortest_of(answers: Mapping[Question, Answer]) -> dict[Question, Answer]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from math import inf, prod
 from typing import NamedTuple
 
@@ -94,20 +95,26 @@ def requests(
     last = partition.cuts.last
     arriving: list[list[Request]] = [[] for _ in range(last + 1)]
     reachable: set[Locations] = {()}
-    known: dict[Template, dict[Locations, list[_Asked]]] = {}
+    cached: dict[Template, dict[Locations, list[_UnplacedRequest]]] = {}
     for index in range(last):
         if index:
-            arrived = _told_apart(arriving[index], partition)
+            arrived = arriving[index]
             reachable = {request.locations_out for request in arrived}
+            if not copies_count(reachable, partition):
+                arrived = [
+                    replace(request, locations_out=without_copies(request.locations_out))
+                    for request in arrived
+                ]
+                reachable = {request.locations_out for request in arrived}
             yield from arrived
         for each in runs_of(graph, partition, costs, index):
-            by_locations = known.setdefault(each.template, {})
+            by_locations = cached.setdefault(each.template, {})
             for locations in sorted(reachable):
                 if locations not in by_locations:
-                    by_locations[locations] = list(until.each(each.template.asked(locations)))
-                arriving[each.end] += [
-                    each.request(locations, asked) for asked in by_locations[locations]
-                ]
+                    unplaced = each.template.list_unplaced(locations)
+                    by_locations[locations] = list(until.each(unplaced))
+                some = by_locations[locations]
+                arriving[each.end] += [each.request(locations, one) for one in some]
     yield from arriving[-1]
 
 
@@ -118,18 +125,10 @@ def runs_of(
     cuts = partition.cuts
     for run in cuts.runs[index]:
         boundaries = cuts.boundaries[index], cuts.boundaries[run.end]
-        names = _names_read(graph, run.unit.operators)
-        template = _template(graph, costs, run.unit, names, boundaries, alone=run.alone)
+        reads = (graph.reads(graph.operators[v]) for v in run.unit.operators)
+        names = tuple(dict.fromkeys(chain.from_iterable(reads)))
+        template = _make_template(graph, costs, run.unit, names, boundaries, alone=run.alone)
         yield UnitRun(index, run.end, run.unit.operators, names, template)
-
-
-def _told_apart(requests: Sequence[Request], partition: Partition) -> list[Request]:
-    if copies_count({request.locations_out for request in requests}, partition):
-        return list(requests)
-    return [
-        replace(request, locations_out=without_copies(request.locations_out))
-        for request in requests
-    ]
 
 
 def copies_count(places: Collection[Locations], partition: Partition) -> bool:
@@ -142,7 +141,7 @@ def without_copies(locations: Locations) -> Locations:
     return tuple(location[:1] for location in locations)
 
 
-class _Asked(NamedTuple):
+class _UnplacedRequest(NamedTuple):
     """A request without its place in the network; `reads` are the places of its flows' tensors."""
 
     problem: MappingProblem
@@ -158,7 +157,7 @@ class FromOutside(NamedTuple):
     before: int | None
 
 
-class Placed(NamedTuple):
+class UnitMode(NamedTuple):
     """A set of processors (a mask), where the exits run, and the times that are left by that."""
 
     processors: int
@@ -197,44 +196,43 @@ class Template(NamedTuple):
     alone: bool
     transfer_resource: TransferResources
 
-    def ways(self, most: float = inf) -> Sequence[Placed]:
+    def modes(self, most: float = inf) -> Sequence[UnitMode]:
         """Return sets of processors with choices for the exits, of these at most about so many."""
-        return _placed(self.time_s, self.exits, 1 if self.alone else 2, most)
+        return _list_modes(self.time_s, self.exits, 1 if self.alone else 2, most)
 
     @property
     def choices(self) -> int:
         """How many choices of processors there are for the exits."""
         return prod(sum(time_s < inf for time_s in self.time_s[v]) for v in self.exits)
 
-    def asked(self, locations: Locations) -> Iterator[_Asked]:
+    def list_unplaced(self, locations: Locations) -> Iterator[_UnplacedRequest]:
         """Yield what can be asked for, given where incoming tensors are."""
         seen: set[MappingProblem] = set()
-        for placed in self.ways():
-            asked = self.ask(locations, placed)
-            if asked.problem not in seen:
-                seen.add(asked.problem)
-                yield asked
+        for mode in self.modes():
+            unplaced = self.unplaced(locations, mode)
+            if unplaced.problem not in seen:
+                seen.add(unplaced.problem)
+                yield unplaced
 
-    def ask(self, locations: Locations, placed: Placed) -> _Asked:
+    def unplaced(self, locations: Locations, mode: UnitMode) -> _UnplacedRequest:
         """Return what one way asks for."""
         flows: dict[int, Flow] = {}
         for i, read in enumerate(self.reads):
             if isinstance(read, Flow):
                 flows[i] = read
             # A graph input is available everywhere once loaded; so may be a copied tensor.
-            elif read.before is not None and not placed.inside(locations[read.before]):
+            elif read.before is not None and not mode.inside(locations[read.before]):
                 at = locations[read.before]
                 flows[i] = Flow(None, read.readers, _with_copies(read.transfer_s, at), at[0])
-        problem = MappingProblem(
-            placed.time_s, tuple(flows.values()), self.structure, self.transfer_resource
-        )
-        return _Asked(problem, tuple(flows), self.locations_out(locations, placed))
+        parts = (tuple(flows.values()), self.structure, self.transfer_resource)
+        problem = MappingProblem(mode.time_s, *parts)
+        return _UnplacedRequest(problem, tuple(flows), self.locations_out(locations, mode))
 
-    def locations_out(self, locations: Locations, placed: Placed) -> Locations:
+    def locations_out(self, locations: Locations, mode: UnitMode) -> Locations:
         """Return where tensors are behind it."""
-        copied = self.copied(locations, placed.processors)
+        copied = self.copied(locations, mode.processors)
         return tuple(
-            copied[before] if maker is None else (placed.pins[maker],)
+            copied[before] if maker is None else (mode.pins[maker],)
             for maker, before in self.behind
         )
 
@@ -260,25 +258,20 @@ class UnitRun(NamedTuple):
     names: tuple[str, ...]
     template: Template
 
-    def request(self, locations: Locations, asked: _Asked) -> Request:
+    def request(self, locations: Locations, unplaced: _UnplacedRequest) -> Request:
         """Return the request for something that the template asks for."""
         return Request(
             self.begin,
             self.end,
             self.operators,
             locations,
-            asked.locations_out,
-            asked.problem,
-            tuple(self.names[i] for i in asked.reads),
+            unplaced.locations_out,
+            unplaced.problem,
+            tuple(self.names[i] for i in unplaced.reads),
         )
 
 
-def _names_read(graph: OperatorGraph, operators: Sequence[int]) -> tuple[str, ...]:
-    """Return the tensors that operators read, each once."""
-    return tuple(dict.fromkeys(name for v in operators for name in graph.reads(graph.operators[v])))
-
-
-def _template(
+def _make_template(
     graph: OperatorGraph,
     costs: CostTable,
     unit: Unit,
@@ -296,8 +289,8 @@ def _template(
         time_s=tuple(
             tuple(costs.time_s(v, p) for p in range(len(costs.processors))) for v in unit.operators
         ),
-        reads=tuple(_read(graph, costs, name, local, before) for name in names),
-        structure=_renamed(unit.structure, local),
+        reads=tuple(_flow_of(graph, costs, name, local, before) for name in names),
+        structure=_localise(unit.structure, local),
         exits=tuple(local[v] for v in exits),
         read=tuple(not local.keys().isdisjoint(graph.consumers[name]) for name in before),
         behind=tuple(
@@ -309,7 +302,7 @@ def _template(
     )
 
 
-def _read(
+def _flow_of(
     graph: OperatorGraph,
     costs: CostTable,
     name: str,
@@ -324,17 +317,17 @@ def _read(
     return Flow(maker, readers, matrix)
 
 
-def _renamed(series: subgraphs.Series, local: dict[int, int]) -> Series:
+def _localise(series: subgraphs.Series, local: dict[int, int]) -> Series:
     return tuple(
-        local[step] if isinstance(step, int) else tuple(_renamed(each, local) for each in step)
+        local[step] if isinstance(step, int) else tuple(_localise(each, local) for each in step)
         for step in series
     )
 
 
 @lru_cache(maxsize=8)  # it is the same for all locations
-def _placed(
+def _list_modes(
     time_s: tuple[tuple[float, ...], ...], exits: tuple[int, ...], least: int, most: float
-) -> tuple[Placed, ...]:
+) -> tuple[UnitMode, ...]:
     """Return sets of `least` or more processors, with choices for the exits.
 
     Processors that can run none of the operators are in no set, and all of them run somewhere.
@@ -343,9 +336,10 @@ def _placed(
     able = sum(1 << p for p in count if any(row[p] < inf for row in time_s))
     support = [tuple(p for p in count if time_s[v][p] < inf) for v in exits]
     choices = [(sum(1 << p for p in {*each}), each) for each in choices_of(support, most)]
-    found = []
-    for processors in _sets(len(count), least, min(len(time_s), len(count))):
-        if processors & ~able:
+    modes = []
+    most_used = min(len(time_s), len(count))
+    for processors in range(1 << len(count)):
+        if processors & ~able or not least <= processors.bit_count() <= most_used:
             continue
         rows = [tuple(row[p] if processors >> p & 1 else inf for p in count) for row in time_s]
         if not all(min(row) < inf for row in rows):
@@ -356,20 +350,14 @@ def _placed(
                 tuple(t if p == pins[v] else inf for p, t in enumerate(row)) if v in pins else row
                 for v, row in enumerate(rows)
             ]
-            found.append(Placed(processors, pins, tuple(left)))
-    return tuple(found)
-
-
-@lru_cache
-def _sets(count: int, least: int, most: int) -> tuple[int, ...]:
-    """Return all sets of so many processors, ascending."""
-    return tuple(mask for mask in range(1 << count) if least <= mask.bit_count() <= most)
+            modes.append(UnitMode(processors, pins, tuple(left)))
+    return tuple(modes)
 
 
 def _with_copies(matrix: Matrix, location: Location) -> Matrix:
     """Return the matrix with nothing to pay from where a tensor was made to where copies are."""
     if len(location) == 1:
         return matrix
-    made, *copies = location
-    row = tuple(0.0 if q in copies else time_s for q, time_s in enumerate(matrix[made]))
-    return (*matrix[:made], row, *matrix[made + 1 :])
+    maker, *copies = location
+    row = tuple(0.0 if q in copies else time_s for q, time_s in enumerate(matrix[maker]))
+    return (*matrix[:maker], row, *matrix[maker + 1 :])

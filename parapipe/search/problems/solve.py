@@ -100,7 +100,7 @@ def solve(
     *,
     deadline: Deadline | None = None,
     meanwhile: Callable[[Mapping[Question, Answer]], None] | None = None,
-    known: Mapping[Question, Answer] | None = None,
+    earlier: Mapping[Question, Answer] | None = None,
 ) -> Solved:
     """Answer questions, equal ones once; each answer has passed its verifier.
 
@@ -112,7 +112,7 @@ def solve(
         When to leave questions without an answer.
     meanwhile
         Called with the answers so far whenever the deadline says that a look is due.
-    known
+    earlier
         Answers that this solver has given before.
 
     Raises
@@ -123,21 +123,21 @@ def solve(
     # a user's own mapper may change at any time
     cache = None if is_own(solver.method.mapper) else solver.cache
     until = deadline or Deadline()
-    places = {
-        question: _Place.of(question, solver.identical)
+    proxies = {
+        question: _Proxy.of(question, solver.identical)
         for question in until.of(dict.fromkeys(questions))
     }
-    distinct = dict.fromkeys(place.question for place in places.values())
-    work = _Work(tuple(distinct), solver.method, cache, report, until)
-    for question, answer in (known or {}).items():
-        if place := places.get(question):
-            work.found[place.question] = place.standing(answer)
+    distinct = dict.fromkeys(proxy.question for proxy in proxies.values())
+    work = _Questions(tuple(distinct), solver.method, cache, report, until)
+    for question, answer in (earlier or {}).items():
+        if proxy := proxies.get(question):
+            work.answers[proxy.question] = proxy.to_proxy(answer)
 
-    def found() -> dict[Question, Answer]:
+    def answers() -> dict[Question, Answer]:
         return {
-            question: place.answer(work.found[place.question])
-            for question, place in places.items()
-            if place.question in work.found
+            question: proxy.to_original(work.answers[proxy.question])
+            for question, proxy in proxies.items()
+            if proxy.question in work.answers
         }
 
     work.answer_at_once()
@@ -153,10 +153,10 @@ def solve(
             jobs=solver.jobs,
             executor=solver.executor,
             deadline=until,
-            meanwhile=meanwhile and (lambda: meanwhile(found())),
+            meanwhile=meanwhile and (lambda: meanwhile(answers())),
         )
-    cached = (question for question, place in places.items() if place.question in work.cached)
-    return Solved(found(), frozenset(cached))
+    cached = (question for question, proxy in proxies.items() if proxy.question in work.cached)
+    return Solved(answers(), frozenset(cached))
 
 
 def solve_here(
@@ -172,21 +172,19 @@ def solve_here(
     deadline
         When to leave what has not been answered.
     """
-    found: dict[Question, Answer] = {}
+    solved: dict[Question, Answer] = {}
     answers = {}
-    for question in questions:
-        if deadline and deadline.over:
-            break
-        place = _Place.of(question, identical)
-        if place.question not in found:
-            found[place.question] = answer_of(place.question, method)
-            place.question.verify(found[place.question])
-        answers[question] = place.answer(found[place.question])
+    for question in deadline.of(questions) if deadline else questions:
+        proxy = _Proxy.of(question, identical)
+        if proxy.question not in solved:
+            solved[proxy.question] = answer_of(proxy.question, method)
+            proxy.question.verify(solved[proxy.question])
+        answers[question] = proxy.to_original(solved[proxy.question])
     return answers
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Proxy:
     """The question that stands for one, which differs in the numbers of processors.
 
     Parameters
@@ -199,7 +197,7 @@ class _Place:
     names: Names | None
 
     @classmethod
-    def of(cls, question: Question, identical: Sequence[Sequence[int]]) -> _Place:
+    def of(cls, question: Question, identical: Sequence[Sequence[int]]) -> _Proxy:
         """Find it for identical processors."""
         if identical:
             names = names_in_order(question.problem, identical)
@@ -207,17 +205,17 @@ class _Place:
                 return cls(question.renamed(names), names)
         return cls(question, None)
 
-    def standing(self, answer: Answer) -> Answer:
+    def to_proxy(self, answer: Answer) -> Answer:
         """Return the answer to the question that stands for what was asked."""
         return answer if self.names is None else renamed_answer(answer, self.names)
 
-    def answer(self, found: Answer) -> Answer:
+    def to_original(self, answer: Answer) -> Answer:
         """Return the answer to what was asked."""
-        return found if self.names is None else renamed_answer(found, back(self.names))
+        return answer if self.names is None else renamed_answer(answer, back(self.names))
 
 
 @dataclass(slots=True)
-class _Work:
+class _Questions:
     """Questions on their way to answers."""
 
     questions: tuple[Question, ...]
@@ -225,7 +223,7 @@ class _Work:
     cache: Cache | None
     report: Reporter | None
     deadline: Deadline
-    found: dict[Question, Answer] = field(default_factory=dict)
+    answers: dict[Question, Answer] = field(default_factory=dict)
     cached: set[Question] = field(default_factory=set)
     largest_gap: float = 0.0
     keys: dict[Question, tuple[str, ...]] = field(default_factory=dict)
@@ -235,33 +233,31 @@ class _Work:
         if not is_own(self.method.mapper):
             for question in self.deadline.of(self.open):
                 if schedule := question.without_choice(self.method):
-                    self.found[question] = Answer((schedule,), inf, timed_out=False)
+                    self.answers[question] = Answer((schedule,), inf, timed_out=False)
 
     @property
     def open(self) -> list[Question]:
         """Questions without an answer."""
-        return [question for question in self.questions if question not in self.found]
+        return [question for question in self.questions if question not in self.answers]
 
     def look_up(self) -> None:
         """Take what the cache knows; make it forget what the verifier turns down."""
         if self.cache is not None and self.open:
-            self.keys = {
-                question: question.keys(self.method) for question in self.deadline.of(self.open)
-            }
-            asked = [key for some in self.keys.values() for key in some]
-            known = self.cache.get(asked)
+            questions = self.deadline.of(self.open)
+            self.keys = {question: question.keys(self.method) for question in questions}
+            texts = self.cache.get(key for some in self.keys.values() for key in some)
             wrong = []
             for question, some in self.keys.items():
                 for key in some:
-                    if key not in known or question in self.found:
+                    if key not in texts or question in self.answers:
                         continue
-                    if (answer := _sound(question, known[key])) is not None:
+                    if (answer := _read_verified(question, texts[key])) is not None:
                         self.cached.add(question)
-                        self._take(question, answer)
+                        self._add(question, answer)
                     else:
                         wrong.append(key)
             self.cache.drop(wrong)
-        self._tell()
+        self._report_progress()
 
     def record(self, question: Question, answer: Answer) -> None:
         """Verify an answer and keep it."""
@@ -269,20 +265,20 @@ class _Work:
         if self.cache is not None:
             key = self.keys[question][0 if is_optimum(answer.schedules[0]) else -1]
             self.cache.put(key, text_of(answer))
-        self._take(question, answer)
-        self._tell()
+        self._add(question, answer)
+        self._report_progress()
 
-    def _take(self, question: Question, answer: Answer) -> None:
-        self.found[question] = answer
+    def _add(self, question: Question, answer: Answer) -> None:
+        self.answers[question] = answer
         self.largest_gap = max(self.largest_gap, gap_of(answer))
 
-    def _tell(self) -> None:
+    def _report_progress(self) -> None:
         if self.report is not None and self.questions:
-            done, total = len(self.found), len(self.questions)
+            done, total = len(self.answers), len(self.questions)
             self.report(done, total, self.largest_gap, len(self.cached))
 
 
-def _sound(question: Question, text: str) -> Answer | None:
+def _read_verified(question: Question, text: str) -> Answer | None:
     """Return the answer that a text holds, if it passes the verifier."""
     try:
         answer = read_answer(text)

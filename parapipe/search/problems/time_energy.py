@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor
+from operator import add
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,20 +47,17 @@ class TimeEnergy:
     def then(self, other: TimeEnergy) -> TimeEnergy:
         """Return each pair with each of the other's added; not sorted, and some may be beaten."""
         if len(other.time_ns) == 1:
-            return TimeEnergy(
-                self.time_ns + other.time_ns, self.energy_nj + other.energy_nj, self.error_ns
-            )
-        return TimeEnergy(
-            (self.time_ns + other.time_ns[:, None]).ravel(),
-            (self.energy_nj + other.energy_nj[:, None]).ravel(),
-            self.error_ns,
-        )
+            time_ns, energy_nj = self.time_ns + other.time_ns, self.energy_nj + other.energy_nj
+        else:
+            time_ns = (self.time_ns + other.time_ns[:, None]).ravel()
+            energy_nj = (self.energy_nj + other.energy_nj[:, None]).ravel()
+        return TimeEnergy(time_ns, energy_nj, self.error_ns)
 
 
 START = TimeEnergy(np.zeros(1, np.int64), np.zeros(1, np.int64))
 
 
-def merged(parts: Sequence[TimeEnergy]) -> TimeEnergy:
+def merge(parts: Sequence[TimeEnergy]) -> TimeEnergy:
     """Return the front of all pairs of some fronts, which need not be sorted."""
     error_ns = max(part.error_ns for part in parts)
     if all(len(part.time_ns) == 1 for part in parts):  # without energy all are
@@ -112,7 +111,11 @@ class UnitTolerance:
 
     allowed_ns: tuple[int, ...]
 
-    def thinned(
+    def at_cuts(self, cuts: Iterable[int]) -> UnitTolerance:
+        """Return the tolerance where all units between two cuts are one."""
+        return UnitTolerance(tuple(self.allowed_ns[cut] for cut in cuts))
+
+    def thin(
         self, fronts: Mapping[Reach, TimeEnergy], begin: int, end: int
     ) -> dict[Reach, TimeEnergy]:
         """Thin the fronts of a stage from unit `begin` to `end` (exclusive).
@@ -122,16 +125,16 @@ class UnitTolerance:
         depends on itself and those of fewer processors only.
         """
         most_ns = self.allowed_ns[end] - self.allowed_ns[begin]
-        kept: dict[Reach, TimeEnergy] = {}
+        thinned: dict[Reach, TimeEnergy] = {}
         for reach in sorted(fronts, key=lambda reach: (reach[0].bit_count(), reach)):
             mask, locations = reach
             front = fronts[reach]
-            for (other, at), fewer in kept.items():
+            for (other, at), fewer in thinned.items():
                 if at == locations and not other & ~mask and len(front.time_ns):
-                    front = _unmatched(front, fewer)
+                    front = _drop_matched(front, fewer)
             if len(front.time_ns):
-                kept[reach] = _thinned(front, most_ns)
-        return kept
+                thinned[reach] = _thin(front, most_ns)
+        return thinned
 
 
 def unit_tolerance(least_ns: Iterable[int], share: float) -> UnitTolerance:
@@ -156,23 +159,23 @@ def cells(values: NDArray[np.int64], share: float) -> NDArray[np.int64]:
     return numbers
 
 
-def coarsened(front: TimeEnergy, share: float) -> TimeEnergy:
+def coarsen(front: TimeEnergy, share: float) -> TimeEnergy:
     """Leave out points if one that takes less energy comes within a share of their time."""
     if not share or len(front.time_ns) < 2:
         return front
     return _last_of_each(front, cells(front.time_ns, share), front.error_ns)
 
 
-def _unmatched(front: TimeEnergy, other: TimeEnergy) -> TimeEnergy:
+def _drop_matched(front: TimeEnergy, other: TimeEnergy) -> TimeEnergy:
     """Leave out points to which the other front has one that is at least as good."""
     at = np.searchsorted(other.time_ns, front.time_ns, side="right") - 1
-    kept = (at < 0) | (other.energy_nj[np.maximum(at, 0)] > front.energy_nj)
-    if kept.all():
+    better = (at < 0) | (other.energy_nj[np.maximum(at, 0)] > front.energy_nj)
+    if better.all():
         return front
-    return TimeEnergy(front.time_ns[kept], front.energy_nj[kept], front.error_ns)
+    return TimeEnergy(front.time_ns[better], front.energy_nj[better], front.error_ns)
 
 
-def _thinned(front: TimeEnergy, allowed_ns: int) -> TimeEnergy:
+def _thin(front: TimeEnergy, allowed_ns: int) -> TimeEnergy:
     cell_ns = allowed_ns - front.error_ns + 1
     if len(front.time_ns) <= MANY or cell_ns < 2:
         return front
@@ -181,5 +184,35 @@ def _thinned(front: TimeEnergy, allowed_ns: int) -> TimeEnergy:
 
 def _last_of_each(front: TimeEnergy, numbers: NDArray[np.int64], error_ns: int) -> TimeEnergy:
     """Keep the last point, which takes least energy, of those with one number."""
-    kept = np.append(numbers[1:] != numbers[:-1], True)
-    return TimeEnergy(front.time_ns[kept], front.energy_nj[kept], error_ns)
+    last = np.append(numbers[1:] != numbers[:-1], True)
+    return TimeEnergy(front.time_ns[last], front.energy_nj[last], error_ns)
+
+
+class FrontSums(NamedTuple):
+    """How fronts of time and energy are put together."""
+
+    start: Any
+    of: Callable[[Sequence[Any]], Any]
+    then: Callable[[Any, Any], Any]
+    merge: Callable[[Sequence[Any]], Any]
+    as_front: Callable[[Any], TimeEnergy]
+    holds: Callable[[Any, int, int], bool]
+
+
+def _make_front(options: Sequence[Any]) -> TimeEnergy:
+    return TimeEnergy(
+        np.array([option.time_ns for option in options], np.int64),
+        np.array([option.energy_nj for option in options], np.int64),
+    )
+
+
+FRONTS = FrontSums(START, _make_front, TimeEnergy.then, merge, lambda each: each, TimeEnergy.holds)
+# Where energy does not count, a front is its least time: a whole number, which is much faster.
+TIMES = FrontSums(
+    0,
+    lambda options: min(option.time_ns for option in options),
+    add,
+    min,
+    lambda ns: TimeEnergy(np.array([ns]), START.energy_nj),
+    lambda ns, time_ns, energy_nj: ns == time_ns and not energy_nj,
+)

@@ -1,4 +1,4 @@
-"""What a search over stages chooses from, and a configuration as it sees it."""
+"""What a search over stages chooses from, and a candidate of it as a configuration."""
 
 from __future__ import annotations
 
@@ -11,17 +11,22 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from parapipe.cost.cost_table import CostTable
+from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.mappings.assembly import as_early, assemble, hand_overs_of
 from parapipe.mappings.configuration import Configuration
-from parapipe.mappings.mapping import Kind, kind_of
+from parapipe.mappings.evaluate import evaluate
+from parapipe.mappings.mapping import Kind, Mapping, Placement, Transfer, kind_of
 from parapipe.search.problems.identical_processors import (
     NO_REPLICAS,
     Replicable,
-    in_a_row,
-    in_turn,
+    is_consecutive,
+    is_leading,
     replica_sets,
 )
-from parapipe.search.problems.time_energy import Locations, TimeEnergy, Tolerance, coarsened
+from parapipe.search.problems.time_energy import Locations, TimeEnergy, Tolerance, coarsen
 from parapipe.search.stages.stage_table import StageShape, StageTable
+from parapipe.search.stages.unit_schedules import Choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +92,6 @@ class StageCandidate:
 
 Candidate: TypeAlias = StageCandidate | Configuration
 """What there is to choose from."""
-
-
 Numbers = NDArray[np.int64]
 
 
@@ -116,10 +119,7 @@ class Aim(NamedTuple):
 
 FRONT = Aim()
 PIPE = Aim("pipe-only", (1, 0, 2))
-HYBRIDS = (
-    Aim("hybrid", (0, 1, 2)),
-    Aim("hybrid", (1, 0, 2)),
-)
+HYBRIDS = (Aim("hybrid", (0, 1, 2)), Aim("hybrid", (1, 0, 2)))
 
 
 @dataclass(frozen=True)
@@ -159,14 +159,14 @@ class SearchSpace:
         return np.arange(1 << len(self.static_power_w))
 
     @cached_property
-    def in_turn(self) -> NDArray[np.bool_]:
+    def is_leading(self) -> NDArray[np.bool_]:
         """Which sets use identical processors in turn."""
-        return np.array([in_turn(mask, self.identical) for mask in self.sets.tolist()])
+        return np.array([is_leading(mask, self.identical) for mask in self.sets.tolist()])
 
     @cached_property
-    def in_a_row(self) -> NDArray[np.bool_]:
+    def is_consecutive(self) -> NDArray[np.bool_]:
         """Which sets a stage may use, given that."""
-        return np.array([in_a_row(mask, self.identical) for mask in self.sets.tolist()])
+        return np.array([is_consecutive(mask, self.identical) for mask in self.sets.tolist()])
 
     @cached_property
     def static_w(self) -> NDArray[np.float64]:
@@ -207,10 +207,10 @@ class SearchSpace:
             fronts = {mask: front for mask, front in fronts.items() if mask in narrow}
         alone = replica_sets(self.replicable.alone)
         for mask, front in fronts.items():
-            some = coarsened(front, self.tolerance.stage)
+            some = coarsen(front, self.tolerance.stage)
             for time_ns, energy_nj in some.pairs():
                 shape = StageShape(0, self.units, (), (), mask)
-                taken = (each for each in alone.get(mask, ()) if self.in_turn[each])
+                taken = (each for each in alone.get(mask, ()) if self.is_leading[each])
                 for replicas in (0, *taken):
                     yield self.candidate((ChosenStage(shape, time_ns, energy_nj, replicas),))
 
@@ -234,4 +234,78 @@ class SearchSpace:
             dynamic_nj + static_w * period_ns,
             self.stages,
             self.cost_table,
+        )
+
+
+def configure(
+    candidate: Candidate, graph: OperatorGraph, tables: Sequence[CostTable]
+) -> Configuration:
+    """Make a configuration of a candidate, without names."""
+    if isinstance(candidate, Configuration):
+        return candidate
+    costs = tables[candidate.table]
+    traces = (
+        candidate.found_in.trace(stage.shape, stage.time_ns, stage.energy_nj)
+        for stage in candidate.stages
+    )
+    stages = [[o.choice for o in some if isinstance(o.choice, Choice)] for some in traces]
+    sets = (stage.replicas for stage in candidate.stages if stage.replicas)
+    turns = [tuple(p for p in range(len(costs.processors)) if mask >> p & 1) for mask in sets]
+    mapping = as_early(_join(stages, graph, costs), graph, costs).taken_in_turn(turns)
+    claims = [choice.claim for choices in stages for choice in choices]
+    return Configuration(
+        mapping,
+        evaluate(mapping, graph, costs),
+        proven=all(claim.proven for claim in claims),
+        gap=max(claim.gap for claim in claims),
+        table=candidate.table,
+    )
+
+
+def _join(stages: Iterable[Iterable[Choice]], graph: OperatorGraph, costs: CostTable) -> Mapping:
+    """Put the schedules of each stage one behind the other."""
+    placements: dict[int, Placement] = {}
+    busy: dict[tuple[str, int], Transfer] = {}
+    for lag, choices in enumerate(stages):
+        begin_s = 0.0
+        for choice in choices:
+            schedule = choice.schedule
+            for v, p, start_s, end_s in zip(
+                choice.request.operators,
+                schedule.processor,
+                schedule.start_s,
+                schedule.end_s,
+                strict=True,
+            ):
+                placements[v] = Placement(v, p, begin_s + start_s, begin_s + end_s, lag)
+            for moved in _list_transfers(choice, graph, costs, begin_s, lag):
+                # Each unit counts the transfer of what it reads from outside. If an earlier unit
+                # of the stage has read it there, it is not moved again: the schedule keeps the gap.
+                earlier = busy.setdefault((moved.tensor, moved.target), moved)
+                if (moved.start_s, moved.end_s) < (earlier.start_s, earlier.end_s):
+                    busy[moved.tensor, moved.target] = moved
+            begin_s += schedule.makespan_s
+    return assemble(placements, hand_overs_of(placements, graph, costs, busy))
+
+
+def _list_transfers(
+    choice: Choice, graph: OperatorGraph, costs: CostTable, begin_s: float, lag: int
+) -> Iterator[Transfer]:
+    """Yield the transfers that occupy something, of a schedule that begins so late in its stage."""
+    request, schedule = choice.request, choice.schedule
+    for moved in schedule.transfers:
+        flow = request.problem.flows[moved.flow]
+        source = flow.location if flow.producer is None else schedule.processor[flow.producer]
+        assert source is not None
+        tensor = request.tensors[moved.flow]
+        yield Transfer(
+            tensor,
+            graph.producer[tensor],
+            source,
+            moved.target,
+            lag,
+            costs.transfer_s(tensor, source, moved.target),
+            request.problem.resource_of(source, moved.target),
+            begin_s + moved.start_s,
+            begin_s + moved.end_s,
         )

@@ -1,4 +1,4 @@
-"""Problems in the order of promise, and what each cost table is asked for."""
+"""Problems in the order of promise, pipelines within a period, and requests by cost table."""
 
 from __future__ import annotations
 
@@ -7,32 +7,157 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from math import comb, inf, sqrt
+from math import inf, sqrt
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.graph.partition import CutGraph, Partition, Run
+from parapipe.graph.partition import Partition
 from parapipe.processes.deadline import Deadline, OverError
 from parapipe.search.problems.method import Question
-from parapipe.search.problems.problems import MOST_LOCATIONS, Request, requests
-from parapipe.search.stages.periods import Periods, Pipeline
-from parapipe.search.stages.relaxed import Ask, Relaxed, Stretch
+from parapipe.search.problems.problems import Request
+from parapipe.search.stages.finest_cuts import MOST_REQUESTS, all_requests, many_requests
+from parapipe.search.stages.labels import first_of_each
+from parapipe.search.stages.relaxed import Cell, Numbers, Relaxed, Stretch
 from parapipe.solvers.paths import simple_bound_s, supporting
 from parapipe.solvers.problem import MappingProblem
 from parapipe.solvers.schedule import Answer, Certificate
 
-MOST_REQUESTS = 100_000  # that are all built and solved
 NEAR = 0.6  # of what a bound is off by: so far it is raised by the next round
 CLOSE = 0.8  # of the resolution
 AT_ONCE = 60  # problems of a round, for each stage
 FINE = 1.01  # of the bound of the period: so far above it is a pipeline looked for
 EXACT = 1e-9  # a share that is more than sums of doubles lose
 
-Answered = Callable[[Sequence[Question]], Mapping[Question, Answer]]
+Solve = Callable[[Sequence[Question]], Mapping[Question, Answer]]
+
+
+class Pipeline(NamedTuple):
+    """Stages, with what each asks for, and the time of the longest one in seconds."""
+
+    stages: list[tuple[Stretch, list[Cell]]]
+    longest_s: float
+
+
+class Periods:
+    """Pipelines of stages that share no processor; identical processors are used in turn.
+
+    Parameters
+    ----------
+    replicas
+        Sets of processors that may take turns on a stage of one, by the bit mask of their first.
+    """
+
+    def __init__(
+        self, relaxed: Relaxed, replicas: Mapping[int, Sequence[int]] = MappingProxyType({})
+    ) -> None:
+        self.relaxed = relaxed
+        every = [0, *relaxed.sets]
+        firsts = [(first, mask) for first, sets in replicas.items() for mask in sets]
+        pairs = [
+            (i, own, j, turns)
+            for i, before in enumerate(every)
+            for j, used in enumerate(every)
+            if before < used and before & used == before
+            for added in [used & ~before]
+            for own, turns in [
+                (added, 1),
+                *((first, mask.bit_count()) for first, mask in firsts if mask == added),
+            ]
+        ]
+        # of each processors before a stage, its own, and all up to it; the first are ascending
+        self._before, self._masks, self._after, self._turns = np.array(pairs).T
+        self._first = first_of_each(self._before)
+        self._used = np.array(every)
+
+    def within(self, limit_s: float, deadline: Deadline) -> Pipeline | None:
+        """Return a pipeline of which no stage takes longer than that; None if there is none.
+
+        A stage that r processors take turns on may take r times as long.
+
+        A stage begins where the one before it has left the tensors. OverError at the deadline.
+        """
+        units = self.relaxed.units
+        # From the end: what is left to do of a stage, by [place, pair] at each boundary. That is
+        # nothing where a stage may end, since further ones can do the rest.
+        left = [np.zeros((1, len(self._masks)))]
+        ends = [np.ones((1, len(self._masks)), bool)]
+        early = self._may_run(limit_s)
+        for unit in reversed(range(units)):
+            deadline.check()
+            here = np.full((len(self.relaxed.places[unit]), len(self._masks)), inf)
+            for number, step in enumerate(self.relaxed.steps[unit]):
+                behind = left[units - step.run.end]
+                some = np.flatnonzero(np.isfinite(behind).any(axis=0) & early[unit])
+                modes_s = self.relaxed.bounds_within(unit, number)[:, :, self._masks[some]]
+                least_s = (modes_s + behind[step.out[:, :, None], some]).min(axis=1)
+                here[:, some] = np.minimum(here[:, some], least_s)
+            here[here > limit_s * self._turns] = inf
+            fits = np.zeros((len(here), len(self._used)), bool)
+            may_begin = np.logical_or.reduceat(np.isfinite(here), self._first, axis=1)
+            fits[:, self._before[self._first]] = may_begin
+            ends.append(fits[:, self._after])
+            left.append(np.where(ends[-1], 0.0, here))
+        return self._trace(left[::-1], ends[::-1]) if fits[0, 0] else None
+
+    def _may_run(self, limit_s: float) -> NDArray[np.bool_]:
+        """Tell where a stage may run a unit: [unit, pair].
+
+        Processors before it are a stage each at most, and so is what it has run itself.
+        """
+        relaxed = self.relaxed
+        until_s = np.full((relaxed.units + 1, 1 << relaxed.count), inf)  # [boundary, set]
+        until_s[0] = 0.0
+        for unit, some in enumerate(relaxed.steps):
+            for number, step in enumerate(some):
+                taken_s = until_s[unit] + relaxed.bounds_within(unit, number).min(axis=(0, 1))
+                until_s[step.run.end] = np.minimum(until_s[step.run.end], taken_s)
+        most_s = limit_s * (self._turns + np.bitwise_count(self._used[self._before]))
+        early: NDArray[np.bool_] = until_s[:, self._used[self._after]] <= most_s
+        return early
+
+    def _trace(self, left: Sequence[Numbers], ends: Sequence[NDArray[np.bool_]]) -> Pipeline:
+        """Return the stages: of all that may come next, one that takes the least time."""
+        units, stages, longest_s = self.relaxed.units, [], 0.0
+        unit = place = used = 0
+        while unit < units:
+            begin, at, cells = unit, place, []
+            time_s, pair, step, column = self._next_mode(left, unit, place, self._before == used)
+            longest_s = max(longest_s, time_s)
+            mask, alone = int(self._masks[pair]), np.arange(len(self._masks)) == pair
+            while True:
+                cells.append(self.relaxed.cell_of_most(unit, step, place, column, mask))
+                run = self.relaxed.steps[unit][step]
+                unit, place = run.run.end, int(run.out[place, column])
+                if ends[unit][place, pair]:
+                    break
+                _, _, step, column = self._next_mode(left, unit, place, alone)
+            stages.append((Stretch(begin, at, unit, mask), cells))
+            used = int(self._after[pair])
+        return Pipeline(stages, longest_s)
+
+    def _next_mode(
+        self, left: Sequence[Numbers], unit: int, place: int, allowed: NDArray[np.bool_]
+    ) -> tuple[float, int, int, int]:
+        """Return the least time for the rest of a stage: that, pair, number of step, and column.
+
+        Of what r processors take turns on, an r-th of the time.
+        """
+        pairs, best = np.flatnonzero(allowed), (inf, 0, 0, 0)
+        for number, step in enumerate(self.relaxed.steps[unit]):
+            modes_s = self.relaxed.bounds_within(unit, number)[place][:, self._masks[pairs]]
+            modes_s = (modes_s + left[step.run.end][step.out[place]][:, pairs]) / self._turns[pairs]
+            column, i = (int(n) for n in np.unravel_index(modes_s.argmin(), modes_s.shape))
+            best = min(best, (float(modes_s[column, i]), int(pairs[i]), number, column))
+        return best
 
 
 @dataclass(slots=True)
-class Promising:
+class PromisingRequests:
     """Rounds of solving what shortest paths ask for, until they ask for nothing new.
 
     Parameters
@@ -57,18 +182,18 @@ class Promising:
     most_period_s: float = inf
     _latency_s: float = 0.0
     _period_s: float = 0.0
-    _asked: dict[Ask, None] = field(default_factory=dict)
+    _cells: dict[Cell, None] = field(default_factory=dict)
 
     @property
     def latency_s(self) -> float:
         """No configuration has less."""
-        return min(self._latency_s, self.relaxed.anyhow_s)
+        return min(self._latency_s, self.relaxed.least_latency_s)
 
     @property
     def period_s(self) -> float:
         """No configuration has less."""
         # of all stages together the longest takes its share at least
-        return min(self._period_s, self.relaxed.anyhow_s / self.relaxed.count * (1 - EXACT))
+        return min(self._period_s, self.relaxed.least_latency_s / self.relaxed.count * (1 - EXACT))
 
     @property
     def reasons(self) -> Iterator[str]:
@@ -84,7 +209,7 @@ class Promising:
             )
 
     def solve(
-        self, answered: Answered, deadline: Deadline, first: Callable[[], bool] | None = None
+        self, solve: Solve, deadline: Deadline, first: Callable[[], bool] | None = None
     ) -> None:
         """Solve what is asked for, to the deadline: what bounds latency and period alternately.
 
@@ -95,136 +220,115 @@ class Promising:
             there are better ones; tells whether there are any. Then stages of one processor each
             are solved before all else.
         """
-        relaxed, known = self.relaxed, True
+        relaxed, has_configuration = self.relaxed, True
         if first:
-            self._round(relaxed.one_by_one(), answered)
-            known = first()
-        self._for_latency()
-        if known and deadline.over:
+            self._solve_round(relaxed.cells_of_pipelines(), solve)
+            has_configuration = first()
+        self._list_for_latency()
+        if has_configuration and deadline.over:
             return
         later = [*relaxed.least_energy(), *relaxed.least_latency(relaxed.sets)[1]]
         # a search finds something there
         alone = [mask for mask in relaxed.sets if mask.bit_count() == 1]
-        _, asked = relaxed.least_latency([*alone, relaxed.sets[-1]])
-        self._round(asked, answered)
+        _, cells = relaxed.least_latency([*alone, relaxed.sets[-1]])
+        self._solve_round(cells, solve)
         if first:
             first()
         with suppress(OverError):
-            while asked := [
-                *self._for_latency(),
-                *self._for_period(deadline),
-                *(later := self._open(later))[:AT_ONCE],
+            while cells := [
+                *self._list_for_latency(),
+                *self._list_for_period(deadline),
+                *(later := self._list_unsolved(later))[:AT_ONCE],
             ]:
-                self._round(asked, answered)
+                self._solve_round(cells, solve)
 
-    def _for_latency(self) -> list[Ask]:
+    def _list_for_latency(self) -> list[Cell]:
         """Raise the bound of the latency; return what is to be solved next for it."""
         if self._is_close(self._latency_s, self.most_latency_s):
             return []
-        whole = Stretch(0, 0, self.relaxed.units, self.relaxed.sets[-1])
-        self._latency_s, self.most_latency_s, near = self.relaxed.between(whole)
+        network = Stretch(0, 0, self.relaxed.units, self.relaxed.sets[-1])
+        self._latency_s, self.most_latency_s, near = self.relaxed.least_between(network)
         # of all stages together the longest takes its share at least
         self._period_s = max(self._period_s, self._latency_s / self.relaxed.count * (1 - EXACT))
         if self._is_close(self._latency_s, self.most_latency_s):
             return []
         limit_s = self._latency_s + NEAR * (self.most_latency_s - self._latency_s)
-        asked = [ask for length_s, ask in near if length_s <= limit_s]
-        return asked[:AT_ONCE] or self._open(self.relaxed.shortest())
+        cells = [cell for length_s, cell in near if length_s <= limit_s]
+        return cells[:AT_ONCE] or self._list_unsolved(self.relaxed.shortest())
 
-    def _for_period(self, deadline: Deadline) -> list[Ask]:
+    def _list_for_period(self, deadline: Deadline) -> list[Cell]:
         """Likewise of the period: what a pipeline asks for that is hardly above the bound.
 
         OverError at the deadline.
         """
         deadline.check()
-        found, wider = None, FINE
+        best, wider = None, FINE
         while True:
             most_s = self.most_period_s = min(self.most_latency_s, self.most_period_s)
             if self._is_close(self._period_s, most_s):
                 return []
-            if found and found.longest_s <= self._period_s * FINE:
-                return self._along(found)
+            if best and best.longest_s <= self._period_s * FINE:
+                return self._list_around(best)
             most_s *= 1 - EXACT
-            limit_s = sqrt(self._period_s * found.longest_s) if found else self._period_s * wider
+            limit_s = sqrt(self._period_s * best.longest_s) if best else self._period_s * wider
             pipeline = self.periods.within(min(limit_s, most_s), deadline)
             if not pipeline:
                 self._period_s, wider = min(limit_s, most_s) * (1 - EXACT), wider**2
-            elif self._open([ask for _, some in pipeline.stages for ask in some]):
-                found = pipeline
+            elif self._list_unsolved([cell for _, some in pipeline.stages for cell in some]):
+                best = pipeline
             else:
-                self.most_period_s, found = pipeline.longest_s, None
+                self.most_period_s, best = pipeline.longest_s, None
 
-    def _along(self, pipeline: Pipeline) -> list[Ask]:
+    def _list_around(self, pipeline: Pipeline) -> list[Cell]:
         """Return what is not known of a pipeline, and of ways for its stages in the same time."""
-        asked = self._open([ask for _, some in pipeline.stages for ask in some])
-        for stretch, some in pipeline.stages if asked else ():
-            if self._open(some):
-                _, _, near = self.relaxed.between(stretch)
+        cells = self._list_unsolved([cell for _, some in pipeline.stages for cell in some])
+        for stretch, some in pipeline.stages if cells else ():
+            if self._list_unsolved(some):
+                _, _, near = self.relaxed.least_between(stretch)
                 near = [each for each in near if each[0] <= pipeline.longest_s]
-                asked += [ask for _, ask in near[:AT_ONCE]]
-        return asked
+                cells += [cell for _, cell in near[:AT_ONCE]]
+        return cells
 
     def _is_close(self, least_s: float, most_s: float) -> bool:
         return most_s * (1 - 3 * EXACT) <= least_s * (1 + self.resolution * CLOSE)
 
-    def _open(self, asked: Sequence[Ask]) -> list[Ask]:
-        return [ask for ask in asked if not self.relaxed.is_known(ask)]
+    def _list_unsolved(self, cells: Sequence[Cell]) -> list[Cell]:
+        return [cell for cell in cells if not self.relaxed.is_solved(cell)]
 
-    def _round(self, asked: Sequence[Ask], answered: Answered) -> None:
-        requests = {ask: self.relaxed.request(ask) for ask in dict.fromkeys(asked)}
-        questions = {ask: Question(request.problem) for ask, request in requests.items()}
-        self.answers |= answered([*questions.values()])
-        for ask, question in questions.items():
-            found = self.answers.get(question)
-            for each, names in self.relaxed.swapped(ask).items():
-                self._asked[each] = None
-                if found:
-                    schedule = found.schedules[0]
-                    bound_s = _proven_s(question.problem, schedule.certificate)
+    def _solve_round(self, cells: Sequence[Cell], solve: Solve) -> None:
+        requests = {cell: self.relaxed.request(cell) for cell in dict.fromkeys(cells)}
+        questions = {cell: Question(request.problem) for cell, request in requests.items()}
+        self.answers |= solve([*questions.values()])
+        for cell, question in questions.items():
+            answer = self.answers.get(question)
+            for each, names in self.relaxed.swap_identical(cell).items():
+                self._cells[each] = None
+                if answer:
+                    schedule = answer.schedules[0]
+                    bound_s = _proven_bound_s(question.problem, schedule.certificate)
                     used = sum(1 << names[p] for p in schedule.used)
-                    self.relaxed.put(each, bound_s, used)
+                    self.relaxed.set_bound(each, bound_s, used)
 
     @property
     def requests(self) -> tuple[Request, ...]:
         """What was asked for, likewise for identical processors in other orders."""
-        return _in_order(self.relaxed, self._asked)
+        return _sort_requests(self.relaxed, self._cells)
 
 
-def with_identical(relaxed: Relaxed, asked: Iterable[Ask]) -> tuple[Request, ...]:
+def with_identical(relaxed: Relaxed, cells: Iterable[Cell]) -> tuple[Request, ...]:
     """Return what is asked for, likewise for identical processors in other orders."""
-    every = (relaxed.swapped(ask) for ask in dict.fromkeys(asked))
-    return _in_order(relaxed, dict.fromkeys(chain.from_iterable(every)))
+    every = (relaxed.swap_identical(cell) for cell in dict.fromkeys(cells))
+    return _sort_requests(relaxed, dict.fromkeys(chain.from_iterable(every)))
 
 
-def _in_order(relaxed: Relaxed, asked: Iterable[Ask]) -> tuple[Request, ...]:
-    return tuple(sorted(map(relaxed.request, asked), key=lambda request: request.end))
+def _sort_requests(relaxed: Relaxed, cells: Iterable[Cell]) -> tuple[Request, ...]:
+    return tuple(sorted(map(relaxed.request, cells), key=lambda request: request.end))
 
 
-def _proven_s(problem: MappingProblem, claim: Certificate) -> float:
+def _proven_bound_s(problem: MappingProblem, claim: Certificate) -> float:
     """Return what no schedule is shorter than."""
     bound_s = simple_bound_s(problem)
     return max(bound_s, claim.bound_s) if claim.proves == "makespan" else bound_s
-
-
-def many_requests(
-    graph: OperatorGraph, partition: Partition, costs: CostTable, most: int = MOST_REQUESTS
-) -> bool:
-    """Tell whether there are too many requests to build them all; an estimate from above."""
-    processors, cuts = len(costs.processors), partition.cuts
-    found = 0
-    for begin, runs in enumerate(cuts.runs):
-        live = len(cuts.boundaries[begin])
-        places = max(processors**live, MOST_LOCATIONS if live > 1 else 1)
-        found += places * sum(ways(graph, cuts, run, processors) for run in runs if run.alone)
-    return found > most
-
-
-def ways(graph: OperatorGraph, cuts: CutGraph, run: Run, processors: int) -> int:
-    """Count sets of processors, with every choice for where the exits of a run are."""
-    makers = {graph.producer[name] for name in cuts.boundaries[run.end]}
-    exits = max(1, len(makers.intersection(run.unit.operators)))
-    most = min(processors, len(run.unit.operators))
-    return sum(comb(processors, k) * k**exits for k in range(1 if run.alone else 2, most + 1))
 
 
 LEFT_OUT = (
@@ -233,15 +337,6 @@ LEFT_OUT = (
     "energies ask for before any is solved"
 )
 NOT_BUILT = "not all subgraphs, processors and locations of tensors were looked at in time"
-
-
-def all_requests(
-    graph: OperatorGraph, partition: Partition, costs: CostTable, deadline: Deadline | None = None
-) -> tuple[Request, ...]:
-    """Return every request; none if they are too many; OverError if the deadline comes first."""
-    if many_requests(graph, partition, costs):
-        return ()
-    return tuple(requests(graph, partition, costs, deadline))
 
 
 @dataclass(frozen=True)
@@ -265,7 +360,7 @@ class OtherTables:
     @cached_property
     def left_out(self) -> tuple[str, ...]:
         """Say that requests are left out; nothing if none are."""
-        return (LEFT_OUT,) if any(map(self._many, self.tables)) else ()
+        return (LEFT_OUT,) if any(map(self._has_many, self.tables)) else ()
 
     def requests(self, deadline: Deadline) -> Iterator[tuple[Request, ...]]:
         """Yield the requests of each table; none of those that are not built by the deadline.
@@ -273,32 +368,26 @@ class OtherTables:
         Where all would be too many, those of stages of one processor each and of shortest paths.
         """
         for costs, groups in zip(self.tables, self.identical, strict=True):
-            asked: tuple[Request, ...] = ()
+            wanted: tuple[Request, ...] = ()
             with suppress(OverError):
                 deadline.check()
-                if self._many(costs):
-                    asked = _of_paths(
-                        Relaxed(self.graph, self.partition, costs, groups, limited=True)
-                    )
+                if self._has_many(costs):
+                    relaxed = Relaxed(self.graph, self.partition, costs, groups, limited=True)
+                    paths = [*relaxed.least_energy(), *relaxed.least_latency(relaxed.sets)[1]]
+                    wanted = with_identical(relaxed, [*relaxed.cells_of_pipelines(), *paths])
                 else:
-                    asked = all_requests(self.graph, self.partition, costs, deadline)
-            yield asked
+                    wanted = all_requests(self.graph, self.partition, costs, deadline)
+            yield wanted
 
-    def _many(self, costs: CostTable) -> bool:
+    def _has_many(self, costs: CostTable) -> bool:
         return many_requests(self.graph, self.partition, costs, self.most)
 
 
-def _of_paths(relaxed: Relaxed) -> tuple[Request, ...]:
-    """Return what is asked for before anything is solved."""
-    paths = [*relaxed.least_energy(), *relaxed.least_latency(relaxed.sets)[1]]
-    return with_identical(relaxed, [*relaxed.one_by_one(), *paths])
-
-
-def of_pipelines(relaxed: Relaxed) -> tuple[Request, ...]:
+def requests_of_pipelines(relaxed: Relaxed) -> tuple[Request, ...]:
     """Return what some pipelines of single processors ask for, few of all that do."""
-    return with_identical(relaxed, relaxed.one_by_one())
+    return with_identical(relaxed, relaxed.cells_of_pipelines())
 
 
-def on_one_processor(asked: Iterable[Request]) -> list[Request]:
+def on_one_processor(requests: Iterable[Request]) -> list[Request]:
     """Return the requests in which one processor runs all operators."""
-    return [each for each in asked if len(set(chain(*supporting(each.problem)))) == 1]
+    return [each for each in requests if len(set(chain(*supporting(each.problem)))) == 1]

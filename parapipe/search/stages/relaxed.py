@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
-from parapipe.search.problems.exit_choices import changes_of
-from parapipe.search.problems.identical_processors import in_turn
+from parapipe.search.problems.exit_choices import count_changes
+from parapipe.search.problems.identical_processors import is_leading
 from parapipe.search.problems.problems import (
     MOST_LOCATIONS,
     Request,
@@ -37,12 +37,12 @@ from parapipe.search.problems.problems import (
 from parapipe.search.problems.time_energy import Locations
 from parapipe.search.stages.relaxed_step import (
     Step,
-    Ways,
+    UnitModes,
     bounds_s,
     code_of,
     least_energy_j,
+    modes_of,
     places_behind,
-    ways_of,
 )
 from parapipe.search.stages.search import FEW_CUTS
 from parapipe.solvers.paths import simple_bound_s
@@ -56,7 +56,7 @@ PLACES_EACH = 2  # places at a boundary, for each processor, that stages of one 
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class Cell:
     """One request: the unit, which of its steps, the place before, processors, and column."""
 
     unit: int
@@ -102,47 +102,45 @@ class Relaxed:
         self.count = len(costs.processors)
         self.units = partition.cuts.last
         self._inside = cache(lambda mask: np.flatnonzero(np.arange(1 << self.count) & ~mask == 0))
-        every = list(_permutations(self.count, identical))
-        self._names = cache(lambda mask: _distinct(every, mask))
+        every = list(_list_permutations(self.count, identical))
+        self._names = cache(lambda mask: _list_distinct(every, mask))
         sets = np.arange(1 << self.count)
-        self.sets = [mask for mask in sets.tolist() if mask and in_turn(mask, identical)]
+        self.sets = [mask for mask in sets.tolist() if mask and is_leading(mask, identical)]
         self.places: list[dict[Locations, int]] = [{} for _ in range(self.units + 1)]
         self.places[0][()] = 0
         self._ages: list[Sequence[tuple[int, int]]] = [()] * (self.units + 1)
         runs = [list(runs_of(graph, partition, costs, unit)) for unit in range(self.units)]
         choices = MOST_CHOICES if limited else inf
-        ways = [[ways_of(each.template, self.count, choices) for each in some] for some in runs]
+        modes = [[modes_of(each.template, self.count, choices) for each in some] for some in runs]
         self.left_out = any(each.template.choices > choices for some in runs for each in some)
         """Whether anything is left out."""
-        self._most_places = [self._most(some) if limited else inf for some in (*ways, ())]
+        self._most_places = [self._place_limit(some) if limited else inf for some in (*modes, ())]
         self.steps: list[list[Step]] = []
-        for unit, some in enumerate(runs):
-            made = [
-                self._made(*each, partition, costs) for each in zip(some, ways[unit], strict=True)
-            ]
-            self.steps.append(made)
+        for some in zip(runs, modes, strict=True):
+            pairs = zip(*some, strict=True)
+            self.steps.append([self._step(*each, partition, costs) for each in pairs])
         self._closed: dict[tuple[int, int, bool], Numbers] = {}
 
     @cached_property
-    def anyhow_s(self) -> float:
+    def least_latency_s(self) -> float:
         """Return what no latency is below, where the shortest path may be, since some are left out.
 
         Infinite if none are.
         """
         return simple_bound_s(whole_problem(*self._network)) if self.left_out else inf
 
-    def _most(self, some: Sequence[Ways]) -> float:
+    def _place_limit(self, some: Sequence[UnitModes]) -> float:
         """Return how many places may be told apart at a boundary, given the ways from there."""
         cells = MOST_CELLS / self.units / max((len(each.columns) for each in some), default=1)
         return max(self.count**2, cells / (1 << self.count))
 
-    def _made(self, run: UnitRun, found: Ways, partition: Partition, costs: CostTable) -> Step:
-        unit, ways, size = run.begin, found.ways, len(found.columns)
+    def _step(self, run: UnitRun, own: UnitModes, partition: Partition, costs: CostTable) -> Step:
+        unit, modes, size = run.begin, own.modes, len(own.columns)
         able = np.zeros((size, 1 << self.count), bool)
-        for column, processors in ways:
+        for column, processors in modes:
             able[column, processors] = True
         # where exits run decides where tensors are behind, not on how many more processors
-        by_column = {column: way for (column, _), way in ways.items()}
+        by_column = {column: mode for (column, _), mode in modes.items()}
         places = list(self.places[unit])
         behind = places_behind(run.template, [without_copies(at) for at in places], by_column)
         if copies_count({at for row in behind for at in row.values()}, partition):
@@ -153,7 +151,7 @@ class Relaxed:
             self._ages[unit][before] if maker is None else (unit, maker)
             for maker, before in run.template.behind
         ]
-        number = self._told_apart(run.end, [at for row in behind for at in row.values()])
+        number = self._number_places(run.end, [at for row in behind for at in row.values()])
         out = np.zeros((len(places), size), np.int64)
         lost = np.zeros(out.shape, bool)
         for i, row in enumerate(behind):
@@ -166,10 +164,10 @@ class Relaxed:
         time_s[lost] = inf
         energy_j = least_energy_j(run, pins, costs)
         energy_j[~able] = inf
-        known = np.zeros(time_s.shape, bool)
-        return Step(run, ways, found.columns, time_s, energy_j, out, known)
+        solved = np.zeros(time_s.shape, bool)
+        return Step(run, modes, own.columns, time_s, energy_j, out, solved)
 
-    def _told_apart(self, boundary: int, reached: Sequence[Locations]) -> Mapping[Locations, int]:
+    def _number_places(self, boundary: int, reached: list[Locations]) -> Mapping[Locations, int]:
         """Return numbers of places at a boundary, given those that more ways lead to."""
         number = self.places[boundary]
         more = [at for at in dict.fromkeys(reached) if at not in number]
@@ -177,37 +175,37 @@ class Relaxed:
             self.left_out = True
             ages = self._ages[boundary]
             order = sorted(range(len(ages)), key=ages.__getitem__)
-            more.sort(key=lambda at: changes_of([at[i][0] for i in order]))
+            more.sort(key=lambda at: count_changes([at[i][0] for i in order]))
             more = more[: max(0, int(self._most_places[boundary]) - len(number))]
         for at in more:
             number[at] = len(number)
         return number
 
-    def request(self, ask: Ask) -> Request:
+    def request(self, cell: Cell) -> Request:
         """Return what is asked for."""
-        step = self.steps[ask.unit][ask.step]
-        at = list(self.places[ask.unit])[ask.place]
-        behind = list(self.places[step.run.end])[step.out[ask.place, ask.column]]
-        asked = step.run.template.ask(at, step.ways[ask.column, ask.processors])
-        return replace(step.run.request(at, asked), locations_out=behind)
+        step = self.steps[cell.unit][cell.step]
+        at = list(self.places[cell.unit])[cell.place]
+        behind = list(self.places[step.run.end])[step.out[cell.place, cell.column]]
+        unplaced = step.run.template.unplaced(at, step.modes[cell.column, cell.processors])
+        return replace(step.run.request(at, unplaced), locations_out=behind)
 
-    def swapped(self, ask: Ask) -> dict[Ask, Names]:
+    def swap_identical(self, cell: Cell) -> dict[Cell, Names]:
         """Return it with identical processors in all orders, itself included, and their names."""
-        step = self.steps[ask.unit][ask.step]
-        at = list(self.places[ask.unit])[ask.place]
-        found: dict[Ask, Names] = {}
-        concerned = ask.processors | sum(1 << p for p in {p for each in at for p in each})
+        step = self.steps[cell.unit][cell.step]
+        at = list(self.places[cell.unit])[cell.place]
+        cells: dict[Cell, Names] = {}
+        concerned = cell.processors | sum(1 << p for p in {p for each in at for p in each})
         for names in self._names(concerned):
             there = tuple((names[each[0]], *sorted(names[p] for p in each[1:])) for each in at)
-            processors = sum(1 << names[p] for p in range(self.count) if ask.processors >> p & 1)
-            pins = step.ways[ask.column, ask.processors].pins.values()
+            processors = sum(1 << names[p] for p in range(self.count) if cell.processors >> p & 1)
+            pins = step.modes[cell.column, cell.processors].pins.values()
             code = code_of(processors, [names[p] for p in pins], self.count)
-            if there in self.places[ask.unit] and code in step.columns:
-                place, column = self.places[ask.unit][there], step.columns[code]
-                found.setdefault(Ask(ask.unit, ask.step, place, processors, column), names)
-        return found
+            if there in self.places[cell.unit] and code in step.columns:
+                place, column = self.places[cell.unit][there], step.columns[code]
+                cells.setdefault(Cell(cell.unit, cell.step, place, processors, column), names)
+        return cells
 
-    def put(self, ask: Ask, time_s: float, used: int) -> None:
+    def set_bound(self, cell: Cell, time_s: float, used: int) -> None:
         """Take what is proven of a request for its bound, and for those on fewer processors.
 
         Parameters
@@ -215,26 +213,26 @@ class Relaxed:
         used
             Processors that its schedule really uses.
         """
-        step = self.steps[ask.unit][ask.step]
-        row_s = step.time_s[ask.place, ask.column]
+        step = self.steps[cell.unit][cell.step]
+        row_s = step.time_s[cell.place, cell.column]
         sets = np.arange(len(row_s))
-        fewer = sets & ~ask.processors == 0
-        if ask.column >= self.count:  # what one processor does alone is a column of its own
+        fewer = sets & ~cell.processors == 0
+        if cell.column >= self.count:  # what one processor does alone is a column of its own
             row_s[fewer] = np.maximum(row_s[fewer], time_s)
         else:
-            row_s[ask.processors] = max(time_s, row_s[ask.processors])
-        step.known[ask.place, ask.column] |= fewer & (used & ~sets == 0)
-        for known in (False, True):
-            self._closed.pop((ask.unit, ask.step, known), None)
+            row_s[cell.processors] = max(time_s, row_s[cell.processors])
+        step.solved[cell.place, cell.column] |= fewer & (used & ~sets == 0)
+        for solved in (False, True):
+            self._closed.pop((cell.unit, cell.step, solved), None)
 
-    def is_known(self, ask: Ask) -> bool:
+    def is_solved(self, cell: Cell) -> bool:
         """Tell whether a schedule of it, or of one on more processors, answers it."""
-        step = self.steps[ask.unit][ask.step]
-        return bool(step.known[ask.place, ask.column, ask.processors])
+        step = self.steps[cell.unit][cell.step]
+        return bool(step.solved[cell.place, cell.column, cell.processors])
 
-    def one_by_one(self) -> list[Ask]:
+    def cells_of_pipelines(self) -> list[Cell]:
         """Return what stages of one processor each ask for; few of them if there are many."""
-        found: dict[Ask, None] = {}
+        cells: dict[Cell, None] = {}
         units = self.units
         most = units if units <= FEW_CUTS * 3 else FEW_CUTS
         begins = {round(i * units / most) for i in range(most)}
@@ -248,81 +246,84 @@ class Relaxed:
                 processors = range(self.count) if unit in begins else (before,)
                 for p, (number, step) in product(processors, enumerate(steps)):
                     if step.time_s[place, p, 1 << p] < inf:
-                        found[Ask(unit, number, place, 1 << p, p)] = None
+                        cells[Cell(unit, number, place, 1 << p, p)] = None
                         reached[step.run.end].add((int(step.out[place, p]), p))
-        return list(found)
+        return list(cells)
 
-    def least_latency(self, sets: Sequence[int]) -> tuple[float, list[Ask]]:
+    def least_latency(self, sets: Sequence[int]) -> tuple[float, list[Cell]]:
         """Return the least latency, in seconds, and what shortest paths ask for, by some sets."""
-        behind = self._behind()
-        found = [
-            ask for mask in sets if behind[0][0, mask] < inf for ask in self._path(behind, mask)
+        behind = self._least_to_end_s()
+        cells = [
+            cell
+            for mask in sets
+            if behind[0][0, mask] < inf
+            for cell in self._trace_path(behind, mask)
         ]
-        return float(behind[0][0, -1]), found
+        return float(behind[0][0, -1]), cells
 
-    def least_energy(self) -> list[Ask]:
+    def least_energy(self) -> list[Cell]:
         """Return what paths of least dynamic energy ask for, by any set."""
         times = [[step.time_s.copy() for step in some] for some in self.steps]
         for some in self.steps:
             for step in some:
                 step.time_s[:] = np.where(step.time_s < inf, step.energy_j[None], inf)
         self._closed.clear()
-        found = self.least_latency(self.sets)[1]
+        cells = self.least_latency(self.sets)[1]
         for some, before in zip(self.steps, times, strict=True):
             for step, time_s in zip(some, before, strict=True):
                 step.time_s[:] = time_s
         self._closed.clear()
-        return found
+        return cells
 
-    def shortest(self) -> list[Ask]:
+    def shortest(self) -> list[Cell]:
         """Return what a shortest path asks for, by any set."""
-        return self._path(self._behind(), self.sets[-1])
+        return self._trace_path(self._least_to_end_s(), self.sets[-1])
 
-    def _behind(self) -> list[Numbers]:
+    def _least_to_end_s(self) -> list[Numbers]:
         """Return the least time from each place to the end, by boundary: [place, set]."""
         sets = 1 << self.count
-        made = [np.zeros((len(some), sets)) for some in self.places]
+        least_s = [np.zeros((len(some), sets)) for some in self.places]
         for unit in reversed(range(self.units)):
-            made[unit][:] = inf
+            least_s[unit][:] = inf
             for number, step in enumerate(self.steps[unit]):
-                ways = self.allowed(unit, number) + made[step.run.end][step.out]
-                np.minimum(made[unit], ways.min(axis=1), out=made[unit])
-        return made
+                through_s = self.bounds_within(unit, number) + least_s[step.run.end][step.out]
+                np.minimum(least_s[unit], through_s.min(axis=1), out=least_s[unit])
+        return least_s
 
-    def allowed(self, unit: int, number: int, *, known: bool = False) -> Numbers:
+    def bounds_within(self, unit: int, number: int, *, solved: bool = False) -> Numbers:
         """Return bounds by the processors that may be used, instead of those that are."""
-        key = unit, number, known
+        key = unit, number, solved
         if key not in self._closed:
             step = self.steps[unit][number]
-            made = np.where(step.known, step.time_s, inf) if known else step.time_s.copy()
-            self._closed[key] = _least_within(made)
+            bounds = np.where(step.solved, step.time_s, inf) if solved else step.time_s.copy()
+            self._closed[key] = _least_of_subsets(bounds)
         return self._closed[key]
 
-    def _path(self, behind: Sequence[Numbers], mask: int) -> list[Ask]:
+    def _trace_path(self, behind: Sequence[Numbers], mask: int) -> list[Cell]:
         """Return what a shortest path on some processors asks for."""
-        found: list[Ask] = []
+        cells: list[Cell] = []
         unit = place = 0
         while unit < self.units:
             best = (inf, 0, 0)
             for number, step in enumerate(self.steps[unit]):
                 rest_s = behind[step.run.end][step.out[place], mask]
-                ways_s = self.allowed(unit, number)[place, :, mask] + rest_s
-                column = int(ways_s.argmin())
-                best = min(best, (float(ways_s[column]), number, column))
+                modes_s = self.bounds_within(unit, number)[place, :, mask] + rest_s
+                column = int(modes_s.argmin())
+                best = min(best, (float(modes_s[column]), number, column))
             _, number, column = best
             step = self.steps[unit][number]
-            found.append(self.ask(unit, number, place, column, mask))
+            cells.append(self.cell_of_most(unit, number, place, column, mask))
             unit, place = step.run.end, int(step.out[place, column])
-        return found
+        return cells
 
-    def ask(self, unit: int, number: int, place: int, column: int, mask: int) -> Ask:
-        """Return the ask of most processors of a set: what many may do bounds what few do."""
+    def cell_of_most(self, unit: int, number: int, place: int, column: int, mask: int) -> Cell:
+        """Return the cell of most processors of a set: what many may do bounds what few do."""
         row_s = self.steps[unit][number].time_s[place, column]
         inside = self._inside(mask)
         least = inside[row_s[inside] == row_s[inside].min()].tolist()
-        return Ask(unit, number, place, max(least, key=int.bit_count), column)
+        return Cell(unit, number, place, max(least, key=int.bit_count), column)
 
-    def between(self, stretch: Stretch) -> tuple[float, float, list[tuple[float, Ask]]]:
+    def least_between(self, stretch: Stretch) -> tuple[float, float, list[tuple[float, Cell]]]:
         """Return what a stretch on some processors takes at least and at most, and what decides it.
 
         Returns
@@ -338,14 +339,14 @@ class Relaxed:
         for unit in reversed(range(begin, end)):
             for number, step in enumerate(self.steps[unit]):
                 if step.run.end <= end:
-                    least = lower[unit, number] = self.allowed(unit, number)[:, :, mask]
-                    known = self.allowed(unit, number, known=True)[:, :, mask]
-                    for total, ways in ((rest, least), (most, known)):
-                        through = (ways + total[step.run.end][step.out]).min(axis=1)
+                    least = lower[unit, number] = self.bounds_within(unit, number)[:, :, mask]
+                    solved = self.bounds_within(unit, number, solved=True)[:, :, mask]
+                    for total, modes in ((rest, least), (most, solved)):
+                        through = (modes + total[step.run.end][step.out]).min(axis=1)
                         total[unit] = np.minimum(total[unit], through)
         first = [np.full(len(some), inf) for some in self.places]
         first[begin][place] = 0.0
-        limit_s, found = float(most[begin][place]), []
+        limit_s, unsolved = float(most[begin][place]), []
         for unit in range(begin, end):
             for number, step in enumerate(self.steps[unit]):
                 if (unit, number) not in lower:
@@ -359,14 +360,14 @@ class Relaxed:
                 for length_s, (at, column) in zip(
                     lengths_s[some].tolist(), near[some].tolist(), strict=True
                 ):
-                    ask = self.ask(unit, number, at, column, mask)
-                    if not self.is_known(ask):
-                        found.append((length_s, ask))
-        found.sort(key=lambda each: each[0])
-        return float(rest[begin][place]), limit_s, found
+                    cell = self.cell_of_most(unit, number, at, column, mask)
+                    if not self.is_solved(cell):
+                        unsolved.append((length_s, cell))
+        unsolved.sort(key=lambda each: each[0])
+        return float(rest[begin][place]), limit_s, unsolved
 
 
-def _least_within(values: Numbers) -> Numbers:
+def _least_of_subsets(values: Numbers) -> Numbers:
     """Return the least values of all subsets; the last axis holds those of sets."""
     values = np.ascontiguousarray(values)
     sets = values.shape[-1]
@@ -376,13 +377,13 @@ def _least_within(values: Numbers) -> Numbers:
     return values
 
 
-def _distinct(every: Sequence[Names], mask: int) -> list[Names]:
+def _list_distinct(every: Sequence[Names], mask: int) -> list[Names]:
     """Return names of processors that differ on some of these, the first of equal ones."""
     some = [p for p in range(len(every[0])) if mask >> p & 1]
     return list({tuple(names[p] for p in some): names for names in reversed(every)}.values())[::-1]
 
 
-def _permutations(count: int, identical: Sequence[Sequence[int]]) -> Iterator[Names]:
+def _list_permutations(count: int, identical: Sequence[Sequence[int]]) -> Iterator[Names]:
     for orders in product(*(permutations(group) for group in identical)):
         names = list(range(count))
         for group, order in zip(identical, orders, strict=True):

@@ -11,27 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parapipe.cost.cost_table import CostTable
-from parapipe.search.problems.problems import Placed, Template, UnitRun
+from parapipe.search.problems.problems import Template, UnitMode, UnitRun
 from parapipe.search.problems.time_energy import Locations
 from parapipe.solvers.problem import Flow
 
 Numbers = NDArray[np.float64]
+Pins = Sequence[Mapping[int, int] | None]
 
 
-def bounds_s(
-    template: Template,
-    places: Sequence[Locations],
-    pins: Sequence[Mapping[int, int] | None],
-    count: int,
-) -> Numbers:
+def membership(count: int) -> NDArray[np.bool_]:
+    """Return which of so many processors are in which set: [set, processor]."""
+    inside: NDArray[np.bool_] = (np.arange(1 << count)[:, None] >> np.arange(count) & 1) == 1
+    return inside
+
+
+def bounds_s(template: Template, places: Sequence[Locations], pins: Pins, count: int) -> Numbers:
     """Return lower bounds by longest paths and loads: [place, column, set]."""
-    sets = np.arange(1 << count)
-    inside = (sets[:, None] >> np.arange(count) & 1) == 1  # [set, processor]
+    inside = membership(count)
     time_s = np.array(template.time_s)
     ends: list[Numbers] = []  # [place, set, processor]
-    path_s = np.zeros((len(places), len(sets)))
+    path_s = np.zeros((len(places), len(inside)))
     for v, row in enumerate(time_s):
-        start_s = np.zeros((len(places), len(sets), count))
+        start_s = np.zeros((len(places), len(inside), count))
         for read in template.reads:
             if v not in (read.consumers if isinstance(read, Flow) else read.readers):
                 continue
@@ -64,7 +65,7 @@ def bounds_s(
         (np.where(runs, each * finite[:, None, :], inf).min(axis=2), each)
         for each in (share, np.where(inside, 1 / size[:, None], 0.0))
     ]
-    found = np.empty((len(places), len(pins), len(sets)))
+    bounds = np.empty((len(places), len(pins), len(inside)))
     for column, pin in enumerate(pins):
         bound_s = path_s
         for v, p in (pin or {}).items():
@@ -75,17 +76,14 @@ def bounds_s(
                 more_s = np.where(inside[:, p], each[:, p] * time_s[v, p], 0.0) - shared[v]
                 load_s = load_s + np.where(np.isfinite(more_s), more_s, 0.0)
             bound_s = np.maximum(bound_s, load_s)
-        found[:, column] = bound_s
-    return found
+        bounds[:, column] = bound_s
+    return bounds
 
 
-def least_energy_j(
-    run: UnitRun, pins: Sequence[Mapping[int, int] | None], costs: CostTable
-) -> Numbers:
+def least_energy_j(run: UnitRun, pins: Pins, costs: CostTable) -> Numbers:
     """Return lower bounds of the energy: [column, set]."""
     count = len(costs.processors)
-    sets = np.arange(1 << count)
-    inside = (sets[:, None] >> np.arange(count) & 1) == 1
+    inside = membership(count)
     energy_j = np.array(
         [
             [costs.energy_j(v, p) if row[p] < inf else inf for p in range(count)]
@@ -93,23 +91,23 @@ def least_energy_j(
         ]
     )
     least = np.where(inside, energy_j[:, None, :], inf).min(axis=2)
-    found = np.empty((len(pins), len(sets)))
+    bounds = np.empty((len(pins), len(inside)))
     for column, pin in enumerate(pins):
         total = least.sum(axis=0)
         for v, p in (pin or {}).items():
             total = total + np.where(least[v] < inf, energy_j[v, p] - least[v], 0.0)
-        found[column] = total
-    return found
+        bounds[column] = total
+    return bounds
 
 
-Whole = NDArray[np.int64]
+Integers = NDArray[np.int64]
 
 
-class Ways(NamedTuple):
+class UnitModes(NamedTuple):
     """Columns by their codes, and ways to run a unit by column and processors."""
 
     columns: Mapping[int, int]
-    ways: Mapping[tuple[int, int], Placed]
+    modes: Mapping[tuple[int, int], UnitMode]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +119,7 @@ class Step:
 
     Parameters
     ----------
-    ways
+    modes
         By column and processors.
     columns
         Number of each column, by its code.
@@ -131,43 +129,44 @@ class Step:
         [column, processors]: a bound of the dynamic energy.
     out
         [place before, column]: number of the place behind.
-    known
+    solved
         [place before, column, processors]: whether a schedule for it is known.
     """
 
     run: UnitRun
-    ways: Mapping[tuple[int, int], Placed]
+    modes: Mapping[tuple[int, int], UnitMode]
     columns: Mapping[int, int]
     time_s: Numbers
     energy_j: Numbers
-    out: Whole
-    known: NDArray[np.bool_]
+    out: Integers
+    solved: NDArray[np.bool_]
 
 
-def ways_of(template: Template, count: int, choices: float) -> Ways:
+def modes_of(template: Template, count: int, choices: float) -> UnitModes:
     """Return the ways to run a unit on `count` processors, with so many choices for its exits."""
-    every = template.ways(choices)
-    codes = [code_of(way.processors, way.pins.values(), count) for way in every]
+    every = template.modes(choices)
+    codes = [code_of(mode.processors, mode.pins.values(), count) for mode in every]
     # processors that cannot run the unit have columns, too: there may even be no way at all
     columns = {code: i for i, code in enumerate(sorted({*range(count), *codes}))}
-    ways = {(columns[code], way.processors): way for code, way in zip(codes, every, strict=True)}
-    return Ways(columns, ways)
+    coded = zip(codes, every, strict=True)
+    modes = {(columns[code], mode.processors): mode for code, mode in coded}
+    return UnitModes(columns, modes)
 
 
 def code_of(processors: int, pins: Iterable[int], count: int) -> int:
     """Return a number for where exits run: that of the processor that runs all alone, if any."""
     if processors.bit_count() == 1:
         return processors.bit_length() - 1
-    found = 0
+    code = 0
     for p in pins:
-        found = found * count + p
-    return count + found
+        code = code * count + p
+    return count + code
 
 
 def places_behind(
     template: Template,
     places: Sequence[Locations],
-    ways: Mapping[int, Placed],
+    modes: Mapping[int, UnitMode],
     *,
     copies: bool = False,
 ) -> list[dict[int, Locations]]:
@@ -177,17 +176,17 @@ def places_behind(
     ----------
     places
         Without copies, unless these count.
-    ways
+    modes
         One by column.
     copies
         Whether copies that a unit makes count.
     """
     if copies:
-        return [{c: template.locations_out(at, way) for c, way in ways.items()} for at in places]
+        return [{c: template.locations_out(at, mode) for c, mode in modes.items()} for at in places]
     makers = template.behind
     exits = {
-        column: [None if maker is None else (way.pins[maker],) for maker, _ in makers]
-        for column, way in ways.items()
+        column: [None if maker is None else (mode.pins[maker],) for maker, _ in makers]
+        for column, mode in modes.items()
     }
     return [
         {

@@ -15,7 +15,7 @@ What a label loses by that is bounded by the cells it has passed through.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -26,8 +26,8 @@ from parapipe.pareto import staircase
 from parapipe.processes.deadline import Deadline, OverError
 from parapipe.search.problems.identical_processors import NO_REPLICAS, Replicable
 from parapipe.search.problems.time_energy import EXACT, Tolerance
+from parapipe.search.stages.boundary_pass import Pass
 from parapipe.search.stages.candidates import SearchSpace, StageCandidate
-from parapipe.search.stages.one_pass import Pass
 from parapipe.search.stages.stage_table import StageTable
 
 FEW_PROCESSORS = 5  # with more, stages of one processor each come first: others are very many
@@ -44,7 +44,7 @@ def search(
     cost_table: int = 0,
     identical: Sequence[Sequence[int]] = (),
     replicable: Replicable = NO_REPLICAS,
-    known: Sequence[StageCandidate] = (),
+    incumbents: Sequence[StageCandidate] = (),
     most_cuts: int = MOST_CUTS,
     line: Sequence[int] | None = None,
     pipes: bool = False,
@@ -74,7 +74,7 @@ def search(
         in their places only is searched once. (Each alone may still run the whole network.)
     replicable
         Those of these groups that may take turns on the frames of a stage of one processor.
-    known
+    incumbents
         Configurations that what is found must not be beaten by.
     most_cuts
         If there are more boundaries between units, stages begin and end at so many of them alone.
@@ -105,72 +105,61 @@ def search(
         return []
     line = line or range(units + 1)
     if units > most_cuts:
-        cuts = _spread(stages.places(units), line, most_cuts)
+        cuts = _spread_cuts(stages.places(units), line, most_cuts)
         units, stages = len(cuts) - 1, stages.at_cuts(cuts)
         line = range(units + 1)
     deadline = deadline or Deadline()
     static_w = tuple(static_power_w)
-    whole = SearchSpace(
+    space = SearchSpace(
         units, stages, static_w, tolerance, cost_table, identical, pipes, replicable
     )
     alone = pipes or (len(static_w) > FEW_PROCESSORS and not stages.energy)
-    found: list[StageCandidate] = []
+    candidates: list[StageCandidate] = []
     passes: list[SearchSpace] = []
     with suppress(OverError):
         if not alone:
-            found += whole.single_stages()
+            candidates += space.single_stages()
         # what is known leaves out as much as first passes would, which take longer than the last
-        enough = known and stages.energy and deadline.seconds == inf
-        passes += _passes(whole, line, last_only=bool(enough))
+        enough = incumbents and stages.energy and deadline.seconds == inf
+        every = () if enough else _list_cuts(space.places, line)
+        parts = (replace(space, units=len(cuts) - 1, stages=stages.at_cuts(cuts)) for cuts in every)
+        passes += [*parts, space]
         if alone:
             passes = [replace(passes[0], pipes=True), *([] if pipes else passes)]
-            found += passes[0].single_stages()
+            candidates += passes[0].single_stages()
     total = sum(each.units for each in passes)
     done = 0
-    until = deadline if known else Deadline()
+    until = deadline if incumbents else Deadline()
     for each in passes:
         if until.over:
             break
         with deadline.ending(), suppress(OverError):
-            run = Pass(each, [*known, *found], until)
-            found = [*run.found(partial(_tell, tell, done, total)), *found]
+            boundary_pass = Pass(each, [*incumbents, *candidates], until)
+            candidates = [*boundary_pass.run(partial(_report, tell, done, total)), *candidates]
             if better:
-                better(found)
-                _tell(tell, done, total, each.units)
+                better(candidates)
+                _report(tell, done, total, each.units)
             if each.pipes and not pipes and not deadline.over:
-                found = [*whole.single_stages(), *found]
+                candidates = [*space.single_stages(), *candidates]
         until = deadline
         done += each.units
     if tolerance != EXACT:
-        found = staircase(found, lambda candidate: candidate.nano_objectives)
-    return sorted(_distinct(found), key=lambda each: (each.nano_objectives, each.processors))
+        candidates = staircase(candidates, lambda candidate: candidate.nano_objectives)
+    # of equals on the same processors, that of the last pass, which comes first
+    distinct = {(each.nano_objectives, each.processors): each for each in reversed(candidates)}
+    return [distinct[key] for key in sorted(distinct)]
 
 
-def _distinct(found: Sequence[StageCandidate]) -> Iterable[StageCandidate]:
-    """Return candidates; of those with equal figures on the same processors, the first."""
-    kept: dict[object, StageCandidate] = {}
-    for each in found:  # the last pass comes first
-        kept.setdefault((each.nano_objectives, each.processors), each)
-    return kept.values()
-
-
-def _passes(whole: SearchSpace, line: Sequence[int], *, last_only: bool) -> Iterator[SearchSpace]:
-    """Yield passes over some of the boundaries, first few, then more, and over all of them."""
-    for cuts in () if last_only else _cuts(whole.places, line):
-        yield replace(whole, units=len(cuts) - 1, stages=whole.stages.at_cuts(cuts))
-    yield whole
-
-
-def _tell(tell: Callable[[int, int], None] | None, before: int, total: int, done: int) -> None:
+def _report(tell: Callable[[int, int], None] | None, before: int, total: int, done: int) -> None:
     if tell:
         tell(before + done, total)
 
 
-def _cuts(places: Sequence[Sequence[object]], line: Sequence[int]) -> Iterator[list[int]]:
+def _list_cuts(places: Sequence[Sequence[object]], line: Sequence[int]) -> Iterator[list[int]]:
     """Yield a few boundaries, then more, both ends included; those with few places come first."""
     count = FEW_CUTS
     while count < len(line) - 1:
-        yield _spread(places, line, count)
+        yield _spread_cuts(places, line, count)
         count *= 3
 
 
@@ -178,10 +167,10 @@ def few_cuts(units: int, stages: StageTable) -> list[int]:
     """Return the boundaries of a pass of moderate size; all of them if there are no more."""
     most = FEW_CUTS * 3
     every = range(units + 1)
-    return list(every) if units <= most else _spread(stages.places(units), every, most)
+    return list(every) if units <= most else _spread_cuts(stages.places(units), every, most)
 
 
-def _spread(places: Sequence[Sequence[object]], line: Sequence[int], count: int) -> list[int]:
+def _spread_cuts(places: Sequence[Sequence[object]], line: Sequence[int], count: int) -> list[int]:
     """Return at most so many boundaries besides the first, all over a line."""
     last = len(line) - 1
     if last <= count:

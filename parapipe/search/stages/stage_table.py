@@ -7,7 +7,7 @@ to run one is kept as two numbers, and the options it is made of are found again
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
@@ -15,9 +15,16 @@ from typing import Any
 import numpy as np
 
 from parapipe.processes.deadline import Deadline
-from parapipe.search.problems.time_energy import START, Locations, Reach, TimeEnergy, UnitTolerance
-from parapipe.search.stages.stage_times import NEVER, Asked, StageTimes
-from parapipe.search.stages.sums import FRONTS, TIMES
+from parapipe.search.problems.time_energy import (
+    FRONTS,
+    START,
+    TIMES,
+    Locations,
+    Reach,
+    TimeEnergy,
+    UnitTolerance,
+)
+from parapipe.search.stages.stage_times import NEVER, StageFilter, StageTimes
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +77,9 @@ class StageShape:
     processors: int
 
 
+Stages = Iterator[tuple[StageShape, TimeEnergy]]
+
+
 class StageTable:
     """All stages that the options of units allow.
 
@@ -99,21 +109,17 @@ class StageTable:
         self._tolerance = tolerance
         self._fronts = FRONTS if energy else TIMES
         self.options = options
-        self._every_identical = cache(lambda unit, at: self._identical(options(unit, at)))
+        self._every_identical = cache(lambda unit, at: self._group_identical(options(unit, at)))
         self._steps = lru_cache(maxsize=64)(self._list_steps)
-        self.trace_again = lru_cache(maxsize=1 << 14)(self.trace)
-        self.places = cache(self._places)
+        self.cached_trace = lru_cache(maxsize=1 << 14)(self.trace)
+        self.places = cache(self._list_places)
         """Locations that live tensors may have at each boundary, by number of units."""
         self.times = cache(lambda units: StageTimes(self.places(units), self._every_identical))
         self._ending: list[dict[Locations, dict[int, TimeEnergy]]] = []
 
     def beginning(
-        self,
-        begin: int,
-        stop: int,
-        places: Sequence[Locations],
-        asked: Asked,
-    ) -> Iterator[tuple[StageShape, TimeEnergy]]:
+        self, begin: int, stop: int, places: Sequence[Locations], wanted: StageFilter
+    ) -> Stages:
         """Yield the stages from a unit on that end before or at `stop`, and all they may take.
 
         Parameters
@@ -122,27 +128,27 @@ class StageTable:
             The first unit that is in none of them.
         places
             Each holds locations of the tensors that are live before the first.
-        asked
+        wanted
             Those that are yielded.
         """
         if not self.energy:
-            yield from self._least_times(begin, stop, places, asked, len(asked.sets) - 1)
+            yield from self._least_times(begin, stop, places, wanted, len(wanted.sets) - 1)
             return
         for locations in places:
-            steps = self._walk(begin, stop, locations, self._every_identical, asked.parts)
+            steps = self._walk(begin, stop, locations, self._every_identical, wanted.parts)
             for end, reached in enumerate(steps, start=begin + 1):
                 self._deadline.check()
-                sets = asked.sets[end]
+                sets = wanted.sets[end]
                 for (mask, behind), front in reached.items():
                     if mask in sets:
                         yield StageShape(begin, end, locations, behind, mask), front
 
-    def _across(self, begin: int, end: int, units: int) -> Iterator[tuple[StageShape, TimeEnergy]]:
+    def _list_between(self, begin: int, end: int, units: int) -> Stages:
         """Yield all stages from one boundary to another."""
         places = self.places(units)[begin]
         if not self.energy:
             sets = [()] * end + [range(sys.maxsize)]
-            yield from self._least_times(begin, end, places, Asked(sets, ()), units)
+            yield from self._least_times(begin, end, places, StageFilter(sets, ()), units)
             return
         for locations in places:
             self._deadline.check()
@@ -151,18 +157,17 @@ class StageTable:
                 yield StageShape(begin, end, locations, out, mask), front
 
     def _least_times(
-        self, begin: int, stop: int, places: Sequence[Locations], asked: Asked, units: int
-    ) -> Iterator[tuple[StageShape, TimeEnergy]]:
+        self, begin: int, stop: int, places: Sequence[Locations], wanted: StageFilter, units: int
+    ) -> Stages:
         every, times = self.places(units), self.times(units)
-        wanted = [every[begin].index(locations) for locations in places]
-        steps = times.walk(begin, stop, wanted, asked.parts or None)
+        numbers = [every[begin].index(locations) for locations in places]
+        steps = times.walk(begin, stop, numbers, wanted.parts or None)
         for end, reached in enumerate(steps, start=begin + 1):
-            if sets := [mask for mask in times.sets if mask in asked.sets[end]]:
+            if sets := [mask for mask in times.sets if mask in wanted.sets[end]]:
                 here = reached[:, :, sets]
-                found = np.argwhere(here < NEVER)
-                for (i, out, at), time_ns in zip(
-                    found.tolist(), here[tuple(found.T)].tolist(), strict=True
-                ):
+                where = np.argwhere(here < NEVER)
+                times_ns = here[tuple(where.T)].tolist()
+                for (i, out, at), time_ns in zip(where.tolist(), times_ns, strict=True):
                     shape = StageShape(begin, end, places[i], every[end][out], sets[at])
                     yield shape, TimeEnergy(np.array([time_ns]), START.energy_nj)
 
@@ -176,30 +181,26 @@ class StageTable:
         """
 
         @cache
-        def made(number: int) -> dict[Locations, list[Option]]:
+        def options_from(number: int) -> dict[Locations, list[Option]]:
             begin, end = cuts[number : number + 2]
-            found: dict[Locations, list[Option]] = {}
-            for shape, front in self._across(begin, end, cuts[-1]):
-                some = found.setdefault(shape.locations_in, [])
+            options: dict[Locations, list[Option]] = {}
+            for shape, front in self._list_between(begin, end, cuts[-1]):
+                some = options.setdefault(shape.locations_in, [])
                 for time_ns, energy_nj in front.pairs():
-                    choice = _Part(self, shape, time_ns, energy_nj)
+                    choice = _JoinedUnits(self, shape, time_ns, energy_nj)
                     mask, behind = shape.processors, shape.locations
                     some.append(Option(mask, behind, time_ns, energy_nj, choice))
-            return found
+            return options
 
+        tolerance = self._tolerance and self._tolerance.at_cuts(cuts)
         return StageTable(
-            lambda number, locations: made(number).get(locations, ()),
+            lambda number, locations: options_from(number).get(locations, ()),
             energy=self.energy,
-            tolerance=self._tolerance_at(cuts),
+            tolerance=tolerance,
             deadline=self._deadline,
         )
 
-    def _tolerance_at(self, cuts: Sequence[int]) -> UnitTolerance | None:
-        if self._tolerance is None:
-            return None
-        return UnitTolerance(tuple(self._tolerance.allowed_ns[cut] for cut in cuts))
-
-    def _places(self, units: int) -> list[list[Locations]]:
+    def _list_places(self, units: int) -> list[list[Locations]]:
         met: list[dict[Locations, None]] = [{} for _ in range(units + 1)]  # in the order met
         met[0][()] = None
         for unit in range(units):
@@ -227,8 +228,8 @@ class StageTable:
                 }
                 for some, times in zip(places, self.times(units).ending(), strict=True)
             ]
-        start, _, then, joined, whole, _ = self._fronts
-        made: list[dict[Locations, dict[int, Any]]] = [{(): {0: start}}]
+        start, _, then, merge, as_front, _ = self._fronts
+        behind: list[dict[Locations, dict[int, Any]]] = [{(): {0: start}}]
         for unit in reversed(range(units)):
             here: dict[Locations, dict[int, Any]] = {}
             for locations in places[unit]:
@@ -236,19 +237,22 @@ class StageTable:
                 parts: dict[int, list[Any]] = {}
                 identical = self._every_identical(unit, locations)
                 for (count, processors, out), step in identical.items():
-                    for mask, front in made[-count].get(out, {}).items():
+                    for mask, front in behind[-count].get(out, {}).items():
                         parts.setdefault(mask | processors, []).append(then(front, step))
-                here[locations] = {mask: joined(fronts) for mask, fronts in parts.items()}
+                here[locations] = {mask: merge(fronts) for mask, fronts in parts.items()}
                 if self._tolerance:
-                    alone: dict[Reach, TimeEnergy] = {
-                        (m, ()): f for m, f in here[locations].items()
+                    alone: Mapping[Reach, Any] = {
+                        (mask, ()): front for mask, front in here[locations].items()
                     }
-                    thinned = self._tolerance.thinned(alone, unit, units)
+                    thinned = self._tolerance.thin(alone, unit, units)
                     here[locations] = {mask: front for (mask, _), front in thinned.items()}
-            made.append(here)
+            behind.append(here)
         self._ending = [
-            {at: {mask: whole(front) for mask, front in some.items()} for at, some in each.items()}
-            for each in reversed(made)
+            {
+                at: {mask: as_front(front) for mask, front in some.items()}
+                for at, some in each.items()
+            }
+            for each in reversed(behind)
         ]
         return self._ending
 
@@ -258,24 +262,20 @@ class StageTable:
         A last stage whose fronts were thinned is found again in what `ending` has
         returned, any other as `beginning` has made it.
         """
-        whole = self._tolerance and shape.end == len(self._ending) - 1
-        trace = self._trace_ending if whole else self._trace_beginning
-        return tuple(
-            single
-            for option in trace(shape, time_ns, energy_nj)
-            for single in (
-                option.choice.options() if isinstance(option.choice, _Part) else (option,)
-            )
-        )
+        from_ending = self._tolerance and shape.end == len(self._ending) - 1
+        trace = self._trace_ending if from_ending else self._trace_first
+        options: list[Option] = []
+        for option in trace(shape, time_ns, energy_nj):
+            part = option.choice
+            options += part.options() if isinstance(part, _JoinedUnits) else (option,)
+        return tuple(options)
 
-    def _trace_beginning(
-        self, shape: StageShape, time_ns: int, energy_nj: int
-    ) -> tuple[Option, ...]:
+    def _trace_first(self, shape: StageShape, time_ns: int, energy_nj: int) -> tuple[Option, ...]:
         steps = self._steps(shape.begin, shape.locations_in, shape.processors)
-        while len(steps.made) < shape.end - shape.begin:
-            steps.made.append(next(steps.more))
-        fronts = [{(0, shape.locations_in): self._fronts.start}, *steps.made]
-        found: list[Option] = []
+        while len(steps.fronts) < shape.end - shape.begin:
+            steps.fronts.append(next(steps.more))
+        fronts = [{(0, shape.locations_in): self._fronts.start}, *steps.fronts]
+        options: list[Option] = []
         reach: Reach = (shape.processors, shape.locations)
         unit = shape.end
         while unit > shape.begin:
@@ -293,11 +293,11 @@ class StageTable:
             time_ns -= option.time_ns
             energy_nj -= option.energy_nj * self.energy
             unit -= option.units
-            found.append(option)
-        return tuple(reversed(found))
+            options.append(option)
+        return tuple(reversed(options))
 
     def _trace_ending(self, shape: StageShape, time_ns: int, energy_nj: int) -> tuple[Option, ...]:
-        found: list[Option] = []
+        options: list[Option] = []
         unit, locations, processors = shape.begin, shape.locations_in, shape.processors
         while unit < shape.end:
             option, processors = next(
@@ -314,8 +314,8 @@ class StageTable:
             time_ns -= option.time_ns
             energy_nj -= option.energy_nj * self.energy
             unit, locations = unit + option.units, option.locations
-            found.append(option)
-        return tuple(found)
+            options.append(option)
+        return tuple(options)
 
     def _list_steps(self, begin: int, locations: Locations, processors: int) -> _Steps:
         def inside(unit: int, at: Locations) -> Identical:
@@ -333,7 +333,7 @@ class StageTable:
         parts: Sequence[Collection[int]] | None = None,
     ) -> Iterator[dict[Reach, Any]]:
         """Yield, unit by unit, the front of each reach; of sets of processors, `parts` alone."""
-        start, _, then, joined, *_ = self._fronts
+        start, _, then, merge, *_ = self._fronts
         fronts: dict[Reach, Any] = {(0, locations): start}
         ahead: dict[int, dict[Reach, list[Any]]] = {}  # by the unit before which they end
         for unit in range(begin, stop):
@@ -358,12 +358,12 @@ class StageTable:
                         reached = ahead.setdefault(end, {})
                         reached.setdefault((used, out), []).append(then(front, step))
             behind = ahead.pop(unit + 1, {})
-            fronts = {reach: joined(some) for reach, some in behind.items()}
+            fronts = {reach: merge(some) for reach, some in behind.items()}
             if self._tolerance:
-                fronts = self._tolerance.thinned(fronts, begin, unit + 1)
+                fronts = self._tolerance.thin(fronts, begin, unit + 1)
             yield fronts
 
-    def _identical(self, options: Sequence[Option]) -> Identical:
+    def _group_identical(self, options: Sequence[Option]) -> Identical:
         """Return what options of as many units on the same processors take, by locations behind."""
         groups: dict[tuple[int, int, Locations], list[Option]] = {}
         for option in options:
@@ -373,7 +373,7 @@ class StageTable:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _JoinedUnits:
     """Some units as one, and how their options are found again."""
 
     table: StageTable
@@ -383,12 +383,12 @@ class _Part:
 
     def options(self) -> tuple[Option, ...]:
         """Return what it is made of."""
-        return self.table.trace_again(self.shape, self.time_ns, self.energy_nj)
+        return self.table.cached_trace(self.shape, self.time_ns, self.energy_nj)
 
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
     """Fronts behind each unit of a stage, made as far as they were asked for."""
 
-    made: list[dict[Reach, Any]]
+    fronts: list[dict[Reach, Any]]
     more: Iterator[dict[Reach, Any]]

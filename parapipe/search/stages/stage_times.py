@@ -23,7 +23,7 @@ NEVER = 1 << 61  # ns; the sum of two of them is still a number
 Identical = Callable[[int, Locations], Mapping[tuple[int, int, Locations], int]]
 
 
-class Asked(NamedTuple):
+class StageFilter(NamedTuple):
     """Which stages from a boundary are asked for.
 
     Parameters
@@ -77,7 +77,7 @@ class StageTimes:
         self._identical = identical
         self._number = [{at: i for i, at in enumerate(some)} for some in places]
         self._steps = cache(self._list_steps)
-        self._step = cache(_step)  # equal units take equal steps
+        self._step = cache(_make_step)  # equal units take equal steps
         units = range(len(places) - 1)
         used = (step.processors for unit in units for step in self._steps(unit))
         self.processors = max((mask.bit_length() for mask in used), default=0)
@@ -106,7 +106,7 @@ class StageTimes:
             Of sets of processors, those that count, by unit behind.
         """
         count = len(places)
-        here = self._never(count, begin)
+        here = self._fill_never(count, begin)
         here[np.arange(count), places, 0] = 0
         ahead: dict[int, Times] = {}
         for unit in range(begin, stop):
@@ -114,9 +114,9 @@ class StageTimes:
                 end = unit + step.units
                 if parts is None or step.processors in parts[end]:  # these hold subsets, too
                     if end not in ahead:
-                        ahead[end] = self._never(count, end)
-                    self._take(here, step, ahead[end])
-            here = ahead.pop(unit + 1, self._never(count, unit + 1))
+                        ahead[end] = self._fill_never(count, end)
+                    self._add_step(here, step, ahead[end])
+            here = ahead.pop(unit + 1, self._fill_never(count, unit + 1))
             if parts is not None:
                 here[:, :, [mask for mask in self.sets if mask not in parts[unit + 1]]] = NEVER
             yield here
@@ -124,65 +124,65 @@ class StageTimes:
     def ending(self) -> list[Times]:
         """Return the least times from each boundary to the end: [place, processors]."""
         last = len(self._places) - 1
-        made = self._never(1, last)
-        made[0, :, 0] = 0
-        found = [made[0]]
+        last_ns = self._fill_never(1, last)
+        last_ns[0, :, 0] = 0
+        least = [last_ns[0]]
         for unit in reversed(range(last)):
-            here = self._never(1, unit)[0]
+            here = self._fill_never(1, unit)[0]
             for step in self._steps(unit):
-                behind = self._reduced(found[-step.units][step.out], step.processors)
+                behind = self._least_of_subsets(least[-step.units][step.out], step.processors)
                 added = (step.time_ns[:, :, None] + behind[None]).min(axis=1)
-                view = self._view(here, step.processors)
+                view = self._view_with(here, step.processors)
                 np.minimum(view, added.reshape(view.shape), out=view)
-            found.append(here)
-        return found[::-1]
+            least.append(here)
+        return least[::-1]
 
-    def _take(self, here: Times, step: Step, there: Times) -> None:
+    def _add_step(self, here: Times, step: Step, there: Times) -> None:
         """Add a step to what leads to it."""
-        before = self._reduced(here, step.processors)
-        view = self._view(there, step.processors)
+        before = self._least_of_subsets(here, step.processors)
+        view = self._view_with(there, step.processors)
         for i, out in enumerate(step.out.tolist()):
             added = np.minimum.reduce(before + step.time_ns[:, i, None], axis=1)
             at = view[:, out]
             np.minimum(at, added.reshape(at.shape), out=at)
 
-    def _never(self, count: int, unit: int) -> Times:
+    def _fill_never(self, count: int, unit: int) -> Times:
         return np.full((count, len(self._places[unit]), 1 << self.processors), NEVER, np.int64)
 
     def _axes(self, times: Times) -> Times:
         return times.reshape(*times.shape[:-1], *(2,) * self.processors)
 
-    def _reduced(self, times: Times, processors: int) -> Times:
+    def _least_of_subsets(self, times: Times, processors: int) -> Times:
         """Return the minimum over all subsets of some processors; the others' masks are left."""
-        axes, _ = _places_of(processors, self.processors)
+        axes, _ = _axes_of(processors, self.processors)
         least: Times = np.minimum.reduce(self._axes(times), axis=axes)
         return least.reshape(*times.shape[:-1], -1)
 
-    def _view(self, times: Times, processors: int) -> Times:
+    def _view_with(self, times: Times, processors: int) -> Times:
         """Return those of all masks that hold some processors."""
-        _, index = _places_of(processors, self.processors)
+        _, index = _axes_of(processors, self.processors)
         view: Times = self._axes(times)[index]
         return view
 
     def _list_steps(self, unit: int) -> list[Step]:
-        found: dict[tuple[int, int], dict[tuple[int, int], int]] = {}
+        steps: dict[tuple[int, int], dict[tuple[int, int], int]] = {}
         for i, at in enumerate(self._places[unit]):
             for (units, processors, out), time_ns in self._identical(unit, at).items():
-                entry = found.setdefault((units, processors), {})
+                entry = steps.setdefault((units, processors), {})
                 entry[i, self._number[unit + units][out]] = time_ns
         count = len(self._places[unit])
-        return [self._step(*step, count, tuple(entry.items())) for step, entry in found.items()]
+        return [self._step(*step, count, tuple(entry.items())) for step, entry in steps.items()]
 
 
 @cache
-def _places_of(processors: int, count: int) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+def _axes_of(processors: int, count: int) -> tuple[tuple[int, ...], tuple[Any, ...]]:
     """Return the axes of some of so many processors, and the index of all masks that hold them."""
     axes = tuple(-1 - p for p in range(count) if processors >> p & 1)
     index = (1 if processors >> p & 1 else slice(None) for p in reversed(range(count)))
     return axes, (..., *index)
 
 
-def _step(
+def _make_step(
     units: int, processors: int, count: int, entries: tuple[tuple[tuple[int, int], int], ...]
 ) -> Step:
     """Return a step from so many places, given its times by the places before and behind it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -14,11 +14,17 @@ from parapipe.search.problems.identical_processors import NO_REPLICAS, Replicabl
 from parapipe.search.problems.method import Question
 from parapipe.search.problems.problems import Request
 from parapipe.search.problems.solve import Reporter, Solved, Solver, solve
-from parapipe.search.problems.time_energy import Locations, Tolerance, unit_tolerance
+from parapipe.search.problems.time_energy import Tolerance, unit_tolerance
 from parapipe.search.stages.candidates import StageCandidate
 from parapipe.search.stages.search import search
-from parapipe.search.stages.stage_table import Option, StageTable
-from parapipe.search.stages.unit_schedules import Choice, cheapest_first, lookup, options_of
+from parapipe.search.stages.stage_table import StageTable
+from parapipe.search.stages.unit_schedules import (
+    Choice,
+    OptionsByPlace,
+    cheapest_first,
+    lookup,
+    options_of,
+)
 from parapipe.solvers.assignments.enumerate import is_small
 from parapipe.solvers.problem import MappingProblem
 from parapipe.solvers.replay import as_short
@@ -29,11 +35,11 @@ SEARCH_PARTS = 3  # unit tolerance, stages, labels
 COARSE_PARTS = 4  # units, units between two cuts, stages, labels
 TIME_PARTS = 20  # a set gets at most one part of so many of a problem's time limit
 TIMES_ALL = 8  # all sets together get at most so many times that
-UNKNOWN = Solved({}, frozenset())
+NO_ANSWERS = Solved({}, frozenset())
 
 
 @dataclass(frozen=True, slots=True)
-class Traded:
+class TradedStages:
     """What was found by trading time for energy within units.
 
     Parameters
@@ -71,7 +77,7 @@ class Sets:
     solved: Solved
 
 
-def both_of(
+def joint_questions(
     requests: Sequence[Request], costs: CostTable, resolution: float
 ) -> dict[MappingProblem, Question]:
     """Return, of small problems, the questions for the shortest schedule and for those that trade.
@@ -79,23 +85,23 @@ def both_of(
     Parameters
     ----------
     resolution
-        As for `sets_of`.
+        As for `find_sets`.
     """
     return {
-        request.problem: _question(request, None, costs, resolution * SETS_SHARE)
+        request.problem: _make_question(request, None, costs, resolution * SETS_SHARE)
         for request in requests
         if _has_choice(request.problem) and is_small(request.problem)
     }
 
 
-def sets_of(
+def find_sets(
     fastest: Sequence[Choice],
     costs: CostTable,
     solver: Solver,
     *,
     resolution: float,
     report: Reporter,
-    known: Solved = UNKNOWN,
+    before: Solved = NO_ANSWERS,
     deadline: Deadline | None = None,
     meanwhile: Callable[[Sets], None] | None = None,
 ) -> Sets:
@@ -110,35 +116,37 @@ def sets_of(
         that if this is less.
     resolution
         As for `trade_energy`.
-    known
-        Answers to what was asked before, those to `both_of` among them.
+    before
+        Answers to what was asked before, those to `joint_questions` among them.
     deadline
         As for `solve`.
     meanwhile
         Called with the sets so far whenever the deadline says that a look is due.
     """
     share = resolution * SETS_SHARE
-    questions = tuple(_question(c.request, c.schedule, costs, share) for c in fastest)
-    asked = [question for question in questions if _has_choice(question.problem)]
-    part = min(1 / TIME_PARTS, TIMES_ALL / max(1, len(set(asked))))
+    questions = tuple(_make_question(c.request, c.schedule, costs, share) for c in fastest)
+    with_choice = [question for question in questions if _has_choice(question.problem)]
+    part = min(1 / TIME_PARTS, TIMES_ALL / max(1, len(set(with_choice))))
     method = replace(solver.method, time_limit_s=solver.method.time_limit_s * part)
 
-    def made(solved: Solved) -> Sets:
-        frugal = (
-            _more_frugal(choice, solved.answers.get(question))
+    def make_sets(solved: Solved) -> Sets:
+        choices = (
+            _with_less_energy(choice, solved.answers.get(question))
             for choice, question in zip(fastest, questions, strict=True)
         )
-        return Sets(tuple(frugal), questions, solved)
+        return Sets(tuple(choices), questions, solved)
 
+    earlier = {each: answer for each, answer in before.answers.items() if answer.resolution < inf}
     solved = solve(
-        asked,
+        with_choice,
         replace(solver, method=method),
         report,
         deadline=deadline,
-        meanwhile=meanwhile and (lambda some: meanwhile(made(Solved(some, frozenset())))),
-        known={each: answer for each, answer in known.answers.items() if answer.resolution < inf},
+        meanwhile=meanwhile and (lambda some: meanwhile(make_sets(Solved(some, frozenset())))),
+        earlier=earlier,
     )
-    return made(replace(solved, cached=solved.cached | known.cached.intersection(solved.answers)))
+    cached = solved.cached | before.cached.intersection(solved.answers)
+    return make_sets(replace(solved, cached=cached))
 
 
 def trade_energy(
@@ -149,10 +157,10 @@ def trade_energy(
     resolution: float,
     identical: Sequence[Sequence[int]] = (),
     replicable: Replicable = NO_REPLICAS,
-    known: Sequence[StageCandidate] = (),
+    incumbents: Sequence[StageCandidate] = (),
     deadline: Deadline | None = None,
     better: Callable[[Sequence[StageCandidate]], None] | None = None,
-) -> Traded:
+) -> TradedStages:
     """Search with all schedules of the sets, if there is any besides the shortest ones.
 
     The resolution asked for is shared out between the sets of schedules and the search:
@@ -162,7 +170,7 @@ def trade_energy(
     ----------
     resolution
         Relative, of latency, period and energy; 0 for exact sets and an exact search.
-    identical, replicable, known, deadline, better
+    identical, replicable, incumbents, deadline, better
         As for `search`.
     """
     share = resolution * SETS_SHARE
@@ -175,18 +183,18 @@ def trade_energy(
         for schedule in answers[question].schedules
         if schedule.timing != choice.schedule.timing
     ]
-    answered = [found.resolution for found in answers.values()]
+    answered = [answer.resolution for answer in answers.values()]
     single = [c.schedule for c in fastest if not _has_choice(c.request.problem)]
-    reached = max([0.0, *answered, *map(_excess, single)])
-    timed_out = any(found.timed_out for found in answers.values()) or any(
+    reached = max([0.0, *answered, *map(_excess_of, single)])
+    timed_out = any(answer.timed_out for answer in answers.values()) or any(
         not choice.schedule.certificate.proven for choice in fastest
     )
     if not more:
-        return Traded((), reached, timed_out)
+        return TradedStages((), reached, timed_out)
     search_share = ((1 + resolution) / (1 + share)) ** (1 / SEARCH_PARTS) - 1
     units = partition.cuts.last
     options = cheapest_first(options_of([*fastest, *more], costs))
-    stages, tolerance = _within(options, units, len(costs.processors), search_share, deadline)
+    stages, tolerance = _table_within(options, units, len(costs.processors), search_share, deadline)
     candidates = search(
         units,
         stages,
@@ -194,33 +202,25 @@ def trade_energy(
         tolerance=tolerance,
         identical=identical,
         replicable=replicable,
-        known=known,
+        incumbents=incumbents,
         line=partition.cuts.line,
         deadline=deadline,
         better=better,
     )
     reached = (1 + reached) * (1 + search_share) ** SEARCH_PARTS - 1
-    return Traded(candidates, reached, timed_out)
+    return TradedStages(candidates, reached, timed_out)
 
 
-def coarse(
-    options: Mapping[tuple[int, Locations], Sequence[Option]],
-    units: int,
-    processors: int,
-    resolution: float,
-    deadline: Deadline,
+def coarse_table(
+    options: OptionsByPlace, units: int, processors: int, resolution: float, deadline: Deadline
 ) -> tuple[StageTable, Tolerance]:
     """Return the stages of a large network, and the tolerance of a search that has few cuts."""
     share = (1 + resolution) ** (1 / COARSE_PARTS) - 1
-    return _within(options, units, processors, share, deadline)
+    return _table_within(options, units, processors, share, deadline)
 
 
-def _within(
-    options: Mapping[tuple[int, Locations], Sequence[Option]],
-    units: int,
-    processors: int,
-    share: float,
-    deadline: Deadline | None,
+def _table_within(
+    options: OptionsByPlace, units: int, processors: int, share: float, deadline: Deadline | None
 ) -> tuple[StageTable, Tolerance]:
     """Return stages and a tolerance: units, stages and labels may be off by a share each."""
     tolerance = unit_tolerance(_least_ns(options, units), share)
@@ -228,7 +228,7 @@ def _within(
     return stages, Tolerance(share, (1 + share) ** (1 / processors) - 1)
 
 
-def _more_frugal(choice: Choice, answer: Answer | None) -> Choice:
+def _with_less_energy(choice: Choice, answer: Answer | None) -> Choice:
     """Take the first schedule of a set if it is as short as the shortest known."""
     if answer is None:
         return choice
@@ -239,7 +239,7 @@ def _more_frugal(choice: Choice, answer: Answer | None) -> Choice:
     return Choice(choice.request, replace(first, certificate=choice.schedule.certificate))
 
 
-def _question(
+def _make_question(
     request: Request, fastest: Schedule | None, costs: CostTable, resolution: float
 ) -> Question:
     energy_j = tuple(
@@ -254,7 +254,7 @@ def _has_choice(problem: MappingProblem) -> bool:
     return any(sum(time_s < inf for time_s in row) > 1 for row in problem.time_s)
 
 
-def _excess(schedule: Schedule) -> float:
+def _excess_of(schedule: Schedule) -> float:
     """Share by which a schedule may be longer than the shortest."""
     claim = schedule.certificate
     if claim.proven or schedule.makespan_s <= 0:
@@ -262,7 +262,7 @@ def _excess(schedule: Schedule) -> float:
     return schedule.makespan_s / claim.bound_s - 1 if claim.bound_s > 0 else inf
 
 
-def _least_ns(options: Mapping[tuple[int, Locations], Sequence[Option]], units: int) -> list[int]:
+def _least_ns(options: OptionsByPlace, units: int) -> list[int]:
     """Return times of units that, added up, exceed that of no option, whatever it runs."""
     least = [sys.maxsize] * units
     for (begin, _), some in options.items():

@@ -28,9 +28,10 @@ class Choice:
         return self.schedule.certificate.energy or self.schedule.certificate
 
 
-def options_of(
-    choices: Sequence[Choice], costs: CostTable
-) -> dict[tuple[int, Locations], list[Option]]:
+OptionsByPlace = Mapping[tuple[int, Locations], Sequence[Option]]
+
+
+def options_of(choices: Sequence[Choice], costs: CostTable) -> OptionsByPlace:
     """Return the options of every unit by the locations before it, dominated ones left out."""
     every: dict[tuple[int, Locations], list[Option]] = {}
     energies_nj: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
@@ -49,7 +50,7 @@ def options_of(
             request.end - request.begin,
         )
         every.setdefault((request.begin, request.locations_in), []).append(option)
-    return {key: _undominated(options) for key, options in every.items()}
+    return {key: _drop_dominated(options) for key, options in every.items()}
 
 
 def _time_ns(choice: Choice) -> int:
@@ -66,14 +67,12 @@ def _time_ns(choice: Choice) -> int:
     return sum(round(time_s * NANO) for time_s in each_s) + round(waits_s * NANO)
 
 
-def lookup(options: Mapping[tuple[int, Locations], Sequence[Option]]) -> Options:
+def lookup(options: OptionsByPlace) -> Options:
     """Return options by unit and locations; none where there are none."""
     return lambda unit, locations: options.get((unit, locations), ())
 
 
-def cheapest_first(
-    options: Mapping[tuple[int, Locations], Sequence[Option]],
-) -> dict[tuple[int, Locations], list[Option]]:
+def cheapest_first(options: OptionsByPlace) -> OptionsByPlace:
     """Leave out options that another one on no other processors matches."""
     return {
         key: [
@@ -94,7 +93,7 @@ def cheapest_first(
     }
 
 
-def _undominated(options: Sequence[Option]) -> list[Option]:
+def _drop_dominated(options: Sequence[Option]) -> list[Option]:
     groups: dict[tuple[int, int, Locations], list[Option]] = {}
     for option in options:
         groups.setdefault((option.units, option.processors, option.locations), []).append(option)

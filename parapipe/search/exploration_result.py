@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
 from parapipe.cost.cost_table import CostTable
-from parapipe.digits import plain
 from parapipe.files.record import Figure, Row
 from parapipe.mappings.configuration import Configuration
 from parapipe.search.mapping_bounds import EnergyBounds
@@ -38,34 +37,9 @@ class UnfinishedRow(Row):
 
 def least_energy_j(operators: int, tables: Iterable[CostTable]) -> float:
     """Return joules per frame that no configuration is below, whatever table it rests on."""
-    anyhow = (
-        EnergyBounds.of(operators, costs, np.zeros(1 << len(costs.processors))) for costs in tables
-    )
-    return min(each.at(inf) for each in anyhow)
-
-
-def left_out(
-    units: int, most_cuts: int, energy_cuts: int | None, resolution: float
-) -> Iterator[str]:
-    """Yield what is left out of the front of a network of many units, a sentence each.
-
-    Parameters
-    ----------
-    most_cuts, energy_cuts
-        Boundaries of the search for times and of that with energy: 0 if there is none, and None if
-        energy is no objective.
-    resolution
-        Of the configurations that are shown.
-    """
-    if units > most_cuts:
-        yield f"stages begin and end at {most_cuts - 1} of {units - 1} possible places"
-    energy = ""
-    if energy_cuts is not None:
-        places = f"by stages at {energy_cuts - 1} places" if energy_cuts else "nowhere"
-        energy = f"energy is traded {places}, and "
-    yield (
-        f"{energy}of configurations that match to within a share of {plain(resolution, 3)} one is "
-        "shown"
+    return min(
+        EnergyBounds.of(operators, costs, np.zeros(1 << len(costs.processors))).at(inf)
+        for costs in tables
     )
 
 
@@ -113,10 +87,10 @@ class Exploration:
 
 
 def by_processors(
-    tables: Sequence[CostTable], asked: Sequence[Sequence[Request]]
+    tables: Sequence[CostTable], requests_by_table: Sequence[Sequence[Request]]
 ) -> dict[tuple[str, ...], tuple[Request, ...]]:
     """Return the distinct requests of all cost tables, by the names of their processors."""
-    found: dict[tuple[str, ...], dict[Request, None]] = {}
-    for table, requests in zip(tables, asked, strict=True):
-        found.setdefault(table.processors, {}).update(dict.fromkeys(requests))
-    return {names: tuple(requests) for names, requests in found.items()}
+    distinct: dict[tuple[str, ...], dict[Request, None]] = {}
+    for table, requests in zip(tables, requests_by_table, strict=True):
+        distinct.setdefault(table.processors, {}).update(dict.fromkeys(requests))
+    return {names: tuple(requests) for names, requests in distinct.items()}

@@ -9,21 +9,21 @@ from numpy.typing import NDArray
 
 from parapipe.pareto import staircase, thinned
 from parapipe.processes.deadline import Deadline
-from parapipe.search.problems.time_energy import TimeEnergy, coarsened
+from parapipe.search.problems.time_energy import TimeEnergy, coarsen
 from parapipe.search.stages.candidates import Aim, ChosenStage, SearchSpace, StageCandidate
 from parapipe.search.stages.labels import (
     Bounds,
     Labels,
     Points,
-    joined,
+    groups_of_equal,
+    join_pairs,
     least_of_each,
-    runs,
     undominated,
 )
 from parapipe.search.stages.stage_table import StageShape
-from parapipe.search.stages.stage_times import Asked
+from parapipe.search.stages.stage_times import StageFilter
 
-RIVALS = 64  # known configurations that labels are compared with
+MOST_INCUMBENTS = 64  # known configurations that labels are compared with
 AT_ONCE = 1 << 20  # pairs of a label and a stage
 
 Numbers = NDArray[np.int64]
@@ -33,52 +33,48 @@ class Pass:
     """One pass over the boundaries."""
 
     def __init__(
-        self, search: SearchSpace, known: Sequence[StageCandidate], deadline: Deadline
+        self, search: SearchSpace, incumbents: Sequence[StageCandidate], deadline: Deadline
     ) -> None:
         self.search = search
         self.deadline = deadline
-        self.bounds = Bounds(
-            search.units, search.stages, len(search.static_power_w), search.replicas
-        )
+        processors = len(search.static_power_w)
+        self.bounds = Bounds(search.units, search.stages, processors, search.replicas)
         self.full = int(search.sets[-1])
         self.static_w = search.static_w * search.stages.energy
-        rivals = staircase(known, self._figures)
-        few = rivals if len(rivals) <= RIVALS else thinned(rivals, self._figures, 0.05, rivals[:1])
-        self.rivals = [self._figures(each) for each in few[:RIVALS]]
-        self.best = {aim: aim.best(known) for aim in search.aims if aim.kind}
+        few = staircase(incumbents, self._figures_of)
+        if len(few) > MOST_INCUMBENTS:
+            few = thinned(few, self._figures_of, 0.05, few[:1])
+        self.incumbents = [self._figures_of(each) for each in few[:MOST_INCUMBENTS]]
+        self.best = {aim: aim.best(incumbents) for aim in search.aims if aim.kind}
         self.points: dict[int, Points] = {}
         self.labels: dict[int, Labels] = {}
 
-    def found(self, tell: Callable[[int], None]) -> Iterator[StageCandidate]:
+    def run(self, tell: Callable[[int], None]) -> Iterator[StageCandidate]:
         """Pass all boundaries and yield what is found that no known configuration beats."""
         units = self.search.units
         arriving: list[list[Labels]] = [[] for _ in range(units + 1)]
-        arriving[0].append(self._start())
+        aims = np.arange(len(self.search.aims))
+        arriving[0].append(Labels(aims, *[np.zeros_like(aims)] * 9))
         for begin in range(units):
             if self.deadline.over:
                 return
             if arriving[begin]:
-                labels = self._kept(arriving[begin])
+                labels = self._drop_matched(arriving[begin])
                 self.labels[begin] = labels
-                self.points[begin] = self._stages(begin, np.unique(labels.place).tolist())
-                for end, some in self._extended(begin):
+                self.points[begin] = self._list_points(begin, np.unique(labels.place).tolist())
+                for end, some in self._extend(begin):
                     arriving[end].append(some)
                 arriving[begin] = []
             tell(begin + 1)
         if arriving[units]:
-            self.labels[units] = self._kept(arriving[units])
-            yield from self._candidates()
+            self.labels[units] = self._drop_matched(arriving[units])
+            yield from self._list_candidates()
 
-    def _start(self) -> Labels:
-        aims = np.arange(len(self.search.aims))
-        zero = np.zeros_like(aims)
-        return Labels(aims, zero, zero, zero, zero, zero, zero, zero, zero, zero)
-
-    def _figures(self, candidate: StageCandidate) -> tuple[float, float, float]:
+    def _figures_of(self, candidate: StageCandidate) -> tuple[float, float, float]:
         energy_nj = candidate.energy_nj if self.search.stages.energy else 0.0
         return (candidate.latency_ns, candidate.period_ns, energy_nj)
 
-    def _hopeful(
+    def _may_improve(
         self,
         aim: Aim,
         latency_ns: NDArray[np.float64],
@@ -86,46 +82,45 @@ class Pass:
         energy_nj: NDArray[np.float64],
     ) -> NDArray[np.bool_]:
         """Tell which figures no known configuration beats: each is the least that can be."""
-        hopeful = np.isfinite(latency_ns) & np.isfinite(period_ns)
+        promising = np.isfinite(latency_ns) & np.isfinite(period_ns)
         if aim.kind is None:
             total = latency_ns + period_ns + energy_nj
-            for rival in self.rivals:
+            for other in self.incumbents:
                 beaten = (
-                    (latency_ns >= rival[0]) & (period_ns >= rival[1]) & (energy_nj >= rival[2])
+                    (latency_ns >= other[0]) & (period_ns >= other[1]) & (energy_nj >= other[2])
                 )
-                hopeful &= ~(beaten & (total > sum(rival)))  # others are equal to it
+                promising &= ~(beaten & (total > sum(other)))  # others are equal to it
         elif best := self.best[aim]:
             figures = (latency_ns, period_ns, energy_nj)
             first, second = aim.order[:2]
-            limit, then = (self._figures(best)[i] for i in (first, second))
-            hopeful &= (figures[first] < limit) | (
+            limit, then = (self._figures_of(best)[i] for i in (first, second))
+            promising &= (figures[first] < limit) | (
                 (figures[first] == limit) & (figures[second] <= then)
             )
-        return hopeful
+        return promising
 
-    def _stages(self, begin: int, places: Sequence[int]) -> Points:
+    def _list_points(self, begin: int, places: Sequence[int]) -> Points:
         """Return the stages from a boundary that something may come of."""
         search, units = self.search, self.search.units
-        alive = self._alive(begin)
+        useful = self._useful_stages(begin)
         shapes: list[StageShape] = []
         fronts: list[TimeEnergy] = []
         columns: list[tuple[int, ...]] = []
-        asked = self._asked(alive)
-        stop = max((unit for unit, sets in enumerate(asked.sets[:-1]) if sets), default=begin)
+        wanted = self._filter_stages(useful)
+        stop = max((unit for unit, sets in enumerate(wanted.sets[:-1]) if sets), default=begin)
         where_from = [search.places[begin][place] for place in places]
         last = (
             (StageShape(begin, units, locations, (), mask), front)
             for locations in where_from
             for mask, front in search.ending[begin].get(locations, {}).items()
-            if mask in asked.sets[units]
+            if mask in wanted.sets[units]
         )
-        for shape, front in (*search.stages.beginning(begin, stop, where_from, asked), *last):
+        for shape, front in (*search.stages.beginning(begin, stop, where_from, wanted), *last):
             place = search.number[begin][shape.locations_in]
             out = search.number[shape.end][shape.locations]
-            some = coarsened(front, search.tolerance.stage)
-            taken = [
-                each for each in search.replicas.get(shape.processors, ()) if alive[shape.end, each]
-            ]
+            some = coarsen(front, search.tolerance.stage)
+            sets = search.replicas.get(shape.processors, ())
+            taken = [each for each in sets if useful[shape.end, each]]
             for replicas in (0, *taken):
                 mask = replicas or shape.processors
                 columns.append((place, mask, shape.end, out, replicas))
@@ -149,40 +144,39 @@ class Pass:
             replicas,
         )
 
-    def _asked(self, alive: NDArray[np.bool_]) -> Asked:
-        """Return sets of processors by boundary, given which stages something may come of."""
-        later = np.logical_or.accumulate(alive[-2::-1])[::-1]  # end there or later, and not last
+    def _filter_stages(self, useful: NDArray[np.bool_]) -> StageFilter:
+        """Return sets of processors by boundary, given which stages something may come of.
+
+        With sets that take turns on a stage there is the first processor of each.
+        """
+        replicas = self.search.replicas.items()
+        every = [{*np.flatnonzero(sets).tolist()} for sets in useful]
+        for sets in every:
+            sets |= {first for first, some in replicas if not sets.isdisjoint(some)}
+        later = np.logical_or.accumulate(useful[-2::-1])[::-1]  # end there or later, and not last
         parts = ((self.bounds.within & sets).any(axis=1) for sets in later)
-        return Asked(
-            [self._with_firsts(np.flatnonzero(sets).tolist()) for sets in alive],
-            [*(set(np.flatnonzero(sets).tolist()) for sets in parts), ()],
-        )
+        return StageFilter(every, [*({*np.flatnonzero(sets).tolist()} for sets in parts), ()])
 
-    def _with_firsts(self, sets: Sequence[int]) -> set[int]:
-        """Return sets of processors, and the first of each that may take turns on a stage."""
-        found = {*sets}
-        first = (mask for mask, some in self.search.replicas.items() if not found.isdisjoint(some))
-        return found.union([*first])
-
-    def _alive(self, begin: int) -> NDArray[np.bool_]:
+    def _useful_stages(self, begin: int) -> NDArray[np.bool_]:
         """Tell which stages from a boundary something may come of: [end, set]."""
         labels, search = self.labels[begin], self.search
-        alive = np.zeros(self.bounds.stage_ns[begin].shape, bool)
+        useful = np.zeros(self.bounds.stage_ns[begin].shape, bool)
         for number, aim in enumerate(search.aims):
             few = least_of_each(labels.pick(labels.aim == number))
             after = few.used[:, None] | search.sets
             row, mask = np.nonzero(
                 (few.used[:, None] & search.sets == 0)
-                & search.in_turn[after]
-                & (search.in_a_row & aim.allows(search.sets))
+                & search.is_leading[after]
+                & (search.is_consecutive & aim.allows(search.sets))
             )
-            end, way = np.nonzero(self._hopeful(aim, *self._at_best(begin, few.pick(row), mask)))
-            alive[end, mask[way]] = True
+            best = self._best_figures(begin, few.pick(row), mask)
+            end, pair = np.nonzero(self._may_improve(aim, *best))
+            useful[end, mask[pair]] = True
         if not begin:
-            alive[-1] = False  # configurations of one stage are known
-        return alive
+            useful[-1] = False  # configurations of one stage are known
+        return useful
 
-    def _at_best(
+    def _best_figures(
         self, begin: int, labels: Labels, mask: Numbers
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Return what labels take at best, each with a stage on a set from a boundary.
@@ -201,47 +195,47 @@ class Pass:
             labels.energy_nj + stage_nj + bounds.least_after_nj[:, free] + static_nj,
         )
 
-    def _extended(self, begin: int) -> Iterator[tuple[int, Labels]]:
+    def _extend(self, begin: int) -> Iterator[tuple[int, Labels]]:
         """Yield labels by the boundary that a further stage leads to."""
-        parts = [self._tried(begin, row, point) for row, point in self._pairs(begin)]
+        parts = [self._add_stages(begin, row, point) for row, point in self._pair_stages(begin)]
         if parts:
             ends = np.concatenate([end for end, _ in parts])
             every = Labels(*map(np.concatenate, zip(*(some for _, some in parts), strict=True)))
             order = np.argsort(ends, kind="stable")
             ends, every = ends[order], every.pick(order)
-            for some in runs(ends):
+            for some in groups_of_equal(ends):
                 yield int(ends[some[0]]), every.pick(some)
 
-    def _pairs(self, begin: int) -> Iterator[tuple[Numbers, Numbers]]:
+    def _pair_stages(self, begin: int) -> Iterator[tuple[Numbers, Numbers]]:
         """Yield, some at a time, rows of labels and points of the stages that may follow each."""
         labels, points = self.labels[begin], self.points[begin]
-        found: list[tuple[Numbers, Numbers]] = []
+        pairs: list[tuple[Numbers, Numbers]] = []
         count = 0
-        for rows in runs(labels.state):
+        for rows in groups_of_equal(labels.state):
             first = int(rows[0])
             after = labels.used[first] | points.mask
             chosen = np.flatnonzero(
                 (points.place == labels.place[first])
                 & (points.mask & labels.used[first] == 0)
-                & self.search.in_turn[after]
+                & self.search.is_leading[after]
                 & ((after < self.full) | (points.end == self.search.units))
                 & self.search.aims[int(labels.aim[first])].allows(points.mask)
                 & ((points.replicas == 0) | (self.search.aims[int(labels.aim[first])].kind is None))
             )
-            found.append((np.repeat(rows, len(chosen)), np.tile(chosen, len(rows))))
-            count += len(found[-1][0])
+            pairs.append((np.repeat(rows, len(chosen)), np.tile(chosen, len(rows))))
+            count += len(pairs[-1][0])
             if count > AT_ONCE:
-                yield joined(found)
-                found, count = [], 0
+                yield join_pairs(pairs)
+                pairs, count = [], 0
         if count:
-            yield joined(found)
+            yield join_pairs(pairs)
 
-    def _tried(self, begin: int, row: Numbers, point: Numbers) -> tuple[Numbers, Labels]:
+    def _add_stages(self, begin: int, row: Numbers, point: Numbers) -> tuple[Numbers, Labels]:
         """Return ends and labels of those pairs that something may come of."""
         bounds, points = self.bounds, self.points[begin]
         labels = self.labels[begin].pick(row)
         mask, end = points.mask[point], points.end[point]
-        made = labels._replace(
+        extended = labels._replace(
             wide=labels.wide | ((np.bitwise_count(mask) > 1) & (points.replicas[point] == 0)),
             used=labels.used | mask,
             place=points.out[point],
@@ -252,27 +246,28 @@ class Pass:
             row=row,
             point=point,
         )
-        free = self.full & ~made.used
-        rest_ns = bounds.after_ns[end, made.place, free]
-        rest_nj = bounds.after_nj[end, made.place, free]
-        period_ns = np.maximum(made.period_ns, bounds.period_after_ns[end, free])
-        latency_ns = made.latency_ns + rest_ns
-        static_nj = self.static_w[made.used] * np.where(np.isfinite(period_ns), period_ns, 0.0)
-        energy_nj = made.energy_nj + rest_nj + static_nj
-        hopeful = np.zeros(len(row), bool)
+        free = self.full & ~extended.used
+        rest_ns = bounds.after_ns[end, extended.place, free]
+        rest_nj = bounds.after_nj[end, extended.place, free]
+        period_ns = np.maximum(extended.period_ns, bounds.period_after_ns[end, free])
+        latency_ns = extended.latency_ns + rest_ns
+        static_nj = self.static_w[extended.used] * np.where(np.isfinite(period_ns), period_ns, 0.0)
+        energy_nj = extended.energy_nj + rest_nj + static_nj
+        promising = np.zeros(len(row), bool)
         for number, aim in enumerate(self.search.aims):
-            some = made.aim == number
-            hopeful[some] = self._hopeful(aim, latency_ns[some], period_ns[some], energy_nj[some])
+            some = extended.aim == number
+            figures = (latency_ns[some], period_ns[some], energy_nj[some])
+            promising[some] = self._may_improve(aim, *figures)
             if aim.kind != "hybrid":
-                made.wide[some] = 0  # does not tell states apart
-        return end[hopeful], made.pick(hopeful)
+                extended.wide[some] = 0  # does not tell states apart
+        return end[promising], extended.pick(promising)
 
-    def _kept(self, parts: Sequence[Labels]) -> Labels:
+    def _drop_matched(self, parts: Sequence[Labels]) -> Labels:
         """Return labels sorted by state, those left out that others of their state match."""
         labels = Labels(*map(np.concatenate, zip(*parts, strict=True)))
         return undominated(labels, self.search.tolerance.label, energy=self.search.stages.energy)
 
-    def _candidates(self) -> Iterator[StageCandidate]:
+    def _list_candidates(self) -> Iterator[StageCandidate]:
         labels = self.labels[self.search.units]
         energy_nj = labels.energy_nj + self.static_w[labels.used] * labels.period_ns
         columns = (labels.latency_ns, labels.period_ns, energy_nj)
@@ -284,17 +279,17 @@ class Pass:
             rows = np.flatnonzero(some).tolist()
             if aim.kind is None:
                 wanted = {figures[row] for row in staircase(rows, figures.__getitem__)}
-                yield from (self._candidate(labels, r) for r in rows if figures[r] in wanted)
+                yield from (self._make_candidate(labels, r) for r in rows if figures[r] in wanted)
             elif rows:
                 ranks = {row: [figures[row][i] for i in aim.order] for row in rows}
                 least = min(ranks.values())
-                equal = [self._candidate(labels, row) for row in rows if ranks[row] == least]
+                equal = [self._make_candidate(labels, row) for row in rows if ranks[row] == least]
                 yield min(equal, key=aim.rank)
 
-    def _candidate(self, labels: Labels, row: int) -> StageCandidate:
-        return self.search.candidate(tuple(self._walked_back(labels, row))[::-1])
+    def _make_candidate(self, labels: Labels, row: int) -> StageCandidate:
+        return self.search.candidate(tuple(self._trace_stages(labels, row))[::-1])
 
-    def _walked_back(self, labels: Labels, row: int) -> Iterator[ChosenStage]:
+    def _trace_stages(self, labels: Labels, row: int) -> Iterator[ChosenStage]:
         """Yield the stages of a label, the last one first."""
         begin = self.search.units
         while begin:

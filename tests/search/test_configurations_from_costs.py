@@ -10,7 +10,7 @@ import parapipe
 from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, Tensor, Work
 from parapipe.graph.partition import partition
 from parapipe.pareto import nondominated
-from parapipe.search.explore import explore
+from parapipe.search.configurations_from_costs import explore
 from parapipe.search.options import MapOptions
 from tests.cases.pipeline_cases import every_division, identical_costs, random_costs, turns_taken
 

@@ -25,12 +25,15 @@ from parapipe.pareto import (
     on_front,
     thinned,
 )
-from parapipe.search.stages.candidates import Candidate
+from parapipe.search.stages.candidates import Candidate, configure
 from parapipe.solvers.problem import NANO
 
 if TYPE_CHECKING:
+    from parapipe.cost.cost_table import CostTable
+    from parapipe.graph.operator_graph import OperatorGraph
     from parapipe.processes.deadline import Deadline
     from parapipe.search.contract import SearchProblem
+    from parapipe.search.options import MapOptions
 
 BEST_OF_KIND: Mapping[str, tuple[Kind, Literal["latency", "throughput"]]] = {
     "sequential": ("sequential", "latency"),
@@ -48,7 +51,7 @@ Names = Callable[[Sequence[int], Sequence[int]], Mapping[int, tuple[str, ...]]]
 """Gives the names of some, by their numbers; the second ones are those of them on the front."""
 
 
-def choose(
+def select_candidates(
     candidates: Sequence[Candidate],
     processors: Sequence[str],
     *,
@@ -75,16 +78,16 @@ def choose(
     memory
         Whether peak memory is an objective, too: that of all candidates is then known.
     """
-    choice = _Choice(candidates, processors, energy, resolution, large, memory)
+    selection = _Selection(candidates, processors, energy, resolution, large, memory)
     first = [i for i, candidate in enumerate(candidates) if candidate.table == 0]
-    alone = choice.of(first, ())
+    alone = selection.select(first, ())
     if len(first) == len(candidates):
         return alone
-    return choice.of(range(len(candidates)), alone)
+    return selection.select(range(len(candidates)), alone)
 
 
 def marked(
-    found: Sequence[Configuration],
+    every: Sequence[Configuration],
     objectives: Sequence[Sequence[float]],
     names: Names,
     *,
@@ -110,11 +113,11 @@ def marked(
     stay
         Places of those that are left in.
     """
-    order = sorted(range(len(found)), key=lambda i: (found[i].objectives, objectives[i]))
+    order = sorted(range(len(every)), key=lambda i: (every[i].objectives, objectives[i]))
     left: list[int] = []
     seen: dict[tuple[int, Kind, tuple[int, ...]], list[tuple[float, ...]]] = {}
     for i in order:
-        each, figures = found[i], (*found[i].objectives, *objectives[i])
+        each, figures = every[i], (*every[i].objectives, *objectives[i])
         others = seen.setdefault((each.table, each.kind, each.processors), [])
         if i in stay or not any(equal(figures, other) for other in others):
             left.append(i)
@@ -129,7 +132,7 @@ def marked(
     pareto = on_front([objectives[i] for i in shown])
     paper = on_front([objectives[i][:without_energy] for i in shown])
     return [
-        replace(found[i], names=named.get(i, ()), pareto=on, pareto_latency_throughput=on_paper)
+        replace(every[i], names=named.get(i, ()), pareto=on, pareto_latency_throughput=on_paper)
         for i, on, on_paper in zip(shown, pareto, paper, strict=True)
     ]
 
@@ -164,22 +167,17 @@ def names_of(
     for i, each in some.items():
         of_kind.setdefault(each.kind, []).append(i)
 
-    def period_first(i: int) -> tuple[float, ...]:
-        latency, period, energy = figures(i)
-        return period, latency, energy
+    def reordered(*order: int) -> Callable[[int], tuple[float, ...]]:
+        return lambda i: tuple(figures(i)[place] for place in order)
 
-    def energy_first(i: int) -> tuple[float, ...]:
-        latency, period, energy = figures(i)
-        return energy, latency, period
-
-    first = {"latency": figures, "throughput": period_first}
+    first = {"latency": figures, "throughput": reordered(1, 0, 2)}
     best = {
         name: least(of_kind[kind], first[objective])
         for name, (kind, objective) in BEST_OF_KIND.items()
         if kind in of_kind
     }
     best["balanced"] = most_balanced(front, figures, smallest)
-    best["most-efficient"] = least(some, energy_first, (ENERGY_TIE,))
+    best["most-efficient"] = least(some, reordered(2, 0, 1), (ENERGY_TIE,))
     if memory_bytes is not None:
         best["least-memory"] = least(some, lambda i: (memory_bytes[i], *figures(i)))
     for p, processor in enumerate(processors):
@@ -193,19 +191,19 @@ def names_of(
 
 
 def names_among(
-    found: Sequence[Configuration],
+    every: Sequence[Configuration],
     objectives: Sequence[Sequence[float]],
     processors: Sequence[str],
     *,
     memory: bool,
 ) -> Names:
-    """Return what names some of these configurations; parameters as for `marked` and `choose`."""
+    """Return what names some of these configurations; parameters as for `marked`."""
 
     def names(some: Sequence[int], front: Sequence[int]) -> dict[int, tuple[str, ...]]:
         return names_of(
-            {i: found[i] for i in some},
+            {i: every[i] for i in some},
             processors,
-            lambda i: found[i].objectives,
+            lambda i: every[i].objectives,
             front=front,
             memory_bytes={i: objectives[i][-1] for i in some} if memory else None,
             smallest=1 / NANO,
@@ -214,8 +212,23 @@ def names_among(
     return names
 
 
+def as_configurations(
+    chosen: Sequence[Candidate],
+    graph: OperatorGraph,
+    tables: Sequence[CostTable],
+    options: MapOptions,
+) -> tuple[Configuration, ...]:
+    """Return what was chosen in exact seconds, with its names and the fronts that it is on."""
+    every = [configure(each, graph, tables) for each in chosen]
+    figures = [each.objectives[: 2 + options.energy] for each in every]
+    if options.memory:
+        figures = [(*some, each.memory_bytes) for some, each in zip(figures, every, strict=True)]
+    names = names_among(every, figures, tables[0].processors, memory=options.memory)
+    return tuple(marked(every, figures, names))
+
+
 @dataclass(frozen=True, slots=True)
-class _Choice:
+class _Selection:
     """Chooses among candidates, which go by their numbers."""
 
     candidates: Sequence[Candidate]
@@ -225,7 +238,7 @@ class _Choice:
     large: bool
     memory: bool
 
-    def of(self, numbers: Sequence[int], wanted: Sequence[Candidate]) -> list[Candidate]:
+    def select(self, numbers: Sequence[int], wanted: Sequence[Candidate]) -> list[Candidate]:
         """Choose among some; `wanted`: what something is to be shown for that is as good."""
         front = nondominated(numbers, self.objectives)
         best = dict.fromkeys(
@@ -239,7 +252,7 @@ class _Choice:
         )
         if not self.large:
             best |= dict.fromkeys(nondominated(front, lambda i: self.objectives(i)[:2]))
-        best |= dict.fromkeys(self.at_least_as_good(numbers, wanted))
+        best |= dict.fromkeys(self.list_as_good(numbers, wanted))
         on_front = set(front)
         # What is named but beaten, or of a kind that equals another in all figures, replaces
         # nothing.
@@ -250,9 +263,7 @@ class _Choice:
         shown = [*thinned(front, self.objectives, self.resolution, keep), *beaten]
         return [self.candidates[i] for i in sorted(shown, key=self.latency_first)]
 
-    def at_least_as_good(
-        self, numbers: Sequence[int], wanted: Sequence[Candidate]
-    ) -> Iterator[int]:
+    def list_as_good(self, numbers: Sequence[int], wanted: Sequence[Candidate]) -> Iterator[int]:
         """Yield, for each one wanted, one that it is no better than, that of least energy."""
         front = nondominated(numbers, self.objectives) if wanted else []
         for each in wanted:
@@ -295,18 +306,18 @@ def within_limit(
         None keeps the limit; says how little would do, and what stands in the way.
     """
     limit = MemoryLimit(problem.options.max_memory_bytes)
-    kept = [each for each in every if limit.fits(each)]
-    if deadline.interrupted and not kept:
+    fitting = [each for each in every if limit.fits(each)]
+    if deadline.interrupted and not fitting:
         raise KeyboardInterrupt
     names = problem.tables[0].processors
-    if not kept:
+    if not fitting:
         least = min(Storage.of(problem.graph, each).least_bytes(each) for each in problem.tables)
         kind = " of whole operators" if problem.options.split == "auto" else ""
         bound = f"no mapping{kind} needs less than {megabytes(least)}"
         model = problem.graph.source.name
         raise MappingError(unfit(model, limit, limit.nearest(every), names, bound))
-    unfit_kinds = {each.kind for each in every} - {each.kind for each in kept}
+    unfit_kinds = {each.kind for each in every} - {each.kind for each in fitting}
     for kind in sorted(unfit_kinds, key=get_args(Kind).index):
         nearest = limit.nearest(each for each in every if each.kind == kind)
         problem.lacking[kind] = f"the least memory found is {limit.told(nearest)}"
-    return kept
+    return fitting

@@ -14,8 +14,7 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.processes.deadline import Deadline, OverError
 from parapipe.processes.workers import kept_processes
-from parapipe.search.exploration import Exploration
-from parapipe.search.explorer import Explorer
+from parapipe.search.exploration_result import Exploration
 from parapipe.search.infeasible import check_times
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.cache import Cache
@@ -26,17 +25,11 @@ from parapipe.search.problems.identical_processors import (
 )
 from parapipe.search.problems.method import Method
 from parapipe.search.problems.solve import Solver
-from parapipe.search.stages.first_front import ListSchedules
-from parapipe.search.stages.periods import Periods
-from parapipe.search.stages.problem_order import (
-    MOST_REQUESTS,
-    OtherTables,
-    Promising,
-    all_requests,
-    many_requests,
-)
+from parapipe.search.search_sequence import SearchSequence
+from parapipe.search.stages.finest_cuts import MOST_REQUESTS, all_requests, many_requests
+from parapipe.search.stages.problem_order import OtherTables, Periods, PromisingRequests
 from parapipe.search.stages.relaxed import Relaxed
-from parapipe.search.stages.stage_searches import Searches
+from parapipe.search.stages.stage_incumbents import ListSchedules, StageSearches
 
 if TYPE_CHECKING:
     from parapipe.search.contract import Search, SplitSources
@@ -98,28 +91,30 @@ def explore(
     deadline.start_exploring()
     tables = (costs, *others)
     many = many_requests(graph, partition, costs, most_requests)
-    asked = () if many or options.budget_s is not None else all_requests(graph, partition, costs)
+    requests = () if many or options.budget_s is not None else all_requests(graph, partition, costs)
     method = Method(**options.where(lambda option: option.solves))
     identical = tuple(identical_processors(graph, table) for table in tables)
     promising = None
-    if not asked:
+    if not requests:
         relaxed = Relaxed(graph, partition, costs, identical[0], limited=many)
         replicas = replica_sets(replicable(identical[0], costs).alone)
-        promising = Promising(relaxed, Periods(relaxed, replicas), options.resolution)
+        promising = PromisingRequests(relaxed, Periods(relaxed, replicas), options.resolution)
     solver = Solver(method, options.workers, cache, executor, identical[0])
     with kept_processes():
-        run = Explorer(
+        sequence = SearchSequence(
             graph,
-            (asked, *((),) * len(others)),
+            (requests, *((),) * len(others)),
             OtherTables(graph, partition, others, identical[1:], most_requests),
             solver,
             deadline,
-            Searches(graph.source.name, partition, tables, options, identical, deadline, progress),
+            StageSearches(
+                graph.source.name, partition, tables, options, identical, deadline, progress
+            ),
             ListSchedules(solver),
             promising,
             searches,
             sources,
         )
         with deadline.ending(), suppress(OverError):
-            run.work()
-        return run.explored()
+            sequence.run_all()
+        return sequence.result()

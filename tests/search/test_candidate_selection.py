@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from parapipe.mappings.configuration import Configuration
 from parapipe.pareto import ENERGY_TIE, TIE, least, on_front
-from parapipe.search.choose import marked, names_among
+from parapipe.search.candidate_selection import marked, names_among
 from tests.cases.bare_configurations import bare
 
 PROCESSORS = ("p0", "p1", "p2")
