@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from parapipe.api.best import best
 from parapipe.api.plan import Plan
-from parapipe.front.mapped_configuration import MappedConfiguration
+from parapipe.front.pareto_front import MappedConfiguration
 from parapipe.front.pareto_front import ParetoFront as FrontOf
 from parapipe.plan import schema
 

@@ -18,7 +18,7 @@ from parapipe.strategies import registry
 from parapipe.strategies.failures import decided
 
 if TYPE_CHECKING:
-    from parapipe.documents.run import SteadyRow
+    from parapipe.documents.run_schema import SteadyRow
     from parapipe.front.run import Run
     from parapipe.plan.schema import Plan
     from parapipe.platform.platform import Platform
@@ -145,8 +145,8 @@ def simulate_plan(
         There is no such strategy, or it fails.
     """
     from parapipe.api.simulate_slots import check_slots, measured_times, with_chosen_slots
-    from parapipe.documents.run import SimulationRow
-    from parapipe.documents.run_document import run_document
+    from parapipe.documents.build_run import run_document
+    from parapipe.documents.run_schema import SimulationRow
     from parapipe.front.run import Run
     from parapipe.plan.verify import verify_plan
     from parapipe.simulate.priced_work import costs_of, notes_of
@@ -247,7 +247,7 @@ def check_size(plans: Sequence[Plan], frames: int) -> None:
 
 
 def _steady(found: Simulation) -> SteadyRow | None:
-    from parapipe.documents.run import SteadyRow
+    from parapipe.documents.run_schema import SteadyRow
     from parapipe.mappings.event_graph import PICOSECONDS
 
     steady = found.steady

@@ -60,8 +60,8 @@ def simulate_plans(
         As of `simulate_plan`; also if plans are for different platforms, or have a processor at
         different operating points, or the strategy follows a plan.
     """
-    from parapipe.documents.run import SimulationRow
-    from parapipe.documents.run_document import run_document
+    from parapipe.documents.build_run import run_document
+    from parapipe.documents.run_schema import SimulationRow
     from parapipe.front.run import Run
     from parapipe.plan.verify import verify_plan
     from parapipe.simulate.priced_work import costs_of, notes_of, points_hz

@@ -6,8 +6,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from parapipe.digits import plain
-from parapipe.documents.run import SCHEMA, QueueRow, RunDocument, SlotsRow
-from parapipe.documents.run_document import kept, warm_up_frames
+from parapipe.documents.build_run import kept, warm_up_frames
+from parapipe.documents.run_schema import SCHEMA, QueueRow, RunDocument, SlotsRow
 from parapipe.errors import SimulationError
 from parapipe.files.documents import read_document
 from parapipe.plan.schema import Plan

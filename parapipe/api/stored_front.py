@@ -11,7 +11,6 @@ from parapipe.api.best import best
 from parapipe.api.checked import Folder, checked
 from parapipe.api.load import load_plan
 from parapipe.api.plan import Plan
-from parapipe.documents.front import ConfigurationRow, FrontDocument
 from parapipe.documents.front_folder import (
     FRONT,
     PLANS,
@@ -21,6 +20,7 @@ from parapipe.documents.front_folder import (
     load_folder,
 )
 from parapipe.documents.front_folder import load_front as load
+from parapipe.documents.front_schema import ConfigurationRow, FrontDocument
 from parapipe.front.configurations import Configurations, PlannedConfiguration
 from parapipe.uncertainty.samples import DrawnFront
 
@@ -124,8 +124,8 @@ def first_plan_file(named: Sequence[Path]) -> tuple[Path, Sequence[Path]]:
     FrontError
         A folder holds no front, or no such configuration.
     """
-    from parapipe.documents.front import DEFAULT
     from parapipe.documents.front_folder import FRONT
+    from parapipe.documents.front_schema import DEFAULT
 
     path, *others = named
     if not (path.is_dir() or path.name == FRONT):

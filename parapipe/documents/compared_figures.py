@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import get_args
 
 from parapipe.documents.figure_table import COMPARED, Compared
-from parapipe.documents.front import ConfigurationRow, FrontDocument
-from parapipe.documents.front_rows import GrowthRow, SeveralRow
+from parapipe.documents.front_records import GrowthRow, SeveralRow
+from parapipe.documents.front_schema import ConfigurationRow, FrontDocument
 from parapipe.search.options import Objectives
 
 Figure = Compared

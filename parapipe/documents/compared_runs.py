@@ -11,8 +11,8 @@ from pathlib import Path
 from parapipe.cost.measured_rows import MeasuredRun, read_measured_runs
 from parapipe.documents.comparison import Comparison, Pair, compare, errors_of, read_evaluations
 from parapipe.documents.evaluation import EvaluationDocument
-from parapipe.documents.run import SCHEMA as RUN_SCHEMA
-from parapipe.documents.run import RunDocument, TaskRow
+from parapipe.documents.run_schema import SCHEMA as RUN_SCHEMA
+from parapipe.documents.run_schema import RunDocument, TaskRow
 from parapipe.errors import ComparisonError, ProfilingError
 from parapipe.files.documents import read_document
 from parapipe.files.shipped import require_regular

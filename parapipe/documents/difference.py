@@ -21,8 +21,8 @@ from parapipe.documents.compared_figures import (
     latencies_s,
 )
 from parapipe.documents.figure_table import COMPARED
-from parapipe.documents.front import ConfigurationRow, FrontDocument
 from parapipe.documents.front_folder import FrontFolder
+from parapipe.documents.front_schema import ConfigurationRow, FrontDocument
 from parapipe.documents.shown import shown_figure
 from parapipe.errors import WorseError
 from parapipe.files.record import Row

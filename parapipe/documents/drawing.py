@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parapipe.cost.operating_points import Setting
-from parapipe.documents.front_rows import (
+from parapipe.documents.front_records import (
     DemandRow,
     GrowthRow,
     Inputs,

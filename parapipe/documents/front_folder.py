@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from parapipe.documents.doubt import DRAWS, load_draws
 from parapipe.documents.figure_table import DRAWN_FIELDS, SHOWN_FIELDS
-from parapipe.documents.front import SCHEMA, ConfigurationRow, FrontDocument
+from parapipe.documents.front_schema import SCHEMA, ConfigurationRow, FrontDocument
 from parapipe.documents.shown import medians_of, shown_values
 from parapipe.errors import FrontError, PlanError
 from parapipe.files.documents import INSTEAD, read_document, read_json

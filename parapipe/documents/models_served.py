@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 from statistics import median
 
-from parapipe.documents.run import ModelRunRow, RandomRow
+from parapipe.documents.run_schema import ModelRunRow, RandomRow
 from parapipe.plan.schema import Plan, PlannedModel
 from parapipe.runtime.record import Record
 

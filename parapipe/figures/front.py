@@ -7,8 +7,8 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from parapipe.documents.figure_table import DRAWN
-from parapipe.documents.front import ConfigurationRow
 from parapipe.documents.front_folder import shown_rows
+from parapipe.documents.front_schema import ConfigurationRow
 from parapipe.figures.axes import LABELS_PT, below, own_axes
 from parapipe.figures.free_places import label_points
 

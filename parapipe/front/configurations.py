@@ -16,8 +16,8 @@ from pydantic import PrivateAttr
 
 from parapipe.digits import plain
 from parapipe.documents.figure_table import DRAWN, SHOWN_FIELDS
-from parapipe.documents.front import ConfigurationRow, FrontDocument
 from parapipe.documents.front_folder import FrontFolder, front_frame, shown_rows
+from parapipe.documents.front_schema import ConfigurationRow, FrontDocument
 from parapipe.errors import NoConfigurationError
 from parapipe.figures.axes import in_lines, own_axes, picture
 from parapipe.figures.palette import Look, looks
@@ -117,7 +117,7 @@ class PlannedConfiguration(ConfigurationRow):
 
     def plot_utilisation(self, ax: Axes | None = None) -> Axes:
         """Draw on `ax`, or on a figure of its own, how much of a period processors work."""
-        from parapipe.figures.busy_shares import plot_utilisation
+        from parapipe.figures.bar_charts import plot_utilisation
 
         ax = self._titled(ax or own_axes(7, 2.2))
         plot_utilisation(self, self._looks(), ax)
@@ -228,7 +228,7 @@ class Configurations(Generic[Row]):
             Id or name of the configuration whose energy is 1.
         """
         from parapipe.figures.axes import own_axes
-        from parapipe.figures.energy import plot_energy
+        from parapipe.figures.bar_charts import plot_energy
         from parapipe.figures.palette import looks
 
         ax = self._titled(ax or own_axes(8, 4.5))

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from parapipe.cost.cost_table import CostTable
-from parapipe.documents.explanation import StepRow
-from parapipe.documents.front import ConfigurationRow
+from parapipe.documents.explanation_schema import StepRow
+from parapipe.documents.front_schema import ConfigurationRow
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.configuration import CLOSE
 from parapipe.mappings.mapping import Placement

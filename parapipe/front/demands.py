@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from parapipe.digits import plain
 from parapipe.documents.figure_table import BY_DEMAND, BY_NAME, Demands, FigureEntry, Minimise
-from parapipe.documents.front import ConfigurationRow
+from parapipe.documents.front_schema import ConfigurationRow
 from parapipe.errors import DemandError
 from parapipe.pareto import TIE, TIES, least
 from parapipe.platform.memories import no_such_memory

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.digits import plain
-from parapipe.documents.explanation import EffectRow, ReasonRow, StepRow
+from parapipe.documents.explanation_schema import EffectRow, ReasonRow, StepRow
 from parapipe.documents.figure_table import DRAWN
-from parapipe.documents.front import ConfigurationRow, FrontDocument
+from parapipe.documents.front_schema import ConfigurationRow, FrontDocument
 from parapipe.files.mistakes import listed, together, with_and
 from parapipe.front.critical_paths import (
     busiest,
@@ -21,7 +21,7 @@ from parapipe.front.critical_paths import (
     near_the_least,
     turns_of,
 )
-from parapipe.front.texts import memory_texts
+from parapipe.front.memory_and_doubt import memory_texts
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.plan.mapped import mapped
 from parapipe.plan.schema import Plan, Stage

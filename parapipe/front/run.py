@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from parapipe.documents.run import RunDocument
+from parapipe.documents.run_schema import RunDocument
 from parapipe.files.atomic import write_atomically
 from parapipe.files.titles import model_title
 from parapipe.runtime.record import Record, chrome_trace

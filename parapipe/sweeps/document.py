@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from parapipe.documents.figure_table import FIGURES
-from parapipe.documents.front import FrontDocument
+from parapipe.documents.front_schema import FrontDocument
 from parapipe.documents.front_folder import front_frame
 from parapipe.errors import ArgumentError, SweepError
 from parapipe.files.documents import read_document

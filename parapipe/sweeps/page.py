@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from parapipe.documents.figure_table import choices, for_pages
-from parapipe.documents.front import FrontDocument
+from parapipe.documents.front_schema import FrontDocument
 from parapipe.figures.page import filled_page
 from parapipe.sweeps.document import SweepDocument, SweepRow
 

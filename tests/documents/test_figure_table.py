@@ -17,7 +17,7 @@ from parapipe.cli.figure_cells import plain_cells
 from parapipe.cli.front_table import front_table
 from parapipe.documents.compared_figures import compared_figures
 from parapipe.documents.doubt import DrawnRow, IntervalsRow, MediansRow, QuantilesRow
-from parapipe.documents.explanation import Figures
+from parapipe.documents.explanation_schema import Figures
 from parapipe.documents.figure_table import (
     BY_DEMAND,
     BY_NAME,
@@ -30,9 +30,8 @@ from parapipe.documents.figure_table import (
     Minimise,
     choices,
 )
-from parapipe.documents.front import ConfigurationRow
-from parapipe.figures.page import page
-from parapipe.figures.page_data import page_data
+from parapipe.documents.front_schema import ConfigurationRow
+from parapipe.figures.page import page, page_data
 from parapipe.front.demands import figure, limits
 from parapipe.sweeps.document import SweepDocument
 from parapipe.sweeps.page import sweep_page

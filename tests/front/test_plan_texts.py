@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from parapipe.front.mapped_configuration import plan_texts, written_plans
+from parapipe.front.pareto_front import plan_texts, written_plans
 from parapipe.processes.workers import kept_processes
 
 TIMES = 80  # so often all plans are made: what is left after the second is worth a helper's while

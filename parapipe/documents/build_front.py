@@ -22,16 +22,7 @@ from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.documents.doubt import DrawnFigureRow, doubts
 from parapipe.documents.drawing import drawing, growth_row, several_row
 from parapipe.documents.figure_table import derived
-from parapipe.documents.front import (
-    SCHEMA,
-    ConfigurationRow,
-    EvaluatedRow,
-    FrontDocument,
-    OperatorEntry,
-    PlatformProcessor,
-    SubgraphEntry,
-)
-from parapipe.documents.front_rows import (
+from parapipe.documents.front_records import (
     DvfsRow,
     GrowthRow,
     Inputs,
@@ -41,6 +32,15 @@ from parapipe.documents.front_rows import (
     Options,
     ProcessorRow,
     StageRow,
+)
+from parapipe.documents.front_schema import (
+    SCHEMA,
+    ConfigurationRow,
+    EvaluatedRow,
+    FrontDocument,
+    OperatorEntry,
+    PlatformProcessor,
+    SubgraphEntry,
 )
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.part_marks import origins

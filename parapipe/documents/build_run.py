@@ -11,7 +11,7 @@ from statistics import fmean, median
 from typing import Any, Literal
 
 from parapipe.documents.models_served import models_served
-from parapipe.documents.run import (
+from parapipe.documents.run_schema import (
     SCHEMA,
     ArenasRow,
     LatencyRow,

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.digits import plain
-from parapipe.documents.explanation import DoubtRow, ExplanationDocument, ReasonRow
-from parapipe.documents.front import ConfigurationRow
-from parapipe.documents.front_rows import MemoryRow, Options
+from parapipe.documents.explanation_schema import DoubtRow, ExplanationDocument, ReasonRow
+from parapipe.documents.front_records import MemoryRow, Options
+from parapipe.documents.front_schema import ConfigurationRow
 from parapipe.documents.shown import ShownFigure, shown_figure
 from parapipe.files.mistakes import listed
 from parapipe.graph.operator_graph import OperatorGraph

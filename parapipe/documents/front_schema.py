@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from parapipe.cost.cost_table import CoverageRow
 from parapipe.documents.doubt import ChancesRow, IntervalsRow, MediansRow, QuantilesRow
 from parapipe.documents.figure_table import DRAWN, SHOWN_FIELDS
-from parapipe.documents.front_rows import (
+from parapipe.documents.front_records import (
     DvfsRow,
     GrowthRow,
     Inputs,

@@ -9,7 +9,7 @@ from math import isclose
 from parapipe.cost.cost_table import CostTable, NoisyShare, coverage_of, outer_bytes
 from parapipe.cost.precision import Cast, move
 from parapipe.cost.price import Provenance
-from parapipe.documents.explanation import (
+from parapipe.documents.explanation_schema import (
     SCHEMA,
     CastRow,
     DerivationRow,
@@ -25,7 +25,7 @@ from parapipe.documents.explanation import (
     TransferRow,
 )
 from parapipe.documents.figure_table import BY_FIELD, FIGURES, derived
-from parapipe.documents.front import ConfigurationRow
+from parapipe.documents.front_schema import ConfigurationRow
 from parapipe.errors import FrontError
 from parapipe.files.mistakes import KeyPath, listed
 from parapipe.front.critical_paths import busiest, longest_way
