@@ -6,7 +6,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from parapipe.digits import plain
-from parapipe.documents.build_run import kept, warm_up_frames
+from parapipe.documents.build_run import warm_up_frames
+from parapipe.documents.model_runs import percentile
 from parapipe.documents.run_schema import SCHEMA, QueueRow, RunDocument, SlotsRow
 from parapipe.errors import SimulationError
 from parapipe.files.documents import read_document
@@ -87,7 +88,7 @@ def with_chosen_slots(
         latencies_s = sorted(frame.done_s - frame.admitted_s for frame in counted)
         done_s = done_while_admitted(counted)
         between_s = sorted(later - one for one, later in pairwise(done_s))
-        return kept(latencies_s, 0.99), kept(between_s, 0.99) if between_s else 0.0
+        return percentile(latencies_s, 0.99), percentile(between_s, 0.99) if between_s else 0.0
 
     def keeps(made: Simulation) -> bool:
         asked = zip(p99s(made), (p99_latency_s, p99_period_s), strict=True)

@@ -24,7 +24,7 @@ OLDER = "an older version, which did not state it, wrote one of the fronts"
 NO_MODEL = "the fronts have no model in common"
 OTHER_SHARES = "the models' shares of all frames are not the same, so a frame is not"
 
-_Of = Callable[[ConfigurationRow], float]
+_Getter = Callable[[ConfigurationRow], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class ComparedFigure:
 
     figure: Figure
     model: str | None
-    old: _Of
-    new: _Of
+    old: _Getter
+    new: _Getter
 
 
 def compared_figures(
@@ -53,24 +53,25 @@ def compared_figures(
 
     Of those that a front may trade, these are the objectives of both fronts.
     """
-    asked = set(before.options.objectives).intersection(after.options.objectives)
-    figures = [each for each in COMPARED if each in asked or each not in OBJECTIVES]
+    objectives = set(before.options.objectives).intersection(after.options.objectives)
+    figures = [each for each in COMPARED if each in objectives or each not in OBJECTIVES]
     rows = (*before.configurations, *after.configurations)
-    found: list[ComparedFigure] = []
+    compared: list[ComparedFigure] = []
     reasons: dict[Figure, str] = {}
     for figure in figures:
         fields = (getattr(row, COMPARED[figure].compared) for row in rows)
         if any(each is None for each in fields):
             reason = OLDER
         elif before.several and after.several:
-            reason = _reason(figure, before.several, after.several)
-            found += () if reason else _of_several(figure, before.several, after.several)
+            reason = _refusal(figure, before.several, after.several)
+            compared += () if reason else _figures_of_models(figure, before.several, after.several)
         else:
             reason = OTHER_MODELS if before.several or after.several else ""
-            found += () if reason else [_of_all(figure, _field(figure), _field(figure))]
+            getter = _field_getter(figure)
+            compared += () if reason else [ComparedFigure(figure, None, getter, getter)]
         if reason:
             reasons[figure] = reason
-    return found, reasons
+    return compared, reasons
 
 
 def latencies_s(row: ConfigurationRow) -> dict[str, float]:
@@ -83,70 +84,69 @@ def frames_per_second(row: ConfigurationRow, front: FrontDocument) -> float:
     """Return the throughput; of several models the frames of all, as far as rates can grow."""
     if not (row.several and front.several):
         return row.throughput_fps
-    return _growth(row.several) * _frames(front.several) / front.several.period_s
+    return _rate_factor(row.several) * _count_frames(front.several) / front.several.period_s
 
 
 def energy_of_a_frame_j(row: ConfigurationRow, front: FrontDocument) -> float:
     """Return the joules per frame; of several models the mean over the frames of a pattern."""
-    return row.energy_j / _frames(front.several) if front.several else row.energy_j
+    return row.energy_j / _count_frames(front.several) if front.several else row.energy_j
 
 
-def _reason(figure: Figure, before: SeveralRow, after: SeveralRow) -> str:
+def _refusal(figure: Figure, before: SeveralRow, after: SeveralRow) -> str:
     """Say why a figure of several models cannot be compared; nothing if it can."""
     old, new = ({each.name: each.frames for each in side.models} for side in (before, after))
     if figure in ("latency", "throughput"):
         return "" if set(old) & set(new) else NO_MODEL
-    shares = (
+    one, other = (
         {name: Fraction(frames, sum(side.values())) for name, frames in side.items()}
         for side in (old, new)
     )
-    return OTHER_SHARES if figure == "energy" and next(shares) != next(shares) else ""
+    return OTHER_SHARES if figure == "energy" and one != other else ""
 
 
-def _of_several(figure: Figure, before: SeveralRow, after: SeveralRow) -> Iterator[ComparedFigure]:
-    per_model = {"latency": _latency, "throughput": _period}
+def _figures_of_models(
+    figure: Figure, before: SeveralRow, after: SeveralRow
+) -> Iterator[ComparedFigure]:
+    per_model = {"latency": _latency_getter, "throughput": _period_getter}
     if figure == "energy":
-        yield _of_all(figure, _per_frame(before), _per_frame(after))
+        energies = _frame_energy_getter(before), _frame_energy_getter(after)
+        yield ComparedFigure(figure, None, *energies)
     elif figure not in per_model:
-        yield _of_all(figure, _field(figure), _field(figure))
+        yield ComparedFigure(figure, None, _field_getter(figure), _field_getter(figure))
     else:
-        of = per_model[figure]
-        there = {each.name for each in after.models}
-        for name in (each.name for each in before.models if each.name in there):
-            yield ComparedFigure(figure, name, of(before, name), of(after, name))
+        getter = per_model[figure]
+        names = {each.name for each in after.models}
+        for name in (each.name for each in before.models if each.name in names):
+            yield ComparedFigure(figure, name, getter(before, name), getter(after, name))
 
 
-def _of_all(figure: Figure, old: _Of, new: _Of) -> ComparedFigure:
-    return ComparedFigure(figure, None, old, new)
-
-
-def _field(figure: Figure) -> _Of:
+def _field_getter(figure: Figure) -> _Getter:
     return lambda row: float(getattr(row, COMPARED[figure].compared))
 
 
-def _per_frame(several: SeveralRow) -> _Of:
-    return lambda row: row.energy_j / _frames(several)
+def _frame_energy_getter(several: SeveralRow) -> _Getter:
+    return lambda row: row.energy_j / _count_frames(several)
 
 
-def _latency(_: SeveralRow, model: str) -> _Of:
-    return lambda row: _served(row).models[model].latency_s
+def _latency_getter(_: SeveralRow, model: str) -> _Getter:
+    return lambda row: _growth_row(row).models[model].latency_s
 
 
-def _period(several: SeveralRow, model: str) -> _Of:
+def _period_getter(several: SeveralRow, model: str) -> _Getter:
     """Return what gives the seconds between frames of a model, as far as rates can grow."""
     (fps,) = (each.pattern_fps for each in several.models if each.name == model)
-    return lambda row: 1 / (fps * _growth(_served(row)))
+    return lambda row: 1 / (fps * _rate_factor(_growth_row(row)))
 
 
-def _served(row: ConfigurationRow) -> GrowthRow:
+def _growth_row(row: ConfigurationRow) -> GrowthRow:
     assert row.several is not None
     return row.several
 
 
-def _growth(got: GrowthRow) -> float:
+def _rate_factor(growth: GrowthRow) -> float:
     """Return by how much all rates can grow, contention included where it is known."""
-    return min(got.rate_factor, got.contended_rate_factor or got.rate_factor)
+    return min(growth.rate_factor, growth.contended_rate_factor or growth.rate_factor)
 
 
-def _frames(several: SeveralRow) -> int:
+def _count_frames(several: SeveralRow) -> int:
     return sum(each.frames for each in several.models)

@@ -32,7 +32,7 @@ DIGITS = 7  # of each number in draws.json
 
 Interval = tuple[PositiveFigure, PositiveFigure]
 Share = Annotated[float, Field(ge=0, le=1)]
-Drawn = Annotated[tuple[PositiveFigure, ...], Field(min_length=1)]
+Samples = Annotated[tuple[PositiveFigure, ...], Field(min_length=1)]
 
 
 class IntervalsRow(Row):
@@ -102,11 +102,11 @@ class DrawnRow(Row):
 
     id: str
     """As in front.json."""
-    latency_s: Drawn
+    latency_s: Samples
     """One frame through all stages."""
-    period_s: Drawn
+    period_s: Samples
     """Time between frames."""
-    energy_j: Drawn
+    energy_j: Samples
     """Joules of the used processors per frame."""
 
 
@@ -121,8 +121,8 @@ class DrawsDocument(Row):
     """As in front.json. The draws of all configurations are the same states of the chip."""
 
 
-def doubts(
-    found: Sequence[Configuration],
+def doubt_fields(
+    configurations: Sequence[Configuration],
     drawn: DrawnFront,
     objectives: Sequence[str],
     peaks_bytes: Sequence[float],
@@ -142,26 +142,26 @@ def doubts(
     memory = np.repeat(np.array(peaks_bytes)[:, None], drawn.count, axis=1)
     figures: dict[str, Array] = {each.name: getattr(drawn, each.compared) for each in DRAWN}
     figures["memory"] = memory
-    every = range(len(found))
+    every = range(len(configurations))
     pareto = pareto_chances([figures[objective] for objective in objectives])
     least = {
         each.name: least_chances(figures[each.name], every, TIES.get(each.name, TIE))
         for each in DRAWN
     }
-    named: list[dict[str, float]] = [{} for _ in found]
-    for i, each in enumerate(found):
+    name_chances: list[dict[str, float]] = [{} for _ in configurations]
+    for i, each in enumerate(configurations):
         for name in each.names:
             if name in BEST_OF_KIND:
                 kind, objective = BEST_OF_KIND[name]
-                among = [j for j in every if found[j].mapping.kind == kind]
-                named[i][name] = least_chances(figures[objective], among)[i]
+                same_kind = [j for j in every if configurations[j].mapping.kind == kind]
+                name_chances[i][name] = least_chances(figures[objective], same_kind)[i]
             elif name == "most-efficient":
-                named[i][name] = least["energy"][i]
-    kept = quantile_rows(drawn, quantile) if quantile else []
+                name_chances[i][name] = least["energy"][i]
+    at_quantiles = quantile_rows(drawn, quantile) if quantile else []
     for i, (ends, middle) in enumerate(zip(intervals(drawn), medians(drawn), strict=True)):
         best = {name: shares[i] for name, shares in least.items()}
-        chances = ChancesRow(pareto=pareto[i], **best, names=named[i])
-        at_quantile = {"quantiles": kept[i]} if kept else {}
+        chances = ChancesRow(pareto=pareto[i], **best, names=name_chances[i])
+        at_quantile = {"quantiles": at_quantiles[i]} if at_quantiles else {}
         yield {"intervals": ends, "medians": middle, "chances": chances, **at_quantile}
 
 
@@ -184,8 +184,8 @@ def medians(drawn: DrawnFront) -> list[MediansRow]:
 def quantile_rows(drawn: DrawnFront, share: float) -> list[QuantilesRow]:
     """Return what figures each configuration keeps in a share of the draws."""
     return [
-        QuantilesRow(share=share, **dict(zip(DRAWN_FIELDS, figures, strict=True)))
-        for figures in quantiles(drawn, share)
+        QuantilesRow(share=share, **dict(zip(DRAWN_FIELDS, values, strict=True)))
+        for values in quantiles(drawn, share)
     ]
 
 

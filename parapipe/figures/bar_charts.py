@@ -46,7 +46,7 @@ def plot_energy(
     one = front.configuration(reference)
     named = [row for row in front.configurations if row.names]
     for at, row in enumerate(named):
-        _bar(row, one.energy_j, looks, at, ax)
+        _plot_energies(row, one.energy_j, looks, at, ax)
     ax.axhline(1, color="0.3", linewidth=0.8, linestyle="--", zorder=0)
     ax.set_xticks(
         range(len(named)), [", ".join(row.names) for row in named], rotation=30, ha="right",
@@ -62,15 +62,15 @@ def plot_energy(
     ax.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
 
 
-def _bar(row: ConfigurationRow, whole_j: float, looks: Looks, at: int, ax: Axes) -> None:
+def _plot_energies(row: ConfigurationRow, one_j: float, looks: Looks, at: int, ax: Axes) -> None:
     bottom = 0.0
     for processor in sorted(row.processors, key=lambda each: list(looks).index(each.name)):
         look = looks[processor.name]
         still_j = processor.static_power_w * row.period_s
         for joules, alpha in ((processor.dynamic_energy_j, 1.0), (still_j, STATIC_ALPHA)):
             ax.bar(
-                at, joules / whole_j, bottom=bottom, color=look.colour, hatch=look.hatch,
+                at, joules / one_j, bottom=bottom, color=look.colour, hatch=look.hatch,
                 edgecolor="white", alpha=alpha, width=0.65,
             )  # fmt: skip
-            bottom += joules / whole_j
+            bottom += joules / one_j
     ax.text(at, bottom, f"{bottom:.2f}", ha="center", va="bottom", fontsize=8)

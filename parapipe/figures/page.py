@@ -60,7 +60,7 @@ def page_data(folder: FrontFolder) -> dict[str, Any]:
     document = folder.document
     plans = list(folder.plans.values())
     plan = next((each for each in plans if not each.model.split), plans[0])
-    tensors = {name: t.size_bytes for each in (plan, *plans) for name, t in _made(each)}
+    tensors = {name: t.size_bytes for each in (plan, *plans) for name, t in _output_tensors(each)}
     index = _Indices(
         operator={operator.id: i for i, operator in enumerate(document.operators)},
         processor={processor.name: i for i, processor in enumerate(document.processors)},
@@ -74,20 +74,20 @@ def page_data(folder: FrontFolder) -> dict[str, Any]:
         "title": model_title(document.model),
         "front": front,
         "figures": for_pages(),
-        "network": _network(document, plan, index) | {"tensors": list(tensors.items())},
+        "network": _network_data(document, plan, index) | {"tensors": list(tensors.items())},
         "schedules": {
-            name: _schedule(each, timeline(each), index)
-            | {"memory": _memory(each, document.memory)}
+            name: _schedule_data(each, timeline(each), index)
+            | {"memory": _memory_data(each, document.memory)}
             for name, each in folder.plans.items()
         },
         "absent": [*absent_texts(document.absent)],
-        "solver": _solver(folder.solve_log),
-        "clouds": _clouds(folder),
-        "shown": _shown(front["configurations"]),
+        "solver": _solver_summary(folder.solve_log),
+        "clouds": _sample_clouds(folder),
+        "shown": _displayed_figures(front["configurations"]),
     }
 
 
-def _shown(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+def _displayed_figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return by configuration and figure how it is shown, of those with intervals."""
     shown: dict[str, dict[str, Any]] = {row["id"]: {} for row in rows}
     medians = medians_of(rows)
@@ -95,16 +95,16 @@ def _shown(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
         by_median = key in medians
         for row, value in zip(rows, shown_values(rows, key), strict=True):
             if figure := shown_figure(row, key):
-                told = {
+                display = {
                     "value": value,
                     "by_median": by_median,
                     "even": figure.even and not by_median,
                 }
-                shown[row["id"]][key] = asdict(figure) | told
+                shown[row["id"]][key] = asdict(figure) | display
     return shown
 
 
-def _clouds(folder: FrontFolder) -> dict[str, list[list[float]]]:
+def _sample_clouds(folder: FrontFolder) -> dict[str, list[list[float]]]:
     """Return latency and period of each configuration in the first draws."""
     if folder.drawn is None:
         return {}
@@ -117,11 +117,11 @@ def _clouds(folder: FrontFolder) -> dict[str, list[list[float]]]:
     }
 
 
-def _network(document: FrontDocument, plan: Plan, index: _Indices) -> dict[str, Any]:
+def _network_data(document: FrontDocument, plan: Plan, index: _Indices) -> dict[str, Any]:
     place = index.operator
     members = document.members
-    read = flows(plan)
-    layouts = layout([[operator.id for operator in each] for each in members], read)
+    edges = flows(plan)
+    layouts = layout([[operator.id for operator in each] for each in members], edges)
     planned = {operator.id: operator for operator in plan.operators}
     return {
         "operators": [
@@ -136,7 +136,7 @@ def _network(document: FrontDocument, plan: Plan, index: _Indices) -> dict[str, 
             for number, (inside, laid) in enumerate(zip(members, layouts, strict=True))
             for operator in inside
         ],
-        "flows": [[place[source], place[target]] for source, target in read],
+        "flows": [[place[source], place[target]] for source, target in edges],
         "subgraphs": [
             subgraph.model_dump(include={"number", "parallelism"})
             | {"columns": laid.columns, "levels": laid.levels}
@@ -145,20 +145,21 @@ def _network(document: FrontDocument, plan: Plan, index: _Indices) -> dict[str, 
     }
 
 
-def _made(plan: Plan) -> list[tuple[str, Tensor]]:
+def _output_tensors(plan: Plan) -> list[tuple[str, Tensor]]:
     return [(n, plan.tensors[n]) for operator in plan.operators for n in operator.outputs if n]
 
 
-def _schedule(plan: Plan, time: Timeline, index: _Indices) -> dict[str, Any]:
+def _schedule_data(plan: Plan, time: Timeline, index: _Indices) -> dict[str, Any]:
     origin = origins(plan.operators, index.operator.keys())
+    coverage = plan.predicted.coverage
     return {
         "bars": [
             [
                 index.operator[origin[bar.operator]],
                 bar.stage,
                 index.processor[bar.processor],
-                _us(bar.start_s),
-                _us(bar.end_s),
+                _microseconds(bar.start_s),
+                _microseconds(bar.end_s),
             ]
             for bar in time.bars
         ],
@@ -171,73 +172,73 @@ def _schedule(plan: Plan, time: Timeline, index: _Indices) -> dict[str, Any]:
                 passage.stage,
                 int(passage.transfer.kind == "within-stage"),
                 passage.transfer.occupies,
-                _us(passage.start_s),
-                _us(passage.end_s),
+                _microseconds(passage.start_s),
+                _microseconds(passage.end_s),
                 passage.transfer.size_bytes,
-                _cast(passage.transfer),
+                _cast_text(passage.transfer),
             ]
             for passage in time.passages
         ],
         "interleaved": time.period_s is not None,
-        "coverage": None if (known := plan.predicted.coverage) is None else known.model_dump(),
+        "coverage": coverage and coverage.model_dump(),
     }
 
 
-def _memory(plan: Plan, row: MemorySystemRow | None) -> list[dict[str, Any]]:
+def _memory_data(plan: Plan, row: MemorySystemRow | None) -> list[dict[str, Any]]:
     if row is None:
         return []
     names = tuple(mapped(plan).resources)
     types = {processor.name: processor.data_type for processor in plan.processors}
     storage = Storage(network_of(plan), row.system, names, tuple(map(types.get, names)))
-    found = peak_memory(mapped(plan).mapping, storage, plan.predicted.period_s)
+    peaks = peak_memory(mapped(plan).mapping, storage, plan.predicted.period_s)
     return [
         {
             "name": each.name,
             "weights": each.weights_bytes,
             "peak": each.size_bytes,
-            "usage": [[_us(time_s), size_bytes] for time_s, size_bytes in each.usage],
+            "usage": [[_microseconds(time_s), size_bytes] for time_s, size_bytes in each.usage],
         }
-        for each in found.memories
+        for each in peaks.memories
     ]
 
 
-def _cast(transfer: Transfer) -> str | None:
+def _cast_text(transfer: Transfer) -> str | None:
     cast = transfer.cast
     if cast is None:
         return None
     types = f"{cast.source_type} to {cast.target_type}"
-    return f"{types} on {cast.processor} ({cast.operator}, {plain(_us(cast.time_s))} µs)"
+    return f"{types} on {cast.processor} ({cast.operator}, {plain(_microseconds(cast.time_s))} µs)"
 
 
-def _us(seconds: float) -> float:
+def _microseconds(seconds: float) -> float:
     return round(seconds * 1e6, DIGITS)
 
 
-def _solver(log: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _solver_summary(log: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Sum up how problems were solved."""
     kinds: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for entry in log:
         kinds.setdefault((entry["solver"], entry["proves"]), []).append(entry)
     return {
-        **_summed(log),
-        "cached": _problems(entry for entry in log if entry["cached"]),
+        **_sum_entries(log),
+        "cached": _count(entry for entry in log if entry["cached"]),
         "largest_gap": max((entry["gap"] for entry in log), default=0.0),
         "solvers": [
-            {"solver": solver, "proves": proves, **_summed(entries)}
-            for (solver, proves), entries in sorted(kinds.items(), key=lambda it: -_problems(it[1]))
+            {"solver": solver, "proves": proves, **_sum_entries(entries)}
+            for (solver, proves), entries in sorted(kinds.items(), key=lambda it: -_count(it[1]))
         ],
     }
 
 
-def _summed(log: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _sum_entries(log: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
-        "problems": _problems(log),
-        "proven": _problems(entry for entry in log if entry["proven"]),
+        "problems": _count(log),
+        "proven": _count(entry for entry in log if entry["proven"]),
         "wall_s": sum(entry["wall_s"] for entry in log),
     }
 
 
-def _problems(entries: Iterable[Mapping[str, Any]]) -> int:
+def _count(entries: Iterable[Mapping[str, Any]]) -> int:
     """Return how many problems entries stand for; one each in files of earlier versions."""
     return sum(entry.get("problems", 1) for entry in entries)
 
@@ -271,13 +272,13 @@ def page(folder: FrontFolder) -> bytes:
 
 def filled_page(template: str, scripts: Sequence[str], title: str, data: Any) -> bytes:  # noqa: ANN401 - any JSON document
     """Return a page of `web`: its template with the style, the scripts and the data."""
-    style = _source("report.css")
-    script = '"use strict";\n(() => {\n' + "\n".join(map(_source, scripts)) + "\n})();\n"
+    style = _read_source("report.css")
+    script = '"use strict";\n(() => {\n' + "\n".join(map(_read_source, scripts)) + "\n})();\n"
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    filled = Template(_source(template)).substitute(
+    filled = Template(_read_source(template)).substitute(
         policy=escape(policy),
         title=escape(f"{title} – parapipe"),
         style=style,
@@ -295,7 +296,7 @@ def embedded_json(data: Any) -> str:  # noqa: ANN401 - any JSON document
     return text
 
 
-def _source(name: str) -> str:
+def _read_source(name: str) -> str:
     return (WEB / name).read_text(encoding="utf-8")
 
 

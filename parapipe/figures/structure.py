@@ -22,16 +22,16 @@ def structure_dot(document: InspectionDocument) -> str:
     mark and, for labels, a backslash are escaped.
     """
     boxes = (
-        f"  s{row.number} [label={_quoted(*subgraph_lines(row))}];"
+        f"  s{row.number} [label={_quote(*subgraph_lines(row))}];"
         for row in document.subgraph_table
     )
     edges = (
-        f"  s{flow.source} -> s{flow.target} [label={_quoted(flow_label(flow))}];"
+        f"  s{flow.source} -> s{flow.target} [label={_quote(flow_label(flow))}];"
         for flow in document.subgraph_flows
     )
     return "\n".join(
         [
-            f"digraph {_quoted(document.model)} {{",
+            f"digraph {_quote(document.model)} {{",
             '  node [shape=box, fontname="sans-serif", fontsize=10];',
             '  edge [fontname="sans-serif", fontsize=9];',
             *boxes,
@@ -52,7 +52,7 @@ def subgraph_lines(row: SubgraphRow) -> tuple[str, str]:
         counts.append(f"{row.parallelism} in parallel")
     if row.macs:
         counts.append(f"{row.macs / MEGA:.1f} M MACs")
-    first, last = (_end(printable(name)) for name in (row.first_operator, row.last_operator))
+    first, last = (_shorten(printable(name)) for name in (row.first_operator, row.last_operator))
     return ", ".join(counts), first if one else f"{first} … {last}"
 
 
@@ -67,11 +67,11 @@ def printable(name: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
 
 
-def _end(name: str) -> str:
+def _shorten(name: str) -> str:
     return name if len(name) <= LONGEST else f"…{name[1 - LONGEST :]}"
 
 
-def _quoted(*lines: str) -> str:
+def _quote(*lines: str) -> str:
     escaped = (printable(line).replace("\\", "\\\\").replace('"', '\\"') for line in lines)
     text = "\\n".join(escaped)
     return f'"{text}"'
@@ -84,7 +84,7 @@ Place = tuple[float, float]
 
 def structure_svg(document: InspectionDocument) -> bytes:
     """Return the picture as SVG; the same document, the same bytes."""
-    places = _places(document)
+    places = _layer_places(document)
     width = 1 + max(x for x, _ in places.values()) - min(x for x, _ in places.values())
     height = 1 + max(y for _, y in places.values())
     nothing = (0.0, 0.0, 0.0, 0.0)
@@ -99,7 +99,7 @@ def plot_structure(document: InspectionDocument, ax: Axes) -> None:
     A subgraph's row says which layer it is in by the longest way to it; subgraphs of one layer do
     not wait for each other. Edges carry the bytes of what goes along them.
     """
-    places = _places(document)
+    places = _layer_places(document)
     for flow in document.subgraph_flows:
         begin, end = places[flow.source], places[flow.target]
         skips = end[1] - begin[1] > 1
@@ -128,7 +128,7 @@ def plot_structure(document: InspectionDocument, ax: Axes) -> None:
     ax.set_axis_off()
 
 
-def _places(document: InspectionDocument) -> dict[int, Place]:
+def _layer_places(document: InspectionDocument) -> dict[int, Place]:
     """Return column and layer of each subgraph, centred."""
     import networkx as nx
 

@@ -88,13 +88,13 @@ class MappedConfiguration(PlannedConfiguration):
         like
             The plan of another configuration of the same model, if one is at hand: takes less time.
         """
-        made = self._configuration
+        configuration = self._configuration
         return build_plan(
             self._graph,
             self._at.platform,
             self._at.costs,
-            made.mapping,
-            found=made.evaluated,
+            configuration.mapping,
+            found=configuration.evaluated,
             like=like,
             arena_bytes=self._arena_bytes(),
             arena_effort_s=self._arena_effort_s,
@@ -117,23 +117,23 @@ class MappedConfiguration(PlannedConfiguration):
 
 
 @dataclass(slots=True)
-class Plans:
+class PlanWriter:
     """Makes plans of configurations of one model; what all have in common is made once."""
 
     _like: Plan | None = None
     _shared: dict[str, str] = field(default_factory=dict)
 
-    def plan(self, made: MappedConfiguration) -> Plan:
+    def plan(self, configuration: MappedConfiguration) -> Plan:
         """Return a configuration's plan."""
-        if made.split:  # its model is another one
-            return made.plan()
-        self._like = made.plan(self._like)
+        if configuration.split:  # its model is another one
+            return configuration.plan()
+        self._like = configuration.plan(self._like)
         return self._like
 
-    def text(self, made: MappedConfiguration) -> bytes:
+    def text(self, configuration: MappedConfiguration) -> bytes:
         """Return a configuration's plan as its file holds it."""
-        plan = self.plan(made)
-        if made.split:
+        plan = self.plan(configuration)
+        if configuration.split:
             return plan.to_bytes()
         self._shared = self._shared or plan.texts("tensors", "operators")
         return plan.to_bytes(self._shared)
@@ -141,11 +141,11 @@ class Plans:
 
 def plan_texts(configurations: Iterable[MappedConfiguration]) -> Iterator[bytes]:
     """Yield the plans of configurations as their files hold them."""
-    plans = Plans()
-    return (plans.text(each) for each in configurations)
+    writer = PlanWriter()
+    return (writer.text(each) for each in configurations)
 
 
-def written_plans(
+def texts_by_id(
     configurations: Sequence[MappedConfiguration], jobs: int
 ) -> Iterator[tuple[str, bytes]]:
     """Yield ids and plans in any order, each when it is there.
@@ -160,12 +160,12 @@ def written_plans(
 
 
 FILES = (FRONT, "front.csv", SOLVE_LOG)
-Made = TypeVar("Made", bound=MappedConfiguration)
+Mapped = TypeVar("Mapped", bound=MappedConfiguration)
 PLAN_NAME = re.compile(r"c\d+\.json")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ParetoFront(Configurations[Made]):
+class ParetoFront(Configurations[Mapped]):
     """The configurations that no other one beats, and those with a name of their own.
 
     Parameters
@@ -183,7 +183,7 @@ class ParetoFront(Configurations[Made]):
     """
 
     document: FrontDocument
-    configurations: tuple[Made, ...]
+    configurations: tuple[Mapped, ...]
     exploration: Exploration
     partition: Partition
     drawn: DrawnFront | None = None
@@ -224,17 +224,17 @@ class ParetoFront(Configurations[Made]):
         directory = Path(directory)
         began_s, total = perf_counter(), len(self)
         content = (
-            _json(self.to_json()),
+            _document_json(self.to_json()),
             front_csv(self.document.configurations).encode(),
-            _lines(self.solve_log()),
+            _entries_json(self.solve_log()),
         )
         files = dict(zip(map(Path, FILES), content, strict=True))
         if self.drawn:
             ids = [row.id for row in self.document.configurations]
             files[Path(DRAWS)] = draws_text(ids, self.drawn)
-        made = written_plans(self.configurations, worker_count(jobs))
+        texts = texts_by_id(self.configurations, worker_count(jobs))
         plans: dict[str, bytes] = {}
-        for name, text in made:
+        for name, text in texts:
             plans[name] = text
             if progress is not None:
                 elapsed_s = perf_counter() - began_s
@@ -251,8 +251,8 @@ class ParetoFront(Configurations[Made]):
 
     def content(self) -> FrontFolder:
         """Return the document with the plan of each configuration, the solve log and the draws."""
-        made = Plans()
-        plans = {each.id: made.plan(each) for each in self.configurations}
+        writer = PlanWriter()
+        plans = {each.id: writer.plan(each) for each in self.configurations}
         return FrontFolder(self.document, plans, self.solve_log(), self.drawn)
 
 
@@ -267,11 +267,11 @@ def check_directory(directory: Path) -> None:
     check_folder(directory, [*map(Path, (*FILES, DRAWS)), Path(PLANS) / "c01.json"])
 
 
-def _lines(entries: Sequence[Any]) -> bytes:
+def _entries_json(entries: Sequence[Any]) -> bytes:
     """Return a list as JSON, a line for each entry."""
-    told = ",\n".join(json.dumps(entry, allow_nan=False) for entry in entries)
-    return f"[\n{told}\n]\n".encode()
+    lines = ",\n".join(json.dumps(entry, allow_nan=False) for entry in entries)
+    return f"[\n{lines}\n]\n".encode()
 
 
-def _json(document: Any) -> bytes:  # noqa: ANN401 - any JSON document
+def _document_json(document: Any) -> bytes:  # noqa: ANN401 - any JSON document
     return (json.dumps(document, indent=2, allow_nan=False) + "\n").encode()
