@@ -284,14 +284,14 @@ def _stage_rows(
     """Yield the stages, and what each processor does for a frame in any of them."""
     mapping, costs, count = configuration.mapping, at.costs, len(at.costs.processors)
     busy_s, transfer_s, dynamic_energy_j = ([0.0] * count for _ in range(3))
-    for placed in (each for stage in mapping.stages for each in stage.placements):
-        turns = mapping.replicas.get(placed.processor, (placed.processor,))
+    for placement in (each for stage in mapping.stages for each in stage.placements):
+        turns = mapping.replicas.get(placement.processor, (placement.processor,))
         for p in turns:
-            busy_s[p] += (placed.end_s - placed.start_s) / len(turns)
-            dynamic_energy_j[p] += costs.energy_j(placed.operator, p) / len(turns)
-    for moved in (each for stage in mapping.stages for each in stage.transfers):
-        if moved.resource is not None and moved.resource < count:  # else a shared link
-            transfer_s[moved.resource] += moved.end_s - moved.start_s
+            busy_s[p] += (placement.end_s - placement.start_s) / len(turns)
+            dynamic_energy_j[p] += costs.energy_j(placement.operator, p) / len(turns)
+    for transfer in (each for stage in mapping.stages for each in stage.transfers):
+        if transfer.resource is not None and transfer.resource < count:  # else a shared link
+            transfer_s[transfer.resource] += transfer.end_s - transfer.start_s
     processors = [
         ProcessorRow(
             name=processor.name,
@@ -307,7 +307,7 @@ def _stage_rows(
     place = {v: i for i, v in enumerate(partition.order)}
     for stage in mapping.stages:
         inside = sorted(
-            {unsplit[placed.operator] for placed in stage.placements}, key=place.__getitem__
+            {unsplit[placement.operator] for placement in stage.placements}, key=place.__getitem__
         )
         yield StageRow(
             processors=tuple(processors[p] for p in stage.replicas or stage.processors),

@@ -114,8 +114,8 @@ def _describe_mismatch(run: RunDocument, prediction: Plan | EvaluationDocument) 
     if isinstance(prediction, Plan):
         if (prediction.model.split.rules if prediction.model.split else ()) != run.split:
             return "splits other operators than the run"
-        placed = {(task.resource, task.operators) for task in run.tasks if task.operators}
-        if placed != set(_prediction_of(prediction, run).tasks_s):
+        ran = {(task.resource, task.operators) for task in run.tasks if task.operators}
+        if ran != set(_prediction_of(prediction, run).tasks_s):
             return "places operators differently from the run"
     return ""
 

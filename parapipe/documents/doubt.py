@@ -14,7 +14,7 @@ from typing import Annotated, Literal, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from parapipe.documents.figure_table import DRAWN, DRAWN_FIELDS
+from parapipe.documents.figure_table import DRAWN, SAMPLED_FIELDS
 from parapipe.errors import FrontError
 from parapipe.files.documents import read_document
 from parapipe.files.record import PositiveFigure, Row
@@ -123,7 +123,7 @@ class DrawsDocument(Row):
 
 def doubt_fields(
     configurations: Sequence[Configuration],
-    drawn: DrawnFront,
+    samples: DrawnFront,
     objectives: Sequence[str],
     peaks_bytes: Sequence[float],
     quantile: float | None = None,
@@ -139,8 +139,8 @@ def doubt_fields(
     quantile
         None if nothing is said of one.
     """
-    memory = np.repeat(np.array(peaks_bytes)[:, None], drawn.count, axis=1)
-    figures: dict[str, Array] = {each.name: getattr(drawn, each.compared) for each in DRAWN}
+    memory = np.repeat(np.array(peaks_bytes)[:, None], samples.count, axis=1)
+    figures: dict[str, Array] = {each.name: getattr(samples, each.compared) for each in DRAWN}
     figures["memory"] = memory
     every = range(len(configurations))
     pareto = pareto_chances([figures[objective] for objective in objectives])
@@ -157,47 +157,47 @@ def doubt_fields(
                 name_chances[i][name] = least_chances(figures[objective], same_kind)[i]
             elif name == "most-efficient":
                 name_chances[i][name] = least["energy"][i]
-    at_quantiles = quantile_rows(drawn, quantile) if quantile else []
-    for i, (ends, middle) in enumerate(zip(intervals(drawn), medians(drawn), strict=True)):
+    at_quantiles = quantile_rows(samples, quantile) if quantile else []
+    for i, (ends, middle) in enumerate(zip(intervals(samples), medians(samples), strict=True)):
         best = {name: shares[i] for name, shares in least.items()}
         chances = ChancesRow(pareto=pareto[i], **best, names=name_chances[i])
         at_quantile = {"quantiles": at_quantiles[i]} if at_quantiles else {}
         yield {"intervals": ends, "medians": middle, "chances": chances, **at_quantile}
 
 
-def intervals(drawn: DrawnFront) -> list[IntervalsRow]:
+def intervals(samples: DrawnFront) -> list[IntervalsRow]:
     """Return the intervals of each configuration."""
-    figures = zip(*(getattr(drawn, key) for key in DRAWN_FIELDS), strict=True)
+    figures = zip(*(getattr(samples, key) for key in SAMPLED_FIELDS), strict=True)
     return [
-        IntervalsRow(**{key: interval(one) for key, one in zip(DRAWN_FIELDS, each, strict=True)})
+        IntervalsRow(**{key: interval(one) for key, one in zip(SAMPLED_FIELDS, each, strict=True)})
         for each in figures
     ]
 
 
-def medians(drawn: DrawnFront) -> list[MediansRow]:
+def medians(samples: DrawnFront) -> list[MediansRow]:
     """Return the medians of each configuration."""
-    middle = [np.median(getattr(drawn, key), axis=1).tolist() for key in DRAWN_FIELDS]
+    middle = [np.median(getattr(samples, key), axis=1).tolist() for key in SAMPLED_FIELDS]
     figures = zip(*middle, strict=True)
-    return [MediansRow(**dict(zip(DRAWN_FIELDS, each, strict=True))) for each in figures]
+    return [MediansRow(**dict(zip(SAMPLED_FIELDS, each, strict=True))) for each in figures]
 
 
-def quantile_rows(drawn: DrawnFront, share: float) -> list[QuantilesRow]:
+def quantile_rows(samples: DrawnFront, share: float) -> list[QuantilesRow]:
     """Return what figures each configuration keeps in a share of the draws."""
     return [
-        QuantilesRow(share=share, **dict(zip(DRAWN_FIELDS, values, strict=True)))
-        for values in quantiles(drawn, share)
+        QuantilesRow(share=share, **dict(zip(SAMPLED_FIELDS, values, strict=True)))
+        for values in quantiles(samples, share)
     ]
 
 
-def draws_text(ids: Sequence[str], drawn: DrawnFront) -> bytes:
+def draws_text(ids: Sequence[str], samples: DrawnFront) -> bytes:
     """Return draws.json: a line for each configuration."""
     head = json.dumps({"schema": SCHEMA, "parapipe": __version__})[:-1]
     rows = (
         json.dumps(
             {"id": name}
             | {
-                key: [float(f"{x:.{DIGITS}g}") for x in getattr(drawn, key)[i].tolist()]
-                for key in DRAWN_FIELDS
+                key: [float(f"{x:.{DIGITS}g}") for x in getattr(samples, key)[i].tolist()]
+                for key in SAMPLED_FIELDS
             }
         )
         for i, name in enumerate(ids)
@@ -221,10 +221,10 @@ def load_draws(folder: Path, ids: Sequence[str]) -> DrawnFront:
     path = folder / DRAWS
     document = read_document(path, DrawsDocument, schema=SCHEMA, what="draws", error=FrontError)
     rows = document.configurations
-    counts = {len(getattr(row, key)) for row in rows for key in DRAWN_FIELDS}
+    counts = {len(getattr(row, key)) for row in rows for key in SAMPLED_FIELDS}
     if [row.id for row in rows] != list(ids) or len(counts) > 1:
         raise FrontError(
             f"{path}: belongs to another front than front.json; write the folder again with "
             "`parapipe map`"
         )
-    return DrawnFront(*(np.array([getattr(row, key) for row in rows]) for key in DRAWN_FIELDS))
+    return DrawnFront(*(np.array([getattr(row, key) for row in rows]) for key in SAMPLED_FIELDS))

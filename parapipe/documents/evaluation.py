@@ -172,7 +172,7 @@ def evaluation(
         costs = priced_as_run(costs, graph, platform, as_run)
     blocks = network.blocks_of(graph) if network else None
     if file is not None:
-        placed = assignment_of_file(
+        placement = assignment_of_file(
             file,
             str(assignment),
             graph=graph,
@@ -180,7 +180,9 @@ def evaluation(
             names=costs.processors,
         )
     elif blocks is not None:
-        placed = assignment_of_order(order or "", graph=graph, blocks=blocks, names=platform.names)
+        placement = assignment_of_order(
+            order or "", graph=graph, blocks=blocks, names=platform.names
+        )
     else:
         names = [each.name for each in networks]
         measured_names = f"known are {', '.join(names)}" if names else "none was"
@@ -188,7 +190,7 @@ def evaluation(
             f"'{graph.source.name}' has no blocks that were measured on '{platform.name}' "
             f"({measured_names}); give `assignment` in place of `order`"
         )
-    mapping = mapping_of(graph, platform, costs, placed, blocks=blocks if as_run else None)
+    mapping = mapping_of(graph, platform, costs, placement, blocks=blocks if as_run else None)
     evaluated = evaluate(mapping, graph, costs, contention=platform.contention)
     parts = priced_parts(mapping, costs)
     samples = _sample_figures(mapping, evaluated, graph, costs)

@@ -231,7 +231,7 @@ BY_DEMAND = {each.demand: each for each in FIGURES if each.demand}
 DRAWN = tuple(each for each in FIGURES if each.drawn)
 """Figures that have intervals."""
 SHOWN_FIELDS = tuple(each.field for each in DRAWN)
-DRAWN_FIELDS = tuple(each.compared for each in DRAWN)
+SAMPLED_FIELDS = tuple(each.compared for each in DRAWN)
 """What is drawn of them; throughput stands for the period."""
 COMPARED: Mapping[Compared, FigureEntry] = {name: BY_NAME[name] for name in get_args(Compared)}
 

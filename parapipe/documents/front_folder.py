@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from parapipe.documents.doubt import DRAWS, load_draws
-from parapipe.documents.figure_table import DRAWN_FIELDS, SHOWN_FIELDS
+from parapipe.documents.figure_table import SAMPLED_FIELDS, SHOWN_FIELDS
 from parapipe.documents.front_schema import SCHEMA, ConfigurationRow, FrontDocument
 from parapipe.documents.shown import medians_of, shown_values
 from parapipe.errors import FrontError, PlanError
@@ -193,13 +193,15 @@ def _flat_row(row: ConfigurationRow) -> dict[str, Any]:
     figures["divided"] = ", ".join(row.divided)
     return {
         **{"stages" if name == "drawing" else name: value for name, value in figures.items()},
-        **{f"evaluated_{figure}": getattr(row.evaluated, figure, None) for figure in DRAWN_FIELDS},
+        **{
+            f"evaluated_{figure}": getattr(row.evaluated, figure, None) for figure in SAMPLED_FIELDS
+        },
         **{
             f"{end}_{figure}": getattr(row.intervals, figure)[i] if row.intervals else None
-            for figure in DRAWN_FIELDS
+            for figure in SAMPLED_FIELDS
             for i, end in enumerate(("low", "high"))
         },
-        **{f"median_{figure}": getattr(row.medians, figure, None) for figure in DRAWN_FIELDS},
+        **{f"median_{figure}": getattr(row.medians, figure, None) for figure in SAMPLED_FIELDS},
         "chance_pareto": row.chances.pareto if row.chances else None,
     }
 

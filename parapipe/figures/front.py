@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from parapipe.documents.figure_table import DRAWN
 from parapipe.documents.front_folder import shown_rows
 from parapipe.documents.front_schema import ConfigurationRow
-from parapipe.figures.axes import LABELS_PT, below, own_axes
+from parapipe.figures.axes import LABELS_PT, below, figure_of, own_axes
 from parapipe.figures.point_labels import label_points
 
 if TYPE_CHECKING:
@@ -163,12 +163,16 @@ def _plot_points(
         figure.colorbar(points, ax=ax, label=energy_label)
 
 
+def _colour_bars(ax: Axes) -> list[Axes]:
+    return [each for each in figure_of(ax).axes if each.get_label() == "<colorbar>"]
+
+
 def _place_legend(ax: Axes, slot: Bbox, others: Sequence[ConfigurationRow], first: str) -> None:
     """Put the legend under the axes, no wider than they were, and make room for it there."""
-    figure = ax.get_figure(root=True)
-    assert figure is not None
+    figure = figure_of(ax)
     edge = EDGE_PT * figure.dpi / 72
-    alone = all(each is ax or each.get_label() == "<colorbar>" for each in figure.axes)
+    bars = _colour_bars(ax)
+    alone = len(figure.axes) == 1 + len(bars)
     left = ax.get_position().x0
     width = (slot.x1 - left) * figure.bbox.width
     if alone:
@@ -192,15 +196,14 @@ def _place_legend(ax: Axes, slot: Bbox, others: Sequence[ConfigurationRow], firs
     floor = edge if alone else slot.y0 * figure.bbox.height - LABELS_PT * figure.dpi / 72
     up = (floor - box.y0) / figure.bbox.height
     if up > 0:
-        for each in (ax, *(each for each in figure.axes if each.get_label() == "<colorbar>")):
+        for each in (ax, *bars):
             place = each.get_position()
             each.set_position((place.x0, place.y0 + up, place.width, place.height - up))
 
 
 def _fit_labels(ax: Axes) -> bool:
     """Write the labels of axes so that they end within the figure; tell whether the axes moved."""
-    figure = ax.get_figure(root=True)
-    assert figure is not None
+    figure = figure_of(ax)
     if figure.get_layout_engine() is not None:
         figure.draw_without_rendering()  # only then do axes have their place
     box = ax.get_window_extent()
@@ -209,16 +212,15 @@ def _fit_labels(ax: Axes) -> bool:
     high = 2 * min(up, figure.bbox.height - up)
     if ax.yaxis.label.get_window_extent().height > high:
         ax.set_ylabel(ax.get_ylabel().replace(", ", ",\n"))
-    bars = [each for each in figure.axes if each.get_label() == "<colorbar>"]
-    for text, way, room in (
-        *((each.yaxis.label, "height", high) for each in bars),
+    for text, side, room in (
+        *((each.yaxis.label, "height", high) for each in _colour_bars(ax)),
         (ax.yaxis.label, "height", high),
         (ax.xaxis.label, "width", wide if figure.get_layout_engine() is None else box.width),
         (ax.title, "width", wide),
     ):
-        taken = getattr(text.get_window_extent(), way)
-        if taken > room:
-            text.set_fontsize(text.get_fontsize() * room / taken)
+        extent = getattr(text.get_window_extent(), side)
+        if extent > room:
+            text.set_fontsize(text.get_fontsize() * room / extent)
     if figure.get_layout_engine() is not None:
         return False
     written = ax.yaxis.get_tightbbox()

@@ -86,16 +86,16 @@ def _plot_transfers(time: Timeline, rows: Mapping[str, int], ax: Axes) -> None:
         begin_s, transfer = time.begin_s(passage.stage), passage.transfer
         source, target = rows[transfer.source], rows[transfer.target]
         down = HEIGHT / 2 if target > source else -HEIGHT / 2
-        top, way = source + down, target - source - 2 * down
-        gone_s = 0.0
+        top, rise = source + down, target - source - 2 * down
+        elapsed_s = 0.0
         for start_s, end_s, _ in time.in_periods(
             begin_s + passage.start_s, begin_s + passage.end_s
         ):
             heights = [
-                top + way * (share_s / transfer.time_s if transfer.time_s else done)
-                for share_s, done in ((gone_s, 0), (gone_s + end_s - start_s, 1))
+                top + rise * (share_s / transfer.time_s if transfer.time_s else done)
+                for share_s, done in ((elapsed_s, 0), (elapsed_s + end_s - start_s, 1))
             ]
-            gone_s += end_s - start_s
+            elapsed_s += end_s - start_s
             ax.plot(
                 [1e3 * start_s, 1e3 * end_s], heights, color="0.25",
                 linewidth=0.6 if transfer.kind == "within-stage" else 1.1, zorder=2,

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING
 
+from parapipe.figures.axes import figure_of
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -77,8 +79,7 @@ def label_points(
     points
         All points that are drawn, which texts cover where nothing else helps.
     """
-    figure = ax.get_figure(root=True)
-    assert figure is not None
+    figure = figure_of(ax)
     if figure.get_layout_engine() is not None:
         for _ in range(LAYOUTS):  # only then do axes have their place
             before = ax.get_position().bounds

@@ -113,34 +113,34 @@ class PlannedConfiguration(ConfigurationRow):
         """Draw its schedule on `ax`, or on a figure of its own: operators, transfers, waiting."""
         from parapipe.figures.gantt import plot_gantt
 
-        ax = self._titled(ax or own_axes(9, 2.6), pad=16)
-        plot_gantt(self.plan(), self._looks(), ax)
+        ax = self._set_title(ax or own_axes(9, 2.6), pad=16)
+        plot_gantt(self.plan(), self._processor_looks(), ax)
         return ax
 
     def plot_utilisation(self, ax: Axes | None = None) -> Axes:
         """Draw on `ax`, or on a figure of its own, how much of a period processors work."""
         from parapipe.figures.bar_charts import plot_utilisation
 
-        ax = self._titled(ax or own_axes(7, 2.2))
-        plot_utilisation(self, self._looks(), ax)
+        ax = self._set_title(ax or own_axes(7, 2.2))
+        plot_utilisation(self, self._processor_looks(), ax)
         return ax
 
     def plot_network(self, ax: Axes | None = None) -> Axes:
         """Draw on `ax`, or on a figure of its own, the network as it is cut and placed."""
         from parapipe.figures.network import plot_network
 
-        ax = self._titled(ax or own_axes(9, 4))
+        ax = self._set_title(ax or own_axes(9, 4))
         members = [[each.id for each in inside] for inside in self._front.members]
-        plot_network(self.plan(), members, self._looks(), ax)
+        plot_network(self.plan(), members, self._processor_looks(), ax)
         return ax
 
-    def _titled(self, ax: Axes, pad: float | None = None) -> Axes:
+    def _set_title(self, ax: Axes, pad: float | None = None) -> Axes:
         title = f"{model_title(self._front.model)} on {self._front.platform}: {self.drawing}"
         lines = in_lines(title, ax, TITLE_PT)
         ax.set_title(lines, fontsize=TITLE_PT, pad=pad, parse_math=False)
         return ax
 
-    def _looks(self) -> Mapping[str, Look]:
+    def _processor_looks(self) -> Mapping[str, Look]:
         return looks(processor.name for processor in self._front.processors)
 
     def _repr_html_(self) -> str:
@@ -214,7 +214,7 @@ class Configurations(Generic[Row]):
         from parapipe.figures.front import front_axes, plot_front
 
         rows = self.document.configurations
-        ax = self._titled(ax or front_axes(rows))
+        ax = self._set_title(ax or front_axes(rows))
         plot_front(rows, ax)
         return ax
 
@@ -228,7 +228,7 @@ class Configurations(Generic[Row]):
         """
         from parapipe.figures.bar_charts import plot_energy
 
-        ax = self._titled(ax or own_axes(8, 4.5))
+        ax = self._set_title(ax or own_axes(8, 4.5))
         by_processor = looks(processor.name for processor in self.document.processors)
         plot_energy(self.document, by_processor, ax, reference=reference)
         return ax
@@ -255,7 +255,7 @@ class Configurations(Generic[Row]):
 
         write_atomically(Path(path), page(self.content()))
 
-    def _titled(self, ax: Axes) -> Axes:
+    def _set_title(self, ax: Axes) -> Axes:
         title = f"{model_title(self.document.model)} on {self.document.platform}"
         ax.set_title(title, parse_math=False)
         return ax

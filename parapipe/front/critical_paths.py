@@ -35,7 +35,7 @@ def longest_path(plan: Plan, stage: Stage) -> tuple[StepRow, ...]:
         makes=producers(plan),
         arriving={(transfer.tensor, transfer.target): transfer for transfer in plan.transfers},
     )
-    return tuple(walk.back())[::-1]
+    return tuple(walk.steps_backwards())[::-1]
 
 
 def round_robin_of(stage: Stage) -> tuple[str, ...]:
@@ -58,15 +58,15 @@ class _BackwardWalk:
     makes: Mapping[str, str]
     arriving: Mapping[tuple[str, str], Transfer]
 
-    def back(self) -> Iterator[StepRow]:
+    def steps_backwards(self) -> Iterator[StepRow]:
         """Yield the steps, last to first."""
         moment_s, maker, beside = self.stage.time_s, "", ""
-        while not self._same(moment_s, 0):
+        while not self._is_same_moment(moment_s, 0):
             entry = self._find_end_at(moment_s, maker=maker, beside=beside)
             maker = beside = ""
             if entry is None:
                 ends = (at.end_s for at, _ in self.placed if at.end_s < moment_s)
-                before = (end_s for end_s in ends if not self._same(end_s, moment_s))
+                before = (end_s for end_s in ends if not self._is_same_moment(end_s, moment_s))
                 before_s = max(before, default=0.0)
                 yield _step_row("wait", "", "", moment_s - before_s)
                 moment_s = before_s
@@ -81,21 +81,23 @@ class _BackwardWalk:
             else:
                 beside = processor
 
-    def _same(self, one_s: float, other_s: float) -> bool:
+    def _is_same_moment(self, one_s: float, other_s: float) -> bool:
         return abs(one_s - other_s) <= SAME * self.stage.time_s
 
     def _find_end_at(
         self, moment_s: float, *, beside: str = "", maker: str = ""
     ) -> tuple[PlacedOperator, str] | None:
         """Return an operator that ended then: the maker, or one on the processor, before others."""
-        ended = [entry for entry in self.placed if self._same(entry[0].end_s, moment_s)]
+        ended = [entry for entry in self.placed if self._is_same_moment(entry[0].end_s, moment_s)]
         return max(ended, key=lambda e: (e[0].operator == maker, e[1] == beside), default=None)
 
     def _find_arrival(self, at: PlacedOperator, processor: str) -> Transfer | None:
         """Return the transfer that an operator started with, if none ended on its processor."""
-        if self._same(at.start_s, 0):
+        if self._is_same_moment(at.start_s, 0):
             return None
-        if any(self._same(o.end_s, at.start_s) and p == processor for o, p in self.placed):
+        if any(
+            self._is_same_moment(o.end_s, at.start_s) and p == processor for o, p in self.placed
+        ):
             return None
         for name in self._tensors_read(at.operator):
             transfer = self.arriving.get((name, processor))
@@ -105,9 +107,9 @@ class _BackwardWalk:
 
     def _arrives_at(self, transfer: Transfer, moment_s: float) -> bool:
         if transfer.end_s is not None:
-            return self._same(transfer.end_s, moment_s)
-        begun_s = moment_s - transfer.time_s
-        return self._same(begun_s, 0) or self._find_end_at(begun_s) is not None
+            return self._is_same_moment(transfer.end_s, moment_s)
+        start_s = moment_s - transfer.time_s
+        return self._is_same_moment(start_s, 0) or self._find_end_at(start_s) is not None
 
     def _tensors_read(self, operator: str) -> Iterator[str]:
         """Yield what an operator reads, and what those before it read that take no time."""
@@ -158,11 +160,10 @@ def frame_way(plan: Plan) -> tuple[StepRow, ...]:
     processor works on other frames, or on other operators of this one.
     """
     view, period_s = mapped(plan), plan.predicted.period_s
-    read_by: dict[Placement, list[tuple[Placement, float, str]]] = {}
+    arrivals_at: dict[Placement, list[tuple[Placement, float, str]]] = {}
     for edge in view.edges:
-        moved = edge.transfer
-        entry = (edge.made, moved.time_s if moved else 0.0, moved.tensor if moved else "")
-        read_by.setdefault(edge.read, []).append(entry)
+        moved = (edge.transfer.time_s, edge.transfer.tensor) if edge.transfer else (0.0, "")
+        arrivals_at.setdefault(edge.read, []).append((edge.made, *moved))
 
     def start_s(at: Placement) -> float:
         return at.lag * period_s + at.start_s
@@ -176,14 +177,14 @@ def frame_way(plan: Plan) -> tuple[StepRow, ...]:
     while at is not None:
         here = view.name(at)
         steps.append(_step_row("operator", view.id(at), here, at.end_s - at.start_s))
-        arrivals = read_by.get(at, [])
-        before = max(arrivals, key=lambda each: end_s(each[0]) + each[1], default=None)
-        arrived_s = end_s(before[0]) + before[1] if before else first_s
+        arrivals = arrivals_at.get(at, [])
+        latest = max(arrivals, key=lambda each: end_s(each[0]) + each[1], default=None)
+        arrived_s = end_s(latest[0]) + latest[1] if latest else first_s
         if (wait_s := start_s(at) - arrived_s) > SAME * period_s:
             steps.append(_step_row("wait", "", here, wait_s))
-        if before and before[1]:
-            steps.append(_step_row("transfer", before[2], here, before[1]))
-        at = before[0] if before else None
+        if latest and latest[1]:
+            steps.append(_step_row("transfer", latest[2], here, latest[1]))
+        at = latest[0] if latest else None
     return tuple(steps[::-1])
 
 

@@ -68,12 +68,12 @@ def meets_demand(row: ConfigurationRow, of: Figure, demands: Demands) -> bool:
 def _describe_shortfall(row: ConfigurationRow, of: Figure, demands: Demands) -> str:
     """Say what a configuration comes to in place of what is asked, and how far off that is."""
     value, most, entry = figure(row, of, demands), limits(demands)[of], _figure_entry(of)
-    few = entry.direction == "greatest"
-    percent = 100 * (1 - most / value if few else value / most - 1)
+    is_rate = entry.direction == "greatest"
+    percent = 100 * (1 - most / value if is_rate else value / most - 1)
     size = "over 1000" if percent > 1e3 else plain(percent, 2)
-    by = f"{size} % too {'few' if few else 'much'}"
+    by = f"{size} % too {'few' if is_rate else 'much'}"
     where = f" in '{of.name}'" if isinstance(of, InMemory) else ""
-    reached, required = (entry.text(1 / each if few else each) for each in (value, most))
+    reached, required = (entry.text(1 / each if is_rate else each) for each in (value, most))
     return f"{reached} instead of {required}{where}, {by} ({row.id})"
 
 
@@ -127,7 +127,7 @@ def best(rows: Sequence[Row], minimise: Minimise, demands: Demands) -> Row:
     DemandError
         None keeps them all; the message says which demand stands in the way, and by how much.
     """
-    meeting = _meeting(rows, demands, limits(demands))
+    meeting = _rows_meeting(rows, demands, limits(demands))
     if not meeting:
         reason = _describe_conflict(rows, demands)
         advice = _suggest_sustained(rows, demands)
@@ -137,7 +137,7 @@ def best(rows: Sequence[Row], minimise: Minimise, demands: Demands) -> Row:
     return least(meeting, lambda row: [figure(row, of, demands) for of in order], ties)
 
 
-def _meeting(rows: Sequence[Row], demands: Demands, some: Limits) -> Sequence[Row]:
+def _rows_meeting(rows: Sequence[Row], demands: Demands, some: Limits) -> Sequence[Row]:
     """Return those that keep some of the demands."""
     return [row for row in rows if all(meets_demand(row, of, demands) for of in some)]
 
@@ -146,7 +146,7 @@ def _suggest_sustained(rows: Sequence[ConfigurationRow], demands: Demands) -> st
     """Name the fastest that keeps all demands at the rate it can sustain, if that is what helps."""
     if demands.sustained or not demands.min_fps:
         return ""
-    meeting = _meeting(rows, replace(demands, sustained=True), limits(demands))
+    meeting = _rows_meeting(rows, replace(demands, sustained=True), limits(demands))
     if not meeting:
         return ""
     fastest = min(meeting, key=lambda row: row.sustained_period_s)
@@ -164,13 +164,15 @@ def _describe_conflict(rows: Sequence[ConfigurationRow], demands: Demands) -> st
     def nearest(of: Figure, some: Sequence[ConfigurationRow]) -> str:
         return _describe_shortfall(min(some, key=lambda row: share(row, of)), of, demands)
 
-    alone = [nearest(of, rows) for of in bounds if not _meeting(rows, demands, {of: bounds[of]})]
+    alone = [
+        nearest(of, rows) for of in bounds if not _rows_meeting(rows, demands, {of: bounds[of]})
+    ]
     if alone:
         return f"the nearest has {'; and the nearest has '.join(alone)}"
     single = [
         nearest(of, meeting)
         for of in bounds
-        if (meeting := _meeting(rows, demands, {o: bounds[o] for o in bounds if o != of}))
+        if (meeting := _rows_meeting(rows, demands, {o: bounds[o] for o in bounds if o != of}))
     ]
     if single:
         return f"one that meets the others has {'; or '.join(single)}"
@@ -204,7 +206,7 @@ class Certainty:
 
 def surest(
     rows: Sequence[Row],
-    drawn: DrawnFront | None,
+    samples: DrawnFront | None,
     minimise: Minimise,
     demands: Demands,
 ) -> Row:
@@ -227,14 +229,14 @@ def surest(
     """
     confidence = demands.confidence
     assert confidence is not None
-    if drawn is None:
+    if samples is None:
         raise DemandError(
             "the front has no draws to be confident by: map again with `draws` 200, or leave out "
             "`confidence`"
         )
-    chances = _draws_meeting(rows, drawn, demands).mean(axis=1)
-    sure = [i for i, chance in enumerate(chances) if chance >= confidence]
-    if not sure:
+    chances = _draws_meeting(rows, samples, demands).mean(axis=1)
+    candidates = [i for i, chance in enumerate(chances) if chance >= confidence]
+    if not candidates:
         most = int(chances.argmax())
         raise DemandError(
             f"no configuration keeps all demands in {confidence:.0%} of the draws: the most is "
@@ -243,26 +245,26 @@ def surest(
     order = ("latency", "period", "energy")
 
     def order_key(i: int) -> list[float]:
-        samples = _sampled_figure(rows, drawn, i, minimise, demands)
+        values = _sampled_figure(rows, samples, i, minimise, demands)
         return [
-            at_quantile(samples, confidence),
+            at_quantile(values, confidence),
             *(figure(rows[i], of, demands) for of in order),
         ]
 
-    return rows[least(sure, order_key, (TIES.get(minimise, TIE),))]
+    return rows[least(candidates, order_key, (TIES.get(minimise, TIE),))]
 
 
 def certainty(
     rows: Sequence[ConfigurationRow],
-    drawn: DrawnFront,
+    samples: DrawnFront,
     minimise: Minimise,
     demands: Demands,
     choice: int,
 ) -> Certainty:
     """Return how sure it is that one of the rows, by its place, is the right choice."""
-    meets = _draws_meeting(rows, drawn, demands)
+    meets = _draws_meeting(rows, samples, demands)
     every = range(len(rows))
-    figures = np.stack([_sampled_figure(rows, drawn, i, minimise, demands) for i in every])
+    figures = np.stack([_sampled_figure(rows, samples, i, minimise, demands) for i in every])
     best = np.where(meets, figures, np.inf).min(axis=0)
     possible = np.isfinite(best)
     regret = np.maximum(figures[choice][possible] / best[possible] - 1, 0)
@@ -276,38 +278,38 @@ def certainty(
 
 
 def _draws_meeting(
-    rows: Sequence[ConfigurationRow], drawn: DrawnFront, demands: Demands
+    rows: Sequence[ConfigurationRow], samples: DrawnFront, demands: Demands
 ) -> NDArray[np.bool_]:
     """Return in which draws each configuration keeps all demands."""
     if demands.sustained:
         raise DemandError(
             "draws are of frames once per longest stage: leave out either sustained or confidence"
         )
-    meets = np.ones((len(rows), drawn.count), bool)
+    meets = np.ones((len(rows), samples.count), bool)
     for i in range(len(rows)):
         for of, most in limits(demands).items():
-            each = _sampled_figure(rows, drawn, i, of, demands)
+            each = _sampled_figure(rows, samples, i, of, demands)
             meets[i] &= 1 / each >= demands.min_fps if of == "throughput" else each <= most
     return meets
 
 
 def _sampled_figure(
     rows: Sequence[ConfigurationRow],
-    drawn: DrawnFront,
+    samples: DrawnFront,
     i: int,
     of: Figure,
     demands: Demands,
 ) -> Array:
     """Return a figure of a configuration in each draw, as the demands count it."""
     row = rows[i]
-    latency_s: Array = drawn.latency_s[i]
-    period_s: Array = drawn.period_s[i]
+    latency_s: Array = samples.latency_s[i]
+    period_s: Array = samples.period_s[i]
     if of == "latency":
         return latency_s
     if of in ("period", "throughput"):
         return period_s
     if of not in ("energy", "power"):  # it has no draws
-        return np.full(drawn.count, figure(row, of, demands))
+        return np.full(samples.count, figure(row, of, demands))
     idle_w = (row.board_energy_j - row.energy_j) / row.period_s if demands.board else 0.0
-    energy_j: Array = drawn.energy_j[i] + idle_w * period_s
+    energy_j: Array = samples.energy_j[i] + idle_w * period_s
     return energy_j / period_s if of == "power" else energy_j

@@ -341,7 +341,7 @@ class _Tracer:
     def sources(self, operators: Iterable[OperatorRow]) -> tuple[TimeSourceRow, ...]:
         totals: dict[tuple[Provenance, str], tuple[int, float]] = {}
         for part in (part for row in operators for part in row.parts):
-            files = (given.file for given in part.time.givens if given.file)
+            files = (each.file for each in part.time.givens if each.file)
             key = part.provenance, next(files, str(self.placed.file))
             count, time_s = totals.get(key, (0, 0.0))
             totals[key] = count + 1, time_s + part.time.value
@@ -369,16 +369,16 @@ class _Tracer:
             unit=unit,
             rule=expression.rule,
             numbers=expression.numbers,
-            givens=tuple(self.given_row(given, own) for given in expression.givens),
+            givens=tuple(self.given_row(each, own) for each in expression.givens),
         )
 
-    def given_row(self, given: Expression, own: KeyPath = ()) -> GivenRow:
-        origin = given.origin
+    def given_row(self, expression: Expression, own: KeyPath = ()) -> GivenRow:
+        origin = expression.origin
         assert origin is not None, "it has a name"
         place = self.placed.place((*own, *origin.key)) if origin.key else None
         return GivenRow(
             name=origin.name,
-            value=given.value,
+            value=expression.value,
             unit=origin.unit,
             file=place.file if place else origin.file or None,
             line=place.line if place else origin.line or None,

@@ -55,8 +55,8 @@ def _memory_text(memory: MemoryRow, operators: list[str]) -> str:
     if not memory.alive:
         return f"{beginning}."
     largest = ", ".join(map(_tensor_text, memory.alive[:LARGEST]))
-    more = len(memory.alive) - LARGEST
-    others = f" and {more} more" if more > 0 else ""
+    hidden = len(memory.alive) - LARGEST
+    others = f" and {hidden} more" if hidden > 0 else ""
     verb = "runs" if len(operators) == 1 else "run"
     during = f", while {listed(operators)} {verb}" if operators else ""
     return (

@@ -120,7 +120,7 @@ class Reasons:
         spent_s: dict[str, float] = defaultdict(float)
         for step in steps:
             spent_s[step.kind] += step.time_s
-        moved = f" and {_ms(spent_s['transfer'])} of hand-overs" if spent_s["transfer"] else ""
+        moving = f" and {_ms(spent_s['transfer'])} of hand-overs" if spent_s["transfer"] else ""
         how = (
             "Processors take turns on several frames"
             if self.row.kind == "interleaved"
@@ -128,7 +128,7 @@ class Reasons:
         )
         yield (
             f"{how}, and {name} is the busiest: "
-            f"{_ms(spent_s['operator'])} of operators{moved} in each period of {_ms(period_s)}."
+            f"{_ms(spent_s['operator'])} of operators{moving} in each period of {_ms(period_s)}."
         )
         place = {operator: name for operator, (name, _) in self._placements().items()}
         best = [*lighter(self.graph, self.costs, place)][:LARGEST]
@@ -145,10 +145,10 @@ class Reasons:
 
     def _delay_texts(self) -> Iterator[str]:
         """Say what rests on hand-overs that keep nothing busy."""
-        delays = [moved for moved in self.plan.transfers if moved.occupies is None]
+        delays = [transfer for transfer in self.plan.transfers if transfer.occupies is None]
         load_s = {each.name: each.busy_s + each.transfer_s for each in self.row.processors}
-        for moved in delays:
-            load_s[moved.target] += moved.time_s
+        for transfer in delays:
+            load_s[transfer.target] += transfer.time_s
         if delays:
             yield (
                 f"By the platform's file, {len(delays)} of the {len(self.plan.transfers)} "
@@ -203,7 +203,7 @@ class Reasons:
         yield from together(dict(self._refusals())).values()
 
     def _refusals(self) -> Iterator[tuple[str, str]]:
-        placed = self._placements()
+        placements = self._placements()
         for p, name in self._available_processors:
             refused: dict[str, list[int]] = defaultdict(list)
             for v, operator in enumerate(self.graph.operators):
@@ -214,16 +214,16 @@ class Reasons:
             every = [v for operators in refused.values() for v in operators]
             elsewhere_s: dict[str, float] = defaultdict(float)
             for v in every:
-                where, time_s = placed[self.graph.operators[v].id]
+                where, time_s = placements[self.graph.operators[v].id]
                 elsewhere_s[where] += time_s
             by_reason: dict[str, list[str]] = defaultdict(list)
             for kind, operators in refused.items():
                 reason = str(self.costs.unsupported(operators[0], p))
                 by_reason[reason].append(f"{kind} ({len(operators)})")
             types = "; ".join(f"{listed(kinds)}: {reason}" for reason, kinds in by_reason.items())
-            taken = ", ".join(f"{_ms(time_s)} on {where}" for where, time_s in elsewhere_s.items())
+            times = ", ".join(f"{_ms(time_s)} on {where}" for where, time_s in elsewhere_s.items())
             refusal = f"{name} cannot run {len(every)} of {len(self.graph.operators)} operators"
-            yield name, f"{refusal}, which take {taken}: {types}."
+            yield name, f"{refusal}, which take {times}: {types}."
 
     def _bound_texts(self) -> Iterator[str]:
         if self._interleaved or self.row.least:
@@ -288,7 +288,7 @@ class Reasons:
         beats = [row for row in rows if _beats(row, own)]
         if beats:
             better = min(beats, key=lambda row: _worst_ratio(row, own))
-            yield f"{better.id} is as good or better in everything: {_changes(better, own)}."
+            yield f"{better.id} is as good or better in everything: {_differences(better, own)}."
             return
         if own.pareto_latency_throughput:
             yield "No configuration has both less latency and more throughput."
@@ -301,7 +301,7 @@ class Reasons:
             nearest = min(better_rows, key=lambda row: _worst_ratio(row, own))
             least = min(better_rows, key=lambda row: (getattr(row, key), _worst_ratio(row, own)))
             advice[nearest.id, least.id].append(key)
-        against = {row.id: _changes(row, own) for row in rows}
+        against = {row.id: _differences(row, own) for row in rows}
         for (near, far), keys in advice.items():
             what, most = map(with_and, zip(*(FIGURES[key] for key in keys), strict=True))
             if near == far:
@@ -351,7 +351,7 @@ def _worst_ratio(row: ConfigurationRow, own: ConfigurationRow) -> float:
     return float(max(getattr(row, key) / getattr(own, key) for key in FIGURES))
 
 
-def _changes(row: ConfigurationRow, own: ConfigurationRow) -> str:
+def _differences(row: ConfigurationRow, own: ConfigurationRow) -> str:
     return ", ".join(
         f"{each.name} {getattr(row, each.field) / getattr(own, each.field) - 1:+.1%}"
         for each in DRAWN

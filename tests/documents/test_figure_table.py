@@ -22,8 +22,8 @@ from parapipe.documents.figure_table import (
     BY_DEMAND,
     BY_NAME,
     COMPARED,
-    DRAWN_FIELDS,
     FIGURES,
+    SAMPLED_FIELDS,
     UNITS,
     Demands,
     FigureEntry,
@@ -64,8 +64,8 @@ def test_what_rules_make_is_what_the_front_states(branchy_front) -> None:
 def test_drawn_figures_have_intervals_medians_and_quantiles() -> None:
     for record in (IntervalsRow, MediansRow, QuantilesRow, DrawnRow):
         own = tuple(name for name in record.model_fields if name not in ("id", "share"))
-        assert own == DRAWN_FIELDS
-    assert tuple(each.name for each in fields(DrawnFront)) == DRAWN_FIELDS
+        assert own == SAMPLED_FIELDS
+    assert tuple(each.name for each in fields(DrawnFront)) == SAMPLED_FIELDS
 
 
 def test_every_demand_bounds_a_figure_and_is_an_option_of_the_commands(
@@ -159,7 +159,7 @@ def test_tables_for_machines_have_every_figure_of_a_configuration(branchy_front)
     columns = set(branchy_front.to_pandas().columns)
     assert {e.field for e in FIGURES if e.field in ConfigurationRow.model_fields} <= columns
     for ends in ("low", "high", "median", "evaluated"):
-        assert {f"{ends}_{field}" for field in DRAWN_FIELDS} <= columns
+        assert {f"{ends}_{field}" for field in SAMPLED_FIELDS} <= columns
 
 
 def test_no_other_module_lists_figures() -> None:
