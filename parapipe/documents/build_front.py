@@ -1,4 +1,4 @@
-"""front.json written: an exploration as the document that everything else is drawn from."""
+"""Builds front.json from an exploration; tables, pictures and pages are made of it alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes the document of a run, real or simulated, from what was predicted and what happened."""
+"""Builds the document of a run, real or simulated, from its plan and the record of its frames."""
 
 from __future__ import annotations
 

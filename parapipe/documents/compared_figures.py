@@ -1,4 +1,4 @@
-"""In which figures two fronts are compared, each in a unit that is the same for both.
+"""The figures in which two fronts are compared, each in a unit that is the same for both.
 
 A pattern of several models has as many frames, and takes as long, as the asked rates give: its
 figures are those of each model, and of a frame.
@@ -16,7 +16,6 @@ from parapipe.documents.front_records import GrowthRow, SeveralRow
 from parapipe.documents.front_schema import ConfigurationRow, FrontDocument
 from parapipe.search.options import Objectives
 
-Figure = Compared
 OBJECTIVES = {word for some in get_args(Objectives) for word in some.split("-")}
 """Figures that a front may trade; others are compared in any case."""
 OTHER_MODELS = "one front is of several models, and the other one of a single model"
@@ -40,7 +39,7 @@ class ComparedFigure:
         throughput, the seconds between frames.
     """
 
-    figure: Figure
+    figure: Compared
     model: str | None
     old: _Getter
     new: _Getter
@@ -48,7 +47,7 @@ class ComparedFigure:
 
 def compared_figures(
     before: FrontDocument, after: FrontDocument
-) -> tuple[list[ComparedFigure], dict[Figure, str]]:
+) -> tuple[list[ComparedFigure], dict[Compared, str]]:
     """Return the figures in which fronts are compared, and why some cannot be.
 
     Of those that a front may trade, these are the objectives of both fronts.
@@ -57,7 +56,7 @@ def compared_figures(
     figures = [each for each in COMPARED if each in objectives or each not in OBJECTIVES]
     rows = (*before.configurations, *after.configurations)
     compared: list[ComparedFigure] = []
-    reasons: dict[Figure, str] = {}
+    reasons: dict[Compared, str] = {}
     for figure in figures:
         fields = (getattr(row, COMPARED[figure].compared) for row in rows)
         if any(each is None for each in fields):
@@ -92,7 +91,7 @@ def energy_of_a_frame_j(row: ConfigurationRow, front: FrontDocument) -> float:
     return row.energy_j / _count_frames(front.several) if front.several else row.energy_j
 
 
-def _refusal(figure: Figure, before: SeveralRow, after: SeveralRow) -> str:
+def _refusal(figure: Compared, before: SeveralRow, after: SeveralRow) -> str:
     """Say why a figure of several models cannot be compared; nothing if it can."""
     old, new = ({each.name: each.frames for each in side.models} for side in (before, after))
     if figure in ("latency", "throughput"):
@@ -105,7 +104,7 @@ def _refusal(figure: Figure, before: SeveralRow, after: SeveralRow) -> str:
 
 
 def _figures_of_models(
-    figure: Figure, before: SeveralRow, after: SeveralRow
+    figure: Compared, before: SeveralRow, after: SeveralRow
 ) -> Iterator[ComparedFigure]:
     per_model = {"latency": _latency_getter, "throughput": _period_getter}
     if figure == "energy":
@@ -120,7 +119,7 @@ def _figures_of_models(
             yield ComparedFigure(figure, name, getter(before, name), getter(after, name))
 
 
-def _field_getter(figure: Figure) -> _Getter:
+def _field_getter(figure: Compared) -> _Getter:
     return lambda row: float(getattr(row, COMPARED[figure].compared))
 
 

@@ -1,4 +1,4 @@
-"""Files of runs against predictions, and what they say of a model's segments."""
+"""Compares files of runs with predictions, and takes the times of segments from runs."""
 
 from __future__ import annotations
 
@@ -262,7 +262,6 @@ def _read_schema(path: Path) -> str | None:
     return schema if isinstance(schema, str) else ""
 
 
-RECEIVER = "receiver"
 LEAST_SHARE = 0.5  # of a segment's time that its operators took, whatever the hand-overs should
 
 
@@ -344,7 +343,7 @@ def _hand_over_s(run: RunDocument, graph: OperatorGraph, platform: Platform) -> 
 
 def _is_thread_work(link: Link, platform: Platform) -> bool:
     ends = (platform.processors[platform.index(name)] for name in (link.sender, link.receiver))
-    return link.occupies == RECEIVER or all(each.kind == "cpu" for each in ends)
+    return link.occupies == "receiver" or all(each.kind == "cpu" for each in ends)
 
 
 def _readers(tensor: str, graph: OperatorGraph, ran: Container[str]) -> Iterator[tuple[str, int]]:

@@ -1,4 +1,4 @@
-"""Predicted against measured: errors of latency, longest stage and energy."""
+"""Errors of predictions against measurements: latency, longest stage and energy."""
 
 from __future__ import annotations
 

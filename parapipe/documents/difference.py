@@ -14,13 +14,12 @@ from pydantic import Field
 from parapipe.digits import plain
 from parapipe.documents.compared_figures import (
     ComparedFigure,
-    Figure,
     compared_figures,
     energy_of_a_frame_j,
     frames_per_second,
     latencies_s,
 )
-from parapipe.documents.figure_table import COMPARED
+from parapipe.documents.figure_table import COMPARED, Compared
 from parapipe.documents.front_folder import FrontFolder
 from parapipe.documents.front_schema import ConfigurationRow, FrontDocument
 from parapipe.documents.shown import shown_figure
@@ -63,7 +62,7 @@ class CostChange(Row):
 class BestChange(Row):
     """The best configurations in one figure."""
 
-    figure: Figure
+    figure: Compared
     """Which one."""
     model: str | None
     """Of which of several models; null if it is of all. Its throughput is what it has as fast as
@@ -89,7 +88,7 @@ class BestChange(Row):
 class UncomparedRow(Row):
     """An objective of both fronts that has no unit which is the same for both."""
 
-    figure: Figure
+    figure: Compared
     """Which one."""
     reason: str
     """Why, in words."""
@@ -256,7 +255,7 @@ def _compare_best(before: FrontDocument, after: FrontDocument, of: ComparedFigur
     )
 
 
-def _median_if_outside(row: ConfigurationRow, of: Figure) -> float | None:
+def _median_if_outside(row: ConfigurationRow, of: Compared) -> float | None:
     """Return the median of a figure whose stated value lies outside of its interval."""
     if row.several:
         return None

@@ -1,4 +1,4 @@
-"""Configurations in one line, the command that makes a front again, and several models, written."""
+"""Texts and rows for front.json: configurations in one line, its command, and several models."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from parapipe.cost.cost_table import CostTable, CoverageRow, build_cost_table, coverage_of
+from parapipe.cost.cost_table import CoverageRow, build_cost_table, coverage_of
 from parapipe.cost.measured_network import measured_networks, priced_as_run, recognise
 from parapipe.cost.price import PartCost
 from parapipe.cost.pricing import View
@@ -20,14 +20,13 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import partition
 from parapipe.mappings.assembly import mapping_of
 from parapipe.mappings.assignment import assignment_of_file, assignment_of_order, load_assignment
-from parapipe.mappings.evaluate import Evaluated, EvaluatedStage, evaluate, priced_parts
-from parapipe.mappings.mapping import Mapping
+from parapipe.mappings.evaluate import EvaluatedStage, evaluate, priced_parts
 from parapipe.platform.divided import holding
 from parapipe.platform.fields import Precision
 from parapipe.platform.platform import Platform
 from parapipe.search.options import DRAWS
 from parapipe.uncertainty.causes import Draws
-from parapipe.uncertainty.samples import DrawnFront, drawn, joined
+from parapipe.uncertainty.samples import drawn, joined
 from parapipe.version import __version__
 
 SCHEMA: Literal["parapipe/evaluation/1"] = "parapipe/evaluation/1"
@@ -184,16 +183,17 @@ def evaluation(
             order or "", graph=graph, blocks=blocks, names=platform.names
         )
     else:
-        names = [each.name for each in networks]
-        measured_names = f"known are {', '.join(names)}" if names else "none was"
+        measured_names = ", ".join(each.name for each in networks)
+        choice = f"known are {measured_names}" if networks else "none was"
         raise AssignmentError(
             f"'{graph.source.name}' has no blocks that were measured on '{platform.name}' "
-            f"({measured_names}); give `assignment` in place of `order`"
+            f"({choice}); give `assignment` in place of `order`"
         )
     mapping = mapping_of(graph, platform, costs, placement, blocks=blocks if as_run else None)
     evaluated = evaluate(mapping, graph, costs, contention=platform.contention)
     parts = priced_parts(mapping, costs)
-    samples = _sample_figures(mapping, evaluated, graph, costs)
+    names = [operator.id for operator in graph.operators]
+    samples = joined([drawn(mapping, evaluated, costs, names, Draws(DRAWS, seed=0))])
     return EvaluationDocument.of(
         evaluated,
         schema=SCHEMA,
@@ -217,13 +217,6 @@ def evaluation(
         coverage=coverage_of(parts),
         sources=_source_rows(part for some in parts.values() for part in some),
     )
-
-
-def _sample_figures(
-    mapping: Mapping, evaluated: Evaluated, graph: OperatorGraph, costs: CostTable
-) -> DrawnFront:
-    names = [operator.id for operator in graph.operators]
-    return joined([drawn(mapping, evaluated, costs, names, Draws(DRAWS, seed=0))])
 
 
 def _stage_row(

@@ -1,4 +1,4 @@
-"""Figures as a reader is to see them, and why configurations are absent.
+"""The figures that are displayed, stated or medians, and texts on absent configurations.
 
 The slowest of several loads is likely to be slower in a draw than any of them is by the stated
 costs. So a stated period may lie outside the interval of its own draws. Then their median is what

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch, Rectangle
 
 from parapipe.figures.palette import Look, Looks
-from parapipe.figures.timeline import flows, timeline
+from parapipe.figures.timeline import operator_flows, timeline
 from parapipe.graph.part_marks import origins
 from parapipe.plan.schema import Plan
 
@@ -30,7 +30,7 @@ def plot_network(plan: Plan, subgraphs: Sequence[Sequence[str]], looks: Looks, a
     origin = origins(plan.operators, [operator for each in subgraphs for operator in each])
     time = timeline(plan)
     bars = {origin[bar.operator]: bar for bar in time.bars}
-    pairs = ((origin[maker], origin[reader]) for maker, reader in flows(plan))
+    pairs = ((origin[maker], origin[reader]) for maker, reader in operator_flows(plan))
     edges = [(maker, reader) for maker, reader in dict.fromkeys(pairs) if maker != reader]
     layouts = layout(subgraphs, edges)
     corners = _corners(layouts)
@@ -53,7 +53,12 @@ def plot_network(plan: Plan, subgraphs: Sequence[Sequence[str]], looks: Looks, a
             for k, name in enumerate(reversed(stages[stage])):
                 _plot_box((left, top - 0.32 * k), width, 0.24, looks[name], ax)
             left += width
-    _set_limits(layouts, corners, ax)
+    most = max(laid.levels for laid in layouts) / 2
+    right = max(x + laid.columns for (x, _), laid in zip(corners, layouts, strict=True))
+    ax.set_xlim(-0.5, right + 0.5)
+    ax.set_ylim(corners[-1][1] + most + 1.4, -most - 1.6)
+    ax.set_aspect("equal")
+    ax.set_axis_off()
     _plot_legend(looks, {name for names in stages for name in names}, ax)
 
 
@@ -97,15 +102,6 @@ def _plot_frame(name: str, laid: SubgraphLayout, corner: Point, ax: Axes) -> Non
     ax.add_patch(Rectangle((x, y), laid.columns, laid.levels, facecolor="0.96", zorder=0))
     below = y + laid.levels + 0.15
     ax.text(x + laid.columns / 2, below, name, fontsize=6, ha="center", va="top", color="0.4")
-
-
-def _set_limits(layouts: Sequence[SubgraphLayout], corners: Sequence[Point], ax: Axes) -> None:
-    most = max(laid.levels for laid in layouts) / 2
-    right = max(x + laid.columns for (x, _), laid in zip(corners, layouts, strict=True))
-    ax.set_xlim(-0.5, right + 0.5)
-    ax.set_ylim(corners[-1][1] + most + 1.4, -most - 1.6)
-    ax.set_aspect("equal")
-    ax.set_axis_off()
 
 
 def _plot_legend(looks: Looks, used: Collection[str], ax: Axes) -> None:

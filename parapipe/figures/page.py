@@ -24,14 +24,14 @@ from parapipe.documents.front_records import MemorySystemRow
 from parapipe.documents.front_schema import FrontDocument
 from parapipe.documents.shown import absent_texts, medians_of, shown_figure, shown_values
 from parapipe.figures.network import layout
-from parapipe.figures.timeline import Timeline, flows, timeline
+from parapipe.figures.timeline import Timeline, operator_flows, timeline
 from parapipe.files.titles import model_title
 from parapipe.graph.part_marks import origins
 from parapipe.mappings.lifetimes import Storage
 from parapipe.mappings.memory import peak_memory
 from parapipe.plan.mapped import mapped
 from parapipe.plan.network import network_of
-from parapipe.plan.schema import Plan, Tensor, Transfer
+from parapipe.plan.schema import Plan, Transfer
 
 CLOUD = 80  # draws of each configuration that the page shows
 DIGITS = 3  # of microseconds: the page shows nanoseconds at most
@@ -60,7 +60,12 @@ def page_data(folder: FrontFolder) -> dict[str, Any]:
     document = folder.document
     plans = list(folder.plans.values())
     plan = next((each for each in plans if not each.model.split), plans[0])
-    tensors = {name: t.size_bytes for each in (plan, *plans) for name, t in _output_tensors(each)}
+    tensors = {
+        name: each.tensors[name].size_bytes
+        for each in (plan, *plans)
+        for operator in each.operators
+        for name in filter(None, operator.outputs)
+    }
     index = _Indices(
         operator={operator.id: i for i, operator in enumerate(document.operators)},
         processor={processor.name: i for i, processor in enumerate(document.processors)},
@@ -120,7 +125,7 @@ def _sample_clouds(folder: FrontFolder) -> dict[str, list[list[float]]]:
 def _network_data(document: FrontDocument, plan: Plan, index: _Indices) -> dict[str, Any]:
     place = index.operator
     members = document.members
-    edges = flows(plan)
+    edges = operator_flows(plan)
     layouts = layout([[operator.id for operator in each] for each in members], edges)
     planned = {operator.id: operator for operator in plan.operators}
     return {
@@ -143,10 +148,6 @@ def _network_data(document: FrontDocument, plan: Plan, index: _Indices) -> dict[
             for subgraph, laid in zip(document.subgraphs, layouts, strict=True)
         ],
     }
-
-
-def _output_tensors(plan: Plan) -> list[tuple[str, Tensor]]:
-    return [(n, plan.tensors[n]) for operator in plan.operators for n in operator.outputs if n]
 
 
 def _schedule_data(plan: Plan, time: Timeline, index: _Indices) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Texts beside points: where they cover no other text, few points, and nothing beyond the axes."""
+"""Labels beside points that cover no other text and few points, and stay within the axes."""
 
 from __future__ import annotations
 

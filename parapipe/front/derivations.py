@@ -1,4 +1,4 @@
-"""Where each number of a configuration comes from: the plan's placements, priced once more."""
+"""How each number of a configuration follows from files: the plan's placements, priced anew."""
 
 from __future__ import annotations
 

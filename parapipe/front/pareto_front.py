@@ -224,7 +224,7 @@ class ParetoFront(Configurations[Mapped]):
         directory = Path(directory)
         began_s, total = perf_counter(), len(self)
         content = (
-            _document_json(self.to_json()),
+            (json.dumps(self.to_json(), indent=2, allow_nan=False) + "\n").encode(),
             front_csv(self.document.configurations).encode(),
             _entries_json(self.solve_log()),
         )
@@ -271,7 +271,3 @@ def _entries_json(entries: Sequence[Any]) -> bytes:
     """Return a list as JSON, a line for each entry."""
     lines = ",\n".join(json.dumps(entry, allow_nan=False) for entry in entries)
     return f"[\n{lines}\n]\n".encode()
-
-
-def _document_json(document: Any) -> bytes:  # noqa: ANN401 - any JSON document
-    return (json.dumps(document, indent=2, allow_nan=False) + "\n").encode()

@@ -56,7 +56,7 @@ class Reasons:
                 ("critical path", self._path_texts()),
                 ("processors", self._processor_texts()),
                 ("memory", memory_texts(self.row, self.plan)),
-                ("unsupported", self._unsupported_texts()),
+                ("unsupported", together(dict(self._refusals())).values()),
                 ("bound", self._bound_texts()),
                 ("front", self._front_texts()),
                 ("doubt", self._quantile_texts()),
@@ -198,9 +198,6 @@ class Reasons:
         """Return each operator's processor and seconds."""
         view = mapped(self.plan)
         return {k: (view.name(at), at.end_s - at.start_s) for k, at in view.placements.items()}
-
-    def _unsupported_texts(self) -> Iterator[str]:
-        yield from together(dict(self._refusals())).values()
 
     def _refusals(self) -> Iterator[tuple[str, str]]:
         placements = self._placements()
