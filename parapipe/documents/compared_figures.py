@@ -6,7 +6,7 @@ figures are those of each model, and of a frame.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import get_args
@@ -18,6 +18,8 @@ from parapipe.search.options import Objectives
 
 OBJECTIVES = {word for some in get_args(Objectives) for word in some.split("-")}
 """Figures that a front may trade; others are compared in any case."""
+PER_MODEL = ("latency", "throughput")
+"""Figures of several models that are compared for each model."""
 OTHER_MODELS = "one front is of several models, and the other one of a single model"
 OLDER = "an older version, which did not state it, wrote one of the fronts"
 NO_MODEL = "the fronts have no model in common"
@@ -53,23 +55,17 @@ def compared_figures(
     Of those that a front may trade, these are the objectives of both fronts.
     """
     objectives = set(before.options.objectives).intersection(after.options.objectives)
-    figures = [each for each in COMPARED if each in objectives or each not in OBJECTIVES]
-    rows = (*before.configurations, *after.configurations)
     compared: list[ComparedFigure] = []
     reasons: dict[Compared, str] = {}
-    for figure in figures:
-        fields = (getattr(row, COMPARED[figure].compared) for row in rows)
-        if any(each is None for each in fields):
-            reason = OLDER
-        elif before.several and after.several:
-            reason = _refusal(figure, before.several, after.several)
-            compared += () if reason else _figures_of_models(figure, before.several, after.several)
-        else:
-            reason = OTHER_MODELS if before.several or after.several else ""
-            getter = _field_getter(figure)
-            compared += () if reason else [ComparedFigure(figure, None, getter, getter)]
-        if reason:
+    for figure in COMPARED:
+        if figure in OBJECTIVES and figure not in objectives:
+            continue
+        if reason := _refusal(figure, before, after):
             reasons[figure] = reason
+            continue
+        for model in _models_of(figure, before.several, after.several):
+            old, new = (_getter(figure, model, each.several) for each in (before, after))
+            compared.append(ComparedFigure(figure, model, old, new))
     return compared, reasons
 
 
@@ -91,10 +87,15 @@ def energy_of_a_frame_j(row: ConfigurationRow, front: FrontDocument) -> float:
     return row.energy_j / _count_frames(front.several) if front.several else row.energy_j
 
 
-def _refusal(figure: Compared, before: SeveralRow, after: SeveralRow) -> str:
-    """Say why a figure of several models cannot be compared; nothing if it can."""
-    old, new = ({each.name: each.frames for each in side.models} for side in (before, after))
-    if figure in ("latency", "throughput"):
+def _refusal(figure: Compared, before: FrontDocument, after: FrontDocument) -> str:
+    """Say why a figure cannot be compared; nothing if it can."""
+    rows = (*before.configurations, *after.configurations)
+    if any(getattr(row, COMPARED[figure].compared) is None for row in rows):
+        return OLDER
+    if not (before.several and after.several):
+        return OTHER_MODELS if before.several or after.several else ""
+    old, new = ({m.name: m.frames for m in each.models} for each in (before.several, after.several))
+    if figure in PER_MODEL:
         return "" if set(old) & set(new) else NO_MODEL
     one, other = (
         {name: Fraction(frames, sum(side.values())) for name, frames in side.items()}
@@ -103,38 +104,26 @@ def _refusal(figure: Compared, before: SeveralRow, after: SeveralRow) -> str:
     return OTHER_SHARES if figure == "energy" and one != other else ""
 
 
-def _figures_of_models(
-    figure: Compared, before: SeveralRow, after: SeveralRow
-) -> Iterator[ComparedFigure]:
-    per_model = {"latency": _latency_getter, "throughput": _period_getter}
-    if figure == "energy":
-        energies = _frame_energy_getter(before), _frame_energy_getter(after)
-        yield ComparedFigure(figure, None, *energies)
-    elif figure not in per_model:
-        yield ComparedFigure(figure, None, _field_getter(figure), _field_getter(figure))
-    else:
-        getter = per_model[figure]
-        names = {each.name for each in after.models}
-        for name in (each.name for each in before.models if each.name in names):
-            yield ComparedFigure(figure, name, getter(before, name), getter(after, name))
+def _models_of(
+    figure: Compared, before: SeveralRow | None, after: SeveralRow | None
+) -> list[str | None]:
+    """Return the models of both fronts that a figure is compared of; None for all together."""
+    if not (before and after and figure in PER_MODEL):
+        return [None]
+    names = {each.name for each in after.models}
+    return [each.name for each in before.models if each.name in names]
 
 
-def _field_getter(figure: Compared) -> _Getter:
+def _getter(figure: Compared, model: str | None, several: SeveralRow | None) -> _Getter:
+    """Return what gives a figure of a configuration; of several models, as far as rates grow."""
+    if several and figure == "energy":
+        return lambda row: row.energy_j / _count_frames(several)
+    if several and model and figure == "latency":
+        return lambda row: _growth_row(row).models[model].latency_s
+    if several and model:
+        (fps,) = (each.pattern_fps for each in several.models if each.name == model)
+        return lambda row: 1 / (fps * _rate_factor(_growth_row(row)))
     return lambda row: float(getattr(row, COMPARED[figure].compared))
-
-
-def _frame_energy_getter(several: SeveralRow) -> _Getter:
-    return lambda row: row.energy_j / _count_frames(several)
-
-
-def _latency_getter(_: SeveralRow, model: str) -> _Getter:
-    return lambda row: _growth_row(row).models[model].latency_s
-
-
-def _period_getter(several: SeveralRow, model: str) -> _Getter:
-    """Return what gives the seconds between frames of a model, as far as rates can grow."""
-    (fps,) = (each.pattern_fps for each in several.models if each.name == model)
-    return lambda row: 1 / (fps * _rate_factor(_growth_row(row)))
 
 
 def _growth_row(row: ConfigurationRow) -> GrowthRow:

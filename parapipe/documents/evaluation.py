@@ -172,11 +172,7 @@ def evaluation(
     blocks = network.blocks_of(graph) if network else None
     if file is not None:
         placement = assignment_of_file(
-            file,
-            str(assignment),
-            graph=graph,
-            partition=partition(graph),
-            names=costs.processors,
+            file, str(assignment), graph=graph, partition=partition(graph), names=costs.processors
         )
     elif blocks is not None:
         placement = assignment_of_order(

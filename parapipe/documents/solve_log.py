@@ -18,9 +18,7 @@ NOWHERE: Mapping[str, Any] = {"requests": 0, "asked_for": []}
 
 
 def solve_log(
-    graph: OperatorGraph,
-    partition: Partition,
-    exploration: Exploration,
+    graph: OperatorGraph, partition: Partition, exploration: Exploration
 ) -> list[dict[str, Any]]:
     """Return how the distinct mapping problems and sets of schedules were solved.
 

@@ -97,11 +97,7 @@ def plot_front(configurations: Sequence[ConfigurationRow], ax: Axes) -> None:
     named = sorted(
         (row for row in visible if row.names), key=lambda row: (row.throughput_fps, -row.latency_s)
     )
-    label_points(
-        ax,
-        [(row.names, _point(row)) for row in named],
-        [_point(row) for row in visible],
-    )
+    label_points(ax, [(row.names, _point(row)) for row in named], [_point(row) for row in visible])
 
 
 def _stair_steps(configurations: Iterable[ConfigurationRow]) -> list[ConfigurationRow]:

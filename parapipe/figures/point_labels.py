@@ -176,22 +176,16 @@ def _leader_line(point: Point, box: _Box) -> tuple[Point, Point]:
 
 
 def _candidates(point: Point, size: Point, canvas: _Canvas) -> Iterator[tuple[float, _Box]]:
-    """Yield boxes within the axes, the nearest first, and how far they are, in points."""
-    inside, step = canvas.inside, STEP_PT * canvas.pixels
+    """Yield boxes within the axes, the nearest first, and how far they are, in points.
+
+    They are to the right and to the left, moved sideways into the axes.
+    """
+    (width, height), inside = size, canvas.inside
+    beside, step = BESIDE_PT * canvas.pixels, STEP_PT * canvas.pixels
     for number in range(2 * int((inside.top - inside.bottom) / step) + 2):
         up = (number + 1) // 2 * step * (1 if number % 2 else -1)
-        for distance, box in _boxes_beside(point, size, canvas, up):
-            if inside.bottom <= box.bottom and box.top <= inside.top:
-                yield distance, box
-
-
-def _boxes_beside(
-    point: Point, size: Point, canvas: _Canvas, up: float
-) -> Iterator[tuple[float, _Box]]:
-    """Yield the boxes to the right and to the left, moved sideways into the axes."""
-    (width, height), beside = size, BESIDE_PT * canvas.pixels
-    middle = point[1] + up
-    for wanted in (point[0] + beside, point[0] - beside - width):
-        left = min(max(wanted, canvas.inside.left), canvas.inside.right - width)
-        box = _Box(left, middle - height / 2, left + width, middle + height / 2)
-        yield abs(up) / canvas.pixels, box
+        bottom, top = point[1] + up - height / 2, point[1] + up + height / 2
+        if inside.bottom <= bottom and top <= inside.top:
+            for wanted in (point[0] + beside, point[0] - beside - width):
+                left = min(max(wanted, inside.left), inside.right - width)
+                yield abs(up) / canvas.pixels, _Box(left, bottom, left + width, top)

@@ -205,10 +205,7 @@ class Certainty:
 
 
 def surest(
-    rows: Sequence[Row],
-    samples: DrawnFront | None,
-    minimise: Minimise,
-    demands: Demands,
+    rows: Sequence[Row], samples: DrawnFront | None, minimise: Minimise, demands: Demands
 ) -> Row:
     """Return what keeps all demands, and the least of one figure, in a share of the draws.
 
@@ -246,10 +243,7 @@ def surest(
 
     def order_key(i: int) -> list[float]:
         values = _sampled_figure(rows, samples, i, minimise, demands)
-        return [
-            at_quantile(values, confidence),
-            *(figure(rows[i], of, demands) for of in order),
-        ]
+        return [at_quantile(values, confidence), *(figure(rows[i], of, demands) for of in order)]
 
     return rows[least(candidates, order_key, (TIES.get(minimise, TIE),))]
 
@@ -294,11 +288,7 @@ def _draws_meeting(
 
 
 def _sampled_figure(
-    rows: Sequence[ConfigurationRow],
-    samples: DrawnFront,
-    i: int,
-    of: Figure,
-    demands: Demands,
+    rows: Sequence[ConfigurationRow], samples: DrawnFront, i: int, of: Figure, demands: Demands
 ) -> Array:
     """Return a figure of a configuration in each draw, as the demands count it."""
     row = rows[i]
