@@ -23,7 +23,7 @@ from benchmarks.paper_page import percent
 from benchmarks.paper_runs import front, gains, set_rows
 from benchmarks.tables import markdown_table
 from parapipe import ParetoFront
-from parapipe.documents.front import ConfigurationRow
+from parapipe.documents.front_schema import ConfigurationRow
 from parapipe.files.atomic import write_atomically
 from tools.states_amlogic_a311d import STATES
 

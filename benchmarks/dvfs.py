@@ -26,7 +26,7 @@ import click
 import parapipe
 from benchmarks.machine import description
 from benchmarks.tables import markdown_table, write_csv
-from parapipe.documents.front import ConfigurationRow
+from parapipe.documents.front_schema import ConfigurationRow
 
 RESULTS = Path(__file__).parent / "results"
 SHARES = (1.0, 0.9, 0.75, 0.5)

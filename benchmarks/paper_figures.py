@@ -11,8 +11,8 @@ from benchmarks.paper_runs import METHODS, Row, Solving
 from parapipe import ParetoFront
 from parapipe.documents.comparison import METRICS, Pair
 from parapipe.figures.axes import own_axes, picture
+from parapipe.figures.bar_charts import plot_energy
 from parapipe.figures.comparison import plot_comparison
-from parapipe.figures.energy import plot_energy
 from parapipe.figures.gantt import plot_gantt
 from parapipe.figures.palette import COLOURS, HATCHES, Look, looks
 from parapipe.files.atomic import write_atomically

@@ -29,7 +29,7 @@ import parapipe
 from benchmarks.mapping_quality import HEURISTICS, Network, improvement
 from parapipe import ParetoFront
 from parapipe.cost.cost_table import build_cost_table
-from parapipe.documents.front import ConfigurationRow
+from parapipe.documents.front_schema import ConfigurationRow
 from parapipe.graph.partition import partition
 from parapipe.solvers.registry import mapper
 from parapipe.solvers.schedule import Schedule

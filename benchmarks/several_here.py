@@ -39,8 +39,8 @@ from benchmarks.run_equality import error
 from benchmarks.tables import markdown_table
 from parapipe.api.front import Configuration
 from parapipe.api.load import located_model
-from parapipe.documents.run import ModelRunRow, RunDocument
-from parapipe.documents.run_document import WARM_UP_SHARE
+from parapipe.documents.build_run import WARM_UP_SHARE
+from parapipe.documents.run_schema import ModelRunRow, RunDocument
 from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.plan.schema import Plan
 from parapipe.profiling.measure import session

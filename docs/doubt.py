@@ -18,7 +18,7 @@ import parapipe
 from benchmarks.energy_corrections import equation_8, left_out
 from benchmarks.whole_runs import PLATFORM, priced, whole_runs
 from parapipe.documents.comparison import METRICS, compare
-from parapipe.front.texts import sources
+from parapipe.front.memory_and_doubt import sources
 from parapipe.platform.load import load_platform
 from parapipe.search.options import DRAWS
 from parapipe.uncertainty.causes import Draws, uncertain

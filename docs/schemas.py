@@ -17,10 +17,10 @@ from pydantic_core.core_schema import ModelSchema
 from parapipe.documents.difference import DifferenceDocument
 from parapipe.documents.doubt import DrawsDocument
 from parapipe.documents.evaluation import EvaluationDocument
-from parapipe.documents.explanation import ExplanationDocument
-from parapipe.documents.front import FrontDocument
+from parapipe.documents.explanation_schema import ExplanationDocument
+from parapipe.documents.front_schema import FrontDocument
 from parapipe.documents.inspection import InspectionDocument
-from parapipe.documents.run import RunDocument
+from parapipe.documents.run_schema import RunDocument
 from parapipe.export.segment_manifest import Manifest
 from parapipe.files.atomic import write_atomically
 from parapipe.plan.schema import Plan

@@ -17,8 +17,8 @@ from parapipe.files.shipped import is_there
 if TYPE_CHECKING:
     from parapipe.cost.cost_table import CostTable
     from parapipe.cost.profile import Profile
-    from parapipe.documents.explanation import EffectRow, ExplanationDocument
-    from parapipe.documents.front import FrontDocument
+    from parapipe.documents.explanation_schema import EffectRow, ExplanationDocument
+    from parapipe.documents.front_schema import FrontDocument
     from parapipe.front.what_if import Chip
     from parapipe.platform.platform import Platform
 
@@ -67,9 +67,9 @@ def explain(
     from parapipe.cost.cost_table import build_cost_table
     from parapipe.cost.profile import chosen_profiles
     from parapipe.documents.front_folder import configuration_at, load_configuration
-    from parapipe.front.explanation import explanation, only
+    from parapipe.front.derivations import explanation, only
+    from parapipe.front.memory_and_doubt import with_doubt
     from parapipe.front.reasons import Reasons
-    from parapipe.front.texts import with_doubt
     from parapipe.front.what_if import Chip
     from parapipe.parts.recompute import read_again
     from parapipe.plan.verify import verify_plan

@@ -11,7 +11,6 @@ from parapipe.api.checked import Folder, checked
 from parapipe.api.load import load_plan
 from parapipe.api.pick import best
 from parapipe.api.plan import Plan
-from parapipe.documents.front import DEFAULT, ConfigurationRow, FrontDocument
 from parapipe.documents.front_folder import (
     FRONT,
     PLANS,
@@ -21,10 +20,11 @@ from parapipe.documents.front_folder import (
     load_folder,
 )
 from parapipe.documents.front_folder import load_front as load
+from parapipe.documents.front_schema import DEFAULT, ConfigurationRow, FrontDocument
 from parapipe.errors import FrontError
 from parapipe.front import pareto_front
 from parapipe.front.configurations import Configurations, PlannedConfiguration
-from parapipe.front.mapped_configuration import MappedConfiguration
+from parapipe.front.pareto_front import MappedConfiguration
 from parapipe.plan import schema
 from parapipe.uncertainty.samples import DrawnFront
 

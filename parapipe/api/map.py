@@ -128,8 +128,8 @@ def map(
         )
     # what follows loads packages that are of no use before there is a front
     from parapipe.api.front import Configuration, ParetoFront
+    from parapipe.documents.build_front import front_document, networks_behind, setting_of
     from parapipe.documents.drawing import inputs_of, map_command
-    from parapipe.documents.front_document import front_document, networks_behind, setting_of
 
     graph = replace(graph, source=_with_weight_digests(graph.source, note))
     exploration, samples, robust = _sample_costs(
@@ -177,7 +177,7 @@ def _sample_costs(
     gone_s: float,
 ) -> tuple[Exploration, DrawnFront | None, RobustRow | None]:
     """Draw the costs of what was found, and add what is best at a quantile, as far as asked for."""
-    from parapipe.documents.front_document import setting_of
+    from parapipe.documents.build_front import setting_of
     from parapipe.search.registry import requested_searches
     from parapipe.uncertainty.causes import Draws
     from parapipe.uncertainty.robust import with_robust
@@ -310,7 +310,7 @@ def keeping_processes() -> AbstractContextManager[object]:
     """Let the worker processes of one call stay for the next, until the context ends."""
     from parapipe.processes.workers import kept_processes
 
-    return kept_processes("parapipe.front.mapped_configuration")
+    return kept_processes("parapipe.front.pareto_front")
 
 
 @checked

@@ -86,10 +86,10 @@ def inspect(
 def structure_text(inspection: InspectionDocument, form: Literal["dot", "svg"]) -> str:
     """Return the subgraphs and what goes between them in Graphviz's language, or as a picture."""
     if form == "dot":
-        from parapipe.figures.structure_dot import structure_dot
+        from parapipe.figures.structure import structure_dot
 
         return structure_dot(inspection)
-    from parapipe.figures.structure_figure import structure_svg
+    from parapipe.figures.structure import structure_svg
 
     return structure_svg(inspection).decode()
 

@@ -11,7 +11,7 @@ from parapipe.api.checked import StoredFrontLike, checked
 from parapipe.documents.figure_table import DemandKeywords, Demands, Minimise
 
 if TYPE_CHECKING:
-    from parapipe.documents.front import ConfigurationRow
+    from parapipe.documents.front_schema import ConfigurationRow
     from parapipe.front.configurations import Configurations, Row
     from parapipe.front.demands import Certainty
 

@@ -10,8 +10,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from parapipe.api.load import located_model
-from parapipe.documents.run import MachineRow
-from parapipe.documents.run_document import run_document
+from parapipe.documents.build_run import run_document
+from parapipe.documents.run_schema import MachineRow
 from parapipe.errors import ExecutionError
 from parapipe.export.onnxruntime.boundary import unconverted
 from parapipe.export.onnxruntime.folder import write_session_folder
@@ -34,7 +34,7 @@ from parapipe.strategies.strategy import cut_of, may_split, name_of, sizes_of
 from parapipe.strategies.strategy_executor import StrategyExecutor
 
 if TYPE_CHECKING:
-    from parapipe.documents.run import RunDocument
+    from parapipe.documents.run_schema import RunDocument
     from parapipe.plan.schema import Plan
     from parapipe.runtime.frames import Frame
     from parapipe.runtime.record import Record

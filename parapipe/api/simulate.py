@@ -133,8 +133,8 @@ def simulate_plan(
         There is no such strategy, or it fails.
     """
     from parapipe.api import simulating
-    from parapipe.documents.run import SimulationRow
-    from parapipe.documents.run_document import run_document
+    from parapipe.documents.build_run import run_document
+    from parapipe.documents.run_schema import SimulationRow
     from parapipe.front.run import Run
     from parapipe.plan.verify import verify_plan
     from parapipe.simulate.priced_work import costs_of, notes_of
@@ -265,8 +265,8 @@ def simulate_plans(
         different operating points, or the strategy follows a plan.
     """
     from parapipe.api import simulating
-    from parapipe.documents.run import SimulationRow
-    from parapipe.documents.run_document import run_document
+    from parapipe.documents.build_run import run_document
+    from parapipe.documents.run_schema import SimulationRow
     from parapipe.front.run import Run
     from parapipe.plan.verify import verify_plan
     from parapipe.simulate.priced_work import costs_of, notes_of, points_hz

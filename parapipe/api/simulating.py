@@ -10,8 +10,9 @@ from typing import TypedDict
 from parapipe.api.checked import PlatformFile
 from parapipe.api.load import load_platform, located_model
 from parapipe.digits import plain
-from parapipe.documents.run import SCHEMA, QueueRow, RunDocument, SlotsRow, SteadyRow
-from parapipe.documents.run_document import kept, warm_up_frames
+from parapipe.documents.build_run import warm_up_frames
+from parapipe.documents.model_runs import percentile
+from parapipe.documents.run_schema import SCHEMA, QueueRow, RunDocument, SlotsRow, SteadyRow
 from parapipe.errors import PlatformError, SimulationError
 from parapipe.files.documents import read_document
 from parapipe.files.mistakes import listed
@@ -176,7 +177,7 @@ def with_chosen_slots(
         latencies_s = sorted(frame.done_s - frame.admitted_s for frame in counted)
         done_s = done_while_admitted(counted)
         between_s = sorted(later - one for one, later in pairwise(done_s))
-        return kept(latencies_s, 0.99), kept(between_s, 0.99) if between_s else 0.0
+        return percentile(latencies_s, 0.99), percentile(between_s, 0.99) if between_s else 0.0
 
     def meets_bounds(simulation: Simulation) -> bool:
         bounds = zip(p99s(simulation), (p99_latency_s, p99_period_s), strict=True)

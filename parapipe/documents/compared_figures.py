@@ -1,4 +1,4 @@
-"""In which figures two fronts are compared, each in a unit that is the same for both.
+"""The figures in which two fronts are compared, each in a unit that is the same for both.
 
 A pattern of several models has as many frames, and takes as long, as the asked rates give: its
 figures are those of each model, and of a frame.
@@ -6,25 +6,26 @@ figures are those of each model, and of a frame.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import get_args
 
 from parapipe.documents.figure_table import COMPARED, Compared
-from parapipe.documents.front import ConfigurationRow, FrontDocument
-from parapipe.documents.front_rows import GrowthRow, SeveralRow
+from parapipe.documents.front_records import GrowthRow, SeveralRow
+from parapipe.documents.front_schema import ConfigurationRow, FrontDocument
 from parapipe.search.options import Objectives
 
-Figure = Compared
 OBJECTIVES = {word for some in get_args(Objectives) for word in some.split("-")}
 """Figures that a front may trade; others are compared in any case."""
+PER_MODEL = ("latency", "throughput")
+"""Figures of several models that are compared for each model."""
 OTHER_MODELS = "one front is of several models, and the other one of a single model"
 OLDER = "an older version, which did not state it, wrote one of the fronts"
 NO_MODEL = "the fronts have no model in common"
 OTHER_SHARES = "the models' shares of all frames are not the same, so a frame is not"
 
-_Of = Callable[[ConfigurationRow], float]
+_Getter = Callable[[ConfigurationRow], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,37 +41,32 @@ class ComparedFigure:
         throughput, the seconds between frames.
     """
 
-    figure: Figure
+    figure: Compared
     model: str | None
-    old: _Of
-    new: _Of
+    old: _Getter
+    new: _Getter
 
 
 def compared_figures(
     before: FrontDocument, after: FrontDocument
-) -> tuple[list[ComparedFigure], dict[Figure, str]]:
+) -> tuple[list[ComparedFigure], dict[Compared, str]]:
     """Return the figures in which fronts are compared, and why some cannot be.
 
     Of those that a front may trade, these are the objectives of both fronts.
     """
-    asked = set(before.options.objectives).intersection(after.options.objectives)
-    figures = [each for each in COMPARED if each in asked or each not in OBJECTIVES]
-    rows = (*before.configurations, *after.configurations)
-    found: list[ComparedFigure] = []
-    reasons: dict[Figure, str] = {}
-    for figure in figures:
-        fields = (getattr(row, COMPARED[figure].compared) for row in rows)
-        if any(each is None for each in fields):
-            reason = OLDER
-        elif before.several and after.several:
-            reason = _reason(figure, before.several, after.several)
-            found += () if reason else _of_several(figure, before.several, after.several)
-        else:
-            reason = OTHER_MODELS if before.several or after.several else ""
-            found += () if reason else [_of_all(figure, _field(figure), _field(figure))]
-        if reason:
+    objectives = set(before.options.objectives).intersection(after.options.objectives)
+    compared: list[ComparedFigure] = []
+    reasons: dict[Compared, str] = {}
+    for figure in COMPARED:
+        if figure in OBJECTIVES and figure not in objectives:
+            continue
+        if reason := _refusal(figure, before, after):
             reasons[figure] = reason
-    return found, reasons
+            continue
+        for model in _models_of(figure, before.several, after.several):
+            old, new = (_getter(figure, model, each.several) for each in (before, after))
+            compared.append(ComparedFigure(figure, model, old, new))
+    return compared, reasons
 
 
 def latencies_s(row: ConfigurationRow) -> dict[str, float]:
@@ -83,70 +79,62 @@ def frames_per_second(row: ConfigurationRow, front: FrontDocument) -> float:
     """Return the throughput; of several models the frames of all, as far as rates can grow."""
     if not (row.several and front.several):
         return row.throughput_fps
-    return _growth(row.several) * _frames(front.several) / front.several.period_s
+    return _rate_factor(row.several) * _count_frames(front.several) / front.several.period_s
 
 
 def energy_of_a_frame_j(row: ConfigurationRow, front: FrontDocument) -> float:
     """Return the joules per frame; of several models the mean over the frames of a pattern."""
-    return row.energy_j / _frames(front.several) if front.several else row.energy_j
+    return row.energy_j / _count_frames(front.several) if front.several else row.energy_j
 
 
-def _reason(figure: Figure, before: SeveralRow, after: SeveralRow) -> str:
-    """Say why a figure of several models cannot be compared; nothing if it can."""
-    old, new = ({each.name: each.frames for each in side.models} for side in (before, after))
-    if figure in ("latency", "throughput"):
+def _refusal(figure: Compared, before: FrontDocument, after: FrontDocument) -> str:
+    """Say why a figure cannot be compared; nothing if it can."""
+    rows = (*before.configurations, *after.configurations)
+    if any(getattr(row, COMPARED[figure].compared) is None for row in rows):
+        return OLDER
+    if not (before.several and after.several):
+        return OTHER_MODELS if before.several or after.several else ""
+    old, new = ({m.name: m.frames for m in each.models} for each in (before.several, after.several))
+    if figure in PER_MODEL:
         return "" if set(old) & set(new) else NO_MODEL
-    shares = (
+    one, other = (
         {name: Fraction(frames, sum(side.values())) for name, frames in side.items()}
         for side in (old, new)
     )
-    return OTHER_SHARES if figure == "energy" and next(shares) != next(shares) else ""
+    return OTHER_SHARES if figure == "energy" and one != other else ""
 
 
-def _of_several(figure: Figure, before: SeveralRow, after: SeveralRow) -> Iterator[ComparedFigure]:
-    per_model = {"latency": _latency, "throughput": _period}
-    if figure == "energy":
-        yield _of_all(figure, _per_frame(before), _per_frame(after))
-    elif figure not in per_model:
-        yield _of_all(figure, _field(figure), _field(figure))
-    else:
-        of = per_model[figure]
-        there = {each.name for each in after.models}
-        for name in (each.name for each in before.models if each.name in there):
-            yield ComparedFigure(figure, name, of(before, name), of(after, name))
+def _models_of(
+    figure: Compared, before: SeveralRow | None, after: SeveralRow | None
+) -> list[str | None]:
+    """Return the models of both fronts that a figure is compared of; None for all together."""
+    if not (before and after and figure in PER_MODEL):
+        return [None]
+    names = {each.name for each in after.models}
+    return [each.name for each in before.models if each.name in names]
 
 
-def _of_all(figure: Figure, old: _Of, new: _Of) -> ComparedFigure:
-    return ComparedFigure(figure, None, old, new)
-
-
-def _field(figure: Figure) -> _Of:
+def _getter(figure: Compared, model: str | None, several: SeveralRow | None) -> _Getter:
+    """Return what gives a figure of a configuration; of several models, as far as rates grow."""
+    if several and figure == "energy":
+        return lambda row: row.energy_j / _count_frames(several)
+    if several and model and figure == "latency":
+        return lambda row: _growth_row(row).models[model].latency_s
+    if several and model:
+        (fps,) = (each.pattern_fps for each in several.models if each.name == model)
+        return lambda row: 1 / (fps * _rate_factor(_growth_row(row)))
     return lambda row: float(getattr(row, COMPARED[figure].compared))
 
 
-def _per_frame(several: SeveralRow) -> _Of:
-    return lambda row: row.energy_j / _frames(several)
-
-
-def _latency(_: SeveralRow, model: str) -> _Of:
-    return lambda row: _served(row).models[model].latency_s
-
-
-def _period(several: SeveralRow, model: str) -> _Of:
-    """Return what gives the seconds between frames of a model, as far as rates can grow."""
-    (fps,) = (each.pattern_fps for each in several.models if each.name == model)
-    return lambda row: 1 / (fps * _growth(_served(row)))
-
-
-def _served(row: ConfigurationRow) -> GrowthRow:
+def _growth_row(row: ConfigurationRow) -> GrowthRow:
     assert row.several is not None
     return row.several
 
 
-def _growth(got: GrowthRow) -> float:
+def _rate_factor(growth: GrowthRow) -> float:
     """Return by how much all rates can grow, contention included where it is known."""
-    return min(got.rate_factor, got.contended_rate_factor or got.rate_factor)
+    return min(growth.rate_factor, growth.contended_rate_factor or growth.rate_factor)
 
 
-def _frames(several: SeveralRow) -> int:
+def _count_frames(several: SeveralRow) -> int:
     return sum(each.frames for each in several.models)

@@ -1,4 +1,4 @@
-"""Files of runs against predictions, and what they say of a model's segments."""
+"""Compares files of runs with predictions, and takes the times of segments from runs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 from parapipe.cost.measured_rows import MeasuredRun, read_measured_runs
 from parapipe.documents.comparison import Comparison, Pair, compare, errors_of, read_evaluations
 from parapipe.documents.evaluation import EvaluationDocument
-from parapipe.documents.run import SCHEMA as RUN_SCHEMA
-from parapipe.documents.run import RunDocument, TaskRow
+from parapipe.documents.run_schema import SCHEMA as RUN_SCHEMA
+from parapipe.documents.run_schema import RunDocument, TaskRow
 from parapipe.errors import ComparisonError, ProfilingError
 from parapipe.files.documents import read_document
 from parapipe.files.shipped import require_regular
@@ -80,20 +80,21 @@ def compare_runs(
     pairs: list[Pair] = []
     notes: list[str] = []
     for name, run in runs.items():
-        why = {file: _differs(run, each) for file, each in predictions.items()}
-        fitting = [predictions[file] for file, differs in why.items() if not differs]
+        mismatches = {file: _describe_mismatch(run, each) for file, each in predictions.items()}
+        fitting = [predictions[file] for file, differs in mismatches.items() if not differs]
         if predictions and not fitting:
-            told = (f"'{file}' {differs}" for file, differs in why.items())
-            mistakes.append(f"run '{name}' belongs to none of the predictions: {'; '.join(told)}")
+            why = "; ".join(f"'{file}' {differs}" for file, differs in mismatches.items())
+            mistakes.append(f"run '{name}' belongs to none of the predictions: {why}")
             continue
-        pairs += _pairs(run, _prediction(fitting[0], run) if fitting else _own_prediction(run))
-        notes += _notes(name, run)
+        prediction = _prediction_of(fitting[0], run) if fitting else _own_prediction(run)
+        pairs += _pairs_of_run(run, prediction)
+        notes += _describe_omissions(name, run)
     if mistakes:
         raise ComparisonError("; ".join(mistakes))
     return Comparison(tuple(pairs), tuple(errors_of(pairs)), (), tuple(notes))
 
 
-def _differs(run: RunDocument, prediction: Plan | EvaluationDocument) -> str:
+def _describe_mismatch(run: RunDocument, prediction: Plan | EvaluationDocument) -> str:
     """Say in what a run is not of a prediction; empty if it is."""
     replicas: Sequence[Sequence[str]] = ()
     if isinstance(prediction, EvaluationDocument):
@@ -107,29 +108,30 @@ def _differs(run: RunDocument, prediction: Plan | EvaluationDocument) -> str:
     if prediction.platform != run.platform:
         return f"is for platform '{prediction.platform}', and the run's plan for '{run.platform}'"
     if [sorted(names) for names in stages] != [sorted(names) for names in run.stages]:
-        told = stages_title(stages, replicas), stages_title(run.stages, run.replicas)
-        return f"has stages {told[0]}, and the run {told[1]}"
+        titles = stages_title(stages, replicas), stages_title(run.stages, run.replicas)
+        return f"has stages {titles[0]}, and the run {titles[1]}"
     if isinstance(prediction, Plan):
         if (prediction.model.split.rules if prediction.model.split else ()) != run.split:
             return "splits other operators than the run"
         ran = {(task.resource, task.operators) for task in run.tasks if task.operators}
-        if ran != set(_prediction(prediction, run).tasks_s):
+        if ran != set(_prediction_of(prediction, run).tasks_s):
             return "places operators differently from the run"
     return ""
 
 
-def _prediction(found: Plan | EvaluationDocument, run: RunDocument) -> Prediction:
-    if isinstance(found, EvaluationDocument):
-        sustained_s = found.sustained_period_s
-        return Prediction(found.latency_s, found.longest_stage_s, sustained_s, {})
-    told = found.predicted
+def _prediction_of(source: Plan | EvaluationDocument, run: RunDocument) -> Prediction:
+    if isinstance(source, EvaluationDocument):
+        sustained_s = source.sustained_period_s
+        return Prediction(source.latency_s, source.longest_stage_s, sustained_s, {})
+    predicted = source.predicted
     ran = {operator for task in run.tasks for operator in task.operators}
-    made = program(as_run(found, ran), unit="segment", moves=False)
+    segments = program(as_run(source, ran), unit="segment", moves=False)
     times_s = {
         (task.resource, task.operators): time_ps / PICOSECONDS
-        for task, time_ps in zip(made.tasks, made.graph.time_ps, strict=True)
+        for task, time_ps in zip(segments.tasks, segments.graph.time_ps, strict=True)
     }
-    return Prediction(told.latency_s, told.period_s, told.sustained_period_s, times_s)
+    period_s = predicted.period_s
+    return Prediction(predicted.latency_s, period_s, predicted.sustained_period_s, times_s)
 
 
 def _own_prediction(run: RunDocument) -> Prediction:
@@ -138,7 +140,7 @@ def _own_prediction(run: RunDocument) -> Prediction:
     return Prediction(run.latency.predicted_s, period.predicted_s, period.sustained_s, times_s)
 
 
-def _pairs(run: RunDocument, told: Prediction) -> Iterator[Pair]:
+def _pairs_of_run(run: RunDocument, prediction: Prediction) -> Iterator[Pair]:
     """Yield latency, period, the work of each processor and of each segment, where they compare.
 
     Frames that queue hold the wait for their turn in their latency, and those admitted more slowly
@@ -146,46 +148,46 @@ def _pairs(run: RunDocument, told: Prediction) -> Iterator[Pair]:
     are taken, the period is that which can be sustained.
     """
     name = (run.model, stages_title(run.stages, run.replicas))
-    if not _queues(run):
-        yield Pair(*name, "latency", told.latency_s, run.latency.median_s)
-    if run.period.observed_s is not None and not _slowed(run, told):
-        period_s = told.sustained_s if run.saturated else told.period_s
+    if not _frames_queue(run):
+        yield Pair(*name, "latency", prediction.latency_s, run.latency.median_s)
+    if run.period.observed_s is not None and not _admits_slowly(run, prediction):
+        period_s = prediction.sustained_s if run.saturated else prediction.period_s
         yield Pair(*name, "period", period_s, run.period.observed_s)
-    tasks = [task for task in run.tasks if (task.resource, task.operators) in told.tasks_s]
+    tasks = [task for task in run.tasks if (task.resource, task.operators) in prediction.tasks_s]
     for resource in dict.fromkeys(task.resource for task in tasks):
         own = [task for task in tasks if task.resource == resource]
-        predicted_s = sum(told.tasks_s[resource, task.operators] for task in own)
-        observed_s = sum(map(_taken_s, own))
+        predicted_s = sum(prediction.tasks_s[resource, task.operators] for task in own)
+        observed_s = sum(map(_own_time_s, own))
         yield Pair(*name, "work of a processor", predicted_s, observed_s, resource)
     for task in tasks:
-        predicted_s = told.tasks_s[task.resource, task.operators]
-        yield Pair(*name, "work of a segment", predicted_s, _taken_s(task), task.name)
+        predicted_s = prediction.tasks_s[task.resource, task.operators]
+        yield Pair(*name, "work of a segment", predicted_s, _own_time_s(task), task.name)
 
 
-def _taken_s(task: TaskRow) -> float:
+def _own_time_s(task: TaskRow) -> float:
     """Return what a task took by itself: other programs count nothing where that is known."""
     return task.own.time_s if task.own else task.observed_s
 
 
-def _queues(run: RunDocument) -> bool:
+def _frames_queue(run: RunDocument) -> bool:
     late = run.pace_s is not None and (run.period.observed_s or 0.0) > PACED * run.pace_s
     return run.saturated or late
 
 
-def _slowed(run: RunDocument, told: Prediction) -> bool:
-    return run.pace_s is not None and run.pace_s > PACED * told.period_s
+def _admits_slowly(run: RunDocument, prediction: Prediction) -> bool:
+    return run.pace_s is not None and run.pace_s > PACED * prediction.period_s
 
 
-def _notes(name: str, run: RunDocument) -> Iterator[str]:
-    if _queues(run):
+def _describe_omissions(name: str, run: RunDocument) -> Iterator[str]:
+    if _frames_queue(run):
         yield f"the latency of '{name}' is left out: its frames queued for admission"
     if run.period.observed_s is None:
         yield f"'{name}' has a single frame, and so no period"
-    elif _slowed(run, _own_prediction(run)):
+    elif _admits_slowly(run, _own_prediction(run)):
         yield f"the period of '{name}' is left out: its frames were admitted more slowly"
-    took = run.machine.other_programs if run.machine else None
-    if took is not None and took >= BUSY:
-        yield f"other programs used {took:.0%} of the machine in '{name}': its times include that"
+    others = run.machine.other_programs if run.machine else None
+    if others is not None and others >= BUSY:
+        yield f"other programs used {others:.0%} of the machine in '{name}': its times include that"
 
 
 def compare_files(paths: Sequence[Path]) -> Comparison:
@@ -207,18 +209,18 @@ def compare_files(paths: Sequence[Path]) -> Comparison:
     evaluations: list[EvaluationDocument] = []
     measured: list[MeasuredRun] = []
     for path in paths:
-        schema = _schema(path)
+        schema = _read_schema(path)
         if schema is None:
             measured += read_measured_runs(path)
-        elif _family(schema) == _family(RUN_SCHEMA):
+        elif _schema_family(schema) == _schema_family(RUN_SCHEMA):
             runs[str(path)] = read_run(path)
-        elif _family(schema) == _family(PLAN_SCHEMA):
+        elif _schema_family(schema) == _schema_family(PLAN_SCHEMA):
             plans[str(path)] = plan = Plan.load(path)
             verify_plan(plan)
         else:
-            found = read_evaluations(path)
-            evaluations += found
-            plans |= {f"{path}[{i}]": each for i, each in enumerate(found)}
+            documents = read_evaluations(path)
+            evaluations += documents
+            plans |= {f"{path}[{i}]": each for i, each in enumerate(documents)}
     if not runs and not measured:
         raise ComparisonError(
             "no run is given: add what `parapipe run --json` printed, or a CSV file of runs"
@@ -236,11 +238,11 @@ def read_run(path: Path) -> RunDocument:
     return read_document(path, RunDocument, schema=RUN_SCHEMA, what="run", error=ComparisonError)
 
 
-def _family(schema: str) -> str:
+def _schema_family(schema: str) -> str:
     return schema.rpartition("/")[0]
 
 
-def _schema(path: Path) -> str | None:
+def _read_schema(path: Path) -> str | None:
     """Return the schema that a JSON file names, "" if none; None for what is no JSON."""
     try:
         require_regular(path)
@@ -252,14 +254,13 @@ def _schema(path: Path) -> str | None:
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
-        found = loads(text)
+        content = loads(text)
     except (JSONDecodeError, RecursionError, ValueError) as error:
         raise ComparisonError(f"'{path}' is no JSON text: {error}") from error
-    schema = found.get("schema") if isinstance(found, dict) else ""
+    schema = content.get("schema") if isinstance(content, dict) else ""
     return schema if isinstance(schema, str) else ""
 
 
-RECEIVER = "receiver"
 LEAST_SHARE = 0.5  # of a segment's time that its operators took, whatever the hand-overs should
 
 
@@ -296,10 +297,10 @@ def segments_of(
     it. What the platform counts as work of hand-overs is none of the operators'.
     """
     divided = holding(platform, {task.resource for task in run.tasks})
-    handed_s = _handed_s(run, graph, divided)
+    hand_over_s = _hand_over_s(run, graph, divided)
     for task in run.tasks:
         if run.machine is not None and task.own is not None and task.operators:
-            own_s = task.own.time_s - sum(handed_s[each] for each in task.operators)
+            own_s = task.own.time_s - sum(hand_over_s[each] for each in task.operators)
             yield SegmentTime(
                 processor=task.resource,
                 cores=run.machine.cores.get(task.resource, ()),
@@ -311,7 +312,7 @@ def segments_of(
             )
 
 
-def _handed_s(run: RunDocument, graph: OperatorGraph, platform: Platform) -> Mapping[str, float]:
+def _hand_over_s(run: RunDocument, graph: OperatorGraph, platform: Platform) -> Mapping[str, float]:
     """Return the seconds by operator that the bytes of hand-overs take, half of them at each end.
 
     Of links between CPUs and of those that occupy the receiver, that is: what others take is in no
@@ -319,31 +320,32 @@ def _handed_s(run: RunDocument, graph: OperatorGraph, platform: Platform) -> Map
     what it is made of.
     """
     place = {name: platform.index(task.resource) for task in run.tasks for name in task.operators}
-    found: dict[str, float] = defaultdict(float)
+    times_s: dict[str, float] = defaultdict(float)
     for tensor, maker in graph.producer.items():
-        made = graph.operators[maker].id
-        if made not in place:
+        source = graph.operators[maker].id
+        if source not in place:
             continue
+        here = place[source]
         readers: dict[int, tuple[str, int]] = {}
-        for read, size_bytes in _reading(tensor, graph, place):
-            readers.setdefault(place[read], (read, size_bytes))
+        for reader, size_bytes in _readers(tensor, graph, place):
+            readers.setdefault(place[reader], (reader, size_bytes))
         ends_s = {
-            read: (link.time(size_bytes).value - link.time(0).value) / 2
-            for p, (read, size_bytes) in readers.items()
-            if p != place[made] and _is_work(link := platform.link_of[place[made], p], platform)
+            reader: (link.time(size_bytes).value - link.time(0).value) / 2
+            for p, (reader, size_bytes) in readers.items()
+            if p != here and _is_thread_work(link := platform.link_of[here, p], platform)
         }
-        for read, end_s in ends_s.items():
-            found[read] += end_s
-        found[made] += max(ends_s.values(), default=0.0)
-    return found
+        for reader, end_s in ends_s.items():
+            times_s[reader] += end_s
+        times_s[source] += max(ends_s.values(), default=0.0)
+    return times_s
 
 
-def _is_work(link: Link, platform: Platform) -> bool:
+def _is_thread_work(link: Link, platform: Platform) -> bool:
     ends = (platform.processors[platform.index(name)] for name in (link.sender, link.receiver))
-    return link.occupies == RECEIVER or all(each.kind == "cpu" for each in ends)
+    return link.occupies == "receiver" or all(each.kind == "cpu" for each in ends)
 
 
-def _reading(tensor: str, graph: OperatorGraph, ran: Container[str]) -> Iterator[tuple[str, int]]:
+def _readers(tensor: str, graph: OperatorGraph, ran: Container[str]) -> Iterator[tuple[str, int]]:
     """Yield the operators that read a tensor and ran, with the bytes of it that each one reads.
 
     Through joins and cuts that did not run: at most as much as the smallest tensor on the way.
@@ -355,8 +357,8 @@ def _reading(tensor: str, graph: OperatorGraph, ran: Container[str]) -> Iterator
             yield operator.id, size_bytes
             continue
         for result in operator.outputs:
-            for read, behind_bytes in _reading(result, graph, ran):
-                yield read, min(size_bytes, behind_bytes)
+            for reader, behind_bytes in _readers(result, graph, ran):
+                yield reader, min(size_bytes, behind_bytes)
 
 
 def strange(run: RunDocument, graph: OperatorGraph, platform: Platform) -> str:

@@ -1,4 +1,4 @@
-"""Predicted against measured: errors of latency, longest stage and energy."""
+"""Errors of predictions against measurements: latency, longest stage and energy."""
 
 from __future__ import annotations
 
@@ -113,14 +113,14 @@ def read_evaluations(path: Path) -> tuple[EvaluationDocument, ...]:
     """
     try:
         require_regular(path)
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ComparisonError(f"predictions '{path}' cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise ComparisonError(f"predictions '{path}' are no JSON text: {error}") from error
     documents: list[EvaluationDocument] = []
     wrong: list[str] = []
-    for number, each in enumerate(found if isinstance(found, list) else [found]):
+    for number, each in enumerate(content if isinstance(content, list) else [content]):
         try:
             documents.append(EvaluationDocument.model_validate_json(json.dumps(each)))
         except ValidationError as error:
@@ -156,7 +156,7 @@ def compare(
         if prediction is None:
             missing.append(run.label)
         else:
-            pairs += _pairs(prediction, run)
+            pairs += _pairs_of_run(prediction, run)
     if not pairs:
         raise ComparisonError(
             f"none of the measured runs ({listed(list(dict.fromkeys(missing)))}) was predicted; "
@@ -165,7 +165,7 @@ def compare(
     return Comparison(tuple(pairs), tuple(errors_of(pairs)), tuple(missing))
 
 
-def _pairs(document: EvaluationDocument, run: MeasuredRun) -> Iterator[Pair]:
+def _pairs_of_run(document: EvaluationDocument, run: MeasuredRun) -> Iterator[Pair]:
     load_s = document.input_s if run.input_s is None else run.input_s
     first, *others = (stage.contended_time_s for stage in document.stages)
     figures: Mapping[str, tuple[float, float | None]] = {

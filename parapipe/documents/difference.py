@@ -14,15 +14,14 @@ from pydantic import Field
 from parapipe.digits import plain
 from parapipe.documents.compared_figures import (
     ComparedFigure,
-    Figure,
     compared_figures,
     energy_of_a_frame_j,
     frames_per_second,
     latencies_s,
 )
-from parapipe.documents.figure_table import COMPARED
-from parapipe.documents.front import ConfigurationRow, FrontDocument
+from parapipe.documents.figure_table import COMPARED, Compared
 from parapipe.documents.front_folder import FrontFolder
+from parapipe.documents.front_schema import ConfigurationRow, FrontDocument
 from parapipe.documents.shown import shown_figure
 from parapipe.errors import WorseError
 from parapipe.files.record import Row
@@ -33,7 +32,7 @@ SAME = 1e-9
 """Share by which figures differ that are the same: they were added up in another order."""
 SAME_TIME = 1e-6
 """The same of an operator's time, which is the difference of its end and its start."""
-_ASKED = ("parapipe", "model", "model_sha256", "platform", "conversion")
+_INPUT_FIELDS = ("parapipe", "model", "model_sha256", "platform", "conversion")
 
 
 class InputChange(Row):
@@ -63,7 +62,7 @@ class CostChange(Row):
 class BestChange(Row):
     """The best configurations in one figure."""
 
-    figure: Figure
+    figure: Compared
     """Which one."""
     model: str | None
     """Of which of several models; null if it is of all. Its throughput is what it has as fast as
@@ -89,7 +88,7 @@ class BestChange(Row):
 class UncomparedRow(Row):
     """An objective of both fronts that has no unit which is the same for both."""
 
-    figure: Figure
+    figure: Compared
     """Which one."""
     reason: str
     """Why, in words."""
@@ -141,7 +140,7 @@ class DifferenceDocument(Row):
 
     def __repr__(self) -> str:
         """Return a line."""
-        return f"<difference: {'none' if self.same else ', '.join(map(_told, self.best))}>"
+        return f"<difference: {'none' if self.same else ', '.join(map(_change_text, self.best))}>"
 
     def check(self, max_loss: float | Mapping[str, float]) -> None:
         """Check that the best configurations are not worse by more than a share.
@@ -163,13 +162,13 @@ class DifferenceDocument(Row):
         )
         unknown = set(allowed).difference(objectives)
         if isinstance(max_loss, Mapping) and unknown:
-            known = ", ".join(objectives)
+            names = ", ".join(objectives)
             raise WorseError(
-                f"{', '.join(sorted(unknown))}: no objective of both fronts; there are {known}"
+                f"{', '.join(sorted(unknown))}: no objective of both fronts; there are {names}"
             )
-        if left := [row for row in self.uncompared if row.figure in allowed]:
-            told = (f"{row.figure} cannot be compared: {row.reason}" for row in left)
-            raise WorseError("; ".join(told))
+        if uncompared := [row for row in self.uncompared if row.figure in allowed]:
+            messages = (f"{row.figure} cannot be compared: {row.reason}" for row in uncompared)
+            raise WorseError("; ".join(messages))
         worse = [
             each
             for each in self.best
@@ -177,19 +176,19 @@ class DifferenceDocument(Row):
         ]
         if worse:
             most = {figure: _percent(share) for figure, share in allowed.items()}
-            told = (f"{_told(each)}, allowed are {most[each.figure]}" for each in worse)
-            raise WorseError(f"the new front is worse: {'; '.join(told)}")
+            messages = (f"{_change_text(each)}, allowed are {most[each.figure]}" for each in worse)
+            raise WorseError(f"the new front is worse: {'; '.join(messages)}")
 
 
 def difference(old: FrontFolder, new: FrontFolder) -> DifferenceDocument:
     """Return what changed from one front to another."""
     before, after = old.document, new.document
-    known, there = ([each.id for each in d.operators] for d in (before, after))
+    old_ids, new_ids = ([each.id for each in d.operators] for d in (before, after))
     figures, reasons = compared_figures(before, after)
-    found: dict[str, Any] = {
+    changes: dict[str, Any] = {
         "inputs": tuple(_input_changes(before, after)),
-        "operators_added": tuple(each for each in there if each not in set(known)),
-        "operators_removed": tuple(each for each in known if each not in set(there)),
+        "operators_added": tuple(each for each in new_ids if each not in set(old_ids)),
+        "operators_removed": tuple(each for each in old_ids if each not in set(new_ids)),
         "costs": tuple(_cost_changes(old.plans, new.plans)),
         "uncompared": tuple(
             UncomparedRow(figure=figure, reason=reason) for figure, reason in reasons.items()
@@ -197,12 +196,12 @@ def difference(old: FrontFolder, new: FrontFolder) -> DifferenceDocument:
         "lost": tuple(_unmatched(before, after, [(each.old, each.new) for each in figures])),
         "gained": tuple(_unmatched(after, before, [(each.new, each.old) for each in figures])),
     }
-    best = tuple(_best(before, after, each) for each in figures)
-    same = not any(found.values()) and not any(each.loss for each in best)
-    return DifferenceDocument(schema=SCHEMA, same=same, best=best, **found)
+    best = tuple(_compare_best(before, after, each) for each in figures)
+    same = not any(changes.values()) and not any(each.loss for each in best)
+    return DifferenceDocument(schema=SCHEMA, same=same, best=best, **changes)
 
 
-def _told(each: BestChange) -> str:
+def _change_text(each: BestChange) -> str:
     figure = COMPARED[each.figure]
     whose = f" of {each.model}" if each.model else ""
     change = f"a {'loss' if each.loss > 0 else 'gain'} of {_percent(abs(each.loss))}"
@@ -216,29 +215,29 @@ def _percent(share: float) -> str:
 
 
 def _input_changes(before: FrontDocument, after: FrontDocument) -> Iterator[InputChange]:
-    old, new = dict(_made_of(before)), dict(_made_of(after))
+    old, new = dict(_inputs_of(before)), dict(_inputs_of(after))
     for what in dict.fromkeys([*old, *new]):
         if old.get(what) != new.get(what):
             yield InputChange(what=what, old=old.get(what), new=new.get(what))
 
 
-def _made_of(front: FrontDocument) -> Iterator[tuple[str, str]]:
+def _inputs_of(front: FrontDocument) -> Iterator[tuple[str, str]]:
     """Yield what a front was made of and with, by name."""
     document = front.to_json()
-    for what in _ASKED:
+    for what in _INPUT_FIELDS:
         if document[what] is not None:
             yield what, document[what]
     for section in ("inputs", "options"):
         for key, value in document[section].items():
             yield f"{section}.{key}", value if isinstance(value, str) else repr(value)
     for demand in front.several.models if front.several else ():
-        asked = f"{demand.rate_fps:g} frames/s, {demand.frames} in a pattern"
-        yield f"several.{demand.name}", asked
+        rate = f"{demand.rate_fps:g} frames/s, {demand.frames} in a pattern"
+        yield f"several.{demand.name}", rate
     for each in front.processors:
         yield f"processors.{each.name}", f"{each.kind}, {each.backend}, {each.description}"
 
 
-def _best(before: FrontDocument, after: FrontDocument, of: ComparedFigure) -> BestChange:
+def _compare_best(before: FrontDocument, after: FrontDocument, of: ComparedFigure) -> BestChange:
     old, new = min(before.configurations, key=of.old), min(after.configurations, key=of.new)
     was, now = of.old(old), of.new(new)
     is_rate = COMPARED[of.figure].direction == "greatest"
@@ -249,14 +248,14 @@ def _best(before: FrontDocument, after: FrontDocument, of: ComparedFigure) -> Be
         old=1 / was if is_rate else was,
         new=1 / now if is_rate else now,
         loss=0.0 if isclose(was, now, rel_tol=SAME) else loss,
-        old_median=_outside(old, of.figure),
-        new_median=_outside(new, of.figure),
+        old_median=_median_if_outside(old, of.figure),
+        new_median=_median_if_outside(new, of.figure),
         old_id=old.id,
         new_id=new.id,
     )
 
 
-def _outside(row: ConfigurationRow, of: Figure) -> float | None:
+def _median_if_outside(row: ConfigurationRow, of: Compared) -> float | None:
     """Return the median of a figure whose stated value lies outside of its interval."""
     if row.several:
         return None
@@ -274,11 +273,11 @@ def _unmatched(
 
     `figures` give those of a configuration of the one front, and of the other one.
     """
-    there = [[theirs(row) for _, theirs in figures] for row in other.configurations]
+    reached = [[theirs(row) for _, theirs in figures] for row in other.configurations]
     for row in one.configurations:
         most = [ours(row) * (1 + SAME) for ours, _ in figures]
         if row.pareto and not any(
-            all(has <= limit for has, limit in zip(each, most, strict=True)) for each in there
+            all(has <= limit for has, limit in zip(each, most, strict=True)) for each in reached
         ):
             yield _point(row, one)
 
@@ -297,7 +296,7 @@ def _point(row: ConfigurationRow, front: FrontDocument) -> Point:
 
 
 def _cost_changes(old: Mapping[str, Plan], new: Mapping[str, Plan]) -> Iterator[CostChange]:
-    before, after = _times(old), _times(new)
+    before, after = _times_by_processor(old), _times_by_processor(new)
     both = [key for key in before if key in after]
     for key in sorted(both, key=lambda key: -abs(after[key] - before[key])):
         if not isclose(before[key], after[key], rel_tol=SAME_TIME):
@@ -307,16 +306,16 @@ def _cost_changes(old: Mapping[str, Plan], new: Mapping[str, Plan]) -> Iterator[
             )
 
 
-def _times(plans: Mapping[str, Plan]) -> dict[tuple[str, str, float], float]:
+def _times_by_processor(plans: Mapping[str, Plan]) -> dict[tuple[str, str, float], float]:
     """Return the seconds of operators by processor and clock, and of transfers by their ends."""
-    found: dict[tuple[str, str, float], float] = {}
+    times_s: dict[tuple[str, str, float], float] = {}
     for plan in plans.values():
         clock_hz = {each.name: each.operating_point.frequency_hz for each in plan.processors}
         for stage in plan.stages:
             for used in stage.processors:
                 for at in used.operators:
                     key = (at.operator, used.name, clock_hz[used.name])
-                    found.setdefault(key, at.end_s - at.start_s)
+                    times_s.setdefault(key, at.end_s - at.start_s)
         for each in plan.transfers:
-            found.setdefault((each.tensor, f"{each.source} to {each.target}", 0.0), each.time_s)
-    return found
+            times_s.setdefault((each.tensor, f"{each.source} to {each.target}", 0.0), each.time_s)
+    return times_s

@@ -14,7 +14,7 @@ from typing import Annotated, Literal, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from parapipe.documents.figure_table import DRAWN, DRAWN_FIELDS
+from parapipe.documents.figure_table import DRAWN, SAMPLED_FIELDS
 from parapipe.errors import FrontError
 from parapipe.files.documents import read_document
 from parapipe.files.record import PositiveFigure, Row
@@ -32,7 +32,7 @@ DIGITS = 7  # of each number in draws.json
 
 Interval = tuple[PositiveFigure, PositiveFigure]
 Share = Annotated[float, Field(ge=0, le=1)]
-Drawn = Annotated[tuple[PositiveFigure, ...], Field(min_length=1)]
+Samples = Annotated[tuple[PositiveFigure, ...], Field(min_length=1)]
 
 
 class IntervalsRow(Row):
@@ -102,11 +102,11 @@ class DrawnRow(Row):
 
     id: str
     """As in front.json."""
-    latency_s: Drawn
+    latency_s: Samples
     """One frame through all stages."""
-    period_s: Drawn
+    period_s: Samples
     """Time between frames."""
-    energy_j: Drawn
+    energy_j: Samples
     """Joules of the used processors per frame."""
 
 
@@ -121,9 +121,9 @@ class DrawsDocument(Row):
     """As in front.json. The draws of all configurations are the same states of the chip."""
 
 
-def doubts(
-    found: Sequence[Configuration],
-    drawn: DrawnFront,
+def doubt_fields(
+    configurations: Sequence[Configuration],
+    samples: DrawnFront,
     objectives: Sequence[str],
     peaks_bytes: Sequence[float],
     quantile: float | None = None,
@@ -139,65 +139,65 @@ def doubts(
     quantile
         None if nothing is said of one.
     """
-    memory = np.repeat(np.array(peaks_bytes)[:, None], drawn.count, axis=1)
-    figures: dict[str, Array] = {each.name: getattr(drawn, each.compared) for each in DRAWN}
+    memory = np.repeat(np.array(peaks_bytes)[:, None], samples.count, axis=1)
+    figures: dict[str, Array] = {each.name: getattr(samples, each.compared) for each in DRAWN}
     figures["memory"] = memory
-    every = range(len(found))
+    every = range(len(configurations))
     pareto = pareto_chances([figures[objective] for objective in objectives])
     least = {
         each.name: least_chances(figures[each.name], every, TIES.get(each.name, TIE))
         for each in DRAWN
     }
-    named: list[dict[str, float]] = [{} for _ in found]
-    for i, each in enumerate(found):
+    name_chances: list[dict[str, float]] = [{} for _ in configurations]
+    for i, each in enumerate(configurations):
         for name in each.names:
             if name in BEST_OF_KIND:
                 kind, objective = BEST_OF_KIND[name]
-                among = [j for j in every if found[j].mapping.kind == kind]
-                named[i][name] = least_chances(figures[objective], among)[i]
+                same_kind = [j for j in every if configurations[j].mapping.kind == kind]
+                name_chances[i][name] = least_chances(figures[objective], same_kind)[i]
             elif name == "most-efficient":
-                named[i][name] = least["energy"][i]
-    kept = quantile_rows(drawn, quantile) if quantile else []
-    for i, (ends, middle) in enumerate(zip(intervals(drawn), medians(drawn), strict=True)):
+                name_chances[i][name] = least["energy"][i]
+    at_quantiles = quantile_rows(samples, quantile) if quantile else []
+    for i, (ends, middle) in enumerate(zip(intervals(samples), medians(samples), strict=True)):
         best = {name: shares[i] for name, shares in least.items()}
-        chances = ChancesRow(pareto=pareto[i], **best, names=named[i])
-        at_quantile = {"quantiles": kept[i]} if kept else {}
+        chances = ChancesRow(pareto=pareto[i], **best, names=name_chances[i])
+        at_quantile = {"quantiles": at_quantiles[i]} if at_quantiles else {}
         yield {"intervals": ends, "medians": middle, "chances": chances, **at_quantile}
 
 
-def intervals(drawn: DrawnFront) -> list[IntervalsRow]:
+def intervals(samples: DrawnFront) -> list[IntervalsRow]:
     """Return the intervals of each configuration."""
-    figures = zip(*(getattr(drawn, key) for key in DRAWN_FIELDS), strict=True)
+    figures = zip(*(getattr(samples, key) for key in SAMPLED_FIELDS), strict=True)
     return [
-        IntervalsRow(**{key: interval(one) for key, one in zip(DRAWN_FIELDS, each, strict=True)})
+        IntervalsRow(**{key: interval(one) for key, one in zip(SAMPLED_FIELDS, each, strict=True)})
         for each in figures
     ]
 
 
-def medians(drawn: DrawnFront) -> list[MediansRow]:
+def medians(samples: DrawnFront) -> list[MediansRow]:
     """Return the medians of each configuration."""
-    middle = [np.median(getattr(drawn, key), axis=1).tolist() for key in DRAWN_FIELDS]
+    middle = [np.median(getattr(samples, key), axis=1).tolist() for key in SAMPLED_FIELDS]
     figures = zip(*middle, strict=True)
-    return [MediansRow(**dict(zip(DRAWN_FIELDS, each, strict=True))) for each in figures]
+    return [MediansRow(**dict(zip(SAMPLED_FIELDS, each, strict=True))) for each in figures]
 
 
-def quantile_rows(drawn: DrawnFront, share: float) -> list[QuantilesRow]:
+def quantile_rows(samples: DrawnFront, share: float) -> list[QuantilesRow]:
     """Return what figures each configuration keeps in a share of the draws."""
     return [
-        QuantilesRow(share=share, **dict(zip(DRAWN_FIELDS, figures, strict=True)))
-        for figures in quantiles(drawn, share)
+        QuantilesRow(share=share, **dict(zip(SAMPLED_FIELDS, values, strict=True)))
+        for values in quantiles(samples, share)
     ]
 
 
-def draws_text(ids: Sequence[str], drawn: DrawnFront) -> bytes:
+def draws_text(ids: Sequence[str], samples: DrawnFront) -> bytes:
     """Return draws.json: a line for each configuration."""
     head = json.dumps({"schema": SCHEMA, "parapipe": __version__})[:-1]
     rows = (
         json.dumps(
             {"id": name}
             | {
-                key: [float(f"{x:.{DIGITS}g}") for x in getattr(drawn, key)[i].tolist()]
-                for key in DRAWN_FIELDS
+                key: [float(f"{x:.{DIGITS}g}") for x in getattr(samples, key)[i].tolist()]
+                for key in SAMPLED_FIELDS
             }
         )
         for i, name in enumerate(ids)
@@ -221,10 +221,10 @@ def load_draws(folder: Path, ids: Sequence[str]) -> DrawnFront:
     path = folder / DRAWS
     document = read_document(path, DrawsDocument, schema=SCHEMA, what="draws", error=FrontError)
     rows = document.configurations
-    counts = {len(getattr(row, key)) for row in rows for key in DRAWN_FIELDS}
+    counts = {len(getattr(row, key)) for row in rows for key in SAMPLED_FIELDS}
     if [row.id for row in rows] != list(ids) or len(counts) > 1:
         raise FrontError(
             f"{path}: belongs to another front than front.json; write the folder again with "
             "`parapipe map`"
         )
-    return DrawnFront(*(np.array([getattr(row, key) for row in rows]) for key in DRAWN_FIELDS))
+    return DrawnFront(*(np.array([getattr(row, key) for row in rows]) for key in SAMPLED_FIELDS))

@@ -1,4 +1,4 @@
-"""Configurations in one line, the command that makes a front again, and several models, written."""
+"""Texts and rows for front.json: configurations in one line, its command, and several models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parapipe.cost.operating_points import Setting
-from parapipe.documents.front_rows import (
+from parapipe.documents.front_records import (
     DemandRow,
     GrowthRow,
     Inputs,
@@ -48,19 +48,19 @@ def map_command(
         left_out += option_names(lambda option: option.several == "no effect")
     words = ["parapipe", "map", *models, "--platform", f"{platform}"]
     changed = {name: each for name, each in options.changed().items() if name not in left_out}
-    for name in sorted(changed, key=lambda name: _rank(changed[name])):
-        words += _words(name, changed[name])
+    for name in sorted(changed, key=lambda name: _option_rank(changed[name])):
+        words += _option_words(name, changed[name])
     return shlex.join(words)
 
 
-def _rank(value: object) -> int:
+def _option_rank(value: object) -> int:
     """Return the place of an option: values come first, then flags, then what may be repeated."""
     if isinstance(value, str):
         return 0
     return 2 if isinstance(value, Mapping | Sequence) else value is True
 
 
-def _words(name: str, value: object) -> Iterator[str]:
+def _option_words(name: str, value: object) -> Iterator[str]:
     text = option_traits()[name].text
     match value:
         case True:
@@ -86,49 +86,52 @@ def inputs_of(platform: str | Path, options: MapOptions) -> Inputs:
     )
 
 
-def drawing(
-    found: Configuration, stages: Sequence[StageRow], at: Setting, graph: OperatorGraph
+def render_configuration(
+    configuration: Configuration, stages: Sequence[StageRow], at: Setting, graph: OperatorGraph
 ) -> str:
     """Return what a configuration is in one line; see `ConfigurationRow.drawing`."""
     if graph.source.members:
-        return _drawn_models(found, graph, at.platform.names)
+        return _render_models(configuration, graph, at.platform.names)
     defaults_hz = {p.name: p.clock.default_frequency_hz for p in at.platform.processors}
-    drawn = (
-        _drawn_in_turn(stages, defaults_hz, found.evaluated)
-        if found.mapping.kind == "interleaved"
-        else draw(stages, defaults_hz)
+    rendered = (
+        _render_interleaved(stages, defaults_hz, configuration.evaluated)
+        if configuration.mapping.kind == "interleaved"
+        else render_stages(stages, defaults_hz)
     )
-    if found.split is None:
-        return drawn
-    return f"{drawn} ({'recomputed' if found.split.recomputes else 'split'})"
+    if configuration.split is None:
+        return rendered
+    return f"{rendered} ({'recomputed' if configuration.split.recomputes else 'split'})"
 
 
-def _drawn_in_turn(
+def _render_interleaved(
     stages: Sequence[StageRow], defaults_hz: dict[str, float], evaluated: Evaluated
 ) -> str:
     """Return all processors, and how many frames are under way at once."""
-    names = {each.name: _drawn_name(each, defaults_hz) for s in stages for each in s.processors}
-    in_order = [names[name] for name in defaults_hz if name in names]
+    processors = {each.name: each for stage in stages for each in stage.processors}
+    used = [processors[name] for name in defaults_hz if name in processors]
     numbers = [number for stage in stages for number in stage.subgraphs]
     frames = ceil(evaluated.latency_s / evaluated.period_s - 1e-9)
     run = f"{min(numbers)}-{max(numbers)}" if len({*numbers}) > 1 else f"{numbers[0]}"
-    return f"{'+'.join(in_order)}[{run}] takes turns on {frames} frames"
+    names = "+".join(_render_processor(each, defaults_hz) for each in used)
+    return f"{names}[{run}] takes turns on {frames} frames"
 
 
-def draw(stages: Sequence[StageRow], defaults_hz: dict[str, float]) -> str:
+def render_stages(stages: Sequence[StageRow], defaults_hz: dict[str, float]) -> str:
     """Return the stages in one line; see `ConfigurationRow.drawing`."""
-    drawn = []
+    rendered = []
     for i, stage in enumerate(stages):
         before, behind = (
             {n for each in some for n in each.subgraphs} for some in (stages[:i], stages[i + 1 :])
         )
-        names = (_drawn_name(processor, defaults_hz) for processor in stage.processors)
+        names = (_render_processor(processor, defaults_hz) for processor in stage.processors)
         used = ("/" if stage.in_turn else "+").join(names)
-        drawn.append(f"{used}[{_drawn_numbers(stage.subgraphs, before, behind)}]")
-    return " │ ".join(drawn)
+        rendered.append(f"{used}[{_render_subgraphs(stage.subgraphs, before, behind)}]")
+    return " │ ".join(rendered)
 
 
-def _drawn_numbers(numbers: Sequence[int], before: Collection[int], behind: Collection[int]) -> str:
+def _render_subgraphs(
+    numbers: Sequence[int], before: Collection[int], behind: Collection[int]
+) -> str:
     """Return a stage's subgraphs in runs; marked are those that earlier or later ones run, too."""
     runs: list[list[int]] = []
     for number in numbers:
@@ -145,7 +148,7 @@ def _drawn_numbers(numbers: Sequence[int], before: Collection[int], behind: Coll
     )
 
 
-def _drawn_name(processor: ProcessorRow, defaults_hz: dict[str, float]) -> str:
+def _render_processor(processor: ProcessorRow, defaults_hz: dict[str, float]) -> str:
     """Return its name, followed by its gigahertz if it is not at its default frequency."""
     frequency_hz = processor.operating_point.frequency_hz
     if frequency_hz == defaults_hz[processor.name]:
@@ -153,19 +156,19 @@ def _drawn_name(processor: ProcessorRow, defaults_hz: dict[str, float]) -> str:
     return f"{processor.name}@{frequency_hz / 1e9:.3g}"
 
 
-def _drawn_models(found: Configuration, graph: OperatorGraph, names: Sequence[str]) -> str:
+def _render_models(configuration: Configuration, graph: OperatorGraph, names: Sequence[str]) -> str:
     """Return which processors work for each model, in one line."""
-    shown = []
+    rendered = []
     for member in graph.source.members:
         prefixes = tuple(map(member.prefix, range(member.frames)))
         used = {
             at.processor
-            for at in found.mapping.placements
+            for at in configuration.mapping.placements
             if graph.operators[at.operator].id.startswith(prefixes)
         }
         where = "+".join(name for p, name in enumerate(names) if p in used)
-        shown.append(f"{member.name} on {where}")
-    return ", ".join(shown)
+        rendered.append(f"{member.name} on {where}")
+    return ", ".join(rendered)
 
 
 def several_row(
@@ -177,14 +180,14 @@ def several_row(
 ) -> SeveralRow:
     """Write down what is asked, and what ways without sharing reach."""
 
-    def sharing(rival: Rival | None) -> SharingRow | None:
-        if rival is None:
+    def sharing(baseline: Rival | None) -> SharingRow | None:
+        if baseline is None:
             return None
         return SharingRow(
-            rate_factor=period_s / rival.period_s,
+            rate_factor=period_s / baseline.period_s,
             processors={
                 demand.name: tuple(processors[p] for p in each)
-                for demand, each in zip(demands, rival.sets, strict=True)
+                for demand, each in zip(demands, baseline.sets, strict=True)
             },
         )
 
@@ -213,13 +216,13 @@ def several_row(
     )
 
 
-def growth_row(found: Configuration, demands: Sequence[Demand]) -> GrowthRow:
+def growth_row(configuration: Configuration, demands: Sequence[Demand]) -> GrowthRow:
     """Write down what the models get of a configuration."""
-    assert found.several is not None
-    got, period_s = found.several, found.evaluated.period_s
+    assert configuration.several is not None
+    growth, period_s = configuration.several, configuration.evaluated.period_s
     models = {}
-    for demand, come_s, latency_s in zip(demands, got.come_s, got.latency_s, strict=True):
-        turn_s = period_s / len(come_s) / got.kept_factor
+    for demand, come_s, latency_s in zip(demands, growth.come_s, growth.latency_s, strict=True):
+        turn_s = period_s / len(come_s) / growth.kept_factor
         random = at_random(demand.rate_fps, turn_s, latency_s)
         models[demand.name] = ServedRow(
             latency_s=latency_s,
@@ -228,8 +231,8 @@ def growth_row(found: Configuration, demands: Sequence[Demand]) -> GrowthRow:
             random_p99_s=random.p99_s,
         )
     return GrowthRow(
-        rate_factor=got.rate_factor,
-        contended_rate_factor=got.contended_rate_factor,
-        power_w=found.evaluated.energy_j / period_s,
+        rate_factor=growth.rate_factor,
+        contended_rate_factor=growth.contended_rate_factor,
+        power_w=configuration.evaluated.energy_j / period_s,
         models=models,
     )

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from parapipe.cost.cost_table import CostTable, CoverageRow, build_cost_table, coverage_of
+from parapipe.cost.cost_table import CoverageRow, build_cost_table, coverage_of
 from parapipe.cost.measured_network import measured_networks, priced_as_run, recognise
 from parapipe.cost.price import PartCost
 from parapipe.cost.pricing import View
@@ -20,14 +20,13 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import partition
 from parapipe.mappings.assembly import mapping_of
 from parapipe.mappings.assignment import assignment_of_file, assignment_of_order, load_assignment
-from parapipe.mappings.evaluate import Evaluated, EvaluatedStage, evaluate, priced_parts
-from parapipe.mappings.mapping import Mapping
+from parapipe.mappings.evaluate import EvaluatedStage, evaluate, priced_parts
 from parapipe.platform.divided import holding
 from parapipe.platform.platform import Platform
 from parapipe.platform.precision import Precision
 from parapipe.search.options import DRAWS
 from parapipe.uncertainty.causes import Draws
-from parapipe.uncertainty.samples import DrawnFront, drawn, joined
+from parapipe.uncertainty.samples import drawn, joined
 from parapipe.version import __version__
 
 SCHEMA: Literal["parapipe/evaluation/1"] = "parapipe/evaluation/1"
@@ -164,86 +163,79 @@ def evaluation(
         platform = holding(platform, file.processors)
     networks = () if profiles else measured_networks(platform.profile_name)
     network = recognise(graph, networks)
-    chosen: View = view or ("as-measured" if network else "deployed")
-    costs = build_cost_table(graph, platform, profiles=profiles, view=chosen, precision=precision)
+    pricing: View = view or ("as-measured" if network else "deployed")
+    costs = build_cost_table(graph, platform, profiles=profiles, view=pricing, precision=precision)
     # Rows are the network's own times only where all that ran on the board is there as it ran.
-    as_run = network if chosen == "as-measured" and costs.precision == "model" else None
+    as_run = network if pricing == "as-measured" and costs.precision == "model" else None
     if as_run:
         costs = priced_as_run(costs, graph, platform, as_run)
     blocks = network.blocks_of(graph) if network else None
     if file is not None:
-        placed = assignment_of_file(
-            file,
-            str(assignment),
-            graph=graph,
-            partition=partition(graph),
-            names=costs.processors,
+        placement = assignment_of_file(
+            file, str(assignment), graph=graph, partition=partition(graph), names=costs.processors
         )
     elif blocks is not None:
-        placed = assignment_of_order(order or "", graph=graph, blocks=blocks, names=platform.names)
+        placement = assignment_of_order(
+            order or "", graph=graph, blocks=blocks, names=platform.names
+        )
     else:
-        names = [each.name for each in networks]
-        measured = f"known are {', '.join(names)}" if names else "none was"
+        measured_names = ", ".join(each.name for each in networks)
+        choice = f"known are {measured_names}" if networks else "none was"
         raise AssignmentError(
             f"'{graph.source.name}' has no blocks that were measured on '{platform.name}' "
-            f"({measured}); give `assignment` in place of `order`"
+            f"({choice}); give `assignment` in place of `order`"
         )
-    mapping = mapping_of(graph, platform, costs, placed, blocks=blocks if as_run else None)
-    found = evaluate(mapping, graph, costs, contention=platform.contention)
+    mapping = mapping_of(graph, platform, costs, placement, blocks=blocks if as_run else None)
+    evaluated = evaluate(mapping, graph, costs, contention=platform.contention)
     parts = priced_parts(mapping, costs)
-    figures = _drawn(mapping, found, graph, costs)
+    names = [operator.id for operator in graph.operators]
+    samples = joined([drawn(mapping, evaluated, costs, names, Draws(DRAWS, seed=0))])
     return EvaluationDocument.of(
-        found,
+        evaluated,
         schema=SCHEMA,
         parapipe=__version__,
         model=graph.source.name,
         platform=platform.name,
         network=network.network.name if network else None,
         order=order,
-        view=chosen,
+        view=pricing,
         precision=costs.precision,
-        stages=tuple(_stage(stage, graph, platform, blocks) for stage in found.stages),
+        stages=tuple(_stage_row(stage, graph, platform, blocks) for stage in evaluated.stages),
         shared_processor=tuple(
             platform.names[p] for p, lags in mapping.lags.items() if len(lags) > 1
         ),
         sequential=SequentialRow(
-            energy_j=found.sequential_energy_j, board_energy_j=found.sequential_board_energy_j
+            energy_j=evaluated.sequential_energy_j,
+            board_energy_j=evaluated.sequential_board_energy_j,
         ),
-        intervals=intervals(figures)[0],
-        medians=medians(figures)[0],
+        intervals=intervals(samples)[0],
+        medians=medians(samples)[0],
         coverage=coverage_of(parts),
-        sources=_sources(part for some in parts.values() for part in some),
+        sources=_source_rows(part for some in parts.values() for part in some),
     )
 
 
-def _drawn(
-    mapping: Mapping, found: Evaluated, graph: OperatorGraph, costs: CostTable
-) -> DrawnFront:
-    names = [operator.id for operator in graph.operators]
-    return joined([drawn(mapping, found, costs, names, Draws(DRAWS, seed=0))])
-
-
-def _stage(
+def _stage_row(
     stage: EvaluatedStage, graph: OperatorGraph, platform: Platform, blocks: Sequence[int] | None
 ) -> EvaluatedStageRow:
-    held = [blocks[v] for v in stage.operators] if blocks else []
+    stage_blocks = [blocks[v] for v in stage.operators] if blocks else []
     return EvaluatedStageRow.of(
         stage,
         processors=tuple(platform.names[p] for p in stage.processors),
         operators=len(stage.operators),
         first_operator=graph.operators[stage.operators[0]].id,
         last_operator=graph.operators[stage.operators[-1]].id,
-        blocks=(min(held), max(held)) if held else (),
+        blocks=(min(stage_blocks), max(stage_blocks)) if stage_blocks else (),
     )
 
 
-def _sources(parts: Iterable[PartCost]) -> tuple[SourceRow, ...]:
+def _source_rows(parts: Iterable[PartCost]) -> tuple[SourceRow, ...]:
     """Return operators (parts counted singly) and seconds by source of the price."""
-    found: dict[str, tuple[int, float]] = {}
+    totals: dict[str, tuple[int, float]] = {}
     for part in parts:
-        count, time_s = found.get(part.source, (0, 0.0))
-        found[part.source] = (count + 1, time_s + part.time_s)
+        count, time_s = totals.get(part.source, (0, 0.0))
+        totals[part.source] = (count + 1, time_s + part.time_s)
     return tuple(
         SourceRow(source=source, operators=count, time_s=time_s)
-        for source, (count, time_s) in sorted(found.items())
+        for source, (count, time_s) in sorted(totals.items())
     )

@@ -231,7 +231,7 @@ BY_DEMAND = {each.demand: each for each in FIGURES if each.demand}
 DRAWN = tuple(each for each in FIGURES if each.drawn)
 """Figures that have intervals."""
 SHOWN_FIELDS = tuple(each.field for each in DRAWN)
-DRAWN_FIELDS = tuple(each.compared for each in DRAWN)
+SAMPLED_FIELDS = tuple(each.compared for each in DRAWN)
 """What is drawn of them; throughput stands for the period."""
 COMPARED: Mapping[Compared, FigureEntry] = {name: BY_NAME[name] for name in get_args(Compared)}
 
@@ -252,24 +252,24 @@ def for_pages(figures: Sequence[FigureEntry] = FIGURES) -> list[dict[str, Any]]:
     ]
 
 
-def derived(figures: Mapping[str, Any], record: type[BaseModel]) -> dict[str, Any]:
+def derive_figures(figures: Mapping[str, Any], record: type[BaseModel]) -> dict[str, Any]:
     """Return the fields of a record that rules make of other figures, which have fields too."""
-    wanted = [each for each in FIGURES if each.field in record.model_fields and each.rule]
-    return {each.field: each.rule(figures) for each in wanted if each.rule}
+    entries = [each for each in FIGURES if each.field in record.model_fields and each.rule]
+    return {each.field: each.rule(figures) for each in entries if each.rule}
 
 
-def _at_most(of: str) -> Must:
+def _positive_number(of: str) -> Must:
     return Must(f"a positive number of {of}", gt=0, infinite=True)
 
 
 Fps = Annotated[float, Must("a number of at least 0", ge=0)]
-Latency = Annotated[float, _at_most("seconds")]
-Energy = Annotated[float, _at_most("joules")]
-Power = Annotated[float, _at_most("watts")]
+Latency = Annotated[float, _positive_number("seconds")]
+Energy = Annotated[float, _positive_number("joules")]
+Power = Annotated[float, _positive_number("watts")]
 Confidence = Annotated[float, Must("a number above 0 and at most 1", gt=0, le=1)]
 
 
-def _shown_as(section: str, quantity: str = "", example: str = "") -> dict[str, str]:
+def _metadata(section: str, quantity: str = "", example: str = "") -> dict[str, str]:
     return {"section": section, "quantity": quantity, "example": example}
 
 
@@ -303,14 +303,14 @@ class Demands:
         the value that it keeps in that share of the draws.
     """
 
-    min_fps: Fps = field(default=0.0, metadata=_shown_as("common", "rate", "8"))
-    max_latency_s: Latency = field(default=inf, metadata=_shown_as("common", "time", "150ms"))
-    max_energy_j: Energy = field(default=inf, metadata=_shown_as("common", "energy", "120mJ"))
-    max_power_w: Power = field(default=inf, metadata=_shown_as("choice", "power", "4W"))
-    max_memory_bytes: MaxMemory | None = field(default=None, metadata=_shown_as("choice"))
-    board: bool = field(default=False, metadata=_shown_as("choice"))
-    sustained: bool = field(default=False, metadata=_shown_as("choice"))
-    confidence: Confidence | None = field(default=None, metadata=_shown_as("choice"))
+    min_fps: Fps = field(default=0.0, metadata=_metadata("common", "rate", "8"))
+    max_latency_s: Latency = field(default=inf, metadata=_metadata("common", "time", "150ms"))
+    max_energy_j: Energy = field(default=inf, metadata=_metadata("common", "energy", "120mJ"))
+    max_power_w: Power = field(default=inf, metadata=_metadata("choice", "power", "4W"))
+    max_memory_bytes: MaxMemory | None = field(default=None, metadata=_metadata("choice"))
+    board: bool = field(default=False, metadata=_metadata("choice"))
+    sustained: bool = field(default=False, metadata=_metadata("choice"))
+    confidence: Confidence | None = field(default=None, metadata=_metadata("choice"))
 
 
 class DemandKeywords(TypedDict, total=False):

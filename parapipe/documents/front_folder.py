@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from parapipe.documents.doubt import DRAWS, load_draws
-from parapipe.documents.figure_table import DRAWN_FIELDS, SHOWN_FIELDS
-from parapipe.documents.front import SCHEMA, ConfigurationRow, FrontDocument
+from parapipe.documents.figure_table import SAMPLED_FIELDS, SHOWN_FIELDS
+from parapipe.documents.front_schema import SCHEMA, ConfigurationRow, FrontDocument
 from parapipe.documents.shown import medians_of, shown_values
 from parapipe.errors import FrontError, PlanError
 from parapipe.files.documents import INSTEAD, read_document, read_json
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FRONT = "front.json"
 SOLVE_LOG = "solve_log.json"
 PLANS = "plans"
-_AGAIN = "write the folder again with `parapipe map`"
+_MAP_AGAIN = "write the folder again with `parapipe map`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ def load_folder(folder: Path) -> FrontFolder:
         A plan cannot be read, or does not run a network.
     """
     document = load_front(folder / FRONT)
-    plans = _plans(folder, document, document.configurations)
+    plans = _load_plans(folder, document, document.configurations)
     return FrontFolder(
-        document, plans, _solve_log(folder / SOLVE_LOG), load_drawn(folder, document)
+        document, plans, _load_solve_log(folder / SOLVE_LOG), load_drawn(folder, document)
     )
 
 
@@ -104,59 +104,61 @@ def load_configuration(
     """
     front = load_front(folder / FRONT)
     row = front.configuration(key)
-    return front, row, _plans(folder, front, [row])[row.id]
+    return front, row, _load_plans(folder, front, [row])[row.id]
 
 
-def _plans(folder: Path, front: FrontDocument, rows: Sequence[ConfigurationRow]) -> dict[str, Plan]:
+def _load_plans(
+    folder: Path, front: FrontDocument, rows: Sequence[ConfigurationRow]
+) -> dict[str, Plan]:
     """Read plans, and see that each is of this front."""
     plans = {row.id: Plan.load(folder / PLANS / f"{row.id}.json") for row in rows}
     strangers = [
-        f"{PLANS}/{row.id}.json" for row in rows if not _belongs(plans[row.id], row, front)
+        f"{PLANS}/{row.id}.json" for row in rows if not _is_of_front(plans[row.id], row, front)
     ]
     if strangers:
         belong = "belongs" if len(strangers) == 1 else "belong"
         raise FrontError(
-            f"{folder}: {listed(strangers)} {belong} to another front than {FRONT}; {_AGAIN}"
+            f"{folder}: {listed(strangers)} {belong} to another front than {FRONT}; {_MAP_AGAIN}"
         )
-    _check(folder, plans)
+    _check_operators(folder, plans)
     return plans
 
 
-def _check(folder: Path, plans: Mapping[str, Plan]) -> None:
+def _check_operators(folder: Path, plans: Mapping[str, Plan]) -> None:
     """See that each plan describes a network, nearly all of a front the same, and runs all of it.
 
     Whether it also keeps the rules on times, `verify_plan` says.
     """
-    like: Plan | None = None
+    first: Plan | None = None
     for name, plan in plans.items():
-        if violations := [*network_violations(plan, like), *once_violations(plan)]:
+        if violations := [*network_violations(plan, first), *once_violations(plan)]:
             raise PlanError(
                 f"{folder / PLANS / name}.json: has mistakes: {listed_sentences(violations)}; "
-                f"{_AGAIN}"
+                f"{_MAP_AGAIN}"
             )
-        like = like or plan
+        first = first or plan
 
 
-def _belongs(plan: Plan, row: ConfigurationRow, front: FrontDocument) -> bool:
+def _is_of_front(plan: Plan, row: ConfigurationRow, front: FrontDocument) -> bool:
     predicted = plan.predicted
     figures = (predicted.latency_s, predicted.energy_j), (row.latency_s, row.energy_j)
     same = [tuple(map(stated, each)) for each in figures]  # older fronts have all digits
-    known = (plan.model.sha256, plan.platform) == (front.model_sha256, front.platform)
-    fits = known and same[0] == same[1]
+    same_inputs = (plan.model.sha256, plan.platform) == (front.model_sha256, front.platform)
+    fits = same_inputs and same[0] == same[1]
     if row.split or plan.model.split:
         rules = plan.model.split.rules if plan.model.split else ()
         return fits and rules == row.split
-    listed_ones = {operator.id for operator in front.operators}
-    return fits and {operator.id for operator in plan.operators} == listed_ones
+    listed_ids = {operator.id for operator in front.operators}
+    return fits and {operator.id for operator in plan.operators} == listed_ids
 
 
-def _solve_log(path: Path) -> Sequence[Mapping[str, Any]]:
+def _load_solve_log(path: Path) -> Sequence[Mapping[str, Any]]:
     entries = read_json(path, "front", FrontError)
     wanted = {"operators", "proves", "proven", "gap", "wall_s", "solver", "cached", "asked_for"}
     if not isinstance(entries, list) or not all(
         isinstance(entry, dict) and wanted <= entry.keys() for entry in entries
     ):
-        raise FrontError(f"{path}: is no list of solved problems; {_AGAIN}")
+        raise FrontError(f"{path}: is no list of solved problems; {_MAP_AGAIN}")
     return entries
 
 
@@ -164,20 +166,20 @@ def front_frame(configurations: Sequence[ConfigurationRow]) -> DataFrame:
     """Return the configurations as a DataFrame in the order given, units in the column names."""
     from pandas import DataFrame
 
-    return DataFrame([_flat(row) for row in configurations])
+    return DataFrame([_flat_row(row) for row in configurations])
 
 
 def front_csv(configurations: Sequence[ConfigurationRow]) -> str:
     """Return the same table as CSV text."""
     text = StringIO()
-    rows = [_flat(row) for row in configurations]
+    rows = [_flat_row(row) for row in configurations]
     table = csv.DictWriter(text, rows[0], lineterminator="\n")
     table.writeheader()
     table.writerows(rows)
     return text.getvalue()
 
 
-def _flat(row: ConfigurationRow) -> dict[str, Any]:
+def _flat_row(row: ConfigurationRow) -> dict[str, Any]:
     figures = row.model_dump(
         exclude={"stages", "memories", "evaluated", "intervals", "medians", "chances", "several"}
     )
@@ -190,23 +192,25 @@ def _flat(row: ConfigurationRow) -> dict[str, Any]:
     figures["divided"] = ", ".join(row.divided)
     return {
         **{"stages" if name == "drawing" else name: value for name, value in figures.items()},
-        **{f"evaluated_{figure}": getattr(row.evaluated, figure, None) for figure in DRAWN_FIELDS},
+        **{
+            f"evaluated_{figure}": getattr(row.evaluated, figure, None) for figure in SAMPLED_FIELDS
+        },
         **{
             f"{end}_{figure}": getattr(row.intervals, figure)[i] if row.intervals else None
-            for figure in DRAWN_FIELDS
+            for figure in SAMPLED_FIELDS
             for i, end in enumerate(("low", "high"))
         },
-        **{f"median_{figure}": getattr(row.medians, figure, None) for figure in DRAWN_FIELDS},
+        **{f"median_{figure}": getattr(row.medians, figure, None) for figure in SAMPLED_FIELDS},
         "chance_pareto": row.chances.pareto if row.chances else None,
     }
 
 
 def shown_rows(rows: Sequence[ConfigurationRow]) -> tuple[list[ConfigurationRow], frozenset[str]]:
     """Return configurations with what is shown of drawn figures, and which of these are medians."""
-    plain = [row.model_dump(include={*SHOWN_FIELDS, "intervals", "medians"}) for row in rows]
-    shown = {key: shown_values(plain, key) for key in SHOWN_FIELDS}
-    made = [
+    fields = [row.model_dump(include={*SHOWN_FIELDS, "intervals", "medians"}) for row in rows]
+    shown = {key: shown_values(fields, key) for key in SHOWN_FIELDS}
+    displayed = [
         row.model_copy(update={key: values[i] for key, values in shown.items()})
         for i, row in enumerate(rows)
     ]
-    return made, medians_of(plain)
+    return displayed, medians_of(fields)

@@ -154,8 +154,8 @@ def inspected(
     CostError
         The platform has no processor, or no price, for an operator.
     """
-    fused, found = fuse(graph), partition(graph)
-    ends = accumulate(len(subgraph.units) for subgraph in found.subgraphs)
+    fused, cut = fuse(graph), partition(graph)
+    ends = accumulate(len(subgraph.units) for subgraph in cut.subgraphs)
     peak = peak_activations(fused, partition(fused).order)
     least = least_order(
         order_problem(fused, range(len(fused.operators))), MOST_STATES, deterministic_s=0
@@ -167,36 +167,36 @@ def inspected(
         outputs={name: graph.tensors[name].shape for name in graph.outputs},
         operators=len(graph.operators),
         operators_fused=len(fused.operators),
-        subgraphs=len(found.subgraphs),
-        max_parallelism=max(subgraph.parallelism for subgraph in found.subgraphs),
+        subgraphs=len(cut.subgraphs),
+        max_parallelism=max(subgraph.parallelism for subgraph in cut.subgraphs),
         macs=sum(operator.work.macs for operator in graph.operators),
         constant_bytes=sum(constant.size_bytes for constant in graph.constants.values()),
         peak_activation_bytes=peak.size_bytes,
         peak_operator=fused.operators[peak.operator].name,
         least_peak_activation_bytes=min(least.peak_bytes, peak.size_bytes),
         least_peak_bound_bytes=least.bound_bytes,
-        operator_types=_types(graph.operators),
-        data_types=_data_types(fused),
-        unmodelled=_types(operator for operator in graph.operators if not operator.work.modelled),
-        opaque=_types(operator for operator in graph.operators if operator.opaque),
-        ruled=_types(operator for operator in graph.operators if operator.work.rule),
+        operator_types=_count_types(graph.operators),
+        data_types=_work_by_type(fused),
+        unmodelled=_count_types(each for each in graph.operators if not each.work.modelled),
+        opaque=_count_types(each for each in graph.operators if each.opaque),
+        ruled=_count_types(each for each in graph.operators if each.work.rule),
         notes=graph.notes,
         subgraph_table=tuple(
-            _row(graph, subgraph, number, found.boundaries[end])
-            for number, (subgraph, end) in enumerate(zip(found.subgraphs, ends, strict=True), 1)
+            _subgraph_row(graph, subgraph, number, cut.boundaries[end])
+            for number, (subgraph, end) in enumerate(zip(cut.subgraphs, ends, strict=True), 1)
         ),
-        subgraph_flows=_flows(graph, found),
+        subgraph_flows=_subgraph_flows(graph, cut),
         coverage=platform_coverage(fused, platform, precision) if platform else None,
     )
 
 
-def _types(operators: Iterable[Operator]) -> dict[str, int]:
+def _count_types(operators: Iterable[Operator]) -> dict[str, int]:
     """Count operators by type, the most frequent first, then by name."""
     counts = Counter(operator.type for operator in operators)
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
-def _data_types(graph: OperatorGraph) -> dict[str, TypeRow]:
+def _work_by_type(graph: OperatorGraph) -> dict[str, TypeRow]:
     """Add up the work of fused operators by data type, the most first, then by number and name."""
     macs: Counter[str] = Counter()
     counts: Counter[str] = Counter()
@@ -209,7 +209,7 @@ def _data_types(graph: OperatorGraph) -> dict[str, TypeRow]:
     return {dtype: TypeRow(operators=counts[dtype], macs=macs[dtype]) for dtype in order}
 
 
-def _row(
+def _subgraph_row(
     graph: OperatorGraph, subgraph: Subgraph, number: int, live: tuple[str, ...]
 ) -> SubgraphRow:
     operators = [graph.operators[v] for v in subgraph.operators]
@@ -226,10 +226,10 @@ def _row(
     )
 
 
-def _flows(graph: OperatorGraph, found: Partition) -> tuple[SubgraphFlow, ...]:
+def _subgraph_flows(graph: OperatorGraph, cut: Partition) -> tuple[SubgraphFlow, ...]:
     number_of = {
         v: number
-        for number, subgraph in enumerate(found.subgraphs, start=1)
+        for number, subgraph in enumerate(cut.subgraphs, start=1)
         for v in subgraph.operators
     }
     tensors: dict[tuple[int, int], list[str]] = {}
@@ -253,7 +253,7 @@ def platform_coverage(
     """Say where a platform's times of the graph's operators come from, and what it cannot run."""
     costs = build_cost_table(graph, platform, precision=precision)
     unsupported = {
-        processor: _types(
+        processor: _count_types(
             operator
             for v, operator in enumerate(graph.operators)
             if costs.unsupported(v, p) is not None

@@ -1,4 +1,4 @@
-"""Figures as a reader is to see them, and why configurations are absent.
+"""The figures that are displayed, stated or medians, and texts on absent configurations.
 
 The slowest of several loads is likely to be slower in a draw than any of them is by the stated
 costs. So a stated period may lie outside the interval of its own draws. Then their median is what
@@ -33,8 +33,8 @@ def absent_texts(absent: Mapping[str, str]) -> Iterator[str]:
     for kind, reason in absent.items():
         if not kind.endswith(_ALONE):
             yield f"no {kind} configuration: {reason}"
-        elif found := shown.get(kind.removesuffix(_ALONE)):
-            names, text = found
+        elif group := shown.get(kind.removesuffix(_ALONE)):
+            names, text = group
             kinds = [f"{name}{_ALONE}" for name in names]
             listed = " or ".join(filter(None, [", ".join(kinds[:-1]), kinds[-1]]))
             yield f"no {listed} configuration: {text}"
@@ -122,11 +122,11 @@ def shown_figure(row: Mapping[str, Any], key: str) -> ShownFigure | None:
     key
         Field of a figure; of one that is compared by its reciprocal, that has the interval.
     """
-    drawn = BY_FIELD[key].compared if key in BY_FIELD else key
-    if not row.get("intervals") or not row.get("medians") or drawn not in row["intervals"]:
+    sampled_field = BY_FIELD[key].compared if key in BY_FIELD else key
+    if not row.get("intervals") or not row.get("medians") or sampled_field not in row["intervals"]:
         return None
-    (low, high), median = row["intervals"][drawn], row["medians"][drawn]
-    if drawn != key:
+    (low, high), median = row["intervals"][sampled_field], row["medians"][sampled_field]
+    if sampled_field != key:
         return ShownFigure(row[key], 1 / high, 1 / low, 1 / median)
     return ShownFigure(row[key], low, high, median)
 

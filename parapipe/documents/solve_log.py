@@ -18,9 +18,7 @@ NOWHERE: Mapping[str, Any] = {"requests": 0, "asked_for": []}
 
 
 def solve_log(
-    graph: OperatorGraph,
-    partition: Partition,
-    exploration: Exploration,
+    graph: OperatorGraph, partition: Partition, exploration: Exploration
 ) -> list[dict[str, Any]]:
     """Return how the distinct mapping problems and sets of schedules were solved.
 
@@ -35,20 +33,20 @@ def solve_log(
     that have no gap, these locations are left out.
     Wall time, seed and solver of a schedule from the cache (`cached`) are of the run that found it.
     """
-    asked: dict[MappingProblem, dict[str, Any]] = {}
+    places: dict[MappingProblem, dict[str, Any]] = {}
     for processors, requests in exploration.asked.items():
         for request in requests:
-            if request.problem not in asked:
-                place = _place(request, graph, partition, processors)
-                asked[request.problem] = {"requests": 0, "asked_for": [place]}
-            asked[request.problem]["requests"] += 1
+            if request.problem not in places:
+                place = _place_in_network(request, graph, partition, processors)
+                places[request.problem] = {"requests": 0, "asked_for": [place]}
+            places[request.problem]["requests"] += 1
     groups: dict[object, list[dict[str, Any]]] = {}
-    for entry in (*_shortest(exploration, asked), *_sets(exploration, asked)):
-        groups.setdefault(_shared(entry), []).append(entry)
-    return [_together(entries) for entries in groups.values()]
+    for entry in (*_shortest_entries(exploration, places), *_set_entries(exploration, places)):
+        groups.setdefault(_grouping_key(entry), []).append(entry)
+    return [_merge_entries(entries) for entries in groups.values()]
 
 
-def _shared(entry: Mapping[str, Any]) -> object:
+def _grouping_key(entry: Mapping[str, Any]) -> object:
     """Return what entries have in common that become one."""
     places = [
         (each["first_operator"], each["last_operator"], *each["processors"])
@@ -58,40 +56,40 @@ def _shared(entry: Mapping[str, Any]) -> object:
     return (*places, *(entry[name] for name in how))
 
 
-def _together(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _merge_entries(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return one entry for several that have the same in common."""
     worst = max(entries, key=lambda each: (each["gap"], each.get("makespan_s", 0.0)))
     asked_for = worst["asked_for"]
     if len(entries) > 1 and not worst["gap"]:
         asked_for = [
-            {name: held for name, held in place.items() if not name.startswith("locations")}
+            {name: value for name, value in place.items() if not name.startswith("locations")}
             for place in asked_for
         ]
     sums = {name: sum(each[name] for each in entries) for name in ("requests", "wall_s")}
     return {"problems": len(entries), **worst, **sums, "asked_for": asked_for}
 
 
-def _shortest(
-    exploration: Exploration, asked: Mapping[MappingProblem, Mapping[str, Any]]
+def _shortest_entries(
+    exploration: Exploration, places: Mapping[MappingProblem, Mapping[str, Any]]
 ) -> Iterator[dict[str, Any]]:
     """Yield an entry for each problem of which the shortest schedule was looked for."""
     for problem, schedule in exploration.schedules.items():
         yield {
             "operators": problem.operators,
-            **_taken(schedule.certificate, "proves", "objective_s", "bound_s", "gap", "proven"),
+            **_fields_of(schedule.certificate, "proves", "objective_s", "bound_s", "gap", "proven"),
             "makespan_s": schedule.makespan_s,
-            **_taken(schedule.certificate, "wall_s", "seed", "solver"),
+            **_fields_of(schedule.certificate, "wall_s", "seed", "solver"),
             "cached": problem in exploration.cached,
-            **asked.get(problem, NOWHERE),
+            **places.get(problem, NOWHERE),
         }
 
 
-def _taken(certificate: Certificate, *names: str) -> dict[str, Any]:
+def _fields_of(certificate: Certificate, *names: str) -> dict[str, Any]:
     return {name: getattr(certificate, name) for name in names}
 
 
-def _sets(
-    exploration: Exploration, asked: Mapping[MappingProblem, Mapping[str, Any]]
+def _set_entries(
+    exploration: Exploration, places: Mapping[MappingProblem, Mapping[str, Any]]
 ) -> Iterator[dict[str, Any]]:
     """Yield an entry for each set of schedules that trade time for energy.
 
@@ -99,35 +97,36 @@ def _sets(
     time is that of all its schedules together.
     """
     traded = exploration.traded
-    for question, found in traded.answers.items():
+    for question, answer in traded.answers.items():
         yield {
             "operators": question.problem.operators,
             "proves": "energy",
-            "schedules": len(found.schedules),
-            "resolution": found.resolution if found.resolution < inf else None,
-            "gap": max(claim.gap for claim in _claims(found)),
-            "proven": all(claim.proven for claim in _claims(found)),
-            "wall_s": sum(point.certificate.wall_s for point in found.schedules[1:]),
-            **_taken(found.schedules[-1].certificate, "seed", "solver"),
+            "schedules": len(answer.schedules),
+            "resolution": answer.resolution if answer.resolution < inf else None,
+            "gap": max(claim.gap for claim in _energy_claims(answer)),
+            "proven": all(claim.proven for claim in _energy_claims(answer)),
+            "wall_s": sum(point.certificate.wall_s for point in answer.schedules[1:]),
+            **_fields_of(answer.schedules[-1].certificate, "seed", "solver"),
             "cached": question in traded.cached,
-            **asked.get(question.problem, NOWHERE),
+            **places.get(question.problem, NOWHERE),
         }
 
 
-def _claims(found: Answer) -> list[EnergyClaim]:
+def _energy_claims(answer: Answer) -> list[EnergyClaim]:
     """Return what is proven of the energies, of the shortest schedule only if there is no other."""
-    claims = [schedule.certificate.energy for schedule in found.schedules]
+    claims = [schedule.certificate.energy for schedule in answer.schedules]
     return [claim for claim in claims[1:] or claims if claim]
 
 
-def _place(
+def _place_in_network(
     request: Request, graph: OperatorGraph, partition: Partition, processors: Sequence[str]
 ) -> dict[str, Any]:
     """Return where in the network a request belongs."""
 
     def locations(unit: int, where: Locations) -> dict[str, list[str]]:
         live = partition.cuts.boundaries[unit]
-        return {name: [processors[p] for p in held] for name, held in zip(live, where, strict=True)}
+        names = ([processors[p] for p in holders] for holders in where)
+        return dict(zip(live, names, strict=True))
 
     usable = {p for row in request.problem.time_s for p, s in enumerate(row) if s < inf}
     return {

@@ -11,6 +11,7 @@ from parapipe.files.atomic import check_folder, write_folder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 STAMPS = {"png": ("Software",), "pdf": ("CreationDate",), "svg": ("Date", "Creator")}
 """Kinds of files, and what of each would differ from run to run."""
@@ -50,6 +51,13 @@ def own_axes(
     return figure.add_subplot()
 
 
+def figure_of(ax: Axes) -> Figure:
+    """Return the figure that axes are on."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    return figure
+
+
 def below(ax: Axes, points: float = LABELS_PT) -> dict[str, Any]:
     """Return settings that put a legend under the axes and their labels, where nothing is drawn.
 
@@ -60,8 +68,7 @@ def below(ax: Axes, points: float = LABELS_PT) -> dict[str, Any]:
     """
     from matplotlib.transforms import offset_copy
 
-    figure = ax.get_figure(root=True)
-    under = offset_copy(ax.transAxes, fig=figure, y=-points, units="points")
+    under = offset_copy(ax.transAxes, fig=figure_of(ax), y=-points, units="points")
     return {
         "loc": "upper left", "bbox_to_anchor": (0, 0), "bbox_transform": under,
         "borderaxespad": 0, "fontsize": 7, "title_fontsize": 7,
@@ -78,11 +85,9 @@ def in_lines(text: str, ax: Axes, size_pt: float) -> str:
     """
     from textwrap import fill
 
-    figure = ax.get_figure(root=True)
-    assert figure is not None
     place = ax.get_position()
     middle = (place.x0 + place.x1) / 2
-    width_pt = 2 * min(middle, 1 - middle) * figure.get_figwidth() * 72
+    width_pt = 2 * min(middle, 1 - middle) * figure_of(ax).get_figwidth() * 72
     return fill(text, max(20, int(width_pt / (LETTER * size_pt))))
 
 
@@ -90,8 +95,7 @@ def picture(ax: Axes, kind: str = "svg") -> bytes:
     """Return the figure of axes as a file of a kind of `STAMPS`; equal figures, equal bytes."""
     from matplotlib import rc_context
 
-    figure, content = ax.get_figure(root=True), BytesIO()
-    assert figure is not None
+    figure, content = figure_of(ax), BytesIO()
     if kind == "png":  # what `savefig` does too, after it has drawn all once to find the places
         from matplotlib.backends.backend_agg import FigureCanvasAgg
 

@@ -21,10 +21,10 @@ def plot_comparison(pairs: Sequence[Pair], metric: str, ax: Axes) -> None:
 
     The metric is one of `UNITS` that occurs in the pairs; axes are in its unit there.
     """
-    drawn = [pair for pair in pairs if pair.metric == metric]
-    models = list(dict.fromkeys(pair.model for pair in drawn))
+    compared = [pair for pair in pairs if pair.metric == metric]
+    models = list(dict.fromkeys(pair.model for pair in compared))
     for i, model in enumerate(models):
-        own = [pair for pair in drawn if pair.model == model]
+        own = [pair for pair in compared if pair.model == model]
         ax.scatter(
             [pair.measured * 1e3 for pair in own],
             [pair.predicted * 1e3 for pair in own],
@@ -33,7 +33,7 @@ def plot_comparison(pairs: Sequence[Pair], metric: str, ax: Axes) -> None:
             zorder=3,
             alpha=0.8,
         )
-    figures = [1e3 * x for pair in drawn for x in (pair.measured, pair.predicted)]
+    figures = [1e3 * x for pair in compared for x in (pair.measured, pair.predicted)]
     ends = (0.9 * min(figures), 1.1 * max(figures))
     ax.plot(ends, ends, color="0.5", linewidth=1, zorder=2)
     ax.set_xlim(*ends)
@@ -42,7 +42,7 @@ def plot_comparison(pairs: Sequence[Pair], metric: str, ax: Axes) -> None:
     unit = UNITS[metric]
     ax.set_xlabel(f"measured ({unit})")
     ax.set_ylabel(f"predicted ({unit})")
-    ax.set_title(f"{metric}, RMSPE {rmspe([pair.error for pair in drawn]):.1%}", fontsize=10)
+    ax.set_title(f"{metric}, RMSPE {rmspe([pair.error for pair in compared]):.1%}", fontsize=10)
     ax.grid(visible=True, linewidth=0.3)
     ax.legend(ncols=2, **below(ax))
 

@@ -7,10 +7,10 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from parapipe.documents.figure_table import DRAWN
-from parapipe.documents.front import ConfigurationRow
 from parapipe.documents.front_folder import shown_rows
-from parapipe.figures.axes import LABELS_PT, below, own_axes
-from parapipe.figures.free_places import label_points
+from parapipe.documents.front_schema import ConfigurationRow
+from parapipe.figures.axes import LABELS_PT, below, figure_of, own_axes
+from parapipe.figures.point_labels import label_points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +37,7 @@ LINE_PT = 8.5  # of each further line
 def front_axes(configurations: Sequence[ConfigurationRow]) -> Axes:
     """Return axes on a figure of their own, with room for all that `plot_front` writes."""
     rows, _ = shown_rows(configurations)
-    lines = len(rows) - len(_drawn(rows))
+    lines = len(rows) - len(_within_reach(rows))
     below_pt = LABELS_PT + LEGEND_PT + LINE_PT * lines
     return own_axes(8, 4.5 + below_pt / 144, beside_in=(0.6, below_pt / 72, 0.0, 0.35))
 
@@ -58,22 +58,23 @@ def plot_front(configurations: Sequence[ConfigurationRow], ax: Axes) -> None:
     }
     slot = ax.get_position()
     front = [row for row in configurations if row.pareto]
-    drawn = _drawn(configurations)
+    visible = _within_reach(configurations)
     energies = [row.energy_j * 1e3 for row in front]
     for kind, marker in MARKERS.items():
-        filled = [row for row in drawn if row.kind == kind and row.pareto]
+        filled = [row for row in visible if row.kind == kind and row.pareto]
         if filled:
-            _points(ax, filled, marker, kind, (min(energies), max(energies), labels["energy_j"]))
+            energy = min(energies), max(energies), labels["energy_j"]
+            _plot_points(ax, filled, marker, kind, energy)
         ax.scatter(
-            *_places([row for row in drawn if row.kind == kind and not row.pareto]),
+            *_coordinates([row for row in visible if row.kind == kind and not row.pareto]),
             facecolors="none",
             edgecolors="0.35",
             marker=marker,
             zorder=3,
         )
     ax.step(
-        *_places(
-            _stairs(row for row in configurations if medians or row.pareto_latency_throughput)
+        *_coordinates(
+            _stair_steps(row for row in configurations if medians or row.pareto_latency_throughput)
         ),
         where="post",
         color="0.6",
@@ -86,24 +87,20 @@ def plot_front(configurations: Sequence[ConfigurationRow], ax: Axes) -> None:
     ax.set_ylabel(labels["throughput_fps"])
     ax.grid(visible=True, linewidth=0.3)
     ax.margins(x=0.12, y=0.08)
-    _spread(ax, [row.latency_s for row in drawn])
-    others = [row for row in configurations if row not in drawn]
+    _scale_latency_axis(ax, [row.latency_s for row in visible])
+    others = [row for row in configurations if row not in visible]
     first = "filled: on the front" + ", by the stated costs" * bool(medians)
-    _legend(ax, slot, others, first)
+    _place_legend(ax, slot, others, first)
     if _fit_labels(ax):
-        _legend(ax, slot, others, first)
+        _place_legend(ax, slot, others, first)
         _fit_labels(ax)
     named = sorted(
-        (row for row in drawn if row.names), key=lambda row: (row.throughput_fps, -row.latency_s)
+        (row for row in visible if row.names), key=lambda row: (row.throughput_fps, -row.latency_s)
     )
-    label_points(
-        ax,
-        [(row.names, _point(row)) for row in named],
-        [_point(row) for row in drawn],
-    )
+    label_points(ax, [(row.names, _point(row)) for row in named], [_point(row) for row in visible])
 
 
-def _stairs(configurations: Iterable[ConfigurationRow]) -> list[ConfigurationRow]:
+def _stair_steps(configurations: Iterable[ConfigurationRow]) -> list[ConfigurationRow]:
     """Return those that no other beats in latency and throughput as they are shown."""
     steps: list[ConfigurationRow] = []
     for row in sorted(configurations, key=lambda row: (row.latency_s, -row.throughput_fps)):
@@ -112,12 +109,12 @@ def _stairs(configurations: Iterable[ConfigurationRow]) -> list[ConfigurationRow
     return steps
 
 
-def _drawn(configurations: Sequence[ConfigurationRow]) -> list[ConfigurationRow]:
+def _within_reach(configurations: Sequence[ConfigurationRow]) -> list[ConfigurationRow]:
     reach_s = MARGIN * max(row.latency_s for row in configurations if row.pareto)
     return [row for row in configurations if row.latency_s <= reach_s]
 
 
-def _spread(ax: Axes, latencies_s: Sequence[float]) -> None:
+def _scale_latency_axis(ax: Axes, latencies_s: Sequence[float]) -> None:
     """Give small latencies as much room as great ones, if some are far greater than others."""
     from matplotlib.ticker import LogLocator, NullLocator
 
@@ -129,7 +126,7 @@ def _spread(ax: Axes, latencies_s: Sequence[float]) -> None:
     ax.xaxis.set_major_formatter("{x:g}")
 
 
-def _places(rows: Sequence[ConfigurationRow]) -> tuple[list[float], list[float]]:
+def _coordinates(rows: Sequence[ConfigurationRow]) -> tuple[list[float], list[float]]:
     return [row.latency_s * 1e3 for row in rows], [row.throughput_fps for row in rows]
 
 
@@ -137,7 +134,7 @@ def _point(row: ConfigurationRow) -> tuple[float, float]:
     return row.latency_s * 1e3, row.throughput_fps
 
 
-def _points(
+def _plot_points(
     ax: Axes,
     rows: Sequence[ConfigurationRow],
     marker: str,
@@ -146,7 +143,7 @@ def _points(
 ) -> None:
     least_mj, most_mj, energy_label = energy
     points = ax.scatter(
-        *_places(rows),
+        *_coordinates(rows),
         c=[row.energy_j * 1e3 for row in rows],
         cmap="plasma",
         vmin=least_mj,
@@ -162,12 +159,16 @@ def _points(
         figure.colorbar(points, ax=ax, label=energy_label)
 
 
-def _legend(ax: Axes, slot: Bbox, others: Sequence[ConfigurationRow], first: str) -> None:
+def _colour_bars(ax: Axes) -> list[Axes]:
+    return [each for each in figure_of(ax).axes if each.get_label() == "<colorbar>"]
+
+
+def _place_legend(ax: Axes, slot: Bbox, others: Sequence[ConfigurationRow], first: str) -> None:
     """Put the legend under the axes, no wider than they were, and make room for it there."""
-    figure = ax.get_figure(root=True)
-    assert figure is not None
+    figure = figure_of(ax)
     edge = EDGE_PT * figure.dpi / 72
-    alone = all(each is ax or each.get_label() == "<colorbar>" for each in figure.axes)
+    bars = _colour_bars(ax)
+    alone = len(figure.axes) == 1 + len(bars)
     left = ax.get_position().x0
     width = (slot.x1 - left) * figure.bbox.width
     if alone:
@@ -176,7 +177,7 @@ def _legend(ax: Axes, slot: Bbox, others: Sequence[ConfigurationRow], first: str
         figure.draw_without_rendering()
         width = NARROWER * ax.get_window_extent().width
     for columns in range(len(MARKERS) + 1, 0, -1):
-        title = "\n".join([first, *_not_drawn(others, width * 72 / figure.dpi)])
+        title = "\n".join([first, *_describe_hidden(others, width * 72 / figure.dpi)])
         legend = ax.legend(title=title, alignment="left", ncols=columns, **below(ax))
         box = legend.get_window_extent()
         if box.width <= width:
@@ -191,15 +192,14 @@ def _legend(ax: Axes, slot: Bbox, others: Sequence[ConfigurationRow], first: str
     floor = edge if alone else slot.y0 * figure.bbox.height - LABELS_PT * figure.dpi / 72
     up = (floor - box.y0) / figure.bbox.height
     if up > 0:
-        for each in (ax, *(each for each in figure.axes if each.get_label() == "<colorbar>")):
+        for each in (ax, *bars):
             place = each.get_position()
             each.set_position((place.x0, place.y0 + up, place.width, place.height - up))
 
 
 def _fit_labels(ax: Axes) -> bool:
     """Write the labels of axes so that they end within the figure; tell whether the axes moved."""
-    figure = ax.get_figure(root=True)
-    assert figure is not None
+    figure = figure_of(ax)
     if figure.get_layout_engine() is not None:
         figure.draw_without_rendering()  # only then do axes have their place
     box = ax.get_window_extent()
@@ -208,16 +208,15 @@ def _fit_labels(ax: Axes) -> bool:
     high = 2 * min(up, figure.bbox.height - up)
     if ax.yaxis.label.get_window_extent().height > high:
         ax.set_ylabel(ax.get_ylabel().replace(", ", ",\n"))
-    bars = [each for each in figure.axes if each.get_label() == "<colorbar>"]
-    for text, way, room in (
-        *((each.yaxis.label, "height", high) for each in bars),
+    for text, side, room in (
+        *((each.yaxis.label, "height", high) for each in _colour_bars(ax)),
         (ax.yaxis.label, "height", high),
         (ax.xaxis.label, "width", wide if figure.get_layout_engine() is None else box.width),
         (ax.title, "width", wide),
     ):
-        taken = getattr(text.get_window_extent(), way)
-        if taken > room:
-            text.set_fontsize(text.get_fontsize() * room / taken)
+        extent = getattr(text.get_window_extent(), side)
+        if extent > room:
+            text.set_fontsize(text.get_fontsize() * room / extent)
     if figure.get_layout_engine() is not None:
         return False
     written = ax.yaxis.get_tightbbox()
@@ -229,11 +228,11 @@ def _fit_labels(ax: Axes) -> bool:
     return True
 
 
-def _not_drawn(others: Sequence[ConfigurationRow], width_pt: float) -> list[str]:
+def _describe_hidden(others: Sequence[ConfigurationRow], width_pt: float) -> list[str]:
     """Return what stands in the legend of configurations far beyond the front."""
     lines = []
     for row in others:
-        told = f"{row.latency_s * 1e3:.1f} ms, {row.throughput_fps:.2f} fps"
-        text = f"not drawn: {', '.join(row.names)}: {told}"
+        figures = f"{row.latency_s * 1e3:.1f} ms, {row.throughput_fps:.2f} fps"
+        text = f"not drawn: {', '.join(row.names)}: {figures}"
         lines += wrap(text, max(20, int(width_pt / LETTER_PT)), subsequent_indent="  ")
     return lines

@@ -22,7 +22,7 @@ PALEST = 0.3  # opacity of the bars of the oldest frame
 def plot_gantt(plan: Plan, looks: Looks, ax: Axes) -> None:
     """Draw operators as bars, transfers as lines, and waiting as grey, in milliseconds."""
     time = timeline(plan)
-    rows = _rows(time, looks)
+    rows = _row_numbers(time, looks)
     end_s = time.period_s or time.stages[-1].end_s
     for index, stage in enumerate(time.stages):
         for name in stage.processors:
@@ -34,9 +34,9 @@ def plot_gantt(plan: Plan, looks: Looks, ax: Axes) -> None:
                 stage.start_s * 1e3, -0.64, f" stage {index + 1}", fontsize=8, va="bottom",
                 parse_math=False,
             )  # fmt: skip
-    _bars(time, rows, looks, ax)
-    _passages(time, rows, ax)
-    ax.set_yticks(range(len(rows)), _labels(plan, rows), parse_math=False)
+    _plot_bars(time, rows, looks, ax)
+    _plot_transfers(time, rows, ax)
+    ax.set_yticks(range(len(rows)), _row_labels(plan, rows), parse_math=False)
     ax.set_ylim(len(rows) - 0.4, -0.6)
     ax.set_xlim(0, end_s * 1e3)
     ax.set_xlabel(
@@ -46,7 +46,7 @@ def plot_gantt(plan: Plan, looks: Looks, ax: Axes) -> None:
     ax.set_ylabel("processor")
 
 
-def _rows(time: Timeline, looks: Looks) -> dict[str, int]:
+def _row_numbers(time: Timeline, looks: Looks) -> dict[str, int]:
     """Return rows of processors as the platform orders them, then of links that are kept busy."""
     names = {name for stage in time.stages for name in stage.processors}
     used = [name for name in looks if name in names]
@@ -54,7 +54,7 @@ def _rows(time: Timeline, looks: Looks) -> dict[str, int]:
     return {name: row for row, name in enumerate(dict.fromkeys([*used, *links]))}
 
 
-def _labels(plan: Plan, rows: Mapping[str, int]) -> list[str]:
+def _row_labels(plan: Plan, rows: Mapping[str, int]) -> list[str]:
     """Name the rows: that of a frame on processors in turn, one of which works on it, by all."""
     turns = {p.name: (p.name, *(p.replicas or ())) for s in plan.stages for p in s.processors}
     return ["/".join(turns.get(name, (name,))) for name in rows]
@@ -64,16 +64,16 @@ def _band(row: int) -> tuple[float, float]:
     return row - HEIGHT / 2, HEIGHT
 
 
-def _bars(time: Timeline, rows: Mapping[str, int], looks: Looks, ax: Axes) -> None:
-    drawn: dict[tuple[str, int], list[tuple[float, float]]] = {}
+def _plot_bars(time: Timeline, rows: Mapping[str, int], looks: Looks, ax: Axes) -> None:
+    spans_of: dict[tuple[str, int], list[tuple[float, float]]] = {}
     for bar in time.bars:
         begin_s = time.begin_s(bar.stage)
         for start_s, end_s, turn in time.in_periods(begin_s + bar.start_s, begin_s + bar.end_s):
-            drawn.setdefault((bar.processor, turn), []).append(
+            spans_of.setdefault((bar.processor, turn), []).append(
                 (1e3 * start_s, 1e3 * (end_s - start_s))
             )
-    oldest = max(turn for _, turn in drawn)
-    for (name, turn), spans in drawn.items():
+    oldest = max(turn for _, turn in spans_of)
+    for (name, turn), spans in spans_of.items():
         ax.broken_barh(
             spans, _band(rows[name]), facecolor=looks[name].colour, hatch=looks[name].hatch,
             edgecolor="white", linewidth=0.4, zorder=3,
@@ -81,21 +81,21 @@ def _bars(time: Timeline, rows: Mapping[str, int], looks: Looks, ax: Axes) -> No
         )  # fmt: skip
 
 
-def _passages(time: Timeline, rows: Mapping[str, int], ax: Axes) -> None:
+def _plot_transfers(time: Timeline, rows: Mapping[str, int], ax: Axes) -> None:
     for passage in time.passages:
         begin_s, transfer = time.begin_s(passage.stage), passage.transfer
         source, target = rows[transfer.source], rows[transfer.target]
         down = HEIGHT / 2 if target > source else -HEIGHT / 2
-        top, way = source + down, target - source - 2 * down
-        gone_s = 0.0
+        top, rise = source + down, target - source - 2 * down
+        elapsed_s = 0.0
         for start_s, end_s, _ in time.in_periods(
             begin_s + passage.start_s, begin_s + passage.end_s
         ):
             heights = [
-                top + way * (share_s / transfer.time_s if transfer.time_s else done)
-                for share_s, done in ((gone_s, 0), (gone_s + end_s - start_s, 1))
+                top + rise * (share_s / transfer.time_s if transfer.time_s else done)
+                for share_s, done in ((elapsed_s, 0), (elapsed_s + end_s - start_s, 1))
             ]
-            gone_s += end_s - start_s
+            elapsed_s += end_s - start_s
             ax.plot(
                 [1e3 * start_s, 1e3 * end_s], heights, color="0.25",
                 linewidth=0.6 if transfer.kind == "within-stage" else 1.1, zorder=2,

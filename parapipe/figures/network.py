@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch, Rectangle
 
 from parapipe.figures.palette import Look, Looks
-from parapipe.figures.timeline import flows, timeline
+from parapipe.figures.timeline import operator_flows, timeline
 from parapipe.graph.part_marks import origins
 from parapipe.plan.schema import Plan
 
@@ -30,31 +30,36 @@ def plot_network(plan: Plan, subgraphs: Sequence[Sequence[str]], looks: Looks, a
     origin = origins(plan.operators, [operator for each in subgraphs for operator in each])
     time = timeline(plan)
     bars = {origin[bar.operator]: bar for bar in time.bars}
-    pairs = ((origin[maker], origin[reader]) for maker, reader in flows(plan))
-    read = [(maker, reader) for maker, reader in dict.fromkeys(pairs) if maker != reader]
-    layouts = layout(subgraphs, read)
+    pairs = ((origin[maker], origin[reader]) for maker, reader in operator_flows(plan))
+    edges = [(maker, reader) for maker, reader in dict.fromkeys(pairs) if maker != reader]
+    layouts = layout(subgraphs, edges)
     corners = _corners(layouts)
     places = {
         operator: (x + column + 0.5, y + level)
         for laid, (x, y) in zip(layouts, corners, strict=True)
         for operator, (column, level) in laid.places.items()
     }
-    _flows(read, places, {name: bar.processor for name, bar in bars.items()}, ax)
+    _plot_flows(edges, places, {name: bar.processor for name, bar in bars.items()}, ax)
     for operator, (x, y) in places.items():
         look = looks[bars[operator].processor]
-        _box((x - BOX[0] / 2, y - BOX[1] / 2), *BOX, look, ax)
+        _plot_box((x - BOX[0] / 2, y - BOX[1] / 2), *BOX, look, ax)
     stages = [stage.processors for stage in time.stages]
     for i, (laid, corner) in enumerate(zip(layouts, corners, strict=True)):
-        _frame(f"{i + 1}", laid, corner, ax)
+        _plot_frame(f"{i + 1}", laid, corner, ax)
         counts = Counter(bars[operator].stage for operator in subgraphs[i])
         left, top = corner[0], corner[1] - laid.levels / 2 - 0.3
         for stage, count in sorted(counts.items()):
             width = laid.columns * count / counts.total()
             for k, name in enumerate(reversed(stages[stage])):
-                _box((left, top - 0.32 * k), width, 0.24, looks[name], ax)
+                _plot_box((left, top - 0.32 * k), width, 0.24, looks[name], ax)
             left += width
-    _bounds(layouts, corners, ax)
-    _legend(looks, {name for names in stages for name in names}, ax)
+    most = max(laid.levels for laid in layouts) / 2
+    right = max(x + laid.columns for (x, _), laid in zip(corners, layouts, strict=True))
+    ax.set_xlim(-0.5, right + 0.5)
+    ax.set_ylim(corners[-1][1] + most + 1.4, -most - 1.6)
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+    _plot_legend(looks, {name for names in stages for name in names}, ax)
 
 
 def _corners(layouts: Sequence[SubgraphLayout]) -> list[Point]:
@@ -70,11 +75,11 @@ def _corners(layouts: Sequence[SubgraphLayout]) -> list[Point]:
     return corners
 
 
-def _flows(
-    read: Sequence[tuple[str, str]], places: Mapping[str, Point], on: Mapping[str, str], ax: Axes
+def _plot_flows(
+    edges: Sequence[tuple[str, str]], places: Mapping[str, Point], on: Mapping[str, str], ax: Axes
 ) -> None:
     """Draw lines; one that goes to another line of the picture is cut into its two ends."""
-    for source, target in read:
+    for source, target in edges:
         (x1, y1), (x2, y2) = places[source], places[target]
         ends = [((x1, x2), (y1, y2))]
         if x2 < x1:
@@ -84,7 +89,7 @@ def _flows(
             ax.plot(xs, ys, color="0.15" if crosses else "0.7", linewidth=0.6, zorder=1)
 
 
-def _box(corner: Point, width: float, height: float, look: Look, ax: Axes) -> None:
+def _plot_box(corner: Point, width: float, height: float, look: Look, ax: Axes) -> None:
     box = Rectangle(
         corner, width, height, facecolor=look.colour, hatch=look.hatch, edgecolor="white",
         linewidth=0.3, zorder=3,
@@ -92,23 +97,14 @@ def _box(corner: Point, width: float, height: float, look: Look, ax: Axes) -> No
     ax.add_patch(box)
 
 
-def _frame(name: str, laid: SubgraphLayout, corner: Point, ax: Axes) -> None:
+def _plot_frame(name: str, laid: SubgraphLayout, corner: Point, ax: Axes) -> None:
     x, y = corner[0], corner[1] - laid.levels / 2
     ax.add_patch(Rectangle((x, y), laid.columns, laid.levels, facecolor="0.96", zorder=0))
     below = y + laid.levels + 0.15
     ax.text(x + laid.columns / 2, below, name, fontsize=6, ha="center", va="top", color="0.4")
 
 
-def _bounds(layouts: Sequence[SubgraphLayout], corners: Sequence[Point], ax: Axes) -> None:
-    most = max(laid.levels for laid in layouts) / 2
-    right = max(x + laid.columns for (x, _), laid in zip(corners, layouts, strict=True))
-    ax.set_xlim(-0.5, right + 0.5)
-    ax.set_ylim(corners[-1][1] + most + 1.4, -most - 1.6)
-    ax.set_aspect("equal")
-    ax.set_axis_off()
-
-
-def _legend(looks: Looks, used: Collection[str], ax: Axes) -> None:
+def _plot_legend(looks: Looks, used: Collection[str], ax: Axes) -> None:
     handles = [
         Patch(facecolor=look.colour, hatch=look.hatch, edgecolor="white", label=name)
         for name, look in looks.items()
@@ -151,29 +147,29 @@ def layout(
 def _layout(operators: Sequence[str], reads: Mapping[str, Sequence[str]]) -> SubgraphLayout:
     column: dict[str, int] = {}
     level: dict[str, int] = {}
-    taken: list[int] = []  # by level, the first column that is free
+    free_from: list[int] = []  # by level, the first column that is free
     ends: list[str] = []  # by level, the operator that stands last in it
     last_read = _last_columns(operators, reads, column)
     for operator in operators:
         at = column[operator]
-        mine = [level[source] for source in reads.get(operator, ()) if source in level]
-        free = [i for i, until in enumerate(taken) if until <= at]
-        continued = [i for i in mine if i in free and ends[i] in reads[operator]]
+        source_levels = [level[source] for source in reads.get(operator, ()) if source in level]
+        free = [i for i, until in enumerate(free_from) if until <= at]
+        continued = [i for i in source_levels if i in free and ends[i] in reads[operator]]
         if continued:
             chosen = min(continued)
         elif free:
-            wanted = sum(mine) / len(mine) if mine else 0.0
+            wanted = sum(source_levels) / len(source_levels) if source_levels else 0.0
             chosen = min(free, key=lambda i: (abs(i - wanted), i))
         else:
-            chosen = len(taken)
-            taken.append(0)
+            chosen = len(free_from)
+            free_from.append(0)
             ends.append("")
         level[operator] = chosen
         ends[chosen] = operator
         # what is read further on keeps its level free of others that would hide the line
-        taken[chosen] = max(at + 1, last_read[operator])
-    places = _centred(column, level, last_read)
-    return SubgraphLayout(max(column.values()) + 1, len(taken), places)
+        free_from[chosen] = max(at + 1, last_read[operator])
+    places = _centre_levels(column, level, last_read)
+    return SubgraphLayout(max(column.values()) + 1, len(free_from), places)
 
 
 def _last_columns(
@@ -189,7 +185,7 @@ def _last_columns(
     return last
 
 
-def _centred(
+def _centre_levels(
     column: Mapping[str, int], level: Mapping[str, int], last_read: Mapping[str, int]
 ) -> dict[str, tuple[int, float]]:
     beside: dict[int, set[int]] = {}

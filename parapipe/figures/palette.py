@@ -1,4 +1,4 @@
-"""How processors are drawn: Okabe and Ito's colours, and hatches for what is printed in grey."""
+"""Looks of processors: Okabe and Ito's colours, and hatches for what is printed in grey."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def timeline(plan: Plan) -> Timeline:
     return Timeline(stages, tuple(bars.values()), tuple(passages), period_s)
 
 
-def flows(plan: Plan) -> tuple[tuple[str, str], ...]:
+def operator_flows(plan: Plan) -> tuple[tuple[str, str], ...]:
     """Return pairs of operators of which the second reads what the first makes, each once."""
     view = mapped(plan)
     pairs = ((view.id(edge.made), view.id(edge.read)) for edge in view.edges)

@@ -16,10 +16,10 @@ from pydantic import PrivateAttr
 
 from parapipe.digits import plain
 from parapipe.documents.figure_table import DRAWN, SHOWN_FIELDS
-from parapipe.documents.front import ConfigurationRow, FrontDocument
 from parapipe.documents.front_folder import FrontFolder, front_frame, shown_rows
+from parapipe.documents.front_schema import ConfigurationRow, FrontDocument
 from parapipe.errors import NoConfigurationError
-from parapipe.figures.axes import in_lines, own_axes, picture
+from parapipe.figures.axes import in_lines, own_axes, picture, write_picture
 from parapipe.figures.palette import Look, looks
 from parapipe.files.atomic import write_atomically
 from parapipe.files.titles import model_title
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-SHOWN = {
+COLUMNS = {
     "id": "id",
     "names": "named",
     "stages": "stages [subgraphs]",
@@ -47,42 +47,44 @@ def front_html(front: Configurations[Any]) -> str:
     rows, medians = shown_rows(document.configurations)
     named = [row for row in rows if row.names]
     title = f"{model_title(document.model)} on {document.platform}, {len(front)} configurations"
-    every = _table(rows, medians)
-    drawn = _picture(front.plot(), title)
-    supposed = f"<p>{escape(document.conversion)}</p>" if document.conversion else ""
+    all_rows = _table_html(rows, medians)
+    picture_html = _picture_html(front.plot(), title)
+    conversion = f"<p>{escape(document.conversion)}</p>" if document.conversion else ""
     return (
-        f"<div><p><b>{escape(title)}</b></p>{supposed}{drawn}{_table(named, medians)}"
-        f"<details><summary>all configurations</summary>{every}</details></div>"
+        f"<div><p><b>{escape(title)}</b></p>{conversion}{picture_html}{_table_html(named, medians)}"
+        f"<details><summary>all configurations</summary>{all_rows}</details></div>"
     )
 
 
-def configuration_html(made: PlannedConfiguration, front: Sequence[ConfigurationRow]) -> str:
+def configuration_html(
+    configuration: PlannedConfiguration, front: Sequence[ConfigurationRow]
+) -> str:
     """Return the figures of a configuration, and its schedule as a picture."""
-    names = f" ({', '.join(made.names)})" if made.names else ""
-    title = f"{made.id}{names}: {made.drawing}"
+    names = f" ({', '.join(configuration.names)})" if configuration.names else ""
+    title = f"{configuration.id}{names}: {configuration.drawing}"
     rows, medians = shown_rows(front)
-    row = next(row for row in rows if row.id == made.id)
+    row = next(row for row in rows if row.id == configuration.id)
     marks = {key: "~" if key in medians else "" for key in SHOWN_FIELDS}
     figures = (
         f"{marks['latency_s']}{row.latency_s * 1e3:.1f} ms, "
         f"{marks['throughput_fps']}{row.throughput_fps:.2f} frames/s, "
-        f"{marks['energy_j']}{row.energy_j * 1e3:.1f} mJ per frame, {made.kind}"
+        f"{marks['energy_j']}{row.energy_j * 1e3:.1f} mJ per frame, {configuration.kind}"
         + ("; ~: median of draws" if medians else "")
     )
-    drawn = _picture(made.plot_gantt(), title)
-    return f"<div><p><b>{escape(title)}</b><br>{escape(figures)}</p>{drawn}</div>"
+    picture_html = _picture_html(configuration.plot_gantt(), title)
+    return f"<div><p><b>{escape(title)}</b><br>{escape(figures)}</p>{picture_html}</div>"
 
 
-def _table(rows: Sequence[ConfigurationRow], medians: Collection[str]) -> str:
-    table = front_frame(rows)[list(SHOWN)]
+def _table_html(rows: Sequence[ConfigurationRow], medians: Collection[str]) -> str:
+    table = front_frame(rows)[list(COLUMNS)]
     for each in DRAWN:
         table[each.field] *= each.scale
-    told = {key: ", median of draws" * (key in medians) for key in SHOWN}
-    table = table.rename(columns={key: f"{title}{told[key]}" for key, title in SHOWN.items()})
+    suffix = {key: ", median of draws" * (key in medians) for key in COLUMNS}
+    table = table.rename(columns={key: f"{title}{suffix[key]}" for key, title in COLUMNS.items()})
     return str(table.to_html(index=False, float_format=plain))
 
 
-def _picture(ax: Axes, title: str) -> str:
+def _picture_html(ax: Axes, title: str) -> str:
     data = b64encode(picture(ax)).decode()
     return f'<img alt="{escape(title)}" src="data:image/svg+xml;base64,{data}">'
 
@@ -111,38 +113,37 @@ class PlannedConfiguration(ConfigurationRow):
         """Draw its schedule on `ax`, or on a figure of its own: operators, transfers, waiting."""
         from parapipe.figures.gantt import plot_gantt
 
-        ax = self._titled(ax or own_axes(9, 2.6), pad=16)
-        plot_gantt(self.plan(), self._looks(), ax)
+        ax = self._set_title(ax or own_axes(9, 2.6), pad=16)
+        plot_gantt(self.plan(), self._processor_looks(), ax)
         return ax
 
     def plot_utilisation(self, ax: Axes | None = None) -> Axes:
         """Draw on `ax`, or on a figure of its own, how much of a period processors work."""
-        from parapipe.figures.busy_shares import plot_utilisation
+        from parapipe.figures.bar_charts import plot_utilisation
 
-        ax = self._titled(ax or own_axes(7, 2.2))
-        plot_utilisation(self, self._looks(), ax)
+        ax = self._set_title(ax or own_axes(7, 2.2))
+        plot_utilisation(self, self._processor_looks(), ax)
         return ax
 
     def plot_network(self, ax: Axes | None = None) -> Axes:
         """Draw on `ax`, or on a figure of its own, the network as it is cut and placed."""
         from parapipe.figures.network import plot_network
 
-        ax = self._titled(ax or own_axes(9, 4))
+        ax = self._set_title(ax or own_axes(9, 4))
         members = [[each.id for each in inside] for inside in self._front.members]
-        plot_network(self.plan(), members, self._looks(), ax)
+        plot_network(self.plan(), members, self._processor_looks(), ax)
         return ax
 
-    def _titled(self, ax: Axes, pad: float | None = None) -> Axes:
+    def _set_title(self, ax: Axes, pad: float | None = None) -> Axes:
         title = f"{model_title(self._front.model)} on {self._front.platform}: {self.drawing}"
         lines = in_lines(title, ax, TITLE_PT)
         ax.set_title(lines, fontsize=TITLE_PT, pad=pad, parse_math=False)
         return ax
 
-    def _looks(self) -> Mapping[str, Look]:
+    def _processor_looks(self) -> Mapping[str, Look]:
         return looks(processor.name for processor in self._front.processors)
 
     def _repr_html_(self) -> str:
-
         return configuration_html(self, self._front.configurations)
 
 
@@ -206,8 +207,6 @@ class Configurations(Generic[Row]):
 
     def to_pandas(self) -> DataFrame:
         """Return one row per configuration, units in the column names."""
-        from parapipe.documents.front_folder import front_frame
-
         return front_frame(self.document.configurations)
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -215,7 +214,7 @@ class Configurations(Generic[Row]):
         from parapipe.figures.front import front_axes, plot_front
 
         rows = self.document.configurations
-        ax = self._titled(ax or front_axes(rows))
+        ax = self._set_title(ax or front_axes(rows))
         plot_front(rows, ax)
         return ax
 
@@ -227,13 +226,11 @@ class Configurations(Generic[Row]):
         reference
             Id or name of the configuration whose energy is 1.
         """
-        from parapipe.figures.axes import own_axes
-        from parapipe.figures.energy import plot_energy
-        from parapipe.figures.palette import looks
+        from parapipe.figures.bar_charts import plot_energy
 
-        ax = self._titled(ax or own_axes(8, 4.5))
-        known = looks(processor.name for processor in self.document.processors)
-        plot_energy(self.document, known, ax, reference=reference)
+        ax = self._set_title(ax or own_axes(8, 4.5))
+        by_processor = looks(processor.name for processor in self.document.processors)
+        plot_energy(self.document, by_processor, ax, reference=reference)
         return ax
 
     def write_figure(self, path: str | Path) -> None:
@@ -244,8 +241,6 @@ class Configurations(Generic[Row]):
         OutputError
             The name ends in none of them, or the file cannot be written.
         """
-        from parapipe.figures.axes import write_picture
-
         write_picture(self.plot(), Path(path))
 
     def write_report(self, path: str | Path) -> None:
@@ -260,11 +255,10 @@ class Configurations(Generic[Row]):
 
         write_atomically(Path(path), page(self.content()))
 
-    def _titled(self, ax: Axes) -> Axes:
+    def _set_title(self, ax: Axes) -> Axes:
         title = f"{model_title(self.document.model)} on {self.document.platform}"
         ax.set_title(title, parse_math=False)
         return ax
 
     def _repr_html_(self) -> str:
-
         return front_html(self)

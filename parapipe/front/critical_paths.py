@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from parapipe.cost.cost_table import CostTable
-from parapipe.documents.explanation import StepRow
-from parapipe.documents.front import ConfigurationRow
+from parapipe.documents.explanation_schema import StepRow
+from parapipe.documents.front_schema import ConfigurationRow
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.configuration import CLOSE
 from parapipe.mappings.mapping import Placement
@@ -16,17 +17,17 @@ from parapipe.plan.mapped import mapped, producers
 from parapipe.plan.schema import PlacedOperator, Plan, Stage, Transfer
 from parapipe.search.problems.problems import whole_problem
 
-_SAME = 1e-9  # share of a stage's time by which equal moments may differ
+SAME = 1e-9  # share of a stage's time, or of a period, by which equal moments may differ
 
 
-def longest_way(plan: Plan, stage: Stage) -> tuple[StepRow, ...]:
+def longest_path(plan: Plan, stage: Stage) -> tuple[StepRow, ...]:
     """Return steps from a stage's start to its end, each beginning when the one before ends.
 
     An operator starts when its processor is free and what it reads has arrived, or when the
     subgraph before has ended; whatever came last is the step before it.
     """
     placed = [(at, p.name) for p in stage.processors for at in p.operators]
-    walk = _Walk(
+    walk = _BackwardWalk(
         stage,
         placed=[(at, name) for at, name in placed if at.end_s > at.start_s],
         instant={at.operator for at, _ in placed if at.end_s == at.start_s},
@@ -34,22 +35,22 @@ def longest_way(plan: Plan, stage: Stage) -> tuple[StepRow, ...]:
         makes=producers(plan),
         arriving={(transfer.tensor, transfer.target): transfer for transfer in plan.transfers},
     )
-    return tuple(walk.back())[::-1]
+    return tuple(walk.steps_backwards())[::-1]
 
 
-def turns_of(stage: Stage) -> tuple[str, ...]:
+def round_robin_of(stage: Stage) -> tuple[str, ...]:
     """Return the processors that take turns on the frames of a stage, or its first one alone."""
     first = stage.processors[0]
     return first.name, *(first.replicas or ())
 
 
-def every_s(stage: Stage) -> float:
+def interval_s(stage: Stage) -> float:
     """Return the seconds between frames that a stage can keep."""
-    return stage.time_s / len(turns_of(stage))
+    return stage.time_s / len(round_robin_of(stage))
 
 
 @dataclass(frozen=True, slots=True)
-class _Walk:
+class _BackwardWalk:
     stage: Stage
     placed: Sequence[tuple[PlacedOperator, str]]  # with the processor, those that take time
     instant: Collection[str]  # operators of the stage that take none
@@ -57,68 +58,65 @@ class _Walk:
     makes: Mapping[str, str]
     arriving: Mapping[tuple[str, str], Transfer]
 
-    def back(self) -> Iterator[StepRow]:
+    def steps_backwards(self) -> Iterator[StepRow]:
         """Yield the steps, last to first."""
-        moment_s, made, beside = self.stage.time_s, "", ""
-        while not self._same(moment_s, 0):
-            found = self._ended(moment_s, made=made, beside=beside)
-            made = beside = ""
-            if found is None:
+        moment_s, maker, beside = self.stage.time_s, "", ""
+        while not self._is_same_moment(moment_s, 0):
+            entry = self._find_end_at(moment_s, maker=maker, beside=beside)
+            maker = beside = ""
+            if entry is None:
                 ends = (at.end_s for at, _ in self.placed if at.end_s < moment_s)
-                before = (end_s for end_s in ends if not self._same(end_s, moment_s))
+                before = (end_s for end_s in ends if not self._is_same_moment(end_s, moment_s))
                 before_s = max(before, default=0.0)
-                yield StepRow(kind="wait", name="", processor="", time_s=moment_s - before_s)
+                yield _step_row("wait", "", "", moment_s - before_s)
                 moment_s = before_s
                 continue
-            at, processor = found
-            took_s = at.end_s - at.start_s
-            yield StepRow(kind="operator", name=at.operator, processor=processor, time_s=took_s)
+            at, processor = entry
+            yield _step_row("operator", at.operator, processor, at.end_s - at.start_s)
             moment_s = at.start_s
-            if arrival := self._arrived(at, processor):
-                name, took_s = arrival.tensor, arrival.time_s
-                yield StepRow(kind="transfer", name=name, processor=processor, time_s=took_s)
-                moment_s -= took_s
-                made = self.makes.get(arrival.tensor, "")
+            if arrival := self._find_arrival(at, processor):
+                yield _step_row("transfer", arrival.tensor, processor, arrival.time_s)
+                moment_s -= arrival.time_s
+                maker = self.makes.get(arrival.tensor, "")
             else:
                 beside = processor
 
-    def _same(self, one_s: float, other_s: float) -> bool:
-        return abs(one_s - other_s) <= _SAME * self.stage.time_s
+    def _is_same_moment(self, one_s: float, other_s: float) -> bool:
+        return abs(one_s - other_s) <= SAME * self.stage.time_s
 
-    def _ended(
-        self, moment_s: float, *, beside: str = "", made: str = ""
+    def _find_end_at(
+        self, moment_s: float, *, beside: str = "", maker: str = ""
     ) -> tuple[PlacedOperator, str] | None:
         """Return an operator that ended then: the maker, or one on the processor, before others."""
-        ended = [entry for entry in self.placed if self._same(entry[0].end_s, moment_s)]
-        return max(ended, key=lambda e: (e[0].operator == made, e[1] == beside), default=None)
+        ended = [entry for entry in self.placed if self._is_same_moment(entry[0].end_s, moment_s)]
+        return max(ended, key=lambda e: (e[0].operator == maker, e[1] == beside), default=None)
 
-    def _arrived(self, at: PlacedOperator, processor: str) -> Transfer | None:
+    def _find_arrival(self, at: PlacedOperator, processor: str) -> Transfer | None:
         """Return the transfer that an operator started with, if none ended on its processor."""
-        if self._same(at.start_s, 0):
+        if self._is_same_moment(at.start_s, 0):
             return None
-        if any(self._same(o.end_s, at.start_s) and p == processor for o, p in self.placed):
+        if any(
+            self._is_same_moment(o.end_s, at.start_s) and p == processor for o, p in self.placed
+        ):
             return None
-        for name in self._read(at.operator):
+        for name in self._tensors_read(at.operator):
             transfer = self.arriving.get((name, processor))
-            if transfer and self._arrives(transfer, at.start_s):
+            if transfer and self._arrives_at(transfer, at.start_s):
                 return transfer
         return None
 
-    def _arrives(self, transfer: Transfer, moment_s: float) -> bool:
+    def _arrives_at(self, transfer: Transfer, moment_s: float) -> bool:
         if transfer.end_s is not None:
-            return self._same(transfer.end_s, moment_s)
-        begun_s = moment_s - transfer.time_s
-        return self._same(begun_s, 0) or self._ended(begun_s) is not None
+            return self._is_same_moment(transfer.end_s, moment_s)
+        start_s = moment_s - transfer.time_s
+        return self._is_same_moment(start_s, 0) or self._find_end_at(start_s) is not None
 
-    def _read(self, operator: str) -> Iterator[str]:
+    def _tensors_read(self, operator: str) -> Iterator[str]:
         """Yield what an operator reads, and what those before it read that take no time."""
         for name in self.reads[operator]:
             yield name
             if (maker := self.makes.get(name)) in self.instant:
-                yield from self._read(str(maker))
-
-
-SAME = 1e-9  # share of a period by which equal moments may differ
+                yield from self._tensors_read(str(maker))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,29 +128,29 @@ class Move:
     load_s: float
 
 
-def busiest(plan: Plan) -> tuple[str, tuple[StepRow, ...]]:
+def busiest_resource(plan: Plan) -> tuple[str, tuple[StepRow, ...]]:
     """Return the processor or link with the most to do, and its period: work, and waits between."""
     work: dict[str, list[tuple[float, StepRow]]] = {}
     for stage in plan.stages:
         for processor in stage.processors:
             for at in processor.operators:
-                step = _step("operator", at.operator, processor.name, at.end_s - at.start_s)
+                step = _step_row("operator", at.operator, processor.name, at.end_s - at.start_s)
                 work.setdefault(processor.name, []).append((at.start_s, step))
     for transfer in plan.transfers:
         if transfer.occupies is not None and transfer.start_s is not None:
-            step = _step("transfer", transfer.tensor, transfer.target, transfer.time_s)
+            step = _step_row("transfer", transfer.tensor, transfer.target, transfer.time_s)
             work.setdefault(transfer.occupies, []).append((transfer.start_s, step))
     name = max(work, key=lambda each: sum(step.time_s for _, step in work[each]))
     steps = sorted((each for each in work[name] if each[1].time_s), key=lambda each: each[0])
-    return name, tuple(_with_waits(steps, plan.predicted.period_s))
+    return name, tuple(_insert_waits(steps, plan.predicted.period_s))
 
 
-def _with_waits(steps: Sequence[tuple[float, StepRow]], period_s: float) -> Iterator[StepRow]:
+def _insert_waits(steps: Sequence[tuple[float, StepRow]], period_s: float) -> Iterator[StepRow]:
     following_s = [start_s for start_s, _ in steps[1:]] + [steps[0][0] + period_s]
     for (start_s, step), next_s in zip(steps, following_s, strict=True):
         yield step
         if (wait_s := next_s - start_s - step.time_s) > SAME * period_s:
-            yield _step("wait", "", step.processor, wait_s)
+            yield _step_row("wait", "", step.processor, wait_s)
 
 
 def frame_way(plan: Plan) -> tuple[StepRow, ...]:
@@ -162,11 +160,10 @@ def frame_way(plan: Plan) -> tuple[StepRow, ...]:
     processor works on other frames, or on other operators of this one.
     """
     view, period_s = mapped(plan), plan.predicted.period_s
-    read_by: dict[Placement, list[tuple[Placement, float, str]]] = {}
+    arrivals_at: dict[Placement, list[tuple[Placement, float, str]]] = {}
     for edge in view.edges:
-        moved = edge.transfer
-        entry = (edge.made, moved.time_s if moved else 0.0, moved.tensor if moved else "")
-        read_by.setdefault(edge.read, []).append(entry)
+        moved = (edge.transfer.time_s, edge.transfer.tensor) if edge.transfer else (0.0, "")
+        arrivals_at.setdefault(edge.read, []).append((edge.made, *moved))
 
     def start_s(at: Placement) -> float:
         return at.lag * period_s + at.start_s
@@ -179,15 +176,15 @@ def frame_way(plan: Plan) -> tuple[StepRow, ...]:
     steps: list[StepRow] = []
     while at is not None:
         here = view.name(at)
-        steps.append(_step("operator", view.id(at), here, at.end_s - at.start_s))
-        arrivals = read_by.get(at, [])
-        before = max(arrivals, key=lambda each: end_s(each[0]) + each[1], default=None)
-        arrived_s = end_s(before[0]) + before[1] if before else first_s
+        steps.append(_step_row("operator", view.id(at), here, at.end_s - at.start_s))
+        arrivals = arrivals_at.get(at, [])
+        latest = max(arrivals, key=lambda each: end_s(each[0]) + each[1], default=None)
+        arrived_s = end_s(latest[0]) + latest[1] if latest else first_s
         if (wait_s := start_s(at) - arrived_s) > SAME * period_s:
-            steps.append(_step("wait", "", here, wait_s))
-        if before and before[1]:
-            steps.append(_step("transfer", before[2], here, before[1]))
-        at = before[0] if before else None
+            steps.append(_step_row("wait", "", here, wait_s))
+        if latest and latest[1]:
+            steps.append(_step_row("transfer", latest[2], here, latest[1]))
+        at = latest[0] if latest else None
     return tuple(steps[::-1])
 
 
@@ -200,29 +197,29 @@ def lighter(graph: OperatorGraph, costs: CostTable, place: Mapping[str, str]) ->
         Name of each operator's processor, by its id.
     """
     problem = whole_problem(graph, costs)
-    now = [costs.processors.index(place[operator.id]) for operator in graph.operators]
-    most_s = max(loads_s(problem, now))
-    found = []
-    for v, p in enumerate(now):
+    placement = [costs.processors.index(place[operator.id]) for operator in graph.operators]
+    most_s = max(loads_s(problem, placement))
+    moves = []
+    for v, p in enumerate(placement):
         for q in range(len(costs.processors)):
             if q != p and costs.unsupported(v, q) is None:
-                load_s = max(loads_s(problem, [*now[:v], q, *now[v + 1 :]]))
+                load_s = max(loads_s(problem, [*placement[:v], q, *placement[v + 1 :]]))
                 if load_s < most_s * (1 - SAME):
-                    found.append(Move(graph.operators[v].id, costs.processors[q], load_s))
-    yield from sorted(found, key=lambda move: move.load_s)
+                    moves.append(Move(graph.operators[v].id, costs.processors[q], load_s))
+    yield from sorted(moves, key=lambda move: move.load_s)
 
 
-def _step(kind: str, name: str, processor: str, time_s: float) -> StepRow:
-    return StepRow.model_validate(
-        {"kind": kind, "name": name, "processor": processor, "time_s": time_s}
-    )
+def _step_row(
+    kind: Literal["operator", "transfer", "wait"], name: str, processor: str, time_s: float
+) -> StepRow:
+    return StepRow(kind=kind, name=name, processor=processor, time_s=time_s)
 
 
-def near_the_least(row: ConfigurationRow, split: str) -> Iterator[str]:
+def bound_texts(row: ConfigurationRow, split: str) -> Iterator[str]:
     """Say how far a modulo schedule is from what is proven of all that may be listed."""
     if row.least is None:  # of an older version
         return
-    told = []
+    texts = []
     for name, figure, least, of in (
         ("period", row.period_s, row.least.period_s, "of any configuration"),
         ("latency", row.latency_s, row.least.latency_s, "at this period or a shorter one"),
@@ -231,6 +228,6 @@ def near_the_least(row: ConfigurationRow, split: str) -> Iterator[str]:
         if least:
             above = figure / least - 1
             far = f"at most {above:.1%} above the least" if above > CLOSE else "the least"
-            told.append(f"its {name} is {far} {of}")
-    ways = " (for the operator splits that were found)" if split == "auto" else ""
-    yield f"Proven{ways}: {'; '.join(told)}."
+            texts.append(f"its {name} is {far} {of}")
+    scope = " (for the operator splits that were found)" if split == "auto" else ""
+    yield f"Proven{scope}: {'; '.join(texts)}."

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from parapipe.digits import plain
 from parapipe.documents.figure_table import BY_DEMAND, BY_NAME, Demands, FigureEntry, Minimise
-from parapipe.documents.front import ConfigurationRow
+from parapipe.documents.front_schema import ConfigurationRow
 from parapipe.errors import DemandError
 from parapipe.pareto import TIE, TIES, least
 from parapipe.platform.memories import no_such_memory
@@ -53,31 +53,31 @@ def limits(demands: Demands) -> Limits:
     return {of: bound for of, bound in most.items() if bound < inf}
 
 
-def keeps(row: ConfigurationRow, of: Figure, demands: Demands) -> bool:
+def meets_demand(row: ConfigurationRow, of: Figure, demands: Demands) -> bool:
     """Return whether a configuration keeps the bound of a figure.
 
     What is to be great is compared as such, as front.json states it: a period that is asked for to
     the last digit would be missed when it is turned into its reciprocal.
     """
-    value, entry = figure(row, of, demands), _entry(of)
+    value, entry = figure(row, of, demands), _figure_entry(of)
     if entry.direction == "greatest":
         return bool(1 / value >= getattr(demands, entry.demand))
     return value <= limits(demands)[of]
 
 
-def _missed(row: ConfigurationRow, of: Figure, demands: Demands) -> str:
+def _describe_shortfall(row: ConfigurationRow, of: Figure, demands: Demands) -> str:
     """Say what a configuration comes to in place of what is asked, and how far off that is."""
-    value, most, entry = figure(row, of, demands), limits(demands)[of], _entry(of)
-    few = entry.direction == "greatest"
-    percent = 100 * (1 - most / value if few else value / most - 1)
+    value, most, entry = figure(row, of, demands), limits(demands)[of], _figure_entry(of)
+    is_rate = entry.direction == "greatest"
+    percent = 100 * (1 - most / value if is_rate else value / most - 1)
     size = "over 1000" if percent > 1e3 else plain(percent, 2)
-    by = f"{size} % too {'few' if few else 'much'}"
+    by = f"{size} % too {'few' if is_rate else 'much'}"
     where = f" in '{of.name}'" if isinstance(of, InMemory) else ""
-    reached, asked = (entry.text(1 / each if few else each) for each in (value, most))
-    return f"{reached} instead of {asked}{where}, {by} ({row.id})"
+    reached, required = (entry.text(1 / each if is_rate else each) for each in (value, most))
+    return f"{reached} instead of {required}{where}, {by} ({row.id})"
 
 
-def _entry(of: Figure) -> FigureEntry:
+def _figure_entry(of: Figure) -> FigureEntry:
     return BY_NAME["memory" if isinstance(of, InMemory) else of]
 
 
@@ -96,12 +96,12 @@ def figure(row: ConfigurationRow, of: Figure, demands: Demands = Demands()) -> f
         peaks = {each.name: each.peak_bytes for each in row.memories}
         if row.peak_memory_bytes is not None and of.name not in peaks:
             raise DemandError(no_such_memory([of.name], tuple(peaks)))
-        return _stated(row, "memory") if row.peak_memory_bytes is None else peaks[of.name]
+        return _stated_value(row, "memory") if row.peak_memory_bytes is None else peaks[of.name]
     period_s = row.sustained_period_s if demands.sustained else row.period_s
     if of in ("period", "throughput"):
         return period_s
     if of not in ("energy", "power"):
-        return _stated(row, of)
+        return _stated_value(row, of)
     energy_j = row.board_energy_j if demands.board else row.energy_j
     if demands.sustained:
         lasting_w = sum(processor.static_power_w for processor in row.processors)
@@ -111,7 +111,7 @@ def figure(row: ConfigurationRow, of: Figure, demands: Demands = Demands()) -> f
     return energy_j / period_s if of == "power" else energy_j
 
 
-def _stated(row: ConfigurationRow, of: str) -> float:
+def _stated_value(row: ConfigurationRow, of: str) -> float:
     if (value := getattr(row, BY_NAME[of].compared)) is None:
         raise DemandError(f"{row.id} says nothing of {of}: write the front again with map")
     return float(value)
@@ -127,55 +127,59 @@ def best(rows: Sequence[Row], minimise: Minimise, demands: Demands) -> Row:
     DemandError
         None keeps them all; the message says which demand stands in the way, and by how much.
     """
-    kept = _keeping(rows, demands, limits(demands))
-    if not kept:
-        told = _in_the_way(rows, demands)
-        raise DemandError(f"no configuration meets all demands: {told}{_sustains(rows, demands)}")
+    meeting = _rows_meeting(rows, demands, limits(demands))
+    if not meeting:
+        reason = _describe_conflict(rows, demands)
+        advice = _suggest_sustained(rows, demands)
+        raise DemandError(f"no configuration meets all demands: {reason}{advice}")
     order = (minimise, "latency", "period", "energy")
     ties = (TIES.get(minimise, TIE),)
-    return least(kept, lambda row: [figure(row, of, demands) for of in order], ties)
+    return least(meeting, lambda row: [figure(row, of, demands) for of in order], ties)
 
 
-def _keeping(rows: Sequence[Row], demands: Demands, some: Limits) -> Sequence[Row]:
+def _rows_meeting(rows: Sequence[Row], demands: Demands, some: Limits) -> Sequence[Row]:
     """Return those that keep some of the demands."""
-    return [row for row in rows if all(keeps(row, of, demands) for of in some)]
+    return [row for row in rows if all(meets_demand(row, of, demands) for of in some)]
 
 
-def _sustains(rows: Sequence[ConfigurationRow], demands: Demands) -> str:
+def _suggest_sustained(rows: Sequence[ConfigurationRow], demands: Demands) -> str:
     """Name the fastest that keeps all demands at the rate it can sustain, if that is what helps."""
     if demands.sustained or not demands.min_fps:
         return ""
-    kept = _keeping(rows, replace(demands, sustained=True), limits(demands))
-    if not kept:
+    meeting = _rows_meeting(rows, replace(demands, sustained=True), limits(demands))
+    if not meeting:
         return ""
-    fastest = min(kept, key=lambda row: row.sustained_period_s)
+    fastest = min(meeting, key=lambda row: row.sustained_period_s)
     return f"; {fastest.id} sustains {plain(1 / fastest.sustained_period_s)} frames/s: `sustained`"
 
 
-def _in_the_way(rows: Sequence[ConfigurationRow], demands: Demands) -> str:
+def _describe_conflict(rows: Sequence[ConfigurationRow], demands: Demands) -> str:
     """Say what to give up: demands that none keeps, else each that would do by itself."""
-    asked = limits(demands)
+    bounds = limits(demands)
 
     def share(row: ConfigurationRow, of: Figure) -> float:
         """Return what a configuration takes of what is allowed."""
-        return figure(row, of, demands) / asked[of] if asked[of] else inf
+        return figure(row, of, demands) / bounds[of] if bounds[of] else inf
 
     def nearest(of: Figure, some: Sequence[ConfigurationRow]) -> str:
-        return _missed(min(some, key=lambda row: share(row, of)), of, demands)
+        return _describe_shortfall(min(some, key=lambda row: share(row, of)), of, demands)
 
-    alone = [nearest(of, rows) for of in asked if not _keeping(rows, demands, {of: asked[of]})]
+    alone = [
+        nearest(of, rows) for of in bounds if not _rows_meeting(rows, demands, {of: bounds[of]})
+    ]
     if alone:
         return f"the nearest has {'; and the nearest has '.join(alone)}"
     single = [
-        nearest(of, kept)
-        for of in asked
-        if (kept := _keeping(rows, demands, {o: asked[o] for o in asked if o != of}))
+        nearest(of, meeting)
+        for of in bounds
+        if (meeting := _rows_meeting(rows, demands, {o: bounds[o] for o in bounds if o != of}))
     ]
     if single:
         return f"one that meets the others has {'; or '.join(single)}"
-    least = min(rows, key=lambda row: max(share(row, of) for of in asked))
-    broken = [_missed(least, of, demands) for of in asked if not keeps(least, of, demands)]
-    return f"the nearest one has {' and '.join(broken)}"
+    nearest_row = min(rows, key=lambda row: max(share(row, of) for of in bounds))
+    broken = [of for of in bounds if not meets_demand(nearest_row, of, demands)]
+    texts = (_describe_shortfall(nearest_row, of, demands) for of in broken)
+    return f"the nearest one has {' and '.join(texts)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,10 +205,7 @@ class Certainty:
 
 
 def surest(
-    rows: Sequence[Row],
-    drawn: DrawnFront | None,
-    minimise: Minimise,
-    demands: Demands,
+    rows: Sequence[Row], samples: DrawnFront | None, minimise: Minimise, demands: Demands
 ) -> Row:
     """Return what keeps all demands, and the least of one figure, in a share of the draws.
 
@@ -225,14 +226,14 @@ def surest(
     """
     confidence = demands.confidence
     assert confidence is not None
-    if drawn is None:
+    if samples is None:
         raise DemandError(
             "the front has no draws to be confident by: map again with `draws` 200, or leave out "
             "`confidence`"
         )
-    chances = _kept(rows, drawn, demands).mean(axis=1)
-    sure = [i for i, chance in enumerate(chances) if chance >= confidence]
-    if not sure:
+    chances = _draws_meeting(rows, samples, demands).mean(axis=1)
+    candidates = [i for i, chance in enumerate(chances) if chance >= confidence]
+    if not candidates:
         most = int(chances.argmax())
         raise DemandError(
             f"no configuration keeps all demands in {confidence:.0%} of the draws: the most is "
@@ -240,71 +241,65 @@ def surest(
         )
     order = ("latency", "period", "energy")
 
-    def first(i: int) -> list[float]:
-        drawn_ones = _figure(rows, drawn, i, minimise, demands)
-        return [
-            at_quantile(drawn_ones, confidence),
-            *(figure(rows[i], of, demands) for of in order),
-        ]
+    def order_key(i: int) -> list[float]:
+        values = _sampled_figure(rows, samples, i, minimise, demands)
+        return [at_quantile(values, confidence), *(figure(rows[i], of, demands) for of in order)]
 
-    return rows[least(sure, first, (TIES.get(minimise, TIE),))]
+    return rows[least(candidates, order_key, (TIES.get(minimise, TIE),))]
 
 
 def certainty(
     rows: Sequence[ConfigurationRow],
-    drawn: DrawnFront,
+    samples: DrawnFront,
     minimise: Minimise,
     demands: Demands,
     choice: int,
 ) -> Certainty:
     """Return how sure it is that one of the rows, by its place, is the right choice."""
-    kept = _kept(rows, drawn, demands)
-    figures = np.stack([_figure(rows, drawn, i, minimise, demands) for i in range(len(rows))])
-    best = np.where(kept, figures, np.inf).min(axis=0)
-    there = np.isfinite(best)
-    regret = np.maximum(figures[choice][there] / best[there] - 1, 0)
+    meets = _draws_meeting(rows, samples, demands)
+    every = range(len(rows))
+    figures = np.stack([_sampled_figure(rows, samples, i, minimise, demands) for i in every])
+    best = np.where(meets, figures, np.inf).min(axis=0)
+    possible = np.isfinite(best)
+    regret = np.maximum(figures[choice][possible] / best[possible] - 1, 0)
     most = best * (1 + TIES.get(minimise, TIE))
     return Certainty(
-        keeps=float(kept[choice].mean()),
-        best=float((kept[choice] & (figures[choice] <= most)).mean()),
-        regret_mean=float(regret.mean()) if there.any() else None,
-        regret_most=float(np.quantile(regret, INTERVAL)) if there.any() else None,
+        keeps=float(meets[choice].mean()),
+        best=float((meets[choice] & (figures[choice] <= most)).mean()),
+        regret_mean=float(regret.mean()) if possible.any() else None,
+        regret_most=float(np.quantile(regret, INTERVAL)) if possible.any() else None,
     )
 
 
-def _kept(
-    rows: Sequence[ConfigurationRow], drawn: DrawnFront, demands: Demands
+def _draws_meeting(
+    rows: Sequence[ConfigurationRow], samples: DrawnFront, demands: Demands
 ) -> NDArray[np.bool_]:
     """Return in which draws each configuration keeps all demands."""
     if demands.sustained:
         raise DemandError(
             "draws are of frames once per longest stage: leave out either sustained or confidence"
         )
-    kept = np.ones((len(rows), drawn.count), bool)
+    meets = np.ones((len(rows), samples.count), bool)
     for i in range(len(rows)):
         for of, most in limits(demands).items():
-            each = _figure(rows, drawn, i, of, demands)
-            kept[i] &= 1 / each >= demands.min_fps if of == "throughput" else each <= most
-    return kept
+            each = _sampled_figure(rows, samples, i, of, demands)
+            meets[i] &= 1 / each >= demands.min_fps if of == "throughput" else each <= most
+    return meets
 
 
-def _figure(
-    rows: Sequence[ConfigurationRow],
-    drawn: DrawnFront,
-    i: int,
-    of: Figure,
-    demands: Demands,
+def _sampled_figure(
+    rows: Sequence[ConfigurationRow], samples: DrawnFront, i: int, of: Figure, demands: Demands
 ) -> Array:
     """Return a figure of a configuration in each draw, as the demands count it."""
     row = rows[i]
-    latency_s: Array = drawn.latency_s[i]
-    period_s: Array = drawn.period_s[i]
+    latency_s: Array = samples.latency_s[i]
+    period_s: Array = samples.period_s[i]
     if of == "latency":
         return latency_s
     if of in ("period", "throughput"):
         return period_s
     if of not in ("energy", "power"):  # it has no draws
-        return np.full(drawn.count, figure(row, of, demands))
+        return np.full(samples.count, figure(row, of, demands))
     idle_w = (row.board_energy_j - row.energy_j) / row.period_s if demands.board else 0.0
-    energy_j: Array = drawn.energy_j[i] + idle_w * period_s
+    energy_j: Array = samples.energy_j[i] + idle_w * period_s
     return energy_j / period_s if of == "power" else energy_j

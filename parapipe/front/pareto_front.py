@@ -1,33 +1,170 @@
-"""A Pareto front to look at, to ask and to write down."""
+"""A Pareto front that `map` returns, its configurations and their plans."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import Any, TypeVar
 
+from pydantic import PrivateAttr
+
+from parapipe.cost.cost_table import CostTable
+from parapipe.cost.operating_points import Setting
 from parapipe.documents.doubt import DRAWS, draws_text
-from parapipe.documents.front import FrontDocument
 from parapipe.documents.front_folder import FRONT, PLANS, SOLVE_LOG, FrontFolder, front_csv
+from parapipe.documents.front_schema import ConfigurationRow, FrontDocument
 from parapipe.files.atomic import check_folder, write_folder
 from parapipe.files.progress import Progress, worker_count
-from parapipe.front.configurations import Configurations
-from parapipe.front.mapped_configuration import MappedConfiguration, Plans, written_plans
+from parapipe.front.configurations import Configurations, PlannedConfiguration
+from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
+from parapipe.mappings.configuration import Configuration
+from parapipe.plan.build import build_plan
+from parapipe.plan.schema import Plan
+from parapipe.platform.platform import Platform
+from parapipe.processes.shared_work import shared_work
 from parapipe.search.exploration_result import Exploration
+from parapipe.search.options import MaxMemory
 from parapipe.uncertainty.samples import DrawnFront
 
+
+class MappedConfiguration(PlannedConfiguration):
+    """A configuration that was just mapped: its plan is made when it is asked for."""
+
+    _configuration: Configuration = PrivateAttr()
+    _graph: OperatorGraph = PrivateAttr()
+    _at: Setting = PrivateAttr()
+    _max_memory_bytes: MaxMemory | None = PrivateAttr()
+    _arena_effort_s: float = PrivateAttr()
+
+    def __init__(
+        self,
+        row: ConfigurationRow,
+        front: FrontDocument,
+        configuration: Configuration,
+        graph: OperatorGraph,
+        at: Setting,
+        *,
+        max_memory_bytes: MaxMemory | None,
+        arena_effort_s: float,
+    ) -> None:
+        super().__init__(row, front)
+        self._configuration = configuration
+        self._graph = graph
+        self._at = at
+        self._max_memory_bytes = max_memory_bytes
+        self._arena_effort_s = arena_effort_s
+
+    @property
+    def configuration(self) -> Configuration:
+        """The mapping itself, by indices of operators and processors."""
+        return self._configuration
+
+    @property
+    def graph(self) -> OperatorGraph:
+        """The model."""
+        return self._graph
+
+    @property
+    def platform(self) -> Platform:
+        """Where it was mapped, at its operating points."""
+        return self._at.platform
+
+    @property
+    def costs(self) -> CostTable:
+        """What operators and transfers cost, at its operating points."""
+        return self._at.costs
+
+    def plan(self, like: Plan | None = None) -> Plan:
+        """Write it down for a runtime; the plan has passed its verifier.
+
+        Parameters
+        ----------
+        like
+            The plan of another configuration of the same model, if one is at hand: takes less time.
+        """
+        configuration = self._configuration
+        return build_plan(
+            self._graph,
+            self._at.platform,
+            self._at.costs,
+            configuration.mapping,
+            found=configuration.evaluated,
+            like=like,
+            arena_bytes=self._arena_bytes(),
+            arena_effort_s=self._arena_effort_s,
+        )
+
+    def _arena_bytes(self) -> dict[str, float]:
+        """Return by memory how large its arena may be under the limit that the search kept.
+
+        Of what a limit of all memories together leaves, each gets a share by its tensors.
+        """
+        limit, memories = self._max_memory_bytes, self.memories
+        if limit is None:
+            return {}
+        if isinstance(limit, Mapping):
+            return {m.name: limit[m.name] - m.weights_bytes for m in memories if m.name in limit}
+        tensors = {each.name: each.peak_bytes - each.weights_bytes for each in memories}
+        left = limit - sum(each.weights_bytes for each in memories)
+        share = max(1.0, left / (sum(tensors.values()) or 1))
+        return {name: share * size_bytes for name, size_bytes in tensors.items()}
+
+
+@dataclass(slots=True)
+class PlanWriter:
+    """Makes plans of configurations of one model; what all have in common is made once."""
+
+    _like: Plan | None = None
+    _shared: dict[str, str] = field(default_factory=dict)
+
+    def plan(self, configuration: MappedConfiguration) -> Plan:
+        """Return a configuration's plan."""
+        if configuration.split:  # its model is another one
+            return configuration.plan()
+        self._like = configuration.plan(self._like)
+        return self._like
+
+    def text(self, configuration: MappedConfiguration) -> bytes:
+        """Return a configuration's plan as its file holds it."""
+        plan = self.plan(configuration)
+        if configuration.split:
+            return plan.to_bytes()
+        self._shared = self._shared or plan.texts("tensors", "operators")
+        return plan.to_bytes(self._shared)
+
+
+def plan_texts(configurations: Iterable[MappedConfiguration]) -> Iterator[bytes]:
+    """Yield the plans of configurations as their files hold them."""
+    writer = PlanWriter()
+    return (writer.text(each) for each in configurations)
+
+
+def texts_by_id(
+    configurations: Sequence[MappedConfiguration], jobs: int
+) -> Iterator[tuple[str, bytes]]:
+    """Yield ids and plans in any order, each when it is there.
+
+    Parameters
+    ----------
+    jobs
+        Processes at most, this one included.
+    """
+    for number, text in shared_work(plan_texts, configurations, jobs):
+        yield configurations[number].id, text
+
+
 FILES = (FRONT, "front.csv", SOLVE_LOG)
-Made = TypeVar("Made", bound=MappedConfiguration)
+Mapped = TypeVar("Mapped", bound=MappedConfiguration)
 PLAN_NAME = re.compile(r"c\d+\.json")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ParetoFront(Configurations[Made]):
+class ParetoFront(Configurations[Mapped]):
     """The configurations that no other one beats, and those with a name of their own.
 
     Parameters
@@ -45,7 +182,7 @@ class ParetoFront(Configurations[Made]):
     """
 
     document: FrontDocument
-    configurations: tuple[Made, ...]
+    configurations: tuple[Mapped, ...]
     exploration: Exploration
     partition: Partition
     drawn: DrawnFront | None = None
@@ -86,17 +223,17 @@ class ParetoFront(Configurations[Made]):
         directory = Path(directory)
         began_s, total = perf_counter(), len(self)
         content = (
-            _json(self.to_json()),
+            (json.dumps(self.to_json(), indent=2, allow_nan=False) + "\n").encode(),
             front_csv(self.document.configurations).encode(),
-            _lines(self.solve_log()),
+            _entries_json(self.solve_log()),
         )
         files = dict(zip(map(Path, FILES), content, strict=True))
         if self.drawn:
             ids = [row.id for row in self.document.configurations]
             files[Path(DRAWS)] = draws_text(ids, self.drawn)
-        made = written_plans(self.configurations, worker_count(jobs))
+        texts = texts_by_id(self.configurations, worker_count(jobs))
         plans: dict[str, bytes] = {}
-        for name, text in made:
+        for name, text in texts:
             plans[name] = text
             if progress is not None:
                 elapsed_s = perf_counter() - began_s
@@ -113,8 +250,8 @@ class ParetoFront(Configurations[Made]):
 
     def content(self) -> FrontFolder:
         """Return the document with the plan of each configuration, the solve log and the draws."""
-        made = Plans()
-        plans = {each.id: made.plan(each) for each in self.configurations}
+        writer = PlanWriter()
+        plans = {each.id: writer.plan(each) for each in self.configurations}
         return FrontFolder(self.document, plans, self.solve_log(), self.drawn)
 
 
@@ -129,11 +266,7 @@ def check_directory(directory: Path) -> None:
     check_folder(directory, [*map(Path, (*FILES, DRAWS)), Path(PLANS) / "c01.json"])
 
 
-def _lines(entries: Sequence[Any]) -> bytes:
+def _entries_json(entries: Sequence[Any]) -> bytes:
     """Return a list as JSON, a line for each entry."""
-    told = ",\n".join(json.dumps(entry, allow_nan=False) for entry in entries)
-    return f"[\n{told}\n]\n".encode()
-
-
-def _json(document: Any) -> bytes:  # noqa: ANN401 - any JSON document
-    return (json.dumps(document, indent=2, allow_nan=False) + "\n").encode()
+    lines = ",\n".join(json.dumps(entry, allow_nan=False) for entry in entries)
+    return f"[\n{lines}\n]\n".encode()

@@ -8,20 +8,20 @@ from dataclasses import dataclass
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.digits import plain
-from parapipe.documents.explanation import EffectRow, ReasonRow, StepRow
+from parapipe.documents.explanation_schema import EffectRow, ReasonRow, StepRow
 from parapipe.documents.figure_table import DRAWN
-from parapipe.documents.front import ConfigurationRow, FrontDocument
+from parapipe.documents.front_schema import ConfigurationRow, FrontDocument
 from parapipe.files.mistakes import listed, together, with_and
 from parapipe.front.critical_paths import (
-    busiest,
-    every_s,
+    bound_texts,
+    busiest_resource,
     frame_way,
+    interval_s,
     lighter,
-    longest_way,
-    near_the_least,
-    turns_of,
+    longest_path,
+    round_robin_of,
 )
-from parapipe.front.texts import memory_texts
+from parapipe.front.memory_and_doubt import memory_texts
 from parapipe.front.what_if import Change
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.plan.mapped import mapped
@@ -52,34 +52,34 @@ class Reasons:
         return tuple(
             ReasonRow(about=about, text=text)  # type: ignore[arg-type]
             for about, texts in (
-                ("bottleneck", self._bottleneck()),
-                ("critical path", self._critical_paths()),
-                ("processors", self._processors()),
+                ("bottleneck", self._bottleneck_texts()),
+                ("critical path", self._path_texts()),
+                ("processors", self._processor_texts()),
                 ("memory", memory_texts(self.row, self.plan)),
-                ("unsupported", self._unsupported()),
-                ("bound", self._bound()),
-                ("front", self._among()),
-                ("doubt", self._at_quantile()),
+                ("unsupported", together(dict(self._refusals())).values()),
+                ("bound", self._bound_texts()),
+                ("front", self._front_texts()),
+                ("doubt", self._quantile_texts()),
             )
             for text in texts
         )
 
     @property
-    def _in_turn(self) -> bool:
+    def _interleaved(self) -> bool:
         return mapped(self.plan).period_s is not None
 
     @property
-    def _there(self) -> list[tuple[int, str]]:
+    def _available_processors(self) -> list[tuple[int, str]]:
         """Indices and names of the processors; a cluster that is divided here is not there."""
         names = self.costs.processors
         divided = {each.part_of for each in self.front.processors if each.name in names}
         return [(p, name) for p, name in enumerate(names) if name not in divided]
 
-    def _bottleneck(self) -> Iterator[str]:
-        if self._in_turn:
-            yield from self._busiest()
+    def _bottleneck_texts(self) -> Iterator[str]:
+        if self._interleaved:
+            yield from self._busiest_texts()
             return
-        yield self._sets_the_period()
+        yield self._longest_stage_text()
         sustained_fps = 1 / self.row.sustained_period_s
         if abs(sustained_fps * self.row.period_s - 1) > NOTEWORTHY:
             yield (
@@ -88,10 +88,10 @@ class Reasons:
                 "ended. Throughput below is that of the longest stage."
             )
 
-    def _sets_the_period(self) -> str:
+    def _longest_stage_text(self) -> str:
         stages = self.plan.stages
-        longest = max(stages, key=every_s)
-        turns = turns_of(longest)
+        longest = max(stages, key=interval_s)
+        turns = round_robin_of(longest)
         if len(stages) == 1:
             if len(turns) == 1:
                 return (
@@ -100,26 +100,27 @@ class Reasons:
                 )
             return (
                 f"There is one stage, and {listed(turns)} take turns on its frames: each takes "
-                f"{_ms(longest.time_s)}, so a frame comes every {_ms(every_s(longest))}."
+                f"{_ms(longest.time_s)}, so a frame comes every {_ms(interval_s(longest))}."
             )
         others = ", ".join(
-            f"stage {stage.index + 1} ({_names(stage)}) takes "
-            f"{_share(every_s(stage) / every_s(longest))}{_divided(stage)}"
+            f"stage {stage.index + 1} ({_processor_names(stage)}) takes "
+            f"{_percent(interval_s(stage) / interval_s(longest))}{_divisor(stage)}"
             for stage in stages
             if stage is not longest
         )
         return (
-            f"Stage {longest.index + 1} ({_names(longest)}) is the longest, "
-            f"{_ms(every_s(longest))}{_divided(longest)}, and sets the period; of that, {others}."
+            f"Stage {longest.index + 1} ({_processor_names(longest)}) is the longest, "
+            f"{_ms(interval_s(longest))}{_divisor(longest)}, and sets the period; of that, "
+            f"{others}."
         )
 
-    def _busiest(self) -> Iterator[str]:
-        name, steps = busiest(self.plan)
+    def _busiest_texts(self) -> Iterator[str]:
+        name, steps = busiest_resource(self.plan)
         period_s = self.row.period_s
         spent_s: dict[str, float] = defaultdict(float)
         for step in steps:
             spent_s[step.kind] += step.time_s
-        moved = f" and {_ms(spent_s['transfer'])} of hand-overs" if spent_s["transfer"] else ""
+        moving = f" and {_ms(spent_s['transfer'])} of hand-overs" if spent_s["transfer"] else ""
         how = (
             "Processors take turns on several frames"
             if self.row.kind == "interleaved"
@@ -127,28 +128,27 @@ class Reasons:
         )
         yield (
             f"{how}, and {name} is the busiest: "
-            f"{_ms(spent_s['operator'])} of operators{moved} in each period of {_ms(period_s)}."
+            f"{_ms(spent_s['operator'])} of operators{moving} in each period of {_ms(period_s)}."
         )
-        place = {operator: name for operator, (name, _) in self._placed().items()}
+        place = {operator: name for operator, (name, _) in self._placements().items()}
         best = [*lighter(self.graph, self.costs, place)][:LARGEST]
-        told = "; ".join(
-            f"{self._name(move.operator)} on {move.processor} leaves {_ms(move.load_s)}"
+        moves = "; ".join(
+            f"{self._operator_name(move.operator)} on {move.processor} leaves {_ms(move.load_s)}"
             for move in best
         )
         yield (
-            f"What would lower its load most, by a single operator: {told}."
-            if told
+            f"What would lower its load most, by a single operator: {moves}."
+            if moves
             else "No single operator that runs elsewhere would lower the greatest load."
         )
+        yield from self._delay_texts()
 
-        yield from self._delays()
-
-    def _delays(self) -> Iterator[str]:
+    def _delay_texts(self) -> Iterator[str]:
         """Say what rests on hand-overs that keep nothing busy."""
-        delays = [moved for moved in self.plan.transfers if moved.occupies is None]
+        delays = [transfer for transfer in self.plan.transfers if transfer.occupies is None]
         load_s = {each.name: each.busy_s + each.transfer_s for each in self.row.processors}
-        for moved in delays:
-            load_s[moved.target] += moved.time_s
+        for transfer in delays:
+            load_s[transfer.target] += transfer.time_s
         if delays:
             yield (
                 f"By the platform's file, {len(delays)} of the {len(self.plan.transfers)} "
@@ -156,58 +156,52 @@ class Reasons:
                 f"receivers busy, the period would be at least {_ms(max(load_s.values()))}."
             )
 
-    def _critical_paths(self) -> Iterator[str]:
-        if self._in_turn:
+    def _path_texts(self) -> Iterator[str]:
+        if self._interleaved:
             latency_s = self.row.latency_s
             periods = plain(latency_s / self.row.period_s, 3)
             yield (
                 f"A frame stays {_ms(latency_s)}, {periods} periods. On "
-                f"its critical path: {_spent(frame_way(self.plan))}."
+                f"its critical path: {_spent_by_kind(frame_way(self.plan))}."
             )
         else:
-            yield from map(self._critical_path, self.plan.stages)
+            yield from map(self._stage_path_text, self.plan.stages)
 
-    def _critical_path(self, stage: Stage) -> str:
-        steps = longest_way(self.plan, stage)
+    def _stage_path_text(self, stage: Stage) -> str:
+        steps = longest_path(self.plan, stage)
         operators = [step for step in steps if step.kind == "operator"]
         largest = ", ".join(
-            f"{self._name(step.name)} {_ms(step.time_s)}"
+            f"{self._operator_name(step.name)} {_ms(step.time_s)}"
             for step in sorted(operators, key=lambda step: -step.time_s)[:LARGEST]
         )
-        turns = turns_of(stage)
+        turns = round_robin_of(stage)
         every = f", ÷ {len(turns)} as {listed(turns)} take turns" if len(turns) > 1 else ""
         return (
             f"Stage {stage.index + 1} takes {_ms(stage.time_s)} on its critical path{every}: "
-            f"{_spent(steps)}. What takes longest on it: {largest}."
+            f"{_spent_by_kind(steps)}. What takes longest on it: {largest}."
         )
 
-    def _name(self, operator: str) -> str:
+    def _operator_name(self, operator: str) -> str:
         return self.graph.operators[self.graph.producer[operator]].name or operator
 
-    def _processors(self) -> Iterator[str]:
+    def _processor_texts(self) -> Iterator[str]:
         if self.front.conversion:
             yield f"It is {self.front.conversion}."
         used = self.row.processors
         busy = [f"{each.name} {each.busy_s / self.row.period_s:.0%}" for each in used]
-        idle = [name for _, name in self._there if name not in {p.name for p in used}]
+        names = {each.name for each in used}
+        idle = [name for _, name in self._available_processors if name not in names]
         unused = f"; {listed(idle)} not used" if idle else ""
         yield f"Share of the period in which they compute: {', '.join(busy)}{unused}."
 
-    def _placed(self) -> Mapping[str, tuple[str, float]]:
+    def _placements(self) -> Mapping[str, tuple[str, float]]:
         """Return each operator's processor and seconds."""
-        return {
-            at.operator: (processor.name, at.end_s - at.start_s)
-            for stage in self.plan.stages
-            for processor in stage.processors
-            for at in processor.operators
-        }
-
-    def _unsupported(self) -> Iterator[str]:
-        yield from together(dict(self._refusals())).values()
+        view = mapped(self.plan)
+        return {k: (view.name(at), at.end_s - at.start_s) for k, at in view.placements.items()}
 
     def _refusals(self) -> Iterator[tuple[str, str]]:
-        placed = self._placed()
-        for p, name in self._there:
+        placements = self._placements()
+        for p, name in self._available_processors:
             refused: dict[str, list[int]] = defaultdict(list)
             for v, operator in enumerate(self.graph.operators):
                 if self.costs.unsupported(v, p) is not None:
@@ -217,20 +211,20 @@ class Reasons:
             every = [v for operators in refused.values() for v in operators]
             elsewhere_s: dict[str, float] = defaultdict(float)
             for v in every:
-                where, time_s = placed[self.graph.operators[v].id]
+                where, time_s = placements[self.graph.operators[v].id]
                 elsewhere_s[where] += time_s
             by_reason: dict[str, list[str]] = defaultdict(list)
             for kind, operators in refused.items():
                 reason = str(self.costs.unsupported(operators[0], p))
                 by_reason[reason].append(f"{kind} ({len(operators)})")
             types = "; ".join(f"{listed(kinds)}: {reason}" for reason, kinds in by_reason.items())
-            taken = ", ".join(f"{_ms(time_s)} on {where}" for where, time_s in elsewhere_s.items())
-            told = f"{name} cannot run {len(every)} of {len(self.graph.operators)} operators"
-            yield name, f"{told}, which take {taken}: {types}."
+            times = ", ".join(f"{_ms(time_s)} on {where}" for where, time_s in elsewhere_s.items())
+            refusal = f"{name} cannot run {len(every)} of {len(self.graph.operators)} operators"
+            yield name, f"{refusal}, which take {times}: {types}."
 
-    def _bound(self) -> Iterator[str]:
-        if self._in_turn or self.row.least:
-            yield from near_the_least(self.row, self.front.options.split)
+    def _bound_texts(self) -> Iterator[str]:
+        if self._interleaved or self.row.least:
+            yield from bound_texts(self.row, self.front.options.split)
             return
         proves = with_and(self.front.options.proves)
         if self.front.options.max_memory_bytes is not None:
@@ -244,14 +238,14 @@ class Reasons:
             f"Each of its schedules is proven optimal in {proves}, and the search tries all cuts, "
             "sets of processors and places of tensors. Where all schedules are proven, "
             "no mapping in stages at these costs is better than those that the front shows"
-            f"{self._left_out()}."
+            f"{self._describe_omissions()}."
             if self.row.proven
             else f"A schedule of it may be {self.row.gap:.1%} from optimal in {proves} at most; "
             "a longer --time-limit may find better ones. The search tries all cuts, sets of "
             "processors and places of tensors."
         )
 
-    def _left_out(self) -> str:
+    def _describe_omissions(self) -> str:
         """Say what the options of the front leave out."""
         options, left, where = self.front.options, [], ""
         if self.front.dvfs:
@@ -271,40 +265,40 @@ class Reasons:
             left.append(f"with energy counted, to within {near}{where} (--energy-resolution)")
         return f", {', '.join(left)}" if left else ""
 
-    def _at_quantile(self) -> Iterator[str]:
+    def _quantile_texts(self) -> Iterator[str]:
         """Say what it keeps at the quantile that was asked for, and what keeps less."""
-        kept, rows = self.row.quantiles, self.front.configurations
-        if kept is None:
+        quantiles, rows = self.row.quantiles, self.front.configurations
+        if quantiles is None:
             return
-        told = []
+        texts = []
         for key, words in (("latency_s", "latency"), ("period_s", "period")):
             best = min(rows, key=lambda row: getattr(row.quantiles, key))
-            figure = getattr(kept, key) * 1e3
+            figure = getattr(quantiles, key) * 1e3
             least = getattr(best.quantiles, key) * 1e3
             than = f"the least is {plain(least)}, of {best.id}" if least < figure else "the least"
-            told.append(f"its {words} is at most {plain(figure)} ms ({than})")
-        yield f"In {100 * kept.share:g} % of the draws of the costs, {' and '.join(told)}."
+            texts.append(f"its {words} is at most {plain(figure)} ms ({than})")
+        yield f"In {100 * quantiles.share:g} % of the draws of the costs, {' and '.join(texts)}."
 
-    def _among(self) -> Iterator[str]:
+    def _front_texts(self) -> Iterator[str]:
         """Say what is better in one figure, and what that costs in the others."""
         rows, own = self.front.configurations, self.row
         beats = [row for row in rows if _beats(row, own)]
         if beats:
-            better = min(beats, key=lambda row: _regret(row, own))
-            yield f"{better.id} is as good or better in everything: {_against(better, own)}."
+            better = min(beats, key=lambda row: _worst_ratio(row, own))
+            yield f"{better.id} is as good or better in everything: {_differences(better, own)}."
             return
         if own.pareto_latency_throughput:
             yield "No configuration has both less latency and more throughput."
         advice: dict[tuple[str, str], list[str]] = defaultdict(list)
         for key, (what, _) in FIGURES.items():
-            better_rows = [row for row in rows if _less(row, own, key)]
+            better_rows = [row for row in rows if _is_less(row, own, key)]
             if not better_rows:
                 yield f"None has {what}."
                 continue
-            nearest = min(better_rows, key=lambda row: _regret(row, own))
-            least = min(better_rows, key=lambda row: (getattr(row, key), _regret(row, own)))
+            nearest = min(better_rows, key=lambda row: _worst_ratio(row, own))
+            least = min(better_rows, key=lambda row: (getattr(row, key), _worst_ratio(row, own)))
             advice[nearest.id, least.id].append(key)
-        against = {row.id: _against(row, own) for row in rows}
+        against = {row.id: _differences(row, own) for row in rows}
         for (near, far), keys in advice.items():
             what, most = map(with_and, zip(*(FIGURES[key] for key in keys), strict=True))
             if near == far:
@@ -315,13 +309,13 @@ class Reasons:
 
 
 def effect_rows(
-    changes: Iterable[Change], best: Callable[[CostTable], tuple[float, float]], now: CostTable
+    changes: Iterable[Change], best: Callable[[CostTable], tuple[float, float]], costs: CostTable
 ) -> tuple[EffectRow, ...]:
     """Return what each change brings, the most useful first, then those that could not be priced.
 
     `best` is the least latency and the shortest period of the front with a cost table, in seconds.
     """
-    latency_s, period_s = best(now)
+    latency_s, period_s = best(costs)
     rows = []
     for change in changes:
         least_s, shortest_s = (None, None) if change.costs is None else best(change.costs)
@@ -338,39 +332,38 @@ def effect_rows(
     return tuple(row for *_, row in sorted(rows, key=lambda each: each[:2]))
 
 
-def _less(row: ConfigurationRow, own: ConfigurationRow, key: str) -> bool:
+def _is_less(row: ConfigurationRow, own: ConfigurationRow, key: str) -> bool:
     return bool(getattr(row, key) < getattr(own, key) * (1 - SAME))
 
 
 def _beats(row: ConfigurationRow, own: ConfigurationRow) -> bool:
     """Tell whether a configuration is worse in no figure, and better in one."""
-    return any(_less(row, own, key) for key in FIGURES) and not any(
-        _less(own, row, key) for key in FIGURES
+    return any(_is_less(row, own, key) for key in FIGURES) and not any(
+        _is_less(own, row, key) for key in FIGURES
     )
 
 
-def _regret(row: ConfigurationRow, own: ConfigurationRow) -> float:
+def _worst_ratio(row: ConfigurationRow, own: ConfigurationRow) -> float:
     """Return how much the figure that suffers most is larger than one's own."""
     return float(max(getattr(row, key) / getattr(own, key) for key in FIGURES))
 
 
-def _against(row: ConfigurationRow, own: ConfigurationRow) -> str:
+def _differences(row: ConfigurationRow, own: ConfigurationRow) -> str:
     return ", ".join(
         f"{each.name} {getattr(row, each.field) / getattr(own, each.field) - 1:+.1%}"
         for each in DRAWN
     )
 
 
-def _spent(steps: Iterable[StepRow]) -> str:
+def _spent_by_kind(steps: Iterable[StepRow]) -> str:
     spent_s: dict[str, float] = defaultdict(float)
     for step in steps:
-        spent_s[_kind(step)] += step.time_s
-    return ", ".join(
-        f"{_ms(time_s)} {kind}" for kind, time_s in sorted(spent_s.items(), key=lambda s: -s[1])
-    )
+        spent_s[_kind_of_step(step)] += step.time_s
+    longest = sorted(spent_s.items(), key=lambda entry: -entry[1])
+    return ", ".join(f"{_ms(time_s)} {kind}" for kind, time_s in longest)
 
 
-def _kind(step: StepRow) -> str:
+def _kind_of_step(step: StepRow) -> str:
     if step.kind == "operator":
         return f"computing on {step.processor}"
     if step.kind == "transfer":
@@ -378,21 +371,21 @@ def _kind(step: StepRow) -> str:
     return f"waiting for {step.processor or 'a link'}"
 
 
-def _names(stage: Stage) -> str:
-    turns = turns_of(stage)
+def _processor_names(stage: Stage) -> str:
+    turns = round_robin_of(stage)
     if len(turns) > 1:
         return "/".join(turns)
     return "+".join(processor.name for processor in stage.processors)
 
 
-def _share(share: float) -> str:
+def _percent(share: float) -> str:
     """Return a share of the longest in percent; 100% where it is as long."""
     return f"{share:.0%}" if share < 0.995 or share > 1 - SAME else f"{min(share, 0.9999):.2%}"
 
 
-def _divided(stage: Stage) -> str:
+def _divisor(stage: Stage) -> str:
     """Return by how many that take turns a stage's time is divided; nothing if by one."""
-    turns = len(turns_of(stage))
+    turns = len(round_robin_of(stage))
     return f" ({_ms(stage.time_s)} ÷ {turns} in turn)" if turns > 1 else ""
 
 

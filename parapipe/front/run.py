@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from parapipe.documents.run import RunDocument
+from parapipe.documents.run_schema import RunDocument
 from parapipe.files.atomic import write_atomically
 from parapipe.files.titles import model_title
 from parapipe.runtime.record import Record, chrome_trace
@@ -32,10 +32,10 @@ class Run:
 
     def __repr__(self) -> str:
         """Return a line: what every processor did when would be long."""
-        told = self.document
+        run = self.document
         return (
-            f"<{told.how} of {told.model} on {told.platform}: {told.frames} frames, median "
-            f"{told.latency.median_s * 1e3:.1f} ms>"
+            f"<{run.how} of {run.model} on {run.platform}: {run.frames} frames, median "
+            f"{run.latency.median_s * 1e3:.1f} ms>"
         )
 
     def to_json(self) -> dict[str, object]:
@@ -50,9 +50,8 @@ class Run:
         OutputError
             If the file cannot be written.
         """
-        told = self.document
-        title = f"{model_title(told.model)} on {told.platform}" + (
-            ", simulated" if told.how == "simulation" else ""
-        )
+        run = self.document
+        simulated = ", simulated" if run.how == "simulation" else ""
+        title = f"{model_title(run.model)} on {run.platform}{simulated}"
         trace = json.dumps(chrome_trace(self.record, title), allow_nan=False)
         write_atomically(Path(path), trace.encode())

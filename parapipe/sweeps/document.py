@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from parapipe.documents.figure_table import FIGURES, choices, for_pages
-from parapipe.documents.front import FrontDocument
 from parapipe.documents.front_folder import front_frame
+from parapipe.documents.front_schema import FrontDocument
 from parapipe.errors import ArgumentError, SweepError
 from parapipe.files.documents import read_document
 from parapipe.files.mistakes import Mistake, did_you_mean

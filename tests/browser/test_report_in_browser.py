@@ -9,11 +9,11 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 
 import parapipe
-from parapipe.documents.front import ConfigurationRow
 from parapipe.documents.front_folder import FrontFolder
+from parapipe.documents.front_schema import ConfigurationRow
 from parapipe.documents.shown import medians_of, shown_figure
+from parapipe.figures.page import CLOUD
 from parapipe.figures.page import page as page_of
-from parapipe.figures.page_data import CLOUD
 from parapipe.plan.schema import Plan
 from tests.cases.branchy import HOSTILE, branchy
 from tests.cases.replicas import ONE_STAGE, TWO_STAGES, replicated_front

@@ -10,7 +10,7 @@ import pytest
 import parapipe as api
 from parapipe import load_plan
 from parapipe.digits import plain
-from parapipe.documents.front import FrontDocument
+from parapipe.documents.front_schema import FrontDocument
 from parapipe.errors import FrontError
 from parapipe.files.documents import read_document
 from tests.cases.plan_cases import drawn_plan

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from parapipe.documents.drawing import draw
+from parapipe.documents.drawing import render_stages
 
 
 @pytest.mark.parametrize(
@@ -26,4 +26,4 @@ def test_runs_of_subgraphs_are_drawn_and_cuts_inside_are_marked(subgraphs, line)
         return SimpleNamespace(processors=[processor], subgraphs=numbers, in_turn=False)
 
     stages = [stage(number, numbers) for number, numbers in enumerate(subgraphs)]
-    assert draw(stages, {f"p{number}": 1e9 for number in range(3)}) == line
+    assert render_stages(stages, {f"p{number}": 1e9 for number in range(3)}) == line

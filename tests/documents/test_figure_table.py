@@ -17,22 +17,21 @@ from parapipe.cli.figure_cells import plain_cells
 from parapipe.cli.front_table import front_table
 from parapipe.documents.compared_figures import compared_figures
 from parapipe.documents.doubt import DrawnRow, IntervalsRow, MediansRow, QuantilesRow
-from parapipe.documents.explanation import Figures
+from parapipe.documents.explanation_schema import Figures
 from parapipe.documents.figure_table import (
     BY_DEMAND,
     BY_NAME,
     COMPARED,
-    DRAWN_FIELDS,
     FIGURES,
+    SAMPLED_FIELDS,
     UNITS,
     Demands,
     FigureEntry,
     Minimise,
     choices,
 )
-from parapipe.documents.front import ConfigurationRow
-from parapipe.figures.page import page
-from parapipe.figures.page_data import page_data
+from parapipe.documents.front_schema import ConfigurationRow
+from parapipe.figures.page import page, page_data
 from parapipe.front.demands import figure, limits
 from parapipe.sweeps.document import SweepDocument, sweep_page
 from parapipe.uncertainty.samples import DrawnFront
@@ -64,8 +63,8 @@ def test_what_rules_make_is_what_the_front_states(branchy_front) -> None:
 def test_drawn_figures_have_intervals_medians_and_quantiles() -> None:
     for record in (IntervalsRow, MediansRow, QuantilesRow, DrawnRow):
         own = tuple(name for name in record.model_fields if name not in ("id", "share"))
-        assert own == DRAWN_FIELDS
-    assert tuple(each.name for each in fields(DrawnFront)) == DRAWN_FIELDS
+        assert own == SAMPLED_FIELDS
+    assert tuple(each.name for each in fields(DrawnFront)) == SAMPLED_FIELDS
 
 
 def test_every_demand_bounds_a_figure_and_is_an_option_of_the_commands(
@@ -159,7 +158,7 @@ def test_tables_for_machines_have_every_figure_of_a_configuration(branchy_front)
     columns = set(branchy_front.to_pandas().columns)
     assert {e.field for e in FIGURES if e.field in ConfigurationRow.model_fields} <= columns
     for ends in ("low", "high", "median", "evaluated"):
-        assert {f"{ends}_{field}" for field in DRAWN_FIELDS} <= columns
+        assert {f"{ends}_{field}" for field in SAMPLED_FIELDS} <= columns
 
 
 def test_no_other_module_lists_figures() -> None:

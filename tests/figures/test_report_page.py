@@ -12,8 +12,7 @@ import pytest
 
 import parapipe
 from parapipe.documents.front_folder import load_folder
-from parapipe.figures.page import SCRIPTS, WEB, embedded_json, page
-from parapipe.figures.page_data import page_data
+from parapipe.figures.page import SCRIPTS, WEB, embedded_json, page, page_data
 from parapipe.sweeps.document import SCRIPTS as SWEEP_SCRIPTS
 
 WEIRD = "</script><!-- <script> & \u2028 \u2029 \" ' ${x} $title \\u003c"

@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 
 import parapipe
 from parapipe.documents.inspection import SCHEMA, InspectionDocument, SubgraphFlow, SubgraphRow
-from parapipe.figures.structure_dot import printable, structure_dot
-from parapipe.figures.structure_figure import plot_structure, structure_svg
+from parapipe.figures.structure import plot_structure, printable, structure_dot, structure_svg
 
 NAMES = ['a "quoted" \\N name', "$x_1$ & <b>", "line\nbreak\x00", "über/Größe", "n" * 200]
 

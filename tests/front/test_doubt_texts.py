@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import parapipe
-from parapipe.front.texts import doubt_of, doubt_rows, doubt_texts, sources
+from parapipe.front.memory_and_doubt import doubt_of, doubt_rows, doubt_texts, sources
 
 FIGURES = ("latency_s", "period_s", "energy_j")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import parapipe
-from parapipe.front.critical_paths import longest_way
+from parapipe.front.critical_paths import longest_path
 
 OCCUPIED = """
 schema: parapipe/platform/1
@@ -52,7 +52,7 @@ def ways(front):
     for made in front:
         plan = made.plan()
         for stage in plan.stages:
-            yield stage, longest_way(plan, stage)
+            yield stage, longest_path(plan, stage)
 
 
 def test_steps_add_up_to_the_stage_and_none_of_them_waits(small_front):

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from parapipe.documents.front import ConfigurationRow, FrontDocument
+from parapipe.documents.front_schema import ConfigurationRow, FrontDocument
 from parapipe.front.reasons import Reasons
 from parapipe.platform.support import Refusal
 from tests.cases.replicas import ONE_STAGE, TWO_STAGES, replicated_front

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parapipe.documents.run_document import run_document
+from parapipe.documents.build_run import run_document
 from parapipe.errors import SimulationError
 from parapipe.plan.build import build_plan
 from parapipe.plan.program import program

@@ -44,10 +44,10 @@ function textWidth(text, size, weight = 400) {
 
 // A text without its middle, no wider than `width` pixels; the whole of it is a tooltip's matter.
 function shortened(text, width, size = 11, weight = 400) {
-  const whole = textWidth(text, size, weight);
-  if (whole <= width) return text;
-  for (let kept = Math.floor((text.length * width) / whole); kept >= 3; kept -= 1) {
-    const short = `${text.slice(0, Math.ceil(kept / 2))}…${text.slice(text.length - Math.floor(kept / 2))}`;
+  const full = textWidth(text, size, weight);
+  if (full <= width) return text;
+  for (let letters = Math.floor((text.length * width) / full); letters >= 3; letters -= 1) {
+    const short = `${text.slice(0, Math.ceil(letters / 2))}…${text.slice(text.length - Math.floor(letters / 2))}`;
     if (textWidth(short, size, weight) <= width) return short;
   }
   return "";

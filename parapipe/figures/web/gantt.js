@@ -189,20 +189,20 @@ function subgraphRuler({ row, x }, stage, at) {
     const [from, to] = spans.get(subgraph) || [Infinity, 0];
     spans.set(subgraph, [Math.min(from, start), Math.max(to, end)]);
   }
-  const drawn = [...spans].map(([subgraph, [from, to]]) => {
+  const elements = [...spans].map(([subgraph, [from, to]]) => {
     const [left, right] = [x(at + from * 1e-6), x(at + to * 1e-6)];
     const name = String(network.subgraphs[subgraph].number);
     return right - left < textWidth(name, 11) + 5 ? null
       : svg("text", { class: "ruler-name", x: (left + right) / 2, y: GANTT.top - 4, "text-anchor": "middle" }, name);
   });
-  return svg("g", {}, ...drawn.filter(Boolean));
+  return svg("g", {}, ...elements.filter(Boolean));
 }
 
 function bars({ row, resources, x, plan, end }, { stage, frame, at }) {
   const byFrame = frame !== null && interleaved(row);
   const most = lagOf(row, row.latency_s);
   const place = new Map(resources.map((each, i) => [each.index, i]));
-  const drawn = plan.bars.filter((bar) => stage === null || bar[1] === stage).map(([operator, , first, start, stop]) => {
+  const elements = plan.bars.filter((bar) => stage === null || bar[1] === stage).map(([operator, , first, start, stop]) => {
     const processor = turnOf(row, first, frame);
     const [left, right] = [x(Math.max(0, at + start * 1e-6)), x(Math.min(end, at + stop * 1e-6))];
     if (right - left <= 0) return null; // what began earlier, or ends later, is cut at the edge
@@ -226,7 +226,7 @@ function bars({ row, resources, x, plan, end }, { stage, frame, at }) {
     }, text);
     return [under, shape, inside].filter(Boolean);
   });
-  return svg("g", {}, ...drawn.filter(Boolean));
+  return svg("g", {}, ...elements.filter(Boolean));
 }
 
 // What stands in a bar so wide: its frame, if frames are told apart, and its name; empty if too little of that.
@@ -251,7 +251,7 @@ function shortName(operator) {
 
 function passages({ resources, x, plan, row, end }, { stage, frame, at }) {
   const place = new Map(resources.map((each, i) => [each.index ?? each.name, i]));
-  const drawn = plan.passages.filter((passage) => stage === null || passage[4] === stage).map((passage) => {
+  const elements = plan.passages.filter((passage) => stage === null || passage[4] === stage).map((passage) => {
     const [tensor, operator, source, target, , within, occupies, start, stop, size, cast] = passage;
     const [from, to] = [turnOf(row, source, frame), turnOf(row, target, frame)];
     const [left, right] = [x(at + start * 1e-6), x(at + stop * 1e-6)];
@@ -274,7 +274,7 @@ function passages({ resources, x, plan, row, end }, { stage, frame, at }) {
       line("keeps busy", occupies ?? "nothing"),
     ], { enter: () => lightUp(operator, true), leave: () => lightUp(operator, false) });
   });
-  return svg("g", {}, ...drawn.filter(Boolean));
+  return svg("g", {}, ...elements.filter(Boolean));
 }
 
 // A transfer that keeps a processor or a link busy is a bar of its own.

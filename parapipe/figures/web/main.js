@@ -44,10 +44,10 @@ const ON_KEY = {
 
 // A and B are the same for a moment: the arrows then move A away.
 function keepAsSecond() {
-  const kept = state.a;
+  const former = state.a;
   const order = rows.map((row) => row.id);
-  const at = order.indexOf(kept);
-  change({ a: order[at + 1] || order[at - 1] || kept, b: kept });
+  const at = order.indexOf(former);
+  change({ a: order[at + 1] || order[at - 1] || former, b: former });
 }
 
 function onKey(event) {

@@ -3,9 +3,9 @@
 const MEMORY = { left: 92, right: 14, top: 26, height: 84, gap: 34, foot: 24 };
 
 function drawMemory() {
-  const known = Boolean(front.memory);
-  byId("memory-part").hidden = !known;
-  if (!known) return;
+  const stated = Boolean(front.memory);
+  byId("memory-part").hidden = !stated;
+  if (!stated) return;
   const assumed = front.memory.assumed ? " The platform states no memories: one that all processors share is assumed." : "";
   byId("memory-note").textContent =
     `Memory over one period, all frames on their way included: weights (dark), then tensors and queues. The mark is the peak.${assumed}`;
@@ -32,13 +32,13 @@ function memoryCurve(row, { name, weights, peak, usage }, i, x, most) {
   const [left, right] = [x(0), x(row.period_s)];
   const steps = usage.map(([at, size]) => `H${x(at * 1e-6)}V${y(size)}`).join("");
   const entry = front.memory.memories[i];
-  const found = row.memories[i];
-  const mark = svg("circle", { class: "memory-peak", cx: x(found.at_s), cy: y(peak), r: 4 });
+  const peakRow = row.memories[i];
+  const mark = svg("circle", { class: "memory-peak", cx: x(peakRow.at_s), cy: y(peak), r: 4 });
   tip(mark, () => [
     html("div", { class: "title" }, `${bytes(peak)} in ${name}`),
-    line("at", joined(inMs(found.at_s))), line("weights", bytes(weights)),
+    line("at", joined(inMs(peakRow.at_s))), line("weights", bytes(weights)),
     ...(entry.usable_bytes ? [line("free for it", bytes(entry.usable_bytes))] : []),
-    ...found.alive.slice(0, 12).map((each) =>
+    ...peakRow.alive.slice(0, 12).map((each) =>
       line(each.content === "tensor" ? each.name : `${each.name} (${each.content})`,
         each.frames > 1 ? `${bytes(each.size_bytes)}, ${each.frames} frames` : bytes(each.size_bytes))),
   ]);

@@ -80,7 +80,7 @@ function stageStrips(row, blocks, of, right) {
   });
   const most = Math.max(...row.stages.map((stage) => stage.processors.length));
   let last = -1;
-  let taken = { line: -1, right: 0 }; // by the names of stages
+  let previous = { line: -1, right: 0 }; // by the names of stages
   return blocks.flatMap((block, i) => {
     const all = [...counts[i].values()].reduce((sum, count) => sum + count, 0);
     let x = block.x;
@@ -91,10 +91,10 @@ function stageStrips(row, blocks, of, right) {
         x, y: block.y - 3 - (processors.length - k) * (NET.strip + 1), width: wide, height: NET.strip,
         fill: paint(processorIndex.get(each.name)),
       }));
-      const from = taken.line === block.line ? taken.right : 0;
-      const found = stage === last ? null : nameOver(partName(row, stage), x, from, right);
-      const name = found ? [svg("text", { class: "stage-name", x: found.left, y: block.y - 9 - most * (NET.strip + 1) }, found.text)] : [];
-      if (found) taken = { line: block.line, right: found.right + 8 };
+      const from = previous.line === block.line ? previous.right : 0;
+      const label = stage === last ? null : nameOver(partName(row, stage), x, from, right);
+      const name = label ? [svg("text", { class: "stage-name", x: label.left, y: block.y - 9 - most * (NET.strip + 1) }, label.text)] : [];
+      if (label) previous = { line: block.line, right: label.right + 8 };
       last = stage;
       x += wide;
       return [...strips, ...name];
@@ -115,7 +115,7 @@ const partName = (row, stage) => `${interleaved(row) ? "Period" : "Stage"} ${sta
 
 function flowLines(place, blocks, of) {
   const half = NET.box[0] / 2;
-  const drawn = network.flows.map(([from, to]) => {
+  const paths = network.flows.map(([from, to]) => {
     const crosses = of.get(from).processor !== of.get(to).processor;
     const [one, other] = [blocks[operators[from].subgraph], blocks[operators[to].subgraph]];
     const [[x1, y1], [x2, y2]] = [place[from], place[to]];
@@ -124,7 +124,7 @@ function flowLines(place, blocks, of) {
       : `${curve(x1 + half, y1, one.x + one.width + 12, y1)}${curve(other.x - 10, y2, x2 - half, y2)}`;
     return [crosses, svg("path", { class: crosses ? "flow crosses" : "flow", d: lines })];
   });
-  return drawn.sort(([one], [other]) => one - other).map(([, path]) => path);
+  return paths.sort(([one], [other]) => one - other).map(([, path]) => path);
 }
 
 function curve(x1, y1, x2, y2) {

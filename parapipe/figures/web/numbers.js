@@ -2,8 +2,8 @@
 
 function digits(value, least = 3) {
   if (value === 0) return "0";
-  const whole = Math.floor(Math.log10(Math.abs(value))) + 1;
-  return value.toFixed(Math.min(6, Math.max(0, least - whole)));
+  const digits = Math.floor(Math.log10(Math.abs(value))) + 1;
+  return value.toFixed(Math.min(6, Math.max(0, least - digits)));
 }
 
 // [number, unit] of a quantity, as in [273.7, "ms"]
@@ -63,11 +63,11 @@ function ticks(low, high, count) {
   const rough = span / count || Math.abs(high) || 1;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
-  const found = [];
+  const values = [];
   for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i += 1) {
-    found.push(Number((i * step).toPrecision(12)));
+    values.push(Number((i * step).toPrecision(12)));
   }
-  return found;
+  return values;
 }
 
 function linear(low, high, from, to) {
@@ -82,9 +82,9 @@ function logarithmic(low, high, from, to) {
 
 // Powers of ten, twice and five times them.
 function ticksByFactor(low, high) {
-  const found = [];
+  const values = [];
   for (let power = Math.floor(Math.log10(low)); 10 ** power <= high; power += 1) {
-    found.push(...[1, 2, 5].map((factor) => Number((factor * 10 ** power).toPrecision(1))));
+    values.push(...[1, 2, 5].map((factor) => Number((factor * 10 ** power).toPrecision(1))));
   }
-  return found.filter((tick) => low <= tick && tick <= high);
+  return values.filter((tick) => low <= tick && tick <= high);
 }

@@ -48,7 +48,7 @@ function drawFront() {
     height,
     edge,
     wide,
-    taken: [],
+    boxes: [],
     lines: [], // [x1, y1, x2, y2], which texts keep clear of
     steps: [], // which they rather do not cross
     x: (wide ? logarithmic : linear)(...across, edge.left, width - edge.right),
@@ -83,35 +83,35 @@ function axes({ wide, x, y, domain, width, height, edge }) {
   ]);
   const foot = height - edge.bottom + 38;
   const median = (key, before) => (byMedian(key) ? `${before}median of draws` : "");
-  const said = `Latency of one frame, ${scale[1]}${median("latency_s", ", ")}`;
+  const text = `Latency of one frame, ${scale[1]}${median("latency_s", ", ")}`;
   const [less, room] = ["← less is better", width - edge.right - edge.left];
-  const both = textWidth(said, 12.5, 600) + textWidth(less, 12) + 12 < room;
+  const both = textWidth(text, 12.5, 600) + textWidth(less, 12) + 12 < room;
   return svg(
     "g", {}, ...across, ...up,
-    svg("text", { class: "axis", x: edge.left, y: foot }, said),
+    svg("text", { class: "axis", x: edge.left, y: foot }, text),
     both ? svg("text", { class: "small", x: width - edge.right, y: foot, "text-anchor": "end" }, less) : null,
     svg("text", { class: "axis", x: 4, y: 12 }, "Throughput, frames per second"),
     svg("text", { class: "axis", x: 4, y: 28 }, median("throughput_fps", "")),
   );
 }
 
-function stairs({ x, y, edge, steps: drawn }) {
+function stairs({ x, y, edge, steps: lines }) {
   const steps = rows
     .filter((row) => (row.pareto_latency_throughput || someMedians()) && latencyOf(row) <= farthest)
     .sort((one, other) => latencyOf(one) - latencyOf(other) || throughputOf(other) - throughputOf(one));
   const most = (i) => Math.max(0, ...steps.slice(0, i).map(throughputOf));
   const path = steps.filter((row, i) => throughputOf(row) > most(i)).map((row, i) => {
     const [px, py] = [x(latencyOf(row)), y(throughputOf(row))];
-    if (i) drawn.push([drawn.at(-1)[2], drawn.at(-1)[3], px, drawn.at(-1)[3]]);
-    drawn.push([px, i ? drawn.at(-1)[3] : py, px, py]);
+    if (i) lines.push([lines.at(-1)[2], lines.at(-1)[3], px, lines.at(-1)[3]]);
+    lines.push([px, i ? lines.at(-1)[3] : py, px, py]);
     return i ? `H${px}V${py}` : `M${px},${py}`;
   });
   return svg("path", { class: "stairs", d: path.join("") || `M${edge.left},${edge.top}` });
 }
 
 function marks({ near, x, y }) {
-  const drawn = [...near].sort((one, other) => one.pareto - other.pareto);
-  return svg("g", {}, ...drawn.map((row) => mark(row, x(latencyOf(row)), y(throughputOf(row)))));
+  const sorted = [...near].sort((one, other) => one.pareto - other.pareto);
+  return svg("g", {}, ...sorted.map((row) => mark(row, x(latencyOf(row)), y(throughputOf(row)))));
 }
 
 // Draws of what is selected, as far as they are in the picture.
@@ -133,9 +133,9 @@ function doubts({ near, x, y, width, height, edge, lines }) {
   return svg("g", {}, ...shown.map((row) => {
     const { latency_s: [fast, slow], period_s: [often, seldom] } = row.intervals;
     const [px, py] = [x(latencyOf(row)), y(throughputOf(row))];
-    const drawn = [[across(x(fast)), py, across(x(slow)), py], [px, up(y(1 / often)), px, up(y(1 / seldom))]];
-    lines.push(...drawn);
-    const d = drawn.map(([x1, y1, x2, y2]) => `M${x1},${y1}L${x2},${y2}`).join("");
+    const bars = [[across(x(fast)), py, across(x(slow)), py], [px, up(y(1 / often)), px, up(y(1 / seldom))]];
+    lines.push(...bars);
+    const d = bars.map(([x1, y1, x2, y2]) => `M${x1},${y1}L${x2},${y2}`).join("");
     return svg("path", { class: "doubt", d, "data-doubt": row.id });
   }));
 }
@@ -178,11 +178,11 @@ function rowTip(row) {
 
 // A figure with its interval, if it has one: with ± where that says it.
 function withInterval(row, key, show) {
-  const drawn = shownFigure(row, key);
+  const figure = shownFigure(row, key);
   const text = medianMark(row, key) + joined(show(valueOf(row, key)));
-  if (!drawn) return text;
-  if (drawn.even) return `${text} ±${(50 * (drawn.high - drawn.low) / drawn.stated).toFixed(0)}\u202f%`;
-  return `${text} (${show(drawn.low)[0]}–${show(drawn.high)[0]})`;
+  if (!figure) return text;
+  if (figure.even) return `${text} ±${(50 * (figure.high - figure.low) / figure.stated).toFixed(0)}\u202f%`;
+  return `${text} (${show(figure.low)[0]}–${show(figure.high)[0]})`;
 }
 
 // What is listed of a row: its stages, or that all its processors take turns on several frames.
@@ -208,7 +208,7 @@ function subgraphRun(row, i) {
   return `${before}${first}${first === last ? "" : `–${last}`}${after}`;
 }
 
-function beyond({ y, width, edge, domain, height, taken, lines }) {
+function beyond({ y, width, edge, domain, height, boxes, lines }) {
   const far = rows.filter((row) => latencyOf(row) > farthest);
   const placed = [];
   return svg(
@@ -222,20 +222,20 @@ function beyond({ y, width, edge, domain, height, taken, lines }) {
       placed.push(py);
       const upright = lines.filter((each) =>
         each[0] === each[2] && each[0] < at - 13 && crosses(each, boxAt(0, py, at)));
-      const said = saidBeyond(row, at - 13 - Math.max(edge.left, ...upright.map(([left]) => left + 4)));
-      const long = textWidth(said, 12);
-      taken.push(boxAt(at - 13 - long, py, long));
+      const text = textBeyond(row, at - 13 - Math.max(edge.left, ...upright.map(([left]) => left + 4)));
+      const long = textWidth(text, 12);
+      boxes.push(boxAt(at - 13 - long, py, long));
       return svg(
         "g", {}, mark(row, at, py),
         svg("text", { class: "label", x: at - 13, y: py + 4, "text-anchor": "end",
-          on: { click: () => pick(row.id, false) } }, said),
+          on: { click: () => pick(row.id, false) } }, text),
       );
     }),
   );
 }
 
 // Name and latency of what is at the edge, as far as they have room.
-function saidBeyond(row, room) {
+function textBeyond(row, room) {
   const time = `${joined(inMs(latencyOf(row)))} →`;
   const name = shortened(called(row), room - textWidth(`, ${time}`, 12), 12);
   if (name) return `${name}, ${time}`;
@@ -251,7 +251,7 @@ function rings(plot) {
       const py = Math.min(plot.y(Math.max(throughputOf(row), plot.domain[1][0])), plot.height - plot.edge.bottom - (far ? 8 : 0));
       const tried = BESIDE_RING.map(([right, down]) => boxAt(px + right - 8, py + down, 16));
       const box = tried.find((each) => isClear(each, plot)) || tried[0];
-      plot.taken.push(box);
+      plot.boxes.push(box);
       return svg(
         "g", {},
         svg("circle", { class: `ring ${letter.toLowerCase()}`, cx: px, cy: py, r: 12.5 }),
@@ -263,7 +263,7 @@ function rings(plot) {
 
 // Names stand where they cover the fewest points, and no other text or bar; where there is no such
 // place, the tooltip alone tells them.
-function labels({ near, x, y, width, height, edge, taken, lines, steps }) {
+function labels({ near, x, y, width, height, edge, boxes, lines, steps }) {
   const points = near.map((row) => [x(latencyOf(row)), y(throughputOf(row))]);
   const named = near.filter((row) => row.names.length);
   const right = width - edge.right + 12;
@@ -276,14 +276,14 @@ function labels({ near, x, y, width, height, edge, taken, lines, steps }) {
       const tried = OFFSETS.map(([side, down]) => boxAt(side > 0 ? px + 15 : px - 15 - long, py + down, long));
       const cost = (box, i) => i + 4 * points.filter(([cx, cy]) => inside(box, cx, cy)).length
         + 6 * steps.filter((each) => crosses(each, box)).length
-        + (isClear(box, { taken, lines }) ? 0 : Infinity)
+        + (isClear(box, { boxes, lines }) ? 0 : Infinity)
         + (box.left < edge.left || box.left + long > right ? Infinity : 0)
         + (box.top < edge.top - 8 || box.top + box.height > height - edge.bottom ? Infinity : 0);
       const costs = tried.map(cost);
       if (!costs.some(Number.isFinite)) return null;
       const best = costs.indexOf(Math.min(...costs));
       const box = tried[best];
-      taken.push(box);
+      boxes.push(box);
       return label(row, text, box, OFFSETS[best], [px, py]);
     }),
   );
@@ -294,8 +294,8 @@ const boxAt = (left, middle, width) => ({ left, top: middle - 7, width, height: 
 const inside = (box, px, py) =>
   px > box.left - 8 && px < box.left + box.width + 8 && py > box.top - 6 && py < box.top + box.height + 6;
 const BESIDE_RING = [[0, -21], [0, 21], [-18, -14], [18, -14], [-18, 14], [18, 14], [-18, -30], [18, -30], [-18, 30], [18, 30]];
-const isClear = (box, { taken, lines }) =>
-  !taken.some((other) => overlap(box, other)) && !lines.some((each) => crosses(each, box));
+const isClear = (box, { boxes, lines }) =>
+  !boxes.some((other) => overlap(box, other)) && !lines.some((each) => crosses(each, box));
 const crosses = ([x1, y1, x2, y2], box) =>
   Math.max(x1, x2) > box.left - 3 && Math.min(x1, x2) < box.left + box.width + 3
   && Math.max(y1, y2) > box.top && Math.min(y1, y2) < box.top + box.height;
@@ -367,10 +367,10 @@ function shapeLines(width, left) {
 
 // What the shapes mean.
 function shapes({ height }, lines) {
-  const drawn = lines.flatMap((line, i) => line.map(([kind, left]) => svg(
+  const elements = lines.flatMap((line, i) => line.map(([kind, left]) => svg(
     "g", { transform: `translate(${left + 6},${height - 9 - 16 * (lines.length - 1 - i)})` },
     svg("path", { class: "point off", d: markPath(kind, 5) }),
     svg("text", { class: "small", x: 13, y: 4 }, MEANING[kind]),
   )));
-  return svg("g", {}, ...drawn);
+  return svg("g", {}, ...elements);
 }

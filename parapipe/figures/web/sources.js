@@ -11,28 +11,28 @@ function drawSources() {
 }
 
 function coverage() {
-  const { coverage: known } = front;
-  const times = Object.fromEntries(ORIGINS.map(([origin]) => [origin, known[origin].time]));
+  const { coverage } = front;
+  const times = Object.fromEntries(ORIGINS.map(([origin]) => [origin, coverage[origin].time]));
   const chosenOnes = shownRows()
     .map(([letter, row]) => [letter, schedules[row.id].coverage])
     .filter(([, shares]) => shares)
     .map(([letter, shares]) => sourceLine([badge(letter), " as it runs"], shares));
-  const { noisy } = known;
+  const { noisy } = coverage;
   const remarks = [
-    noisy?.count ? `measured, noisy: ${noisy.count} (${Object.entries(known.processors)
+    noisy?.count ? `measured, noisy: ${noisy.count} (${Object.entries(coverage.processors)
       .filter(([, shares]) => shares.noisy).map(([name, shares]) => `${name} ${shares.noisy}`).join(", ")}), `
       + `${percent(noisy.time)} of the time; rounds spread by `
       + `${percent(noisy.least_spread)} to ${percent(noisy.most_spread)}.` : null,
-    known.extrapolated.operators > 0
-      ? `${percent(known.extrapolated.operators)} of operators are larger or smaller than anything measured.` : null,
-    known.unmodelled.length ? `Priced by their bytes alone: ${known.unmodelled.join(", ")}.` : null,
-    known.ruled.length ? `Priced by rules: ${known.ruled.join(", ")}.` : null,
+    coverage.extrapolated.operators > 0
+      ? `${percent(coverage.extrapolated.operators)} of operators are larger or smaller than anything measured.` : null,
+    coverage.unmodelled.length ? `Priced by their bytes alone: ${coverage.unmodelled.join(", ")}.` : null,
+    coverage.ruled.length ? `Priced by rules: ${coverage.ruled.join(", ")}.` : null,
   ].filter(Boolean);
   return [
     html("h3", {}, "Where the times come from"),
     ...chosenOnes,
     sourceLine("all processors, by time", times),
-    ...Object.entries(known.processors).map(([name, shares]) =>
+    ...Object.entries(coverage.processors).map(([name, shares]) =>
       sourceLine([chip(processorIndex.get(name)), `${name}, by number`], shares)),
     html("p", { class: "legend" }, ORIGINS.map(([origin, means]) =>
       html("span", {}, html("span", { class: `chip ${origin}` }), `${origin}: ${means}`))),

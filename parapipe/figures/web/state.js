@@ -94,11 +94,11 @@ function pairOf(id, draw) {
 
 // The processors of a row, each once, stage by stage, or as in the platform if they take turns: [{ stage, index, name, ...figures }]
 function workers(row) {
-  const found = new Map();
+  const byName = new Map();
   row.stages.forEach((stage, number) => stage.processors.forEach((each) => {
-    if (!found.has(each.name)) found.set(each.name, { ...each, stage: number, index: processorIndex.get(each.name) });
+    if (!byName.has(each.name)) byName.set(each.name, { ...each, stage: number, index: processorIndex.get(each.name) });
   }));
-  const each = [...found.values()];
+  const each = [...byName.values()];
   return row.kind === "interleaved" ? each.sort((one, other) => one.index - other.index) : each;
 }
 

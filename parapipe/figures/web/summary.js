@@ -65,11 +65,11 @@ function figureTable(shown, two) {
 
 // Where a figure lies in nine of ten draws of the costs, if ± does not say it.
 function intervalLine(row, figure) {
-  const drawn = shownFigure(row, figure.field);
+  const interval = shownFigure(row, figure.field);
   const show = (value) => shownIn(figure, value);
-  if (!drawn || drawn.even) return null;
-  const means = !drawn.by_median ? "Nine of ten draws of the costs." : `Nine of ten draws of the costs, and their median: by the stated costs it is ${joined(show(drawn.stated))}.`;
-  return html("div", { class: "evaluated", title: means }, `${show(drawn.low)[0]}–${joined(show(drawn.high))}`);
+  if (!interval || interval.even) return null;
+  const means = !interval.by_median ? "Nine of ten draws of the costs." : `Nine of ten draws of the costs, and their median: by the stated costs it is ${joined(show(interval.stated))}.`;
+  return html("div", { class: "evaluated", title: means }, `${show(interval.low)[0]}–${joined(show(interval.high))}`);
 }
 
 // What is not drawn follows from the stated costs, also where the rest is shown by medians; and why
@@ -88,8 +88,8 @@ function byStated(row, keys, value) {
 // The final evaluation, where the platform has one: on demand, since it is not what a run is compared with.
 function evaluation(shown) {
   if (!shown.some(([, row]) => row.evaluated)) return null;
-  const known = shown.map(([, row]) => row.evaluated).find(Boolean);
-  const lines = SAID.filter(({ field }) => field in known).map((figure) => html(
+  const evaluated = shown.map(([, row]) => row.evaluated).find(Boolean);
+  const lines = SAID.filter(({ field }) => field in evaluated).map((figure) => html(
     "tr", {}, html("th", { scope: "row" }, titleOf(figure)),
     ...shown.map(([, row]) => html("td", {}, row.evaluated ? joined(shownIn(figure, row.evaluated[figure.field])) : "–")),
   ));

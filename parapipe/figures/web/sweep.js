@@ -22,9 +22,9 @@ const DEMANDS = sweep.figures.filter(({ demand }) => demand).map(({ demand, dire
 
 function picked(result) {
   const figure = OBJECTIVES[byId("minimise").value];
-  const asked = DEMANDS.map((demand) => [demand, parseFloat(byId(demand.id).value)]).filter(([, most]) => most > 0);
-  const kept = (configurations[result.name] || []).filter((row) => asked.every(([demand, most]) => demand.keeps(row, most)));
-  return kept.reduce((best, row) => (best === null || costOf(figure, row) < costOf(figure, best) ? row : best), null);
+  const demanded = DEMANDS.map((demand) => [demand, parseFloat(byId(demand.id).value)]).filter(([, most]) => most > 0);
+  const meeting = (configurations[result.name] || []).filter((row) => demanded.every(([demand, most]) => demand.keeps(row, most)));
+  return meeting.reduce((best, row) => (best === null || costOf(figure, row) < costOf(figure, best) ? row : best), null);
 }
 
 function drawDemands() {
@@ -43,12 +43,12 @@ function drawMatrix() {
     return html("th", { class: "right" }, options === "default" ? platform : `${platform}, ${options}`);
   });
   const body = models.map((model) => {
-    const found = columns.map((column) => {
+    const chosen = columns.map((column) => {
       const result = sweep.results.find((row) => row.model === model && JSON.stringify([row.platform, row.options]) === column);
       return result ? picked(result) : null;
     });
-    const least = Math.min(...found.filter((row) => row).map((row) => costOf(figure, row)));
-    return html("tr", {}, html("th", { scope: "row" }, model), found.map((row) =>
+    const least = Math.min(...chosen.filter((row) => row).map((row) => costOf(figure, row)));
+    return html("tr", {}, html("th", { scope: "row" }, model), chosen.map((row) =>
       html("td", { class: "right" }, row ? html(costOf(figure, row) === least ? "b" : "span", { title: row.drawing }, joined(shownIn(figure, row[figure.field]))) : "–")));
   });
   byId("matrix-note").textContent = `${figure.words[0].toUpperCase()}${figure.words.slice(1)}; bold is the best platform for a model, – meets no demand or has no front.`;

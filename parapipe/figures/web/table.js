@@ -77,10 +77,10 @@ function memoryLimit({ max_memory_bytes: limit }) {
   return Object.entries(limit).map(([name, size]) => `${bytes(size)} in ${name}`).join(", ");
 }
 
-function energyWithin({ energy_resolution: reached, energy_resolution_asked: asked }) {
-  if (asked === null) return "not asked";
+function energyWithin({ energy_resolution: reached, energy_resolution_asked: limit }) {
+  if (limit === null) return "not asked";
   const got = reached === null ? "not known" : percent(reached);
-  return `${got}, ${percent(asked)} asked`;
+  return `${got}, ${percent(limit)} asked`;
 }
 
 async function copied(element, button) {

@@ -1,12 +1,32 @@
-"""Energy per frame of several configurations, normalised to that of one."""
+"""Utilisation of processors and energy of configurations, as bars."""
 
 from __future__ import annotations
 
 from matplotlib.axes import Axes
 
 from parapipe.digits import plain
-from parapipe.documents.front import ConfigurationRow, FrontDocument
-from parapipe.figures.palette import STATIC_ALPHA, Looks
+from parapipe.documents.front_schema import ConfigurationRow, FrontDocument
+from parapipe.figures.palette import IDLE, STATIC_ALPHA, Looks
+
+
+def plot_utilisation(row: ConfigurationRow, looks: Looks, ax: Axes) -> None:
+    """Draw a bar of 100 % for each processor used on `ax`, in percent of the period."""
+    for at, processor in enumerate(row.processors):
+        busy = 100 * processor.busy_s / row.period_s
+        moving = 100 * processor.transfer_s / row.period_s
+        look = looks[processor.name]
+        ax.barh(at, 100, color=IDLE, height=0.6)
+        ax.barh(at, busy, color=look.colour, hatch=look.hatch, edgecolor="white", height=0.6)
+        ax.barh(at, moving, left=busy, color="0.35", height=0.6)
+        moves = f", moves data {moving:.0f} %" if moving else ""
+        ax.text(101, at, f"computes {busy:.0f} %{moves}", va="center", fontsize=8)
+    names = [processor.name for processor in row.processors]
+    ax.set_yticks(range(len(names)), names, parse_math=False)
+    ax.invert_yaxis()
+    ax.set_xlim(0, 100)
+    ax.set_xlabel(f"share of the period of {plain(row.period_s * 1e3)} ms (%)")
+    ax.set_ylabel("processor")
+
 
 REFERENCE = "sequential"
 
@@ -26,7 +46,7 @@ def plot_energy(
     one = front.configuration(reference)
     named = [row for row in front.configurations if row.names]
     for at, row in enumerate(named):
-        _bar(row, one.energy_j, looks, at, ax)
+        _plot_energies(row, one.energy_j, looks, at, ax)
     ax.axhline(1, color="0.3", linewidth=0.8, linestyle="--", zorder=0)
     ax.set_xticks(
         range(len(named)), [", ".join(row.names) for row in named], rotation=30, ha="right",
@@ -42,15 +62,15 @@ def plot_energy(
     ax.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
 
 
-def _bar(row: ConfigurationRow, whole_j: float, looks: Looks, at: int, ax: Axes) -> None:
+def _plot_energies(row: ConfigurationRow, one_j: float, looks: Looks, at: int, ax: Axes) -> None:
     bottom = 0.0
     for processor in sorted(row.processors, key=lambda each: list(looks).index(each.name)):
         look = looks[processor.name]
         still_j = processor.static_power_w * row.period_s
         for joules, alpha in ((processor.dynamic_energy_j, 1.0), (still_j, STATIC_ALPHA)):
             ax.bar(
-                at, joules / whole_j, bottom=bottom, color=look.colour, hatch=look.hatch,
+                at, joules / one_j, bottom=bottom, color=look.colour, hatch=look.hatch,
                 edgecolor="white", alpha=alpha, width=0.65,
             )  # fmt: skip
-            bottom += joules / whole_j
+            bottom += joules / one_j
     ax.text(at, bottom, f"{bottom:.2f}", ha="center", va="bottom", fontsize=8)

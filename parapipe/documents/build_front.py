@@ -1,4 +1,4 @@
-"""front.json written: an exploration as the document that everything else is drawn from."""
+"""Builds front.json from an exploration; tables, pictures and pages are made of it alone."""
 
 from __future__ import annotations
 
@@ -19,19 +19,10 @@ from parapipe.cost.measured_network import (
 )
 from parapipe.cost.operating_points import Setting, Settings
 from parapipe.cost.profile import Profile, shipped_profiles
-from parapipe.documents.doubt import DrawnFigureRow, doubts
-from parapipe.documents.drawing import drawing, growth_row, several_row
-from parapipe.documents.figure_table import derived
-from parapipe.documents.front import (
-    SCHEMA,
-    ConfigurationRow,
-    EvaluatedRow,
-    FrontDocument,
-    OperatorEntry,
-    PlatformProcessor,
-    SubgraphEntry,
-)
-from parapipe.documents.front_rows import (
+from parapipe.documents.doubt import DrawnFigureRow, doubt_fields
+from parapipe.documents.drawing import growth_row, render_configuration, several_row
+from parapipe.documents.figure_table import derive_figures
+from parapipe.documents.front_records import (
     DvfsRow,
     GrowthRow,
     Inputs,
@@ -41,6 +32,15 @@ from parapipe.documents.front_rows import (
     Options,
     ProcessorRow,
     StageRow,
+)
+from parapipe.documents.front_schema import (
+    SCHEMA,
+    ConfigurationRow,
+    EvaluatedRow,
+    FrontDocument,
+    OperatorEntry,
+    PlatformProcessor,
+    SubgraphEntry,
 )
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.part_marks import origins
@@ -97,17 +97,17 @@ def front_document(
     """
     platform, costs = settings.combinations[0].platform, settings.combinations[0].costs
     evaluated = evaluator(graph, settings, networks) if platform.evaluation else lambda _: None
-    peak_of = peaks_of(graph, lambda found: settings.combinations[found.table].costs)
-    peaks = [peak_of(found) for found in exploration.found]
+    peak_of = peaks_of(graph, lambda each: settings.combinations[each.table].costs)
+    peaks = list(map(peak_of, exploration.found))
     objectives = tuple(options.objectives.split("-"))
-    sure: Iterable[dict[str, DrawnFigureRow]] = repeat({})
+    sampled: Iterable[dict[str, DrawnFigureRow]] = repeat({})
     if drawn:
         sizes = [peak.total.size_bytes for peak in peaks]
         quantile = robust.quantile if robust else None
-        sure = doubts(exploration.found, drawn, objectives, sizes, quantile)
+        sampled = doubt_fields(exploration.found, drawn, objectives, sizes, quantile)
     width = max(2, len(str(len(exploration.found))))
-    found_within = exploration.energy_resolution
-    trades = found_within is not None
+    energy_share = exploration.energy_resolution
+    trades = energy_share is not None
     proves = {schedule.certificate.proves for schedule in exploration.schedules.values()}
     proves |= {"energy" for _ in exploration.traded.answers}
     return FrontDocument(
@@ -136,9 +136,9 @@ def front_document(
             resolution=exploration.resolution,
             precision=costs.precision,
             objectives=objectives,
-            schedules=_schedules(exploration.energy_resolution),
+            schedules=_describe_schedules(exploration.energy_resolution),
             proves=tuple(sorted(proves)),
-            energy_resolution=None if found_within == inf else found_within,
+            energy_resolution=None if energy_share == inf else energy_share,
             energy_resolution_asked=options.energy_resolution if trades else None,
             energy_timed_out=exploration.energy_timed_out,
         ),
@@ -153,29 +153,29 @@ def front_document(
             for number, subgraph in enumerate(partition.subgraphs, start=1)
         ),
         configurations=tuple(
-            _row(
+            _configuration_row(
                 f"c{number:0{width}d}",
-                found,
+                configuration,
                 at,
                 graph,
-                stages=tuple(_stages(found, at, graph, partition)),
-                evaluated=evaluated(found),
+                stages=tuple(_stage_rows(configuration, at, graph, partition)),
+                evaluated=evaluated(configuration),
                 memory=peak,
-                several=growth_row(found, several[0]) if several else None,
+                several=growth_row(configuration, several[0]) if several else None,
                 **doubt,
             )
-            for number, (found, peak, doubt) in enumerate(
-                zip(exploration.found, peaks, sure, strict=False), start=1
+            for number, (configuration, peak, doubt) in enumerate(
+                zip(exploration.found, peaks, sampled, strict=False), start=1
             )
-            for at in [setting_of(found, settings)]
+            for at in [setting_of(configuration, settings)]
         ),
-        conversion=_conversion(costs),
+        conversion=_describe_conversion(costs),
         absent=dict(exploration.absent),
         notes=graph.notes,
-        unfinished=_stated(exploration.unfinished) if exploration.unfinished else None,
+        unfinished=_round_bounds(exploration.unfinished) if exploration.unfinished else None,
         coverage=settings.coverage,
         memory=MemorySystemRow.of_system(platform.memory_system),
-        dvfs=_considered_points(settings),
+        dvfs=_dvfs_rows(settings),
         robust=robust,
         several=several_row(
             graph, *several, exploration.found[0].evaluated.period_s, platform.names
@@ -185,13 +185,13 @@ def front_document(
     )
 
 
-def setting_of(found: Configuration, settings: Settings) -> Setting:
+def setting_of(configuration: Configuration, settings: Settings) -> Setting:
     """Return the platform and the costs that a configuration rests on."""
-    at = settings.combinations[found.table]
-    return replace(at, costs=found.split.costs) if found.split else at
+    at = settings.combinations[configuration.table]
+    return replace(at, costs=configuration.split.costs) if configuration.split else at
 
 
-def _conversion(costs: CostTable) -> str | None:
+def _describe_conversion(costs: CostTable) -> str | None:
     """Say what figures suppose; None if the model is planned as it stands."""
     if costs.precision == "model":
         return None
@@ -205,7 +205,7 @@ def _conversion(costs: CostTable) -> str | None:
     )
 
 
-def _schedules(energy_resolution: float | None) -> str:
+def _describe_schedules(energy_resolution: float | None) -> str:
     shortest = "the shortest that the mapper finds"
     if energy_resolution is None:
         return f"one per subgraph, processors and locations: {shortest}"
@@ -213,14 +213,14 @@ def _schedules(energy_resolution: float | None) -> str:
     return f"per subgraph, processors and locations {shortest}, and {others}"
 
 
-def _considered_points(settings: Settings) -> dict[str, DvfsRow] | None:
+def _dvfs_rows(settings: Settings) -> dict[str, DvfsRow] | None:
     """Return the operating points of each processor, None if each has a single one."""
     if all(len(points) == 1 for points in settings.points):
         return None
     processors = settings.combinations[0].platform.processors
     return {
         processor.name: DvfsRow(
-            operating_points=tuple(map(_point, points)),
+            operating_points=tuple(map(_point_row, points)),
             listed=len(processor.operating_points),
             switching_up_s=getattr(processor.clock.switching, "up_s", None),
             switching_down_s=getattr(processor.clock.switching, "down_s", None),
@@ -229,13 +229,13 @@ def _considered_points(settings: Settings) -> dict[str, DvfsRow] | None:
     }
 
 
-def _point(point: PlatformPoint) -> OperatingPoint:
+def _point_row(point: PlatformPoint) -> OperatingPoint:
     return OperatingPoint(frequency_hz=point.frequency_hz, voltage_v=point.voltage_v)
 
 
-def _row(
+def _configuration_row(
     name: str,
-    found: Configuration,
+    configuration: Configuration,
     at: Setting,
     graph: OperatorGraph,
     *,
@@ -245,25 +245,26 @@ def _row(
     several: GrowthRow | None,
     **doubt: DrawnFigureRow,
 ) -> ConfigurationRow:
-    made = found.evaluated
-    (latency_s, period_s, energy_j), board_energy_j = found.objectives, stated(made.board_energy_j)
+    predicted = configuration.evaluated
+    latency_s, period_s, energy_j = configuration.objectives
+    board_energy_j = stated(predicted.board_energy_j)
     stated_figures = {"latency_s": latency_s, "period_s": period_s, "energy_j": energy_j}
     return ConfigurationRow.of(
-        found,
-        made,
-        **{**stated_figures, **derived(stated_figures, ConfigurationRow)},
+        configuration,
+        predicted,
+        **{**stated_figures, **derive_figures(stated_figures, ConfigurationRow)},
         id=name,
-        kind=found.mapping.kind,
+        kind=configuration.mapping.kind,
         stages=stages,
-        drawing=drawing(found, stages, at, graph),
-        split=found.split.rules if found.split else (),
+        drawing=render_configuration(configuration, stages, at, graph),
+        split=configuration.split.rules if configuration.split else (),
         divided=divisions_used(at.platform, [p.name for s in stages for p in s.processors]),
-        sustained_period_s=stated(made.sustained_period_s),
+        sustained_period_s=stated(predicted.sustained_period_s),
         board_energy_j=board_energy_j,
         board_frames_per_joule=1 / board_energy_j,
-        latency_with_io_s=made.input_s + latency_s + made.output_s,
+        latency_with_io_s=predicted.input_s + latency_s + predicted.output_s,
         evaluated=evaluated,
-        least=_stated(LeastRow.of(found.least)) if found.least else None,
+        least=_round_bounds(LeastRow.of(configuration.least)) if configuration.least else None,
         peak_memory_bytes=memory.total.size_bytes,
         memories=tuple(map(MemoryRow.of_peak, memory.memories)),
         several=several,
@@ -271,30 +272,30 @@ def _row(
     )
 
 
-def _stated(row: Bounds) -> Bounds:
+def _round_bounds(row: Bounds) -> Bounds:
     """Return bounds in as many digits as figures have, so that none is above what it bounds."""
     figures = {key: stated(each) for key, each in dict(row).items() if isinstance(each, float)}
     return row.model_copy(update=figures)
 
 
-def _stages(
-    found: Configuration, at: Setting, graph: OperatorGraph, partition: Partition
+def _stage_rows(
+    configuration: Configuration, at: Setting, graph: OperatorGraph, partition: Partition
 ) -> Iterator[StageRow]:
     """Yield the stages, and what each processor does for a frame in any of them."""
-    mapping, costs, count = found.mapping, at.costs, len(at.costs.processors)
+    mapping, costs, count = configuration.mapping, at.costs, len(at.costs.processors)
     busy_s, transfer_s, dynamic_energy_j = ([0.0] * count for _ in range(3))
-    for placed in (each for stage in mapping.stages for each in stage.placements):
-        turns = mapping.replicas.get(placed.processor, (placed.processor,))
+    for placement in (each for stage in mapping.stages for each in stage.placements):
+        turns = mapping.replicas.get(placement.processor, (placement.processor,))
         for p in turns:
-            busy_s[p] += (placed.end_s - placed.start_s) / len(turns)
-            dynamic_energy_j[p] += costs.energy_j(placed.operator, p) / len(turns)
-    for moved in (each for stage in mapping.stages for each in stage.transfers):
-        if moved.resource is not None and moved.resource < count:  # else a shared link
-            transfer_s[moved.resource] += moved.end_s - moved.start_s
+            busy_s[p] += (placement.end_s - placement.start_s) / len(turns)
+            dynamic_energy_j[p] += costs.energy_j(placement.operator, p) / len(turns)
+    for transfer in (each for stage in mapping.stages for each in stage.transfers):
+        if transfer.resource is not None and transfer.resource < count:  # else a shared link
+            transfer_s[transfer.resource] += transfer.end_s - transfer.start_s
     processors = [
         ProcessorRow(
             name=processor.name,
-            operating_point=_point(processor.point),
+            operating_point=_point_row(processor.point),
             busy_s=busy_s[p],
             transfer_s=transfer_s[p],
             dynamic_energy_j=dynamic_energy_j[p],
@@ -302,11 +303,11 @@ def _stages(
         )
         for p, processor in enumerate(at.platform.processors)
     ]
-    wholes = _wholes(found, graph)
+    unsplit = _unsplit_operators(configuration, graph)
     place = {v: i for i, v in enumerate(partition.order)}
     for stage in mapping.stages:
         inside = sorted(
-            {wholes[placed.operator] for placed in stage.placements}, key=place.__getitem__
+            {unsplit[placement.operator] for placement in stage.placements}, key=place.__getitem__
         )
         yield StageRow(
             processors=tuple(processors[p] for p in stage.replicas or stage.processors),
@@ -318,14 +319,14 @@ def _stages(
         )
 
 
-def _wholes(found: Configuration, graph: OperatorGraph) -> Sequence[int]:
+def _unsplit_operators(configuration: Configuration, graph: OperatorGraph) -> Sequence[int]:
     """Return the model's operator for each one that a configuration runs, by index."""
-    if found.split is None:
+    if configuration.split is None:
         return range(len(graph.operators))
     number = {operator.id: v for v, operator in enumerate(graph.operators)}
-    made = found.split.graph.operators
-    origin = origins(made, number)
-    return [number[origin[operator.id]] for operator in made]
+    parts = configuration.split.graph.operators
+    origin = origins(parts, number)
+    return [number[origin[operator.id]] for operator in parts]
 
 
 def networks_behind(
@@ -361,22 +362,27 @@ def evaluator(
 
     @cache
     def costs_of(table: int) -> CostTable:
-        here = settings.combinations[table]
-        wholes = [here.platform.whole(p) for p in range(len(here.platform.processors))]
-        return as_run_elsewhere(here.costs, default.costs, as_run, wholes) if as_run else here.costs
+        setting = settings.combinations[table]
+        if as_run is None:
+            return setting.costs
+        undivided = [setting.platform.whole(p) for p in range(len(setting.platform.processors))]
+        return as_run_elsewhere(setting.costs, default.costs, as_run, undivided)
 
-    def row(found: Configuration) -> EvaluatedRow | None:
-        at = setting_of(found, settings)
-        if found.mapping.period_s is not None:
+    def evaluated_row(configuration: Configuration) -> EvaluatedRow | None:
+        at = setting_of(configuration, settings)
+        if configuration.mapping.period_s is not None:
             return None
-        if found.split:
+        if configuration.split:
             contention = at.platform.contention
-            made = evaluate(found.mapping, found.split.graph, at.costs, contention=contention)
-            return EvaluatedRow.of(made, network=None)
-        costs = costs_of(found.table)
-        again = mapping_of(graph, at.platform, costs, assignment_of(found.mapping), blocks=blocks)
-        again = again.taken_in_turn(found.mapping.replicated)
-        made = evaluate(again, graph, costs, contention=at.platform.contention)
-        return EvaluatedRow.of(made, network=network.network.name if network else None)
+            evaluated = evaluate(
+                configuration.mapping, configuration.split.graph, at.costs, contention=contention
+            )
+            return EvaluatedRow.of(evaluated, network=None)
+        costs = costs_of(configuration.table)
+        assignment = assignment_of(configuration.mapping)
+        mapping = mapping_of(graph, at.platform, costs, assignment, blocks=blocks)
+        mapping = mapping.taken_in_turn(configuration.mapping.replicated)
+        evaluated = evaluate(mapping, graph, costs, contention=at.platform.contention)
+        return EvaluatedRow.of(evaluated, network=network.network.name if network else None)
 
-    return row
+    return evaluated_row

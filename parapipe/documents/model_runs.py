@@ -6,14 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 from statistics import median
 
-from parapipe.documents.run import ModelRunRow, RandomRow
+from parapipe.documents.run_schema import ModelRunRow, RandomRow
 from parapipe.plan.schema import Plan, PlannedModel
 from parapipe.runtime.record import Record
 
 PERCENTILES = {"p95_s": 0.95, "p99_s": 0.99}  # shares of the frames
 
 
-def models_served(
+def percentile(times_s: Sequence[float], share: float) -> float:
+    """Return the least of some ascending times that is not exceeded in a share of them."""
+    return times_s[ceil(share * len(times_s)) - 1]
+
+
+def model_run_rows(
     plan: Plan,
     operators_of: Mapping[str, Sequence[str]],
     record: Record,
@@ -37,38 +42,34 @@ def models_served(
     """
     if not plan.models:
         return None
-    found = []
+    rows = []
     for number, model in enumerate(plan.models):
-        turns = [*_turns(model, operators_of, record, warm_up)]
-        took_s = sorted(end_s - come_s for come_s, _, end_s in turns)
+        turns = [*_frame_times(model, operators_of, record, warm_up)]
+        latencies_s = sorted(end_s - come_s for come_s, _, end_s in turns)
         count = len(model.prefixes)
-        found.append(
+        rows.append(
             ModelRunRow(
                 name=model.short_name,
-                frames=len(took_s),
+                frames=len(latencies_s),
                 predicted_s=model.latency_s,
-                median_s=median(took_s),
-                **{name: _kept(took_s, share) for name, share in PERCENTILES.items()},
-                most_s=took_s[-1],
+                median_s=median(latencies_s),
+                **{name: percentile(latencies_s, share) for name, share in PERCENTILES.items()},
+                most_s=latencies_s[-1],
                 planned_fps=count / plan.predicted.period_s,
                 observed_fps=count / period_s if period_s else None,
-                random=None if seed is None else _random(plan, model, turns, seed, number),
+                random=None if seed is None else _random_row(plan, model, turns, seed, number),
             )
         )
-    return tuple(found)
+    return tuple(rows)
 
 
-def _kept(times_s: Sequence[float], share: float) -> float:
-    return times_s[ceil(share * len(times_s)) - 1]
-
-
-def _turns(
+def _frame_times(
     model: PlannedModel, operators_of: Mapping[str, Sequence[str]], record: Record, warm_up: int
 ) -> Iterator[tuple[float, float, float]]:
     """Yield of each frame of a model that counts when it came, began and ended."""
     admitted_s = {frame.index: frame.admitted_s for frame in record.frames[warm_up:]}
     for prefix, come_s in zip(model.prefixes, model.come_s, strict=True):
-        own = {
+        names = {
             name
             for name, operators in operators_of.items()
             if any(operator.startswith(prefix) for operator in operators)
@@ -76,7 +77,7 @@ def _turns(
         first_s: dict[int, float] = {}
         last_s: dict[int, float] = {}
         for span in record.spans:
-            if span.name in own and span.frame in admitted_s:
+            if span.name in names and span.frame in admitted_s:
                 first_s[span.frame] = min(span.start_s, first_s.get(span.frame, span.start_s))
                 last_s[span.frame] = max(span.end_s, last_s.get(span.frame, span.end_s))
         for frame, end_s in last_s.items():
@@ -84,7 +85,7 @@ def _turns(
             yield min(admitted_s[frame] + come_s, begin_s), begin_s, end_s
 
 
-def _random(
+def _random_row(
     plan: Plan,
     model: PlannedModel,
     turns: Sequence[tuple[float, float, float]],
@@ -98,18 +99,19 @@ def _random(
     rate_fps = count / plan.predicted.period_s
     predicted = at_random(rate_fps, plan.predicted.sustained_period_s / count, model.latency_s)
     began_s = sorted(begin_s for _, begin_s, _ in turns)
-    took_s = sorted(through_turns(rate_fps, [turn[1:] for turn in turns], (seed, number)))
+    latencies_s = sorted(through_turns(rate_fps, [turn[1:] for turn in turns], (seed, number)))
     turn_s = (began_s[-1] - began_s[0]) / max(len(began_s) - 1, 1)
-    figures = {name: _kept(took_s, share) for name, share in PERCENTILES.items()} if took_s else {}
+    some = PERCENTILES if latencies_s else {}
+    figures = {name: percentile(latencies_s, share) for name, share in some.items()}
     return RandomRow(
         rate_fps=rate_fps,
         seed=seed,
-        frames=len(took_s),
+        frames=len(latencies_s),
         utilisation=rate_fps * turn_s,
         predicted_utilisation=predicted.utilisation,
         predicted_p99_s=predicted.p99_s,
-        median_s=median(took_s) if took_s else None,
+        median_s=median(latencies_s) if latencies_s else None,
         p95_s=figures.get("p95_s"),
         p99_s=figures.get("p99_s"),
-        most_s=took_s[-1] if took_s else None,
+        most_s=latencies_s[-1] if latencies_s else None,
     )

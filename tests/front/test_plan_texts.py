@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from parapipe.front.mapped_configuration import plan_texts, written_plans
+from parapipe.front.pareto_front import plan_texts, texts_by_id
 from parapipe.processes.workers import kept_processes
 
 TIMES = 80  # so often all plans are made: what is left after the second is worth a helper's while
@@ -27,7 +27,7 @@ def test_any_number_of_processes_makes_the_same_plans(jobs, branchy_front):
     made = list(branchy_front)
     alone = dict(zip((each.id for each in made), plan_texts(made), strict=True))
     with helpers(jobs):
-        found = [*written_plans(branchy_front.configurations * TIMES, jobs)]
+        found = [*texts_by_id(branchy_front.configurations * TIMES, jobs)]
     assert len(found) == len(alone) * TIMES
     assert {*found} == {*alone.items()}
 

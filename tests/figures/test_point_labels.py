@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from parapipe.documents.front import ConfigurationRow, IntervalsRow
+from parapipe.documents.front_schema import ConfigurationRow, IntervalsRow
 from parapipe.figures.front import front_axes, plot_front
 
 NAMES = ("hybrid-L", "hybrid-T", "pipe-only", "para-only", "balanced", "sequential", "robust-E")

@@ -1,4 +1,4 @@
-"""Makes the document of a run, real or simulated, from what was predicted and what happened."""
+"""Builds the document of a run, real or simulated, from its plan and the record of its frames."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
-from math import ceil
 from statistics import fmean, median
 from typing import Any, Literal
 
-from parapipe.documents.models_served import models_served
-from parapipe.documents.run import (
+from parapipe.documents.model_runs import model_run_rows, percentile
+from parapipe.documents.run_schema import (
     SCHEMA,
     ArenasRow,
     LatencyRow,
@@ -26,6 +25,7 @@ from parapipe.documents.run import (
     TaskRow,
 )
 from parapipe.mappings.event_graph import PICOSECONDS, picoseconds
+from parapipe.plan.mapped import mapped
 from parapipe.plan.program import Program, Task
 from parapipe.plan.schema import Plan
 from parapipe.plan.summary import replicas_of, stages_of
@@ -38,7 +38,7 @@ from parapipe.version import __version__
 WARM_UP_SHARE = 5  # one in so many
 SPREAD_LIMIT = 0.05  # of the middle half of the frames, as a share of their median
 SHORTEST_S = 1e-9
-MOST_KEPT = 1000  # frames whose times a document holds, task by task
+MOST_TIMES = 1000  # frames whose times a document holds, task by task
 _WAITS = ("for_input_s", "for_room_s", "handover_s")
 
 
@@ -87,29 +87,26 @@ def run_document(
     """
     warm_up = warm_up_frames(len(record.frames), max(program.graph.lag) + 1)
     single = {name for name, cores in machine.cores.items() if len(cores) == 1} if machine else ()
-    times_s = {
-        at.operator: at.end_s - at.start_s
-        for stage in plan.stages
-        for processor in stage.processors
-        for at in processor.operators
-    }
-    did = _did(program, record, members or {}, warm_up)
+    times_s = {name: at.end_s - at.start_s for name, at in mapped(plan).placements.items()}
+    executions = _executions_by_task(program, record, members or {}, warm_up)
+    most_times = MOST_TIMES if how == "run" and strategy == PLAN else 0
     tasks = tuple(
         TaskRow(
-            **_task(program, i, done, kept=MOST_KEPT if how == "run" and strategy == PLAN else 0),
+            **_task_fields(program, i, own, most_times=most_times),
             predicted_operators_s=tuple(times_s[operator] for operator in task.operators),
-            own=_own(_planned(program, task, done), work=task.resource in single)
+            own=_own_row(_spans_as_planned(program, task, own), work=task.resource in single)
             if machine
             else None,
         )
-        for i, (task, done) in enumerate(zip(program.tasks, did, strict=True))
+        for i, (task, own) in enumerate(zip(program.tasks, executions, strict=True))
     )
     counted = record.frames[warm_up:]
     done_s = done_while_admitted(counted)
-    seen_s = (done_s[-1] - done_s[0]) / (len(done_s) - 1) if len(done_s) > 1 else None
+    period_s = (done_s[-1] - done_s[0]) / (len(done_s) - 1) if len(done_s) > 1 else None
     between_s = sorted(later - one for one, later in pairwise(done_s))
-    limit_s, limited_by = _limit(program)
-    observed_limit_s, observed_limited_by = _limit(program, [task.observed_s for task in tasks])
+    limit_s, limited_by = _period_limit(program)
+    observed_s = [task.observed_s for task in tasks]
+    observed_limit_s, observed_limited_by = _period_limit(program, observed_s)
     period = PeriodRow(
         predicted_s=plan.predicted.period_s,
         sustained_s=plan.predicted.sustained_period_s,
@@ -117,10 +114,10 @@ def run_document(
         limited_by=limited_by,
         observed_limit_s=observed_limit_s,
         observed_limited_by=observed_limited_by,
-        observed_s=seen_s if exact_s is None else exact_s,
+        observed_s=period_s if exact_s is None else exact_s,
         median_s=median(between_s) if between_s else None,
-        p95_s=kept(between_s, 0.95) if between_s else None,
-        p99_s=kept(between_s, 0.99) if between_s else None,
+        p95_s=percentile(between_s, 0.95) if between_s else None,
+        p99_s=percentile(between_s, 0.99) if between_s else None,
     )
     latencies_s = sorted(frame.done_s - frame.admitted_s for frame in counted)
     processors = {processor.name for processor in plan.processors}
@@ -142,13 +139,13 @@ def run_document(
             least_s=latencies_s[0],
             mean_s=fmean(latencies_s),
             median_s=median(latencies_s),
-            p95_s=kept(latencies_s, 0.95),
-            p99_s=kept(latencies_s, 0.99),
+            p95_s=percentile(latencies_s, 0.95),
+            p99_s=percentile(latencies_s, 0.99),
             most_s=latencies_s[-1],
             holds_queueing=saturated,
         ),
         period=period,
-        models=models_served(
+        models=model_run_rows(
             plan,
             members or {task.name: task.operators for task in program.tasks},
             record,
@@ -157,9 +154,11 @@ def run_document(
             seed=arrivals_seed,
         ),
         resources=tuple(
-            _resource(
+            _resource_row(
                 name,
-                _shares(names, tasks) if strategy == PLAN else _done_by(name, names, tasks, did),
+                _planned_shares(names, tasks)
+                if strategy == PLAN
+                else _observed_means(name, names, tasks, executions),
                 name in processors,
                 period,
             )
@@ -172,25 +171,20 @@ def run_document(
         machine=machine,
         simulation=simulation,
         peak_tensor_bytes=record.peak_tensor_bytes,
-        arenas=_arenas(record, in_arenas),
+        arenas=_arenas_row(record, in_arenas),
         providers=None if used is None else tuple(ProviderRow(**asdict(each)) for each in used),
     )
 
 
-def kept(times_s: Sequence[float], share: float) -> float:
-    """Return the least of some ascending times that is not exceeded in a share of them."""
-    return times_s[ceil(share * len(times_s)) - 1]
-
-
-def _arenas(record: Record, found: InArenas | None) -> ArenasRow | None:
-    if found is None:
+def _arenas_row(record: Record, use: InArenas | None) -> ArenasRow | None:
+    if use is None:
         return None
     return ArenasRow(
-        size_bytes=dict(found.size_bytes),
-        inside_bytes=found.inside_bytes,
+        size_bytes=dict(use.size_bytes),
+        inside_bytes=use.inside_bytes,
         outside=tuple(
             OutsideRow(why=why, tensors=count, size_bytes=size_bytes)
-            for why, (count, size_bytes) in found.outside.items()
+            for why, (count, size_bytes) in use.outside.items()
         ),
         peak_outside_bytes=record.peak_outside_bytes or 0,
     )
@@ -205,7 +199,7 @@ def warm_up_frames(frames: int, lags: int) -> int:
     return max(0, min(max(frames // WARM_UP_SHARE, lags), frames - 2))
 
 
-def _limit(
+def _period_limit(
     program: Program, times_s: Sequence[float] | None = None
 ) -> tuple[float, tuple[str, ...]]:
     """Return the least seconds between frames, and the resources that set it.
@@ -221,7 +215,7 @@ def _limit(
 
 
 @dataclass(frozen=True, slots=True)
-class _Done:
+class _Execution:
     """A task of a frame that counts, and what its resource waited for before, in seconds.
 
     Of a frame that was split, `span` is from the first begin to the last end of its micro-batches,
@@ -235,33 +229,33 @@ class _Done:
     handover_s: float
 
 
-def _did(
+def _executions_by_task(
     program: Program, record: Record, members: Mapping[str, Sequence[str]], warm_up: int
-) -> list[list[_Done]]:
+) -> list[list[_Execution]]:
     """Return what was done for the frames that count, by task and frame."""
-    moves = {(task.resource, task.name): i for i, task in enumerate(program.tasks)}
-    works = {task.name: i for i, task in enumerate(program.tasks) if task.operators}
+    named_tasks = {(task.resource, task.name): i for i, task in enumerate(program.tasks)}
+    segment_tasks = {task.name: i for i, task in enumerate(program.tasks) if task.operators}
     by_operators = {task.operators: i for i, task in enumerate(program.tasks) if task.operators}
-    found: dict[tuple[int, int], list[Span]] = {}
+    spans_of: dict[tuple[int, int], list[Span]] = {}
     for span in record.spans:
-        held = members.get(span.name)
-        if held is not None:
-            task = by_operators[tuple(held)]
+        operators = members.get(span.name)
+        if operators is not None:
+            task = by_operators[tuple(operators)]
         else:
-            task = moves.get((span.resource, span.name), works.get(span.name, -1))
-        found.setdefault((task, span.frame), []).append(span)
-    spans = {job: _whole(several) for job, several in found.items()}
-    waits = _waits(program, record, spans)
+            task = named_tasks.get((span.resource, span.name), segment_tasks.get(span.name, -1))
+        spans_of.setdefault((task, span.frame), []).append(span)
+    merged = {job: _merge_spans(several) for job, several in spans_of.items()}
+    waits = _waiting_times(program, record, merged)
     return [
         [
-            _Done(spans[i, frame], tuple(found[i, frame]), *waits[i, frame])
+            _Execution(merged[i, frame], tuple(spans_of[i, frame]), *waits[i, frame])
             for frame in range(warm_up, len(record.frames))
         ]
         for i in range(len(program.tasks))
     ]
 
 
-def _whole(spans: Sequence[Span]) -> Span:
+def _merge_spans(spans: Sequence[Span]) -> Span:
     """Return one span for those of all micro-batches."""
     if len(spans) == 1:
         return spans[0]
@@ -270,38 +264,40 @@ def _whole(spans: Sequence[Span]) -> Span:
     return replace(spans[0], resource=most, start_s=start_s, end_s=end_s, work_s=None)
 
 
-def _took_s(done: _Done) -> float:
-    return sum(span.end_s - span.start_s for span in done.spans)
+def _execution_s(execution: _Execution) -> float:
+    return sum(span.end_s - span.start_s for span in execution.spans)
 
 
-def _task(program: Program, i: int, done: Sequence[_Done], *, kept: int) -> dict[str, Any]:
+def _task_fields(
+    program: Program, i: int, executions: Sequence[_Execution], *, most_times: int
+) -> dict[str, Any]:
     """Return what is said of a task: means over the frames that count, and times of the last."""
-    known, last = program.tasks[i], done[len(done) - min(kept, len(done)) :]
+    task, last = program.tasks[i], executions[len(executions) - min(most_times, len(executions)) :]
     return {
-        "resource": known.resource,
-        "name": done[0].span.name,
-        "operators": known.operators,
+        "resource": task.resource,
+        "name": executions[0].span.name,
+        "operators": task.operators,
         "predicted_s": program.graph.time_ps[i] / PICOSECONDS,
-        "observed_s": fmean(map(_took_s, done)),
-        **{wait: fmean(getattr(each, wait) for each in done) for wait in _WAITS},
-        "elsewhere": 1 - len(_planned(program, known, done)) / len(done),
-        "times_s": tuple(round(_took_s(each), 9) for each in last),
+        "observed_s": fmean(map(_execution_s, executions)),
+        **{wait: fmean(getattr(each, wait) for each in executions) for wait in _WAITS},
+        "elsewhere": 1 - len(_spans_as_planned(program, task, executions)) / len(executions),
+        "times_s": tuple(round(_execution_s(each), 9) for each in last),
         "handovers_s": tuple(round(each.handover_s, 9) for each in last),
     }
 
 
-def _planned(program: Program, task: Task, done: Sequence[_Done]) -> list[Span]:
+def _spans_as_planned(program: Program, task: Task, executions: Sequence[_Execution]) -> list[Span]:
     """Return what the plan's processor of a task did of it."""
-    return [each.span for each in done if each.span.resource in program.processors(task)]
+    return [each.span for each in executions if each.span.resource in program.processors(task)]
 
 
-def _own(counted: Sequence[Span], *, work: bool) -> OwnRow | None:
+def _own_row(spans: Sequence[Span], *, work: bool) -> OwnRow | None:
     """Return what a task took by itself: its work if that is asked for and known."""
-    if not counted:
+    if not spans:
         return None
     times_s = sorted(
         span.work_s if work and span.work_s is not None else span.end_s - span.start_s
-        for span in counted
+        for span in spans
     )
     time_s, quarter = max(median(times_s), SHORTEST_S), len(times_s) // 4
     return OwnRow(
@@ -311,7 +307,7 @@ def _own(counted: Sequence[Span], *, work: bool) -> OwnRow | None:
     )
 
 
-def _waits(
+def _waiting_times(
     program: Program, record: Record, spans: Mapping[tuple[int, int], Span]
 ) -> dict[tuple[int, int], tuple[float, float, float]]:
     """Return what each task waited for, by task and frame, in idle seconds of its resource.
@@ -326,7 +322,7 @@ def _waits(
     for u, v, slots in program.graph.channels:
         room.setdefault(u, []).append((v, slots))
     end_s: dict[str, float] = {}
-    found: dict[tuple[int, int], tuple[float, float, float]] = {}
+    waits: dict[tuple[int, int], tuple[float, float, float]] = {}
     for (task, frame), span in sorted(spans.items(), key=lambda it: (it[1].start_s, it[1].end_s)):
         start_s = span.start_s
         free_s = min(end_s.get(span.resource, 0.0), start_s)
@@ -334,44 +330,46 @@ def _waits(
         inputs_s = [spans[u, frame].end_s for u in makers.get(task, ())]
         if task in program.first:
             inputs_s.append(record.frames[frame].admitted_s)
-        freed = room.get(task, ())
-        rooms_s = [spans[v, frame - slots].end_s for v, slots in freed if frame >= slots]
+        readers = room.get(task, ())
+        rooms_s = [spans[v, frame - slots].end_s for v, slots in readers if frame >= slots]
         input_s = min(start_s, max([free_s, *inputs_s]))
         room_s = min(start_s, max([input_s, *rooms_s]))
-        found[task, frame] = input_s - free_s, room_s - input_s, start_s - room_s
-    return found
+        waits[task, frame] = input_s - free_s, room_s - input_s, start_s - room_s
+    return waits
 
 
-def _shares(turns: Sequence[str], tasks: Sequence[TaskRow]) -> dict[str, float]:
+def _planned_shares(resources: Sequence[str], tasks: Sequence[TaskRow]) -> dict[str, float]:
     """Return what one of some resources that take turns does for a frame, as the plan has it."""
-    mine = [task for task in tasks if task.resource == turns[0]]
+    own = [task for task in tasks if task.resource == resources[0]]
     names = ("predicted_s", "observed_s", *_WAITS)
-    return {each: sum(getattr(task, each) for task in mine) / len(turns) for each in names}
+    return {each: sum(getattr(task, each) for task in own) / len(resources) for each in names}
 
 
-def _done_by(
-    name: str, turns: Sequence[str], tasks: Sequence[TaskRow], did: Sequence[Sequence[_Done]]
+def _observed_means(
+    name: str,
+    resources: Sequence[str],
+    tasks: Sequence[TaskRow],
+    executions: Sequence[Sequence[_Execution]],
 ) -> dict[str, float]:
     """Return what the plan has a resource do for a frame, and what it did as a strategy decided."""
-    frames = len(did[0])
-    mine = [each for done in did for each in done if each.span.resource == name]
-    spans = (span for done in did for each in done for span in each.spans)
+    frames = len(executions[0])
+    mine = [each for some in executions for each in some if each.span.resource == name]
+    spans = (span for own in executions for each in own for span in each.spans)
     return {
-        "predicted_s": _shares(turns, tasks)["predicted_s"],
+        "predicted_s": _planned_shares(resources, tasks)["predicted_s"],
         "observed_s": sum(s.end_s - s.start_s for s in spans if s.resource == name) / frames,
         **{wait: sum(getattr(each, wait) for each in mine) / frames for wait in _WAITS},
     }
 
 
-def _resource(
+def _resource_row(
     name: str, totals: Mapping[str, float], processor: bool, period: PeriodRow
 ) -> ResourceRow:
+    observed_s = period.observed_s
     return ResourceRow(
         name=name,
         kind="processor" if processor else "link",
         predicted_utilisation=totals["predicted_s"] / period.limit_s,
-        observed_utilisation=(
-            totals["observed_s"] / period.observed_s if period.observed_s else None
-        ),
+        observed_utilisation=totals["observed_s"] / observed_s if observed_s else None,
         **totals,
     )

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from parapipe.cost.cost_table import CoverageRow
 from parapipe.documents.doubt import ChancesRow, IntervalsRow, MediansRow, QuantilesRow
 from parapipe.documents.figure_table import DRAWN, SHOWN_FIELDS
-from parapipe.documents.front_rows import (
+from parapipe.documents.front_records import (
     DvfsRow,
     GrowthRow,
     Inputs,
@@ -154,9 +154,9 @@ class ConfigurationRow(Row):
 
     def __repr__(self) -> str:
         """Return a line: id, stages and the three objectives, by the stated costs."""
-        drawn = self.model_dump(include={*SHOWN_FIELDS, "intervals", "medians"})
+        fields = self.model_dump(include={*SHOWN_FIELDS, "intervals", "medians"})
         latency, fps, energy = (
-            figure.remark(each.scale) if (figure := shown_figure(drawn, each.field)) else ""
+            figure.remark(each.scale) if (figure := shown_figure(fields, each.field)) else ""
             for each in DRAWN
         )
         return (
@@ -167,8 +167,8 @@ class ConfigurationRow(Row):
     @property
     def processors(self) -> tuple[ProcessorRow, ...]:
         """Those it uses, stage by stage, each once."""
-        found = {each.name: each for stage in self.stages for each in stage.processors}
-        return tuple(found.values())
+        by_name = {each.name: each for stage in self.stages for each in stage.processors}
+        return tuple(by_name.values())
 
     @property
     def power_w(self) -> float:
@@ -266,7 +266,7 @@ class FrontDocument(Row):
     """What is asked for several models that share the platform; null if there is one."""
 
     @model_validator(mode="after")
-    def _known(self) -> Self:
+    def _check_references(self) -> Self:
         """Refuse a document that names operators or processors which it does not list."""
         operators = {operator.id for operator in self.operators}
         processors = {processor.name for processor in self.processors}
@@ -275,8 +275,8 @@ class FrontDocument(Row):
         ends = {end for each in ranges for end in (each.first_operator, each.last_operator)}
         used = {processor.name for part in parts for processor in part.processors}
         if unknown := sorted((ends - operators) | (used - processors)):
-            told = {"told": listed([f"'{name}'" for name in unknown])}
-            raise PydanticCustomError("unknown", "names what it does not list: {told}", told)
+            context = {"told": listed([f"'{name}'" for name in unknown])}
+            raise PydanticCustomError("unknown", "names what it does not list: {told}", context)
         return self
 
     def configuration(self, key: str | int | None = None) -> ConfigurationRow:
@@ -311,11 +311,11 @@ class FrontDocument(Row):
         reason = self.absent.get(key) or self.absent.get(kind)
         names = sorted({name for row in self.configurations for name in row.names})
         ids = [row.id for row in self.configurations]
-        told = f": {reason}" if reason else ""
-        what_to_do = (not reason and _meant(key, ids, names)) or (
+        because = f": {reason}" if reason else ""
+        what_to_do = (not reason and _suggest(key, ids, names)) or (
             f"; give an id ({ids[0]} to {ids[-1]}) or a name ({', '.join(names)})"
         )
-        raise NoConfigurationError(f"no configuration '{key}' in this front{told}{what_to_do}")
+        raise NoConfigurationError(f"no configuration '{key}' in this front{because}{what_to_do}")
 
     @property
     def members(self) -> tuple[tuple[OperatorEntry, ...], ...]:
@@ -327,10 +327,10 @@ class FrontDocument(Row):
         )
 
 
-def _meant(wanted: str, ids: Sequence[str], names: Sequence[str]) -> str:
+def _suggest(wanted: str, ids: Sequence[str], names: Sequence[str]) -> str:
     """Return a question: an id or a name in other case or without its zeros, else a near name."""
     number = wanted.lower().removeprefix("c")
     if number.isdecimal():
-        same = [known for known in ids if known[1:].lstrip("0") == number.lstrip("0")]
+        same = [name for name in ids if name[1:].lstrip("0") == number.lstrip("0")]
         return f"; did you mean '{same[0]}'?" if same else ""
     return did_you_mean(wanted.lower(), names)

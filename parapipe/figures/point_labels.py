@@ -1,4 +1,4 @@
-"""Texts beside points: where they cover no other text, few points, and nothing beyond the axes."""
+"""Labels beside points that cover no other text and few points, and stay within the axes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING
+
+from parapipe.figures.axes import figure_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,10 +34,10 @@ class _Box:
         across = self.left < other.right and other.left < self.right
         return across and self.bottom < other.top and other.bottom < self.top
 
-    def holds(self, point: Point) -> bool:
+    def contains(self, point: Point) -> bool:
         return self.left <= point[0] <= self.right and self.bottom <= point[1] <= self.top
 
-    def meets(self, line: tuple[Point, Point]) -> bool:
+    def crosses(self, line: tuple[Point, Point]) -> bool:
         """Whether a line crosses it."""
         (x, y), (to_x, to_y) = line
         first, last = 0.0, 1.0
@@ -54,13 +56,13 @@ class _Box:
 
 
 @dataclass(frozen=True, slots=True)
-class _Field:
+class _Canvas:
     """Axes with what is drawn on them, in pixels; `pixels` are those of a point of type."""
 
     inside: _Box
     points: Sequence[Point]
     pixels: float
-    taken: list[_Box] = field(default_factory=list)
+    texts: list[_Box] = field(default_factory=list)
     leaders: list[tuple[Point, Point]] = field(default_factory=list)
 
 
@@ -77,8 +79,7 @@ def label_points(
     points
         All points that are drawn, which texts cover where nothing else helps.
     """
-    figure = ax.get_figure(root=True)
-    assert figure is not None
+    figure = figure_of(ax)
     if figure.get_layout_engine() is not None:
         for _ in range(LAYOUTS):  # only then do axes have their place
             before = ax.get_position().bounds
@@ -89,38 +90,38 @@ def label_points(
     within = ax.get_window_extent()
     inside = _Box(within.x0, within.y0, within.x1, within.y1)
     pixels = figure.dpi / 72
-    drawn = _Field(inside, [_drawn(ax, point) for point in points], pixels)
+    canvas = _Canvas(inside, [_to_pixels(ax, point) for point in points], pixels)
     for names, point in labels:
-        text, size = _measured(ax, names, within.width)
-        at = _drawn(ax, point)
-        box = _place(at, size, drawn)
+        text, size = _fit_text(ax, names, within.width)
+        at = _to_pixels(ax, point)
+        box = _cheapest_box(at, size, canvas)
         if box is None:
             continue
-        drawn.taken.append(box)
-        drawn.leaders.append(_leader(at, box))
-        _write(ax, text, point, box, pixels)
+        canvas.texts.append(box)
+        canvas.leaders.append(_leader_line(at, box))
+        _write_label(ax, text, point, box, pixels)
 
 
-def _measured(ax: Axes, names: Sequence[str], width: float) -> tuple[str, Point]:
+def _fit_text(ax: Axes, names: Sequence[str], width: float) -> tuple[str, Point]:
     """Return the text of some names, in lines if it would be wide, and its size in pixels."""
     text = ", ".join(names)
-    size = _size(ax, text)
+    size = _text_size(ax, text)
     if size[0] > width / 2:
         text = ",\n".join(names)
-        size = _size(ax, text)
+        size = _text_size(ax, text)
     return text, size
 
 
-def _size(ax: Axes, text: str) -> Point:
+def _text_size(ax: Axes, text: str) -> Point:
     trial = ax.text(0, 0, text, fontsize=FONT_PT, transform=ax.transAxes)
     box = trial.get_window_extent()
     trial.remove()
     return box.width, box.height
 
 
-def _write(ax: Axes, text: str, point: Point, box: _Box, pixels: float) -> None:
+def _write_label(ax: Axes, text: str, point: Point, box: _Box, pixels: float) -> None:
     """Write a text into its box, with a line from the nearer end to its point."""
-    at = _drawn(ax, point)
+    at = _to_pixels(ax, point)
     left = box.left + MARGIN_PT * pixels
     middle = (box.bottom + box.top) / 2
     label = ax.annotate(
@@ -143,59 +144,48 @@ def _write(ax: Axes, text: str, point: Point, box: _Box, pixels: float) -> None:
     label.set_in_layout(False)  # or a long one would squeeze the axes
 
 
-def _drawn(ax: Axes, point: Point) -> Point:
+def _to_pixels(ax: Axes, point: Point) -> Point:
     across, up = ax.transData.transform(point)
     return float(across), float(up)
 
 
-def _place(
-    point: Point,
-    size: tuple[float, float],
-    on: _Field,
-) -> _Box | None:
+def _cheapest_box(point: Point, size: Point, canvas: _Canvas) -> _Box | None:
     """Return the box of a text that costs least, a margin included; None where none is free."""
-    width, height = (each + 2 * MARGIN_PT * on.pixels for each in size)
+    width, height = (each + 2 * MARGIN_PT * canvas.pixels for each in size)
     best, least = None, inf
-    for distance, box in _candidates(point, (width, height), on):
+    for distance, box in _candidates(point, (width, height), canvas):
         if distance >= least:
             break
-        if any(map(box.overlaps, on.taken)):
+        if any(map(box.overlaps, canvas.texts)):
             continue
-        covers = sum(map(box.holds, on.points))
+        covers = sum(map(box.contains, canvas.points))
         if covers > UNREADABLE:
             continue
-        own = _leader(point, box)
-        crossed = sum(map(box.meets, on.leaders)) + sum(each.meets(own) for each in on.taken)
+        own = _leader_line(point, box)
+        crossed = sum(map(box.crosses, canvas.leaders))
+        crossed += sum(each.crosses(own) for each in canvas.texts)
         cost = distance + COVERED * covers + CROSSED * crossed
         if cost < least:
             best, least = box, cost
     return best
 
 
-def _leader(point: Point, box: _Box) -> tuple[Point, Point]:
+def _leader_line(point: Point, box: _Box) -> tuple[Point, Point]:
     """Return the line from a point to the nearer end of a text."""
     return point, (box.left if box.left > point[0] else box.right, (box.bottom + box.top) / 2)
 
 
-def _candidates(
-    point: Point, size: tuple[float, float], on: _Field
-) -> Iterator[tuple[float, _Box]]:
-    """Yield boxes within the axes, the nearest first, and how far they are, in points."""
-    inside, step = on.inside, STEP_PT * on.pixels
+def _candidates(point: Point, size: Point, canvas: _Canvas) -> Iterator[tuple[float, _Box]]:
+    """Yield boxes within the axes, the nearest first, and how far they are, in points.
+
+    They are to the right and to the left, moved sideways into the axes.
+    """
+    (width, height), inside = size, canvas.inside
+    beside, step = BESIDE_PT * canvas.pixels, STEP_PT * canvas.pixels
     for number in range(2 * int((inside.top - inside.bottom) / step) + 2):
         up = (number + 1) // 2 * step * (1 if number % 2 else -1)
-        for distance, box in _beside(point, size, on, up):
-            if inside.bottom <= box.bottom and box.top <= inside.top:
-                yield distance, box
-
-
-def _beside(
-    point: Point, size: tuple[float, float], on: _Field, up: float
-) -> Iterator[tuple[float, _Box]]:
-    """Yield the boxes to the right and to the left, moved sideways into the axes."""
-    (width, height), beside = size, BESIDE_PT * on.pixels
-    middle = point[1] + up
-    for wanted in (point[0] + beside, point[0] - beside - width):
-        left = min(max(wanted, on.inside.left), on.inside.right - width)
-        box = _Box(left, middle - height / 2, left + width, middle + height / 2)
-        yield abs(up) / on.pixels, box
+        bottom, top = point[1] + up - height / 2, point[1] + up + height / 2
+        if inside.bottom <= bottom and top <= inside.top:
+            for wanted in (point[0] + beside, point[0] - beside - width):
+                left = min(max(wanted, inside.left), inside.right - width)
+                yield abs(up) / canvas.pixels, _Box(left, bottom, left + width, top)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.digits import plain
-from parapipe.documents.explanation import DoubtRow, ExplanationDocument, ReasonRow
-from parapipe.documents.front import ConfigurationRow
-from parapipe.documents.front_rows import MemoryRow, Options
+from parapipe.documents.explanation_schema import DoubtRow, ExplanationDocument, ReasonRow
+from parapipe.documents.front_records import MemoryRow, Options
+from parapipe.documents.front_schema import ConfigurationRow
 from parapipe.documents.shown import ShownFigure, shown_figure
 from parapipe.files.mistakes import listed
 from parapipe.graph.operator_graph import OperatorGraph
@@ -29,12 +29,12 @@ def memory_texts(row: ConfigurationRow, plan: Plan) -> Iterator[str]:
     if row.peak_memory_bytes is not None and len(row.memories) > 1:
         yield f"It needs at most {_mb(row.peak_memory_bytes)} at one moment in all memories."
     for each in row.memories:
-        yield _sentence(each, running(plan, each.at_s))
+        yield _memory_text(each, running_operators(plan, each.at_s))
     if plan.memory is not None:
-        yield from (_of_arena(arena, plan) for arena in plan.memory.arenas if arena.size_bytes)
+        yield from (_arena_text(arena, plan) for arena in plan.memory.arenas if arena.size_bytes)
 
 
-def running(plan: Plan, at_s: float) -> list[str]:
+def running_operators(plan: Plan, at_s: float) -> list[str]:
     """Return the ids of the operators that run at a moment of the period."""
     view, period_s = mapped(plan), plan.predicted.period_s
     late_s = period_s * ROUNDING
@@ -46,26 +46,26 @@ def running(plan: Plan, at_s: float) -> list[str]:
     return [name for name, at in view.placements.items() if runs(at.start_s, at.end_s)]
 
 
-def _sentence(memory: MemoryRow, operators: list[str]) -> str:
+def _memory_text(memory: MemoryRow, operators: list[str]) -> str:
     activations_bytes = memory.peak_bytes - memory.weights_bytes
-    told = (
+    beginning = (
         f"Memory ({memory.name}): at most {_mb(memory.peak_bytes)}, of which "
         f"{_mb(memory.weights_bytes)} are weights"
     )
     if not memory.alive:
-        return f"{told}."
-    largest = ", ".join(map(_alive, memory.alive[:LARGEST]))
-    more = len(memory.alive) - LARGEST
-    others = f" and {more} more" if more > 0 else ""
+        return f"{beginning}."
+    largest = ", ".join(map(_tensor_text, memory.alive[:LARGEST]))
+    hidden = len(memory.alive) - LARGEST
+    others = f" and {hidden} more" if hidden > 0 else ""
     verb = "runs" if len(operators) == 1 else "run"
     during = f", while {listed(operators)} {verb}" if operators else ""
     return (
-        f"{told}. The other {_mb(activations_bytes)} are in use {plain(memory.at_s * 1e3)} ms "
+        f"{beginning}. The other {_mb(activations_bytes)} are in use {plain(memory.at_s * 1e3)} ms "
         f"after the start of the period{during}: {largest}{others}."
     )
 
 
-def _of_arena(arena: Arena, plan: Plan) -> str:
+def _arena_text(arena: Arena, plan: Plan) -> str:
     """Say how large an arena is, beside what it takes at least, and how much is shared in it."""
     here = [each for each in plan.buffers if each.processors[0] in arena.processors]
     over, within = (
@@ -80,7 +80,7 @@ def _of_arena(arena: Arena, plan: Plan) -> str:
     )
 
 
-def _alive(row: AliveRow) -> str:
+def _tensor_text(row: AliveRow) -> str:
     what = {"tensor": "", "copy": "copy of ", "queue": "queue of "}[row.content]
     many = f" ({row.frames} frames)" if row.frames > 1 else ""
     return f"{what}{row.name} {_mb(row.size_bytes)}{many}"
@@ -90,9 +90,9 @@ def _mb(size_bytes: float) -> str:
     return f"{plain(size_bytes / 1e6)} MB"
 
 
-MEASURED = 3  # operators that are proposed
-LEAST = 0.05  # share by which measuring them has to narrow an interval
-SHOWN = 3  # causes that are named
+MOST_PROPOSED = 3  # operators that are proposed
+LEAST_NARROWING = 0.05  # share by which measuring them has to narrow an interval
+MOST_CAUSES = 3  # causes that are named
 NOTEWORTHY = 0.005  # share of the variance
 FIGURES = (("latency_s", "Latency"), ("period_s", "The period"))
 
@@ -117,18 +117,17 @@ def with_doubt(
         return document
     doubt = doubt_of(plan, graph, costs, options)
     texts = (ReasonRow(about="doubt", text=text) for text in doubt_texts(row, doubt, graph, costs))
-    found = {"reasons": (*document.reasons, *texts), "doubt": doubt_rows(doubt)}
-    return document.model_copy(update=found)
+    fields = {"reasons": (*document.reasons, *texts), "doubt": doubt_rows(doubt)}
+    return document.model_copy(update=fields)
 
 
 def doubt_of(plan: Plan, graph: OperatorGraph, costs: CostTable, options: Options) -> Doubt:
     """Return a plan as a mapping with uncertain costs."""
     view = mapped(plan)
-    number = {operator.id: v for v, operator in enumerate(graph.operators)}
     links = iter(range(len(costs.processors), len(costs.processors) + len(view.resources)))
     place = {name: p for p, name in enumerate(costs.processors)}
     mapping = view.mapping.renumbered(
-        [number[operator.id] for operator in plan.operators],
+        [graph.producer[operator.id] for operator in plan.operators],
         [place[name] if name in place else next(links) for name in view.resources],
     )
     names = [operator.id for operator in graph.operators]
@@ -160,7 +159,7 @@ def doubt_texts(
     assert row.intervals is not None
     count = 1 if row.intervals.latency_s == row.intervals.period_s else len(FIGURES)
     for figure, (key, what) in enumerate(FIGURES[:count]):
-        told = ", ".join(f"{share:.0%} comes from {name}" for name, share in sources(doubt, figure))
+        parts = (f"{share:.0%} comes from {name}" for name, share in sources(doubt, figure))
         low, high = (end * 1e3 for end in getattr(row.intervals, key))
         shown = shown_figure(row.model_dump(include={key, "intervals", "medians"}), key)
         skewed = shown is not None and not shown.even
@@ -173,8 +172,8 @@ def doubt_texts(
         )
         yield (
             f"{what} is {plain(low)} to {plain(high)} ms in nine of ten draws of the costs{middle}."
-            f"{beside} Of this "
-            f"doubt, {told}. {_measuring(doubt, figure, graph, costs)}"
+            f"{beside} Of this doubt, {', '.join(parts)}. "
+            f"{_measurement_advice(doubt, figure, graph, costs)}"
         )
 
 
@@ -194,17 +193,17 @@ def sources(doubt: Doubt, figure: int) -> Iterator[tuple[str, float]]:
     for i, (cause, share) in enumerate(brought):
         on = cause.rpartition(" on ")[2]
         shares[f"single operators on {on}" if i in own else f"the {cause}"] += share
-    for name in sorted(shares, key=lambda name: -shares[name])[:SHOWN]:
+    for name in sorted(shares, key=lambda name: -shares[name])[:MOST_CAUSES]:
         if shares[name] >= NOTEWORTHY:
             yield name, shares[name]
 
 
-def _measuring(doubt: Doubt, figure: int, graph: OperatorGraph, costs: CostTable) -> str:
+def _measurement_advice(doubt: Doubt, figure: int, graph: OperatorGraph, costs: CostTable) -> str:
     """Say which operators to measure first, and what that brings."""
-    found = doubt.most_useful(figure, MEASURED)
+    operators = doubt.most_useful(figure, MOST_PROPOSED)
     before = doubt.ends(figure)
-    after = doubt.measured(found).ends(figure) if found else before
-    if after[2] - after[0] > (before[2] - before[0]) * (1 - LEAST):
+    after = doubt.measured(operators).ends(figure) if operators else before
+    if after[2] - after[0] > (before[2] - before[0]) * (1 - LEAST_NARROWING):
         of_links = doubt.shares[doubt.costs.causes.index(HAND_OVERS), figure]
         return (
             "Measuring the links would take away most of it."
@@ -214,12 +213,12 @@ def _measuring(doubt: Doubt, figure: int, graph: OperatorGraph, costs: CostTable
     at = doubt.mapping.at
     names = ", ".join(
         f"{graph.operators[v].name or graph.operators[v].id} on {costs.processors[at[v].processor]}"
-        for v in found
+        for v in operators
     )
-    return f"Measuring {names} would narrow it {_narrowed(before, after)}."
+    return f"Measuring {names} would narrow it {_narrowing(before, after)}."
 
 
-def _narrowed(before: tuple[float, float, float], after: tuple[float, float, float]) -> str:
+def _narrowing(before: tuple[float, float, float], after: tuple[float, float, float]) -> str:
     """Say from what to what: with ± if that says where both intervals are."""
     shown = [ShownFigure(stated, low, high, stated) for low, stated, high in (before, after)]
     if all(each.even for each in shown):

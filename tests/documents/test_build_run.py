@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from parapipe.documents.run import MachineRow
-from parapipe.documents.run_document import run_document, warm_up_frames
+from parapipe.documents.build_run import run_document, warm_up_frames
+from parapipe.documents.run_schema import MachineRow
 from parapipe.front.run import Run
 from parapipe.plan.program import program
 from parapipe.runtime.record import Frame, Record, Span

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from parapipe.cost.cost_table import NoisyShare
 from parapipe.documents.doubt import Share
-from parapipe.documents.front import EvaluatedRow, OperatorEntry
+from parapipe.documents.front_schema import EvaluatedRow, OperatorEntry
 from parapipe.files.record import Row
 
 SCHEMA: Literal["parapipe/explanation/1"] = "parapipe/explanation/1"

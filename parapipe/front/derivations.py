@@ -1,4 +1,4 @@
-"""Where each number of a configuration comes from: the plan's placements, priced once more."""
+"""How each number of a configuration follows from files: the plan's placements, priced anew."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from math import isclose
 from parapipe.cost.cost_table import CostTable, NoisyShare, coverage_of, outer_bytes
 from parapipe.cost.precision import Cast, move
 from parapipe.cost.price import Provenance
-from parapipe.documents.explanation import (
+from parapipe.documents.explanation_schema import (
     SCHEMA,
     CastRow,
     DerivationRow,
@@ -24,11 +24,11 @@ from parapipe.documents.explanation import (
     TimeSourceRow,
     TransferRow,
 )
-from parapipe.documents.figure_table import BY_FIELD, FIGURES, derived
-from parapipe.documents.front import ConfigurationRow
+from parapipe.documents.figure_table import BY_FIELD, FIGURES, derive_figures
+from parapipe.documents.front_schema import ConfigurationRow
 from parapipe.errors import FrontError
 from parapipe.files.mistakes import KeyPath, listed
-from parapipe.front.critical_paths import busiest, longest_way
+from parapipe.front.critical_paths import busiest_resource, longest_path
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.plan.mapped import mapped
 from parapipe.plan.schema import Plan
@@ -61,7 +61,7 @@ def explanation(
     FrontError
         If times have changed since the plan was written.
     """
-    return _Explainer(row, plan, graph, placed, costs).document(reasons)
+    return _Tracer(row, plan, graph, placed, costs).document(reasons)
 
 
 def only(document: ExplanationDocument, wanted: Sequence[str]) -> ExplanationDocument:
@@ -74,20 +74,20 @@ def only(document: ExplanationDocument, wanted: Sequence[str]) -> ExplanationDoc
     FrontError
         If there are no such operators; all of them are named.
     """
-    called = {
+    names = {
         row.id: {row.id, row.name, *(part.operator for part in row.parts)}
         for row in document.operators
     }
-    unknown = [f"'{name}'" for name in wanted if not any(name in own for own in called.values())]
+    unknown = [f"'{name}'" for name in wanted if not any(name in own for own in names.values())]
     if unknown:
-        known = listed(sorted(called))
-        raise FrontError(f"{document.id} has no operator {listed(unknown)}; there are {known}")
-    kept = tuple(row for row in document.operators if called[row.id].intersection(wanted))
-    return document.model_copy(update={"operators": kept})
+        ids = listed(sorted(names))
+        raise FrontError(f"{document.id} has no operator {listed(unknown)}; there are {ids}")
+    operators = tuple(row for row in document.operators if names[row.id].intersection(wanted))
+    return document.model_copy(update={"operators": operators})
 
 
 @dataclass(frozen=True, slots=True)
-class _Explainer:
+class _Tracer:
     row: ConfigurationRow
     plan: Plan
     graph: OperatorGraph
@@ -98,7 +98,7 @@ class _Explainer:
         row, operators = self.row, tuple(self.operators())
         transfers, processors = tuple(self.transfers()), tuple(self.processors(operators))
         figures = self.figures(operators, processors)
-        self.check(operators, transfers, figures)
+        self.check_unchanged(operators, transfers, figures)
         return ExplanationDocument.of(
             row,
             schema=SCHEMA,
@@ -110,8 +110,8 @@ class _Explainer:
             doubt=(),
             what_if=None,
             figures=Figures(**{
-                name: self.derived(found, unit, value=getattr(row, name))
-                for name, (found, unit) in figures.items()
+                name: self.derivation_row(expression, unit, value=getattr(row, name))
+                for name, (expression, unit) in figures.items()
             }, sustained_period_s=self.sustained(processors)),
             stages=tuple(self.stages()),
             processors=processors,
@@ -122,23 +122,23 @@ class _Explainer:
             noisy=self.noisy(operators),
         )  # fmt: skip
 
-    def check(
+    def check_unchanged(
         self,
         operators: Sequence[OperatorRow],
         transfers: Sequence[TransferRow],
         figures: Mapping[str, tuple[Expression, str]],
     ) -> None:
         """Raise if the numbers are no longer those of the front and the plan."""
-        now = [
+        figures_now = [
             *((f"'{o.id}' on {o.processor}", o.end_s - o.start_s, o.time_s) for o in operators),
             *((f"'{t.tensor}' to {t.target}", planned.time_s, t.time.value)
               for t, planned in zip(transfers, self.plan.transfers, strict=True)),
-            *((_FIGURES.get(name, name), getattr(self.row, name), found.value)
-              for name, (found, _) in figures.items()),
+            *((_FIGURES.get(name, name), getattr(self.row, name), expression.value)
+              for name, (expression, _) in figures.items()),
         ]  # fmt: skip
         changed = [
-            f"{name} was {_milli(name, before)} and is {_milli(name, after)}"
-            for name, before, after in now
+            f"{name} was {_format_value(name, before)} and is {_format_value(name, after)}"
+            for name, before, after in figures_now
             if not isclose(before, after, rel_tol=1e-6, abs_tol=_ROUNDING)
         ]
         if changed:
@@ -158,24 +158,24 @@ class _Explainer:
         }
 
     @property
-    def turns(self) -> Mapping[str, tuple[str, ...]]:
+    def replicas(self) -> Mapping[str, tuple[str, ...]]:
         """Processors that take turns on frames, by the name of each of them."""
         return {each: names for names in mapped(self.plan).replicas.values() for each in names}
 
     @property
-    def in_turn(self) -> bool:
+    def interleaved(self) -> bool:
         """Whether times count from the start of a period, not from those of stages."""
         return mapped(self.plan).period_s is not None
 
-    def own(self, p: int) -> KeyPath:
+    def key_path(self, p: int) -> KeyPath:
         """Return where a processor stands in the file, or what it is a part of."""
         return "processors", self.placed.platform.whole(p)
 
     def operators(self) -> Iterator[OperatorRow]:
-        numbers = {operator.id: v for v, operator in enumerate(self.graph.operators)}
+        number = self.graph.producer  # operators are called as what they make
         for stage in self.plan.stages:
             entries = [(at, p.name) for p in stage.processors for at in p.operators]
-            order = ((at.start_s, at.end_s, numbers[at.operator], name) for at, name in entries)
+            order = ((at.start_s, at.end_s, number[at.operator], name) for at, name in entries)
             for start_s, end_s, v, name in sorted(order):
                 p = self.placed.platform.index(name)
                 cost = self.costs.cost(v, p)
@@ -196,8 +196,8 @@ class _Explainer:
                     parts=tuple(
                         PartRow.of(
                             part,
-                            time=self.derived(part.time, "s", self.own(p)),
-                            energy=self.derived(part.energy, "J", self.own(p)),
+                            time=self.derivation_row(part.time, "s", self.key_path(p)),
+                            energy=self.derivation_row(part.energy, "J", self.key_path(p)),
                         )
                         for part in cost.parts
                     ),
@@ -207,12 +207,12 @@ class _Explainer:
         platform = self.placed.platform
         for transfer in self.plan.transfers:
             pair = platform.index(transfer.source), platform.index(transfer.target)
-            way = move(self.graph.tensors[transfer.tensor], platform, *pair, self.costs.working)
+            route = move(self.graph.tensors[transfer.tensor], platform, *pair, self.costs.working)
             yield TransferRow.of(
                 transfer,
                 stage=self.stage_of[transfer.target],
-                time=self.derived(way.time, "s", platform.link_path(*pair)),
-                cast=self.cast(way.cast) if way.cast else None,
+                time=self.derivation_row(route.time, "s", platform.link_path(*pair)),
+                cast=self.cast(route.cast) if route.cast else None,
             )
 
     def cast(self, cast: Cast) -> CastRow:
@@ -220,12 +220,13 @@ class _Explainer:
         return CastRow.of(
             cast,
             processor=self.placed.platform.names[cast.processor],
-            time=self.derived(cast.time, "s", self.own(cast.processor)),
+            time=self.derivation_row(cast.time, "s", self.key_path(cast.processor)),
         )
 
     def stages(self) -> Iterator[StageExplained]:
         for stage in self.plan.stages:
-            steps = busiest(self.plan)[1] if self.in_turn else longest_way(self.plan, stage)
+            plan = self.plan
+            steps = busiest_resource(plan)[1] if self.interleaved else longest_path(plan, stage)
             time = total(
                 known(f"step {number}", step.time_s, "s", note=f"{step.kind} {step.name}".strip())
                 for number, step in enumerate(steps, start=1)
@@ -237,7 +238,7 @@ class _Explainer:
                     name for p in stage.processors for name in (p.name, *(p.replicas or ()))
                 ),
                 in_turn=any(p.replicas for p in stage.processors),
-                time=self.derived(time, "s", value=stage.time_s),
+                time=self.derivation_row(time, "s", value=stage.time_s),
                 steps=steps,
             )
 
@@ -245,19 +246,19 @@ class _Explainer:
         for p, processor in enumerate(self.placed.platform.processors):
             if processor.name not in self.stage_of:
                 continue
-            turns = self.turns.get(processor.name, (processor.name,))
+            turns = self.replicas.get(processor.name, (processor.name,))
             rows = [row for row in operators if row.processor == turns[0]]
-            own = self.own(p)
+            own = self.key_path(p)
             yield ProcessorExplained(
                 name=processor.name,
                 stage=self.stage_of[processor.name],
                 operators=len(rows),
                 busy_s=sum(row.time_s for row in rows) / len(turns),
                 dynamic_energy_j=sum(row.energy_j for row in rows) / len(turns),
-                frequency_hz=self.given(processor.frequency, own),
-                voltage_v=self.given(processor.voltage, own),
-                alpha_w_per_v2_hz=self.given(processor.alpha, own),
-                static_power_w=self.derived(processor.static_power, "W", own),
+                frequency_hz=self.given_row(processor.frequency, own),
+                voltage_v=self.given_row(processor.voltage, own),
+                alpha_w_per_v2_hz=self.given_row(processor.alpha, own),
+                static_power_w=self.derivation_row(processor.static_power, "W", own),
             )
 
     def figures(
@@ -265,31 +266,34 @@ class _Explainer:
     ) -> dict[str, tuple[Expression, str]]:
         """Return how the figures follow from stages, operators and each other, and their units."""
         platform, graph = self.placed.platform, self.graph
-        each = [known(f"stage {s.index + 1}", s.time_s, "s") for s in self.plan.stages]
-        every = [
+        stages = [known(f"stage {s.index + 1}", s.time_s, "s") for s in self.plan.stages]
+        intervals = [
             time / known(f"processors in turn on stage {s.index + 1}", len(turns), "")
-            if (turns := self.turns.get(s.processors[0].name))
+            if (turns := self.replicas.get(s.processors[0].name))
             else time
-            for s, time in zip(self.plan.stages, each, strict=True)
+            for s, time in zip(self.plan.stages, stages, strict=True)
         ]
         period = known("period", self.row.period_s, "s")
         energy = known("energy", self.row.energy_j, "J")
         dynamic = [known(f"operators on {p.name}", p.dynamic_energy_j, "J") for p in processors]
         static = [known(f"static {p.name}", p.static_power_w.value, "W") for p in processors]
         idle = stated("idle power", "W", platform, "board", "idle_power_w")
-        first, last = map(platform.whole, self.first_and_last(operators))
-        asked, processors_of = self.costs.precision, platform.processors
-        loaded = outer_bytes(graph, graph.inputs, processors_of[first], asked)
-        read = outer_bytes(graph, graph.outputs, processors_of[last], asked)
+        first, last = map(platform.whole, self.outer_processors(operators))
+        precision, processors_of = self.costs.precision, platform.processors
+        loaded = outer_bytes(graph, graph.inputs, processors_of[first], precision)
+        read = outer_bytes(graph, graph.outputs, processors_of[last], precision)
         stated_figures = {
             each.field: known(each.name, getattr(self.row, each.field), each.si)
             for each in FIGURES
             if hasattr(self.row, each.field)
         }
-        derived_figures = derived(stated_figures, Figures)
+        derived_figures = derive_figures(stated_figures, Figures)
         return {
-            "latency_s": (self.stay(period) if self.in_turn else total(each), "s"),
-            "period_s": (largest(*every), "s"),
+            "latency_s": (
+                self.interleaved_latency(period) if self.interleaved else total(stages),
+                "s",
+            ),
+            "period_s": (largest(*intervals), "s"),
             "energy_j": (total(dynamic) + period * total(static), "J"),
             "board_energy_j": (energy + period * idle, "J"),
             "input_s": (travel_time(platform, loaded, "processors", first, "input"), "s"),
@@ -297,7 +301,7 @@ class _Explainer:
             **{name: (rule, BY_FIELD[name].si) for name, rule in derived_figures.items()},
         }
 
-    def stay(self, period: Expression) -> Expression:
+    def interleaved_latency(self, period: Expression) -> Expression:
         """Return the latency of a frame among others: from its first start to its last end."""
         placed = [at for s in self.plan.stages for p in s.processors for at in p.operators]
         first = min(placed, key=lambda at: (at.lag, at.start_s))
@@ -310,13 +314,13 @@ class _Explainer:
         """Return the bound that can be worked out by hand; the longest cycle cannot."""
         period_s = self.row.sustained_period_s
         bound = largest(*(known(f"operators on {p.name}", p.busy_s, "s") for p in processors))
-        found = self.derived(bound, "s", value=period_s)
+        row = self.derivation_row(bound, "s", value=period_s)
         if isclose(bound.value, period_s, rel_tol=_ROUNDING):
-            return found
-        told = {"rule": f"at least {found.rule}", "numbers": f"at least {found.numbers}"}
-        return found.model_copy(update=told)
+            return row
+        prefixed = {"rule": f"at least {row.rule}", "numbers": f"at least {row.numbers}"}
+        return row.model_copy(update=prefixed)
 
-    def first_and_last(self, operators: Sequence[OperatorRow]) -> tuple[int, int]:
+    def outer_processors(self, operators: Sequence[OperatorRow]) -> tuple[int, int]:
         """Return the processors that load the frame and hold the result."""
         graph, index = self.graph, self.placed.platform.index
         readers = {v for name in graph.inputs for v in graph.consumers.get(name, ())}
@@ -330,52 +334,51 @@ class _Explainer:
         platform = self.placed.platform
         if platform.evaluation is not None:
             for key in ("hand_over_share", "contention"):
-                yield self.given(stated(key, "", platform, "evaluation", key))
+                yield self.given_row(stated(key, "", platform, "evaluation", key))
             key = "bandwidth_bytes_per_s"
-            yield self.given(stated("memory bandwidth", "B/s", platform, "memory", key))
+            yield self.given_row(stated("memory bandwidth", "B/s", platform, "memory", key))
 
     def sources(self, operators: Iterable[OperatorRow]) -> tuple[TimeSourceRow, ...]:
-        found: dict[tuple[Provenance, str], tuple[int, float]] = {}
+        totals: dict[tuple[Provenance, str], tuple[int, float]] = {}
         for part in (part for row in operators for part in row.parts):
-            files = (given.file for given in part.time.givens if given.file)
+            files = (each.file for each in part.time.givens if each.file)
             key = part.provenance, next(files, str(self.placed.file))
-            count, time_s = found.get(key, (0, 0.0))
-            found[key] = count + 1, time_s + part.time.value
+            count, time_s = totals.get(key, (0, 0.0))
+            totals[key] = count + 1, time_s + part.time.value
         return tuple(
             TimeSourceRow(provenance=provenance, source=source, operators=count, time_s=time_s)
             for (provenance, source), (count, time_s) in sorted(
-                found.items(), key=lambda item: -item[1][1]
+                totals.items(), key=lambda item: -item[1][1]
             )
         )
 
     def noisy(self, operators: Iterable[OperatorRow]) -> NoisyShare:
-        numbers = {operator.id: v for v, operator in enumerate(self.graph.operators)}
-        index = self.placed.platform.index
-        costs = (self.costs.cost(numbers[row.id], index(row.processor)) for row in operators)
+        number, index = self.graph.producer, self.placed.platform.index
+        costs = (self.costs.cost(number[row.id], index(row.processor)) for row in operators)
         parts = [part for cost in costs if cost is not None for part in cost.parts]
         noisy = coverage_of({"": parts}).noisy
         assert noisy is not None
         return noisy
 
-    def derived(
-        self, found: Expression, unit: str, own: KeyPath = (), *, value: float | None = None
+    def derivation_row(
+        self, expression: Expression, unit: str, own: KeyPath = (), *, value: float | None = None
     ) -> DerivationRow:
         """Return an expression of a section of the file, or `value` as it stands in the front."""
         return DerivationRow(
-            value=found.value if value is None else value,
+            value=expression.value if value is None else value,
             unit=unit,
-            rule=found.rule,
-            numbers=found.numbers,
-            givens=tuple(self.given(given, own) for given in found.givens),
+            rule=expression.rule,
+            numbers=expression.numbers,
+            givens=tuple(self.given_row(each, own) for each in expression.givens),
         )
 
-    def given(self, given: Expression, own: KeyPath = ()) -> GivenRow:
-        origin = given.origin
+    def given_row(self, expression: Expression, own: KeyPath = ()) -> GivenRow:
+        origin = expression.origin
         assert origin is not None, "it has a name"
         place = self.placed.place((*own, *origin.key)) if origin.key else None
         return GivenRow(
             name=origin.name,
-            value=given.value,
+            value=expression.value,
             unit=origin.unit,
             file=place.file if place else origin.file or None,
             line=place.line if place else origin.line or None,
@@ -385,7 +388,7 @@ class _Explainer:
         )
 
 
-def _milli(name: str, value: float) -> str:
+def _format_value(name: str, value: float) -> str:
     if name == "throughput_fps":
         return f"{value:.6g} frames/s"
     return f"{value * 1e3:.6g} {'mJ' if name.endswith('energy_j') else 'ms'}"
