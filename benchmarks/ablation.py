@@ -41,7 +41,7 @@ from parapipe.solvers.energy.trade_offs import trade_offs
 from parapipe.solvers.fine import mapper
 from parapipe.solvers.fine.integer_problem import integer_problem
 from parapipe.solvers.problem import MICRO, MappingProblem
-from parapipe.solvers.replay import by_start, replay
+from parapipe.solvers.replay import order_by_start, replay
 
 RESULTS = Path(__file__).parent / "results"
 RESOLUTION = 0.025  # that `map` asks of the schedules of a unit
@@ -125,7 +125,7 @@ def plain_cp_sat(problem: MappingProblem, time_limit_s: float) -> Found:
     processor = [
         next(p for p in row if solver.value(on[v, p])) for v, row in enumerate(whole.choices)
     ]
-    order = by_start([solver.value(s) for s in start], [solver.value(e) for e in end])
+    order = order_by_start([solver.value(s) for s in start], [solver.value(e) for e in end])
     return replay(problem, processor, order).makespan_s, bound_s, outcome.optimal
 
 

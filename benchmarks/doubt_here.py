@@ -60,8 +60,8 @@ from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.profiling.figures import burst_s
 from parapipe.runtime.executor import Executor
 from parapipe.runtime.folder import open_folder
-from parapipe.uncertainty.causes import uncertain
-from parapipe.uncertainty.samples import drawn_figures
+from parapipe.uncertainty.causes import uncertain_costs
+from parapipe.uncertainty.samples import figures_at_costs
 from parapipe.zoo.registry import write as write_model
 
 NETWORKS = (
@@ -230,10 +230,12 @@ def row_of(network: str, each: Configuration, folder: Path) -> Predicted:
 def without_hand_overs_s(each: Configuration) -> float:
     """Return the latency of a configuration if hand-overs took no time, in the same order."""
     mapping = each.configuration.mapping
-    causes = uncertain(mapping, each.costs, [operator.id for operator in each.graph.operators])
+    causes = uncertain_costs(
+        mapping, each.costs, [operator.id for operator in each.graph.operators]
+    )
     stated = causes.costs(np.zeros((len(causes.causes), 2)))
     costs = replace(stated, moves=np.array([1.0, 0.0]))
-    figures = drawn_figures(mapping, costs, latency_s=each.latency_s, period_s=each.period_s)
+    figures = figures_at_costs(mapping, costs, latency_s=each.latency_s, period_s=each.period_s)
     return float(figures.latency_s[1])
 
 

@@ -59,14 +59,14 @@ def _rules() -> list[str]:
 def read_onnx(content: bytes, folder: Path) -> str:
     """Read a model and go on with it as the commands do; return how that ended."""
     from parapipe.cost.cost_table import build_cost_table
-    from parapipe.documents.inspection import inspected
+    from parapipe.documents.inspection import inspect_graph
     from parapipe.graph.onnx_import import import_model
     from parapipe.graph.rewrites import fuse
 
     path = folder / "mutant.onnx"
     path.write_bytes(content)
     graph = import_model(path, granularity="onnx")
-    inspected(graph, None)
+    inspect_graph(graph, None)
     build_cost_table(fuse(graph), _platform(), profiles=())
     return "read"
 

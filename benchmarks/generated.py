@@ -8,7 +8,7 @@ from pathlib import Path
 
 import onnx
 
-from parapipe.zoo.emitter import Emitter, same
+from parapipe.zoo.emitter import Emitter, same_pads
 from parapipe.zoo.transformer import gpt
 
 CHANNELS = (32, 48, 64)  # of one convolution after the other
@@ -22,7 +22,7 @@ def chain(operators: int) -> onnx.ModelProto:
     x = "image"
     for i in range(operators):
         kernel = 3 if i % 2 else 1
-        x = net.conv(x, f"conv{i}", CHANNELS[i % len(CHANNELS)], kernel, pads=same(kernel))
+        x = net.conv(x, f"conv{i}", CHANNELS[i % len(CHANNELS)], kernel, pads=same_pads(kernel))
     return net.model([x])
 
 
@@ -33,11 +33,11 @@ def inception_like(operators: int) -> onnx.ModelProto:
     for i in range(max(1, operators // BLOCK)):
         middle = net.conv(x, f"{i}/3x3/reduce", 48, 1)
         narrow = net.conv(x, f"{i}/5x5/reduce", 16, 1)
-        pooled = net.pool("MaxPool", x, f"{i}/pool", 3, pads=same(3))
+        pooled = net.pool("MaxPool", x, f"{i}/pool", 3, pads=same_pads(3))
         ends = [
             net.conv(x, f"{i}/1x1", 32, 1),
-            net.conv(middle, f"{i}/3x3", 32, 3, pads=same(3)),
-            net.conv(narrow, f"{i}/5x5", 16, 5, pads=same(5)),
+            net.conv(middle, f"{i}/3x3", 32, 3, pads=same_pads(3)),
+            net.conv(narrow, f"{i}/5x5", 16, 5, pads=same_pads(5)),
             net.conv(pooled, f"{i}/projection", 16, 1),
         ]
         x = net.concat(ends, f"{i}/concat")
@@ -52,11 +52,11 @@ def transformer_like(operators: int) -> onnx.ModelProto:
 def fan(branches: int) -> onnx.ModelProto:
     """Return branches of two convolutions, all side by side."""
     net = Emitter("fan", {"image": (1, 32, 28, 28)}, weightless=True)
-    x, ends = net.conv("image", "stem", 32, 3, pads=same(3)), []
+    x, ends = net.conv("image", "stem", 32, 3, pads=same_pads(3)), []
     for i in range(branches):
         kernel = 3 if i % 2 else 1
         inner = net.conv(x, f"{i}/a", CHANNELS[i % len(CHANNELS)], 1)
-        ends.append(net.conv(inner, f"{i}/b", 4 + i % 5, kernel, pads=same(kernel)))
+        ends.append(net.conv(inner, f"{i}/b", 4 + i % 5, kernel, pads=same_pads(kernel)))
     return net.model([net.concat(ends, "concat")])
 
 

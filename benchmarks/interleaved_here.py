@@ -37,7 +37,7 @@ from benchmarks.machine import description
 from benchmarks.run_cases import detected, whole
 from benchmarks.run_equality import error
 from benchmarks.tables import markdown_table
-from parapipe.api.load import located_model
+from parapipe.api.load import locate_model
 from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.plan.schema import Plan
 from parapipe.profiling.measure import session
@@ -133,7 +133,7 @@ def row(network: str, platform: Path, folder: Path, rounds: int) -> Iterator[obj
         for name, but in others.items()
     }
     cores = sorted(os.sched_getaffinity(0))
-    with located_model(best["stages"].plan()) as model:
+    with locate_model(best["stages"].plan()) as model:
         plans = {
             name: running(each.plan(), model, folder / f"{network}-{name}")
             for name, each in best.items()

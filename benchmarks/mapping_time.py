@@ -48,7 +48,7 @@ from parapipe.reference_mappers.fine_milp import map as fine_milp
 from parapipe.solvers.cbc import run_cbc
 from parapipe.solvers.fine.mapper import map as fine
 from parapipe.solvers.problem import MICRO, MappingProblem, rounded_down
-from parapipe.solvers.replay import by_start, replay
+from parapipe.solvers.replay import order_by_start, replay
 from parapipe.solvers.schedule import Schedule
 
 RESULTS = Path(__file__).parent / "results"
@@ -121,7 +121,7 @@ def with_cuts(problem: MappingProblem, *, time_limit_s: float) -> WithCuts:
 
 def rounded_us(problem: MappingProblem, schedule: Schedule) -> float:
     """Return the makespan of a schedule in times that are rounded down to microseconds."""
-    order = by_start(schedule.start_s, schedule.end_s)
+    order = order_by_start(schedule.start_s, schedule.end_s)
     return replay(rounded_down(problem), schedule.processor, order).makespan_s * MICRO
 
 

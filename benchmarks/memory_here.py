@@ -38,7 +38,7 @@ import click
 
 from benchmarks.machine import description
 from benchmarks.tables import markdown_table
-from parapipe.api.load import load_plan, located_model
+from parapipe.api.load import load_plan, locate_model
 from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.runtime.executor import Executor
 from parapipe.runtime.folder import open_folder
@@ -126,7 +126,7 @@ def row(case: Case, scratch: Path) -> tuple[object, ...]:
     """Run a case in a process of its own; return its row."""
     plan = load_plan(case.plan)
     scratch.mkdir()
-    with located_model(plan) as model:
+    with locate_model(plan) as model:
         write_session_folder(plan, model, scratch, single=True, in_place=False)
     command = [sys.executable, "-m", "benchmarks.memory_here", str(scratch), "--held"]
     try:

@@ -189,10 +189,10 @@ def whole_network_s(model: Path) -> float:
     """Return seconds of the whole network in one session of one thread: the median run."""
     import numpy as np
 
-    from parapipe.profiling.measure import bound, session
+    from parapipe.profiling.measure import bind_tensors, session
 
     opened = session(model, 1, "CPUExecutionProvider")
-    binding = bound(opened)
+    binding = bind_tensors(opened)
     times_s = []
     for _ in range(RUNS):
         begin_s = thread_time()

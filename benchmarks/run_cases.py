@@ -18,11 +18,11 @@ import parapipe
 from parapipe.mappings.event_graph import PICOSECONDS, EventGraph, picoseconds
 from parapipe.plan.program import Program, program
 from parapipe.plan.schema import Plan
-from parapipe.plan.sharing import as_run
+from parapipe.plan.sharing import executed_plan
 from parapipe.runtime.executor import Executor
 from parapipe.runtime.frames import random_frames
 from parapipe.runtime.machine import OtherLoad
-from parapipe.runtime.sessions import pin
+from parapipe.runtime.sessions import pin_thread
 
 BURST_S = 1.0
 REST_S = 0.2  # between its runs
@@ -103,7 +103,7 @@ class Case:
 
     def _program(self, plan: Plan) -> Program:
         ran = {operator for operators in self.segments.values() for operator in operators}
-        return program(as_run(plan, ran), unit="segment", moves=False)
+        return program(executed_plan(plan, ran), unit="segment", moves=False)
 
     def _sustained_s(self) -> float | None:
         """Return the period that the plan's segments can sustain as predicted."""
@@ -183,11 +183,11 @@ def executed(executor: Executor, plan: Plan) -> Callable[[], Burst]:
 
 def whole(model: Path, cores: Sequence[int]) -> Callable[[], Burst]:
     """Return what runs a burst of the whole network in one session, a thread for each core."""
-    from parapipe.profiling.measure import bound, session
+    from parapipe.profiling.measure import bind_tensors, session
 
     with pinned(cores):
         opened = session(model, len(cores), "CPUExecutionProvider")
-        binding = bound(opened)
+        binding = bind_tensors(opened)
 
     def burst() -> Burst:
         times_s: list[float] = []
@@ -210,11 +210,11 @@ def whole(model: Path, cores: Sequence[int]) -> Callable[[], Burst]:
 def pinned(cores: Sequence[int]) -> Iterator[None]:
     """Bind this thread to some cores for a while."""
     before = os.sched_getaffinity(0)
-    pin(cores)
+    pin_thread(cores)
     try:
         yield
     finally:
-        pin(before)
+        pin_thread(before)
 
 
 def wait_for_quiet(deadline_s: float) -> None:

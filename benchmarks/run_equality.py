@@ -28,7 +28,7 @@ import numpy as np
 import parapipe
 from benchmarks.machine import description
 from benchmarks.tables import markdown_table, write_csv
-from parapipe.api.load import located_model
+from parapipe.api.load import locate_model
 from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.plan.schema import Plan
 from parapipe.profiling.measure import session
@@ -64,7 +64,7 @@ def checked(network: str, mapper: str) -> Iterator[dict[str, object]]:
     for each in sorted(front.configurations, key=lambda each: each.period_s):
         if each.kind not in plans:
             plans[each.kind] = each.plan()
-    with located_model(next(iter(plans.values()))) as path:
+    with locate_model(next(iter(plans.values()))) as path:
         for kind in KINDS:
             row = {"network": network, "gmacs": macs / 1e9, "kind": kind, "frames": count}
             if kind in plans:

@@ -40,7 +40,7 @@ from benchmarks.run_cases import ENOUGH, Case, detected, executed, wait_for_quie
 from benchmarks.run_page import page
 from benchmarks.tables import write_csv
 from parapipe import Configuration, ParetoFront
-from parapipe.api.load import located_model
+from parapipe.api.load import locate_model
 from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.runtime.executor import Executor
 from parapipe.runtime.folder import open_folder
@@ -56,7 +56,7 @@ def cases_of(network: str, platform: Path, folder: Path) -> Iterator[Case]:
     parapipe.profile(model, platform)
     front = parapipe.map(model, platform, note=lambda _note: None)
     lent = sorted(os.sched_getaffinity(0))
-    with located_model(front.configurations[0].plan()) as path:
+    with locate_model(front.configurations[0].plan()) as path:
         for cores in (lent[:1], lent):
             threads = f"threads: {len(cores)}"
             yield Case(network, "one session", threads, "", None, {}, whole(path, cores))

@@ -38,7 +38,7 @@ from benchmarks.run_cases import detected
 from benchmarks.run_equality import error
 from benchmarks.tables import markdown_table
 from parapipe.api.front import Configuration
-from parapipe.api.load import located_model
+from parapipe.api.load import locate_model
 from parapipe.documents.build_run import WARM_UP_SHARE
 from parapipe.documents.run_schema import ModelRunRow, RunDocument
 from parapipe.export.onnxruntime.folder import write_session_folder
@@ -138,7 +138,7 @@ def difference(plan: Plan, sessions: Sessions, patterns: int) -> dict[str, float
     """Return how far results are from those of sessions of their own, by model."""
     assert plan.models is not None
     worst: dict[str, float] = dict.fromkeys((each.short_name for each in plan.models), 0.0)
-    with located_model(plan) as file, TemporaryDirectory() as place:
+    with locate_model(plan) as file, TemporaryDirectory() as place:
         write_session_folder(plan, file, Path(place))
         folder = open_folder(Path(place))
         frames = list(random_frames(folder, patterns))

@@ -37,13 +37,13 @@ from benchmarks.machine import description
 from benchmarks.rival import rival
 from benchmarks.run_cases import Case, detected, executed, whole
 from benchmarks.tables import markdown_table
-from parapipe.api.load import load_model, load_platform, located_model, split_file
+from parapipe.api.load import load_model, load_platform, locate_model, split_file
 from parapipe.api.plan import Plan
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.profile import read_profile, write_profile
 from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.graph.part_marks import whole_and_number
+from parapipe.graph.part_marks import tensor_and_part
 from parapipe.mappings.assembly import mapping_of
 from parapipe.mappings.assignment import Assignment
 from parapipe.plan.build import build_plan
@@ -85,7 +85,7 @@ def planned(network: str, platform: Path, profile: Path, folder: Path, name: str
         note=lambda _note: None,
     ).best("latency")
     plan = best.plan()
-    with located_model(plan) as path:
+    with locate_model(plan) as path:
         return case_of(network, plan, path, folder / f"{network}-{name}")
 
 
@@ -165,7 +165,7 @@ def cut_plan(graph: OperatorGraph, platform: Path, profile: Path | None, parts: 
     target = load_platform(platform)
     profiles = [] if profile is None else [read_profile(profile)]
     costs = build_cost_table(graph, target, profiles=profiles, precision="model")
-    found = [whole_and_number(each.members[-1]) for each in graph.operators]
+    found = [tensor_and_part(each.members[-1]) for each in graph.operators]
     count = len(graph.operators)
     placed = [2 * at[1] // parts if at else -1 for at in found]
     for v in reversed(range(count)):  # what cuts and joins stands with what reads it

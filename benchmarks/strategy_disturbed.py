@@ -12,7 +12,7 @@ import click
 
 import parapipe
 from benchmarks.strategy_runs import CORES, Measured, executor_of, on_cores
-from parapipe.api.load import located_model
+from parapipe.api.load import locate_model
 from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.runtime.folder import open_folder
 from parapipe.strategies.cut import pieces_of, stretches
@@ -48,7 +48,7 @@ def disturbed_rows(
     )  # fmt: skip
     plan = front["pipe-only"].plan()  # of which one core waits for the other
     cases: dict[str, tuple[Measured, Measured]] = {}
-    with located_model(plan) as model:
+    with locate_model(plan) as model:
         for what, cut in CUTS.items():
             at = place / f"disturbed-{what}"
             at.mkdir()

@@ -12,7 +12,7 @@ from threading import Semaphore
 
 from benchmarks.split_here import cut_plan
 from parapipe.api.load import load_model, split_file
-from parapipe.api.running import run_folders
+from parapipe.api.running import write_run_folders
 from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.plan.schema import Plan
 from parapipe.runtime.executor import Executor
@@ -83,7 +83,7 @@ def batch_executor(
     """Return a plan of batches that is open, for a strategy that may split them."""
     place.mkdir(parents=True)
     cores = {each.name: (core,) for each, core in zip(plan.processors, CORES, strict=False)}
-    folders = run_folders(plan, model, decides, place, cores=cores, single=single)
+    folders = write_run_folders(plan, model, decides, place, cores=cores, single=single)
     return executor_of(folders.full, decides, batch=folders.batch, sized=folders.sized)
 
 

@@ -52,7 +52,7 @@ from parapipe.platform.divided import variants
 from parapipe.platform.platform import Platform
 from parapipe.runtime.folder import open_folder
 from parapipe.runtime.frames import random_frames
-from parapipe.solvers.streams import cluster_readers, clusters, streams_of
+from parapipe.solvers.streams import assign_streams, cluster_readers, clusters
 from parapipe.strategies.cut import pieces_of
 from parapipe.strategies.strategy_executor import StrategyExecutor
 from parapipe.strategies.streams import Streams
@@ -154,7 +154,7 @@ def plan_on(
     readers = [graph.successors(v) for v in range(len(graph.operators))]
     times_ns = [round(costs.time_s(v, lanes[0]) * 1e9) for v in range(len(graph.operators))]
     found = clusters(times_ns, readers, most)
-    streams = streams_of(cluster_readers(found, readers), len(lanes))
+    streams = assign_streams(cluster_readers(found, readers), len(lanes))
     lane = {v: lanes[s] for cluster, s in zip(found, streams, strict=True) for v in cluster}
     assignment = Assignment(
         tuple(lane[v] for v in range(len(graph.operators))),

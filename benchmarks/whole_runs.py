@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from parapipe.cost.measured_network import measured_networks, recognise
 from parapipe.cost.measured_rows import MeasuredRun, read_measured_runs
 from parapipe.documents.comparison import Pair
-from parapipe.documents.evaluation import EvaluationDocument, evaluation
+from parapipe.documents.evaluation import EvaluationDocument, evaluate_assignment
 from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource, OperatorGraph
 from parapipe.platform.load import load_platform
@@ -81,7 +81,7 @@ def graph_of(network: str) -> OperatorGraph:
 
 def priced(platform: Platform, network: str, order: str) -> EvaluationDocument:
     """Return what `parapipe evaluate` says of an order."""
-    return evaluation(graph_of(network), platform, assignment=None, order=order)
+    return evaluate_assignment(graph_of(network), platform, assignment=None, order=order)
 
 
 @cache

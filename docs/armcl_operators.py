@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from parapipe.export.constants import Constants
 from parapipe.graph.onnx_import import import_model
-from parapipe.plan.build import tensors_of, written_operators
+from parapipe.plan.build import plan_operators, plan_tensors
 from parapipe.plan.schema import Operator, Tensor
 from parapipe.targets.armcl.build import RULES, unexportable
 from parapipe.targets.armcl.steps import Steps
@@ -62,7 +62,7 @@ def network_row(name: str) -> str:
         path = Path(folder) / "model.onnx"
         write(name, path, weightless=True)
         graph = import_model(path, digests=False)
-        network = _Network(graph.inputs, graph.outputs, tensors_of(graph), written_operators(graph))
+        network = _Network(graph.inputs, graph.outputs, plan_tensors(graph), plan_operators(graph))
         with Constants(network, path) as constants:
             into = Steps(network, constants)
             refused = list(unexportable(network, into))

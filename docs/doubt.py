@@ -18,12 +18,12 @@ import parapipe
 from benchmarks.energy_corrections import equation_8, left_out
 from benchmarks.whole_runs import PLATFORM, priced, whole_runs
 from parapipe.documents.comparison import METRICS, compare
-from parapipe.front.memory_and_doubt import sources
+from parapipe.front.memory_and_doubt import largest_sources
 from parapipe.platform.load import load_platform
 from parapipe.search.options import DRAWS
-from parapipe.uncertainty.causes import Draws, uncertain
+from parapipe.uncertainty.causes import Draws, uncertain_costs
 from parapipe.uncertainty.contributions import Doubt
-from parapipe.uncertainty.samples import drawn_front
+from parapipe.uncertainty.samples import sampled_front
 
 PAGE = Path(__file__).with_name("doubt.md")
 MODELS = ("googlenet", "inception-v3")
@@ -132,7 +132,7 @@ def _drawing_s(front: parapipe.ParetoFront) -> float:
     costs = {id(each.configuration): each.costs for each in front}
     found = [each.configuration for each in front]
     begin_s = _processor_s()
-    drawn_front(found, front[0].graph, lambda each: costs[id(each)], Draws(DRAWS, 0))
+    sampled_front(found, front[0].graph, lambda each: costs[id(each)], Draws(DRAWS, 0))
     return _processor_s() - begin_s
 
 
@@ -146,9 +146,9 @@ def _rows(named: Sequence[parapipe.Configuration]) -> Iterator[str]:
         best = ", ".join(f"{name} {chance:.0%}" for name, chance in each.chances.names.items())
         names = [operator.id for operator in each.graph.operators]
         mapping = each.configuration.mapping
-        known = uncertain(mapping, each.costs, names)
+        known = uncertain_costs(mapping, each.costs, names)
         doubt = Doubt(mapping, known, Draws(DRAWS, 0), each.latency_s, each.period_s)
-        most, share = next(sources(doubt, 0))
+        most, share = next(largest_sources(doubt, 0))
         drawing = each.drawing.replace("│", "then")
         yield (
             f"| {', '.join(each.names)} | {drawing} | {latency} | {fps} | {energy} | {best} "

@@ -18,8 +18,8 @@ from typing import Literal
 
 from parapipe import load_model, load_platform
 from parapipe.cost.cost_table import build_cost_table
-from parapipe.modulo.cyclic_problem import Cyclic
-from parapipe.modulo.exact_latency import solved
+from parapipe.modulo.cyclic_problem import CyclicProblem
+from parapipe.modulo.exact_latency import least_latency_by_cp_sat
 from parapipe.modulo.latency_curve import LatencyFloors, least_period_of
 from parapipe.modulo.least_period import LeastPeriod
 from parapipe.modulo.verify import check
@@ -112,8 +112,8 @@ def _answered(model: str, platform: str, question: Question) -> Answer:
         return Answer(none=True, by="prices")
     if problem.operators > MOST_OPERATORS:
         return Answer(none=False)
-    found = solved(
-        Cyclic(problem),
+    found = least_latency_by_cp_sat(
+        CyclicProblem(problem),
         int(question.period_s * NANO),
         shortest=int(least.bound_s * NANO),
         latency=int(question.latency_s * NANO),

@@ -12,7 +12,7 @@ from parapipe.graph.operator_graph import ModelSource, OperatorGraph
 from parapipe.graph.partition import partition
 from parapipe.graph.rewrites import fuse
 from parapipe.mappings.memory import order_problem
-from parapipe.memory_search.low_memory import thrifty_order
+from parapipe.memory_search.low_memory import low_memory_order
 from parapipe.memory_search.recompute import Rows
 from parapipe.platform.load import load_platform
 from parapipe.solvers.memory.least_memory import least_order, working_set_bytes
@@ -39,7 +39,7 @@ def row(model: str) -> str:
     graph = fused(model)
     problem = order_problem(graph, range(len(graph.operators)))
     peaks = [problem.peak_bytes(order_by(problem, each)) for each in PRIORITIES.values()]
-    peaks.append(problem.peak_bytes(thrifty_order(graph, range(len(graph.operators)))))
+    peaks.append(problem.peak_bytes(low_memory_order(graph, range(len(graph.operators)))))
     least = least_order(problem)
     cells = [
         f"`{model}`",

@@ -14,8 +14,8 @@ from parapipe.files.atomic import write_atomically
 from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph
 from parapipe.parts import elementwise
-from parapipe.parts.part import cut_shape, shared_out
-from parapipe.parts.run import RULES, read_of
+from parapipe.parts.part import cut_shape, divide_axis
+from parapipe.parts.run import RULES, outside_reads
 from parapipe.parts.work import CutAxis, cuttable_axes, run_of
 
 PAGE = Path(__file__).with_name("parts.md")
@@ -127,8 +127,8 @@ def cells(graph: OperatorGraph, axes: Iterable[int]) -> Iterator[str]:
 
 
 def _cell(graph: OperatorGraph, operator: Operator, axis: int, cut: CutAxis) -> str:
-    run, ranges = run_of(graph, operator), shared_out(axis, cut.extent, cut.step, (1, 1))
-    reads = [read_of(run.part(asked)) for asked in ranges]
+    run, ranges = run_of(graph, operator), divide_axis(axis, cut.extent, cut.step, (1, 1))
+    reads = [outside_reads(run.part(asked)) for asked in ranges]
     shape = graph.tensors["x"].shape
     read = sum(np.prod(cut_shape(shape, part["x"])) for part in reads if "x" in part)
     told = "own" if read <= np.prod(shape) else "halo"

@@ -9,9 +9,9 @@ from typing import Any
 
 import parapipe
 from parapipe.api.checked import record_of, types_of
-from parapipe.cli.verb_options import described
+from parapipe.cli.verb_options import parameter_texts
 from parapipe.files.atomic import write_atomically
-from parapipe.files.checked_arguments import words
+from parapipe.files.checked_arguments import type_text
 
 PAGE = Path(__file__).with_name("python.md")
 MARK = "<!-- Written by python docs/python.py; a test compares it with the signatures. -->\n"
@@ -34,14 +34,14 @@ def _table(verb: Callable[..., object]) -> Iterator[str]:
     if parameters:
         yield "\n| parameter | default | must be | meaning |\n|---|---|---|---|"
     for name, parameter in parameters.items():
-        must = words(types[name]) if name in types else f"a `{parameter.annotation}`"
+        must = type_text(types[name]) if name in types else f"a `{parameter.annotation}`"
         default = "" if parameter.default is parameter.empty else f"`{parameter.default!r}`"
         cells = (f"`{name}`", default, must, told.get(name, ""))
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def _told(documented: Any) -> dict[str, str]:  # noqa: ANN401 - a function or a class
-    return dict(described(inspect.getdoc(documented) or ""))
+    return dict(parameter_texts(inspect.getdoc(documented) or ""))
 
 
 if __name__ == "__main__":

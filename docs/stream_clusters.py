@@ -17,7 +17,7 @@ from parapipe.cost.cost_table import build_cost_table
 from parapipe.files.atomic import write_atomically
 from parapipe.solvers.problem import Flow, MappingProblem
 from parapipe.solvers.replay import replay
-from parapipe.solvers.streams import cluster_readers, clusters, streams_of
+from parapipe.solvers.streams import assign_streams, cluster_readers, clusters
 from parapipe.zoo.registry import examples
 
 PAGE = Path(__file__).with_name("strategies.md")
@@ -49,7 +49,7 @@ def row(model: str) -> str:
     for most in SIZES:
         found = clusters(times_s, readers, most)
         between = cluster_readers(found, readers)
-        two, four = (streams_of(between, count) for count in STREAMS)
+        two, four = (assign_streams(between, count) for count in STREAMS)
         cells += [
             f"{len(found)}",
             *(f"{_gain(found, streams, times_s, between):.2f}" for streams in (two, four)),

@@ -105,7 +105,7 @@ def staircase(items: Iterable[T], objectives: Callable[[T], tuple[float, float, 
     return front
 
 
-def thinned(
+def thin_front(
     front: Sequence[T], objectives: Objectives[T], resolution: float, keep: Iterable[T]
 ) -> list[T]:
     """Leave out items that another one matches to within `resolution` in every objective.

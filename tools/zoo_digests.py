@@ -9,13 +9,13 @@ from __future__ import annotations
 from hashlib import sha256
 
 from parapipe.files.atomic import write_atomically
-from parapipe.zoo.emitter import digest, weights_left_out
+from parapipe.zoo.emitter import digest, without_weights
 from parapipe.zoo.registry import DIGESTS, build, examples, serialize
 
 
 def line(name: str) -> str:
     """Return the line of a model."""
-    with weights_left_out() as left_out:
+    with without_weights() as left_out:
         model = build(name)
     return f"{name},{sha256(serialize(model)).hexdigest()},{digest(model, left_out)}"
 

@@ -63,10 +63,10 @@ def evaluate(
     if (assignment is None) == (order is None):
         raise ArgumentError("evaluate: give either an assignment or an order")
     from parapipe.cost.profile import read_profile
-    from parapipe.documents.evaluation import evaluation
+    from parapipe.documents.evaluation import evaluate_assignment
 
     chosen: Granularity = granularity if order is None else "onnx"
-    return evaluation(
+    return evaluate_assignment(
         load_model(model, granularity=chosen, dims=dims, shapes=shapes, rules=rules, note=note),
         load_platform(platform),
         assignment=None if assignment is None else Path(assignment),

@@ -12,7 +12,7 @@ from parapipe.errors import FrontError
 from parapipe.files.checked_arguments import Must
 from parapipe.files.mistakes import listed
 from parapipe.files.progress import Tell
-from parapipe.files.shipped import is_there
+from parapipe.files.shipped import path_exists
 
 if TYPE_CHECKING:
     from parapipe.cost.cost_table import CostTable
@@ -66,20 +66,21 @@ def explain(
 
     from parapipe.cost.cost_table import build_cost_table
     from parapipe.cost.profile import chosen_profiles
+    from parapipe.documents.explanation_schema import with_operators
     from parapipe.documents.front_folder import configuration_at, load_configuration
-    from parapipe.front.derivations import explanation, only
+    from parapipe.front.derivations import explain_configuration
     from parapipe.front.memory_and_doubt import with_doubt
     from parapipe.front.reasons import Reasons
     from parapipe.front.what_if import Chip
-    from parapipe.parts.recompute import read_again
+    from parapipe.parts.recompute import read_recompute_rule
     from parapipe.plan.verify import verify_plan
-    from parapipe.platform.divided import holding
+    from parapipe.platform.divided import variant_with
     from parapipe.platform.load import load_placed
 
     front, row, plan = load_configuration(*configuration_at(Path(directory), configuration))
     verify_plan(plan)
     if row.split:
-        recomputes = any(map(read_again, row.split))
+        recomputes = any(map(read_recompute_rule, row.split))
         what = "makes tensors again" if recomputes else "splits operators into parts"
         raise FrontError(
             f"{row.id} {what}, which cannot be explained yet: look at it in the report, or explain "
@@ -103,13 +104,13 @@ def explain(
         raise FrontError(f"model '{front.model}' has changed since it was mapped; map again")
     placed = load_placed(inputs.platform)
     points = {p.name: p.operating_point.frequency_hz for p in plan.processors}
-    variant = holding(placed.platform, points)
+    variant = variant_with(placed.platform, points)
     _check_points(front, variant, points)
     at = variant.at([points.get(p.name, p.point.frequency_hz) for p in variant.processors])
     profiles = chosen_profiles(inputs.profiles, beside=inputs.platform, platform=at.profile_name)
     _check_profiles(front, profiles, at.profile_name)
     costs = build_cost_table(graph, at, profiles=profiles, precision=front.options.precision)
-    document = explanation(
+    document = explain_configuration(
         row,
         plan,
         graph=graph,
@@ -121,7 +122,7 @@ def explain(
     if what_if:
         effects = _what_if_rows(Chip(graph, at, costs, profiles), front, progress)
         document = document.model_copy(update={"what_if": effects})
-    return only(document, operators) if operators else document
+    return with_operators(document, operators) if operators else document
 
 
 def _check_files(front: FrontDocument) -> None:
@@ -133,7 +134,7 @@ def _check_files(front: FrontDocument) -> None:
         *(("profile", name) for name in inputs.profiles),
         *(("rules file", name) for name in [inputs.rules] if name is not None),
     ]
-    gone = [f"the {what} '{name}'" for what, name in named if not is_there(Path(name))]
+    gone = [f"the {what} '{name}'" for what, name in named if not path_exists(Path(name))]
     if gone:
         raise FrontError(
             f"there is no file for {listed(gone)}: gone, or this is not the folder where it was "

@@ -16,8 +16,8 @@ from parapipe.documents.front_folder import (
     PLANS,
     FrontFolder,
     folder_of,
-    load_drawn,
     load_folder,
+    load_samples,
 )
 from parapipe.documents.front_folder import load_front as load
 from parapipe.documents.front_schema import DEFAULT, ConfigurationRow, FrontDocument
@@ -26,7 +26,7 @@ from parapipe.front import pareto_front
 from parapipe.front.configurations import Configurations, PlannedConfiguration
 from parapipe.front.pareto_front import MappedConfiguration
 from parapipe.plan import schema
-from parapipe.uncertainty.samples import DrawnFront
+from parapipe.uncertainty.samples import SampledFront
 
 
 class Configuration(MappedConfiguration):
@@ -98,7 +98,7 @@ class StoredFront(Configurations[StoredConfiguration]):
         return f"<StoredFront of {self.document.model} on {self.document.platform}: {self.folder}>"
 
     @property
-    def drawn(self) -> DrawnFront | None:
+    def drawn(self) -> SampledFront | None:
         """What the configurations take in draws of the costs, if the folder has any.
 
         Raises
@@ -106,7 +106,7 @@ class StoredFront(Configurations[StoredConfiguration]):
         FrontError
             They cannot be read.
         """
-        return load_drawn(self.folder, self.document)
+        return load_samples(self.folder, self.document)
 
     def content(self) -> FrontFolder:
         """Read all files of the folder, as `load_folder` does."""

@@ -14,7 +14,7 @@ from parapipe.api.checked import Granularity, Model, Note, PlanLike, PlatformFil
 from parapipe.errors import ModelError, PlanError
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.files.mistakes import listed
-from parapipe.files.shipped import is_there
+from parapipe.files.shipped import path_exists
 from parapipe.search.options import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:
@@ -62,12 +62,12 @@ def load_model(
     RulesError, CostError
         The rules file is wrong, or does not fit the model.
     """
-    return loaded_graph(
+    return load_graph(
         model, granularity, rules=rules, dims=dims, shapes=shapes, digests=True, note=note
     )
 
 
-def loaded_graph(
+def load_graph(
     model: str | Path,
     granularity: Granularity,
     *,
@@ -86,25 +86,25 @@ def loaded_graph(
     digests
         Whether with those of its files.
     weights
-        Whether with those of external data; if not, `with_weights` adds them.
+        Whether with those of external data; if not, `with_external_digests` adds them.
     split
         Rules by which operators are split.
     """
     from parapipe.cost.rules import apply_rules, idle_rules, load_rules
-    from parapipe.graph.onnx_import import import_checked, opened_model
+    from parapipe.graph.onnx_import import import_checked, open_model
     from parapipe.graph.operator_graph import ModelSource
     from parapipe.graph.rewrites import fuse
-    from parapipe.zoo.registry import described, is_name
+    from parapipe.zoo.registry import is_name, model_and_digest
 
     work_rules = None if rules is None else load_rules(Path(rules))
     name = os.fspath(model)
-    if is_name(name) and not is_there(Path(name)):
+    if is_name(name) and not path_exists(Path(name)):
         raise ModelError(f"there is no file '{name}'; did you mean '{ZOO}{name}'?")
     if name.startswith(ZOO):
-        proto, digest = described(name.removeprefix(ZOO))
+        proto, digest = model_and_digest(name.removeprefix(ZOO))
         source = ModelSource(name, digest)
     else:
-        proto, source = opened_model(Path(name), digests=digests, weights=weights)
+        proto, source = open_model(Path(name), digests=digests, weights=weights)
     if split:
         proto = _split_proto(proto, name, split, granularity, dims=dims, shapes=shapes)
         source, dims, shapes = replace(source, split=tuple(split)), None, None
@@ -119,7 +119,7 @@ def loaded_graph(
 
 
 @contextmanager
-def located_model(plan: schema.Plan, model: str | Path | None = None) -> Iterator[Path]:
+def locate_model(plan: schema.Plan, model: str | Path | None = None) -> Iterator[Path]:
     """Yield the file of a plan's model; PlanError unless the plan was made for it.
 
     The model is the one that the plan names if none is given. One of the zoo is built and written
@@ -144,7 +144,7 @@ def _located_file(
 ) -> Iterator[Path]:
     """Yield the file of a model, given or where the plan says; PlanError if it is another one."""
     name = os.fspath(model or of.name)
-    if model is None and not name.startswith(ZOO) and not is_there(Path(name)):
+    if model is None and not name.startswith(ZOO) and not path_exists(Path(name)):
         raise PlanError(
             f"there is no file '{name}', the model that the plan was made for: say with `model` "
             "where it is"
@@ -253,15 +253,15 @@ def _split_proto(
     Raises
     ------
     SplitError
-        As `split_proto` and `again_proto` do.
+        As `split_proto` and `recompute_proto` do.
     """
-    from parapipe.parts.recompute import again_proto, read_again
+    from parapipe.parts.recompute import read_recompute_rule, recompute_proto
     from parapipe.parts.rules import read_rule
     from parapipe.parts.split import split_proto
 
-    recomputed = [rule for text in rules if (rule := read_again(text))]
+    recomputed = [rule for text in rules if (rule := read_recompute_rule(text))]
     if recomputed:
-        return again_proto(
+        return recompute_proto(
             proto, name, recomputed, granularity=granularity, dims=dims, shapes=shapes
         )
     split, _ = split_proto(
@@ -317,6 +317,6 @@ def load_plan(path: FilePath) -> Plan:
     return Plan.of(schema.Plan.load(Path(path)))
 
 
-def opened_plan(plan: PlanLike) -> schema.Plan:
+def open_plan(plan: PlanLike) -> schema.Plan:
     """Return a plan that is given itself or by its file."""
     return load_plan(plan) if isinstance(plan, str | Path) else plan

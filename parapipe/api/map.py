@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from parapipe.api.checked import Folder, Note, PlatformFile, checked
-from parapipe.api.load import load_platform, loaded_graph
+from parapipe.api.load import load_graph, load_platform
 from parapipe.api.several import Models, loaded_models, models_by_name, requests_of, search_patterns
 from parapipe.errors import ModelError
 from parapipe.files.locked_folders import clear_abandoned_scratch
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from parapipe.search.contract import SplitSources
     from parapipe.search.exploration_result import Exploration
     from parapipe.uncertainty.robust import RobustRow
-    from parapipe.uncertainty.samples import DrawnFront
+    from parapipe.uncertainty.samples import SampledFront
 
 
 @checked
@@ -89,7 +89,7 @@ def map(
         patterns = loaded_models(requests, options, note)
         graph, options = patterns.graph(), replace(options, draws=0)
     else:
-        graph = loaded_graph(single, **read, digests=True, weights=False, note=note)
+        graph = load_graph(single, **read, digests=True, weights=False, note=note)
     most = options.dvfs_points if options.dvfs else 1
     price = partial(
         settings, platform=target, most=most, profiles=measured, precision=options.precision
@@ -110,7 +110,7 @@ def map(
         parts = finest_partition(graph, [each.costs for each in priced.combinations])
 
         def split(rules: Sequence[str]) -> OperatorGraph:
-            split_graph = loaded_graph(
+            split_graph = load_graph(
                 single, **read, digests=False, note=lambda _: None, split=rules
             )
             return replace(split_graph, source=replace(graph.source, split=tuple(rules)))
@@ -175,13 +175,13 @@ def _sample_costs(
     *,
     jobs: int,
     gone_s: float,
-) -> tuple[Exploration, DrawnFront | None, RobustRow | None]:
+) -> tuple[Exploration, SampledFront | None, RobustRow | None]:
     """Draw the costs of what was found, and add what is best at a quantile, as far as asked for."""
     from parapipe.documents.build_front import setting_of
     from parapipe.search.registry import requested_searches
     from parapipe.uncertainty.causes import Draws
     from parapipe.uncertainty.robust import with_robust
-    from parapipe.uncertainty.samples import drawn_front
+    from parapipe.uncertainty.samples import sampled_front
 
     def costs(configuration: pipeline.Configuration) -> CostTable:
         return setting_of(configuration, priced).costs
@@ -195,7 +195,7 @@ def _sample_costs(
     if not options.draws:
         return exploration, None, None
     draws = Draws(options.draws, options.seed)
-    return exploration, drawn_front(exploration.found, graph, costs, draws, jobs), None
+    return exploration, sampled_front(exploration.found, graph, costs, draws, jobs), None
 
 
 def _search_one_model(
@@ -257,7 +257,7 @@ def _note_costs(graph: OperatorGraph, at: Setting, note: Note) -> None:
 
 def _with_weight_digests(source: ModelSource, note: Note) -> ModelSource:
     """Add the digests of external data; a front is not lost for want of them."""
-    from parapipe.graph.model_source import with_weights
+    from parapipe.graph.model_source import with_external_digests
 
     if source.members:
         return replace(
@@ -268,7 +268,7 @@ def _with_weight_digests(source: ModelSource, note: Note) -> ModelSource:
             ),
         )
     try:
-        return with_weights(source)
+        return with_external_digests(source)
     except ModelError as error:
         note(f"{error}; the plans have no digests of the weights, so nobody can check them")
         return replace(source, external={})
@@ -306,11 +306,11 @@ def check_search(name: str) -> None:
     check(name)
 
 
-def keeping_processes() -> AbstractContextManager[object]:
+def reuse_processes() -> AbstractContextManager[object]:
     """Let the worker processes of one call stay for the next, until the context ends."""
-    from parapipe.processes.workers import kept_processes
+    from parapipe.processes.workers import shared_processes
 
-    return kept_processes("parapipe.front.pareto_front")
+    return shared_processes("parapipe.front.pareto_front")
 
 
 @checked

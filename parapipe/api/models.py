@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from parapipe.api.checked import Granularity, Model, Note, PlatformFile, checked
-from parapipe.api.load import ZOO, load_platform, loaded_graph
+from parapipe.api.load import ZOO, load_graph, load_platform
 from parapipe.errors import ArgumentError, ModelError, SplitError
 from parapipe.files.checked_arguments import Must, NotEmpty
 from parapipe.platform.precision import Precision
@@ -74,13 +74,13 @@ def inspect(
     note
         As for `load_model`.
     """
-    from parapipe.documents.inspection import inspected
+    from parapipe.documents.inspection import inspect_graph
 
     target = None if platform is None else load_platform(platform)
-    graph = loaded_graph(
+    graph = load_graph(
         model, "onnx", rules=rules, dims=dims, shapes=shapes, digests=False, note=note
     )
-    return inspected(graph, target, precision)
+    return inspect_graph(graph, target, precision)
 
 
 def structure_text(inspection: InspectionDocument, form: Literal["dot", "svg"]) -> str:
@@ -162,9 +162,9 @@ def split(
         The file cannot be written. Nothing is written in any of these cases.
     """
     from parapipe.files.atomic import write_atomically
-    from parapipe.graph.model_source import take_indices_in
+    from parapipe.graph.model_source import embed_indices
     from parapipe.parts.rules import read_rule
-    from parapipe.parts.split import split_proto, written_to
+    from parapipe.parts.split import split_proto, with_file
 
     if not parts:
         raise ArgumentError("split: give at least one rule for parts, as in 'Conv:rows=2'")
@@ -176,13 +176,13 @@ def split(
         proto, name, rules, granularity=granularity, dims=dims, shapes=shapes
     )
     try:
-        take_indices_in(parts_proto, Path(name).parent)
+        embed_indices(parts_proto, Path(name).parent)
     except OSError as error:
         raise ModelError(f"weights of '{name}' cannot be read ({error}): export it again") from None
     for sentence in result.notes:
         (note or warnings.warn)(sentence)
     write_atomically(place, parts_proto.SerializeToString(deterministic=True))
-    return written_to(result, str(place))
+    return with_file(result, str(place))
 
 
 def _loaded_proto(name: str, out: Path) -> onnx.ModelProto:
@@ -201,7 +201,7 @@ def _loaded_proto(name: str, out: Path) -> onnx.ModelProto:
     skimmed = skim(path)
     check_texts(skimmed, name)
     model_source(path, skimmed, digests=False)
-    external = has_external(skimmed)
+    external = has_external_weights(skimmed)
     if external and os.path.realpath(out.parent) != os.path.realpath(path.parent):
         raise SplitError(
             f"'{name}' has weights in other files, which the split model names too: write it into "
@@ -215,7 +215,7 @@ def _loaded_proto(name: str, out: Path) -> onnx.ModelProto:
         raise ModelError(f"'{path}' is damaged ({error}): export the model again") from None
 
 
-def has_external(model: onnx.ModelProto) -> bool:
+def has_external_weights(model: onnx.ModelProto) -> bool:
     """Whether weights of a model stand in other files."""
     from parapipe.graph.model_source import is_external, tensors_of
 

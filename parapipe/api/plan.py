@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parapipe.api.checked import Model, PlanLike, checked
-from parapipe.api.load import located_model, opened_plan
+from parapipe.api.load import locate_model, open_plan
 from parapipe.api.run import run_plan
 from parapipe.api.simulate import simulate_plan
 from parapipe.plan import schema
@@ -57,20 +57,20 @@ def export_plan(
         Replace a single file that no export has written, too. A folder that holds other files than
         an export's is never replaced.
     """
-    from parapipe.export.targets import TARGETS, plan_target, refuse_others
+    from parapipe.export.targets import TARGETS, plan_export_function, refuse_other_files
     from parapipe.export.targets import target as export_of
     from parapipe.plan.verify import verify_plan
 
     export = export_of(target)
-    loaded = opened_plan(plan)
+    loaded = open_plan(plan)
     verify_plan(loaded)
     place = None if destination is None else Path(destination)
     if place is not None and not force:
-        refuse_others(target, place)
+        refuse_other_files(target, place)
     if export is None:
         with TARGETS.failures_of(target):
-            return plan_target(target)(loaded, place)
-    with located_model(loaded, model) as path, TARGETS.failures_of(target):
+            return plan_export_function(target)(loaded, place)
+    with locate_model(loaded, model) as path, TARGETS.failures_of(target):
         return export(loaded, path, place)
 
 
@@ -87,7 +87,7 @@ def verify_plan(plan: PlanLike) -> Summary:
     """
     from parapipe.plan.verify import verify_plan as verify
 
-    opened = opened_plan(plan)
+    opened = open_plan(plan)
     verify(opened)
     return summarize(opened)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from parapipe.api.checked import Folder, Model, Note, PlatformFile, checked
-from parapipe.api.load import load_model, load_platform, loaded_graph
+from parapipe.api.load import load_graph, load_model, load_platform
 from parapipe.api.profile_tasks import most_useful as useful_first
 from parapipe.api.profile_tasks import part_rule_lists, part_tasks, tasks_in
 from parapipe.errors import ArgumentError
@@ -21,7 +21,7 @@ from parapipe.search.options import Dims, FilePath, Rules, Shapes
 if TYPE_CHECKING:
     from parapipe.cost.profile import Measurement
     from parapipe.platform.platform import Platform
-    from parapipe.profiling.detect import Detected
+    from parapipe.profiling.detect import DetectedPlatform
     from parapipe.profiling.profiling_run import ProfileReport
     from parapipe.profiling.stream_law import StreamLaw
     from parapipe.profiling.tasks import Tasks
@@ -47,7 +47,7 @@ def detect_platform(
     split: Count | None = None,
     processors: CoreLists = (),
     watch_s: Seconds = 10.0,
-) -> Detected:
+) -> DetectedPlatform:
     """Describe this machine as a platform file; it takes half a minute of measuring.
 
     Parameters
@@ -135,9 +135,9 @@ def profile(
     if most_useful is not None and parts:
         raise ArgumentError("profile: give either most_useful or parts")
     from parapipe.api.profile_runs import measure_split_plans, measure_whole_model
-    from parapipe.profiling.profile_rows import measuring
+    from parapipe.profiling.profile_rows import unfinished_profile
     from parapipe.profiling.profiling_run import profile_here, take_in
-    from parapipe.profiling.tasks import together
+    from parapipe.profiling.tasks import merge_tasks
     from parapipe.runtime.machine import denormals_to_zero
 
     target = load_platform(platform)
@@ -147,7 +147,7 @@ def profile(
     with (
         tasks_in(model, graph, target, dims, shapes) as every,
         denormals_to_zero(),
-        measuring(path, target, again=again) as at,
+        unfinished_profile(path, target, again=again) as at,
     ):
         measure_whole = (
             None
@@ -161,7 +161,7 @@ def profile(
         lost: list[str] = []
         for lists in part_rule_lists(graph, target, at.path) if parts else ():
             new_tasks = part_tasks(model, target, lists, note=lost.append, **keywords)
-            more = together(tasks, new_tasks, keys)
+            more = merge_tasks(tasks, new_tasks, keys)
             if not more.keys():
                 break
             keys |= more.keys()
@@ -200,7 +200,7 @@ def write_profile_bundle(
         As in `MapOptions`.
     """
     from parapipe.profiling.profiling_run import write_bundle
-    from parapipe.profiling.tasks import together
+    from parapipe.profiling.tasks import merge_tasks
 
     target = load_platform(platform)
     graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
@@ -210,7 +210,7 @@ def write_profile_bundle(
         wanted, profile = tasks, _profile_path(None, platform, target)
         for lists in part_rule_lists(graph, target, profile, searches=1) if parts else ():
             new_tasks = part_tasks(model, target, lists, note=lost.append, **keywords)
-            wanted = together(wanted, new_tasks)
+            wanted = merge_tasks(wanted, new_tasks)
         write_bundle(wanted, target, Path(directory))
     return (*wanted.left_out, *lost, *_denormal_weights(tasks))
 
@@ -276,19 +276,19 @@ def learn_from_runs(
     ProfilingError
         A run is of another model or platform, or a processor ran on other cores than its own.
     """
-    from parapipe.documents.compared_runs import runs_in, segments_of
+    from parapipe.documents.compared_runs import load_runs, segment_times
     from parapipe.profiling.from_run import measurements_of
     from parapipe.profiling.profiling_run import take_in
 
     target = load_platform(platform)
     graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
     files = [from_run] if isinstance(from_run, str | os.PathLike) else from_run
-    runs = runs_in([Path(file) for file in files], graph, target)
+    runs = load_runs([Path(file) for file in files], graph, target)
     measurements: list[Measurement] = []
     for split in dict.fromkeys(run.split for run in runs):
         own = graph
         if split:
-            own = loaded_graph(
+            own = load_graph(
                 model,
                 "fused",
                 rules=rules,
@@ -299,7 +299,7 @@ def learn_from_runs(
                 split=split,
             )
         segments = [
-            each for run in runs if run.split == split for each in segments_of(run, own, target)
+            each for run in runs if run.split == split for each in segment_times(run, own, target)
         ]
         measurements += measurements_of(segments, own, target)
     return take_in(measurements, target, _profile_path(out, platform, target))
@@ -364,7 +364,7 @@ def _profile_path(out: FilePath | None, platform: PlatformFile, target: Platform
 
 def _denormal_weights(tasks: Tasks) -> Iterator[str]:
     """Yield a sentence if weights hold many denormal numbers."""
-    from parapipe.runtime.machine import sentence
+    from parapipe.runtime.machine import denormals_note
 
-    if note := sentence(tasks.denormals):
+    if note := denormals_note(tasks.denormals):
         yield note

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import onnx
 
 from parapipe.api.checked import Model, PlatformFile
-from parapipe.api.load import load_model, load_platform, located_model
+from parapipe.api.load import load_model, load_platform, locate_model
 from parapipe.api.map import map as map_model
 from parapipe.api.plan import Plan
 from parapipe.cost.cost_table import CostTable, build_cost_table
@@ -31,15 +31,15 @@ from parapipe.mappings.assembly import mapping_of
 from parapipe.mappings.assignment import Assignment
 from parapipe.plan.build import build_plan
 from parapipe.platform.platform import Platform
-from parapipe.profiling.from_run import SegmentTime, among, measurements_of
+from parapipe.profiling.from_run import SegmentTime, measurements_of, with_range_among
 from parapipe.profiling.identical_figures import (
     ELSEWHERE,
     FORMS,
     Form,
+    FrameTime,
     HandOvers,
-    Taken,
     hand_over_of,
-    hand_overs_add,
+    hand_over_time,
     trunk_and_branch,
 )
 from parapipe.runtime.folder import RunError, open_folder
@@ -101,7 +101,7 @@ def measure_whole_model(
         plans = [_plan_of(graph, platform, costs, _one_stage(graph, p)) for p in able]
         alone = _operator_times(runs.in_turn(graph, plans), graph, platform)
         busy = [each for _ in range(ROUNDS) for each in runs.at_once(graph, *plans)]
-        return tuple(among(_operator_times(busy, graph, platform), (staged, alone)))
+        return tuple(with_range_among(_operator_times(busy, graph, platform), (staged, alone)))
     except ParapipeError as error:
         note(f"the whole model was not measured: {error}")
         return ()
@@ -176,9 +176,9 @@ class _Runs:
     def _run(self, graph: OperatorGraph, plan: Plan) -> Sequence[SegmentTime]:
         frames = min(max(ceil(ROUND_S / plan.predicted.period_s), FRAMES[0]), FRAMES[1])
         document = plan.run(frames=frames, saturate=True).document
-        if why := compared_runs.strange(document, graph, self._platform):
+        if why := compared_runs.why_unusable(document, graph, self._platform):
             raise ExecutionError(f"it {why}")
-        return tuple(compared_runs.segments_of(document, graph, self._platform))
+        return tuple(compared_runs.segment_times(document, graph, self._platform))
 
 
 def _operator_times(
@@ -261,7 +261,7 @@ class _ModuleRow:
     executor: Executor
     period_s: float = 0.0
 
-    def measure(self) -> Taken:
+    def measure(self) -> FrameTime:
         """Return the median latency of some frames, and for how long processors worked on one."""
         least, most = LATENCY_FRAMES
         wanted = int(LATENCY_ROUND_S / self.period_s) if self.period_s else least
@@ -275,7 +275,7 @@ class _ModuleRow:
         for span in record.spans:
             busy_s[span.frame] += span.end_s - span.start_s
         self.period_s = SPARE * latency_s
-        return Taken(latency_s, median(busy_s[frame] for frame in busy_s if frame >= FIRST))
+        return FrameTime(latency_s, median(busy_s[frame] for frame in busy_s if frame >= FIRST))
 
 
 def measured_hand_overs(platform: Platform, bandwidth_bytes_per_s: float) -> HandOvers:
@@ -298,7 +298,7 @@ def measured_hand_overs(platform: Platform, bandwidth_bytes_per_s: float) -> Han
     """
     cpus = [p for p, each in enumerate(platform.processors) if each.kind == "cpu"]
     pairs = list(combinations(cpus, 2))
-    by_pair: dict[tuple[int, int], dict[Form, list[Taken]]] = {pair: {} for pair in pairs}
+    by_pair: dict[tuple[int, int], dict[Form, list[FrameTime]]] = {pair: {} for pair in pairs}
     with LockedFolder() as scratch:
         for form in FORMS:
             folder = scratch.path / f"{form.extent}x{form.outputs}"
@@ -315,7 +315,7 @@ def measured_hand_overs(platform: Platform, bandwidth_bytes_per_s: float) -> Han
 
 def _measure_rounds(
     platform: Platform, form: Form, cpus: list[int], folder: Path
-) -> Mapping[tuple[int, int], list[Taken]]:
+) -> Mapping[tuple[int, int], list[FrameTime]]:
     """Return what the hand-overs of a form added between each two processors, round by round."""
     alone = {p: _prepared_row(platform, form, p, p, folder) for p in cpus}
     first_s = {p: each.measure().latency_s for p, each in alone.items()}  # queued; it warms up
@@ -325,12 +325,12 @@ def _measure_rounds(
     forked = {pair: _prepared_row(platform, form, *ends[pair], folder) for pair in ends}
     for each in forked.values():
         each.measure()
-    added: dict[tuple[int, int], list[Taken]] = {pair: [] for pair in forked}
+    added: dict[tuple[int, int], list[FrameTime]] = {pair: [] for pair in forked}
     for _ in range(ROUNDS):
         by_one = {p: each.measure() for p, each in alone.items()}
         for pair, each in forked.items():
             trunk, branch = (by_one[p] for p in ends[pair])
-            added[pair].append(hand_overs_add(each.measure(), trunk, branch))
+            added[pair].append(hand_over_time(each.measure(), trunk, branch))
     return added
 
 
@@ -350,6 +350,6 @@ def _prepared_row(
     order = tuple(range(len(placed)))
     row = Assignment(placed, (order,), ordered=True)
     plan = _plan_of(graph, platform, _cost_table(graph, platform), row)
-    with located_model(plan) as model:
+    with locate_model(plan) as model:
         write_session_folder(plan, model, place)
     return _ModuleRow(Executor(open_folder(place)))

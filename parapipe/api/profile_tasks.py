@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parapipe.api.load import load_model, model_file, split_file
-from parapipe.api.models import has_external
+from parapipe.api.models import has_external_weights
 from parapipe.errors import ModelError, SplitError
 from parapipe.files.progress import ALONE
 from parapipe.search.options import Dims, Rules, Shapes
@@ -80,9 +80,9 @@ def part_rule_lists(
     CostError
         If an operator has no price on a processor that runs it.
     """
-    from parapipe.split_search.search import balanced, searched
+    from parapipe.split_search.search import balanced_rules, searched_rules
 
-    for rules_of in (balanced, *(searched,) * searches):
+    for rules_of in (balanced_rules, *(searched_rules,) * searches):
         costs, profiles = _costs_by_profile(graph, platform, path)
         yield rules_of(graph, platform, costs, profiles)
 
@@ -156,7 +156,7 @@ def part_tasks(
     from parapipe.graph.skim import skim
 
     with model_file(os.fspath(model)) as path:
-        external = has_external(skim(path))
+        external = has_external_weights(skim(path))
         for split in lists:
             name = os.fspath(model)
             try:

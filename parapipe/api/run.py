@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from parapipe.api.checked import Model, PlanLike, StrategyLike, checked
-from parapipe.api.load import opened_plan
+from parapipe.api.load import open_plan
 from parapipe.api.several import random_pace_s
 from parapipe.errors import ExecutionError
 from parapipe.files.checked_arguments import Count, FromZero, Must, NotEmpty, Seconds
@@ -15,7 +15,7 @@ from parapipe.files.progress import Tell
 from parapipe.runtime.machine import cores_of
 from parapipe.search.options import FilePath
 from parapipe.strategies import registry
-from parapipe.strategies.failures import decided
+from parapipe.strategies.failures import attribute_failures
 
 if TYPE_CHECKING:
     from parapipe.front.run import Run
@@ -44,7 +44,7 @@ def check_place(path: FilePath) -> None:
 
 
 @checked
-@decided
+@attribute_failures
 def run_plan(
     plan: PlanLike,
     *,
@@ -138,7 +138,7 @@ def run_plan(
 
 
 @checked
-@decided
+@attribute_failures
 def run_plans(
     plans: Sequence[PlanLike],
     *,
@@ -206,7 +206,7 @@ def _run_together(
     from parapipe.profiling.providers import onnx_runtime
 
     name, strategy_class = registry.strategy(strategy)
-    opened = [opened_plan(plan) for plan in plans]
+    opened = [open_plan(plan) for plan in plans]
     registry.check_several(name, strategy_class, len(opened))
     for each in opened:
         verify_plan(each)

@@ -9,27 +9,27 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from parapipe.api.load import located_model
+from parapipe.api.load import locate_model
 from parapipe.documents.build_run import run_document
 from parapipe.documents.run_schema import MachineRow
 from parapipe.errors import ExecutionError
-from parapipe.export.onnxruntime.boundary import unconverted
+from parapipe.export.onnxruntime.boundary import conversion_notes
 from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.files.progress import Progress, Tell
 from parapipe.front.run import Run
 from parapipe.plan.program import Unit, program
-from parapipe.plan.sharing import as_run
+from parapipe.plan.sharing import executed_plan
 from parapipe.plan.summary import Batches
 from parapipe.runtime.executor import Executor
 from parapipe.runtime.folder import Folder, RunError, open_folder
-from parapipe.runtime.frames import frames_in, random_frames, repeated
+from parapipe.runtime.frames import cycle_frames, frames_in, random_frames
 from parapipe.runtime.machine import OtherLoad, busy_note
-from parapipe.runtime.results import Kept
+from parapipe.runtime.results import ResultFile
 from parapipe.strategies import registry
 from parapipe.strategies.cut import pieces_of
-from parapipe.strategies.failures import patient
-from parapipe.strategies.joined import joined_folder, record_of
+from parapipe.strategies.failures import call_with_timeout
+from parapipe.strategies.joined import joined_folder, record_of_plan
 from parapipe.strategies.strategy import cut_of, may_split, name_of, sizes_of
 from parapipe.strategies.strategy_executor import StrategyExecutor
 
@@ -57,7 +57,7 @@ class Folders:
     pieces: Mapping[str, str]
 
 
-def run_folders(
+def write_run_folders(
     plan: Plan,
     model: Path,
     strategy: type[Strategy],
@@ -153,9 +153,9 @@ def run_all(
     clear_abandoned_scratch()
     with ExitStack() as stack:
         scratch = stack.enter_context(LockedFolder()).path
-        files = [stack.enter_context(located_model(plan, model)) for plan in plans]
+        files = [stack.enter_context(locate_model(plan, model)) for plan in plans]
         try:
-            folders = patient(
+            folders = call_with_timeout(
                 lambda: _write_folders(plans, files, settings, scratch), settings.patience_s
             )
             together = folders[0]
@@ -170,7 +170,7 @@ def run_all(
         clocks = [note for plan in plans for note in _other_clocks(plan, folder)]
     notes = dict.fromkeys(
         (
-            *(note for plan in plans for note in unconverted(plan)),
+            *(note for plan in plans for note in conversion_notes(plan)),
             *(sentence for used in finished.executor.used for sentence in used.sentences()),
             *([finished.executor.in_arenas.sentence()] if finished.executor.in_arenas else []),
             *folder.notes(),
@@ -180,7 +180,7 @@ def run_all(
     )
     records = [finished.executor.record]
     if len(plans) > 1:
-        records = [record_of(records[0], number) for number in range(len(plans))]
+        records = [record_of_plan(records[0], number) for number in range(len(plans))]
     sentences = tuple(notes)
     return tuple(
         Run(_run_document(plan, one, record, finished, settings), record, sentences)
@@ -197,7 +197,7 @@ def _write_folders(
         place.mkdir()
         single, alone = settings.unit == "operator", len(plans) == 1
         cores = settings.cores if alone else {}
-        written = run_folders(
+        written = write_run_folders(
             plan, file, settings.strategy, place, single=single, cores=cores, split=alone
         )
         folders.append(written)
@@ -211,7 +211,7 @@ def _send_frames(folders: Folders, plans: Sequence[Plan], settings: RunSettings)
     count = settings.frames or (FRAMES if stored is None else len(stored))
 
     def take(number: int) -> Iterable[Frame]:
-        return random_frames(folder, number) if stored is None else repeated(stored, number)
+        return random_frames(folder, number) if stored is None else cycle_frames(stored, number)
 
     executor = _warm_executor(folders, settings, take(settings.warmup), count)
     slowest_s = max(
@@ -220,7 +220,10 @@ def _send_frames(folders: Folders, plans: Sequence[Plan], settings: RunSettings)
     )
     pace_s = None if settings.saturate else settings.period_s or slowest_s
     others = OtherLoad()
-    with Kept(settings.keep) as file, closing(executor.run(take(count), period_s=pace_s)) as run:
+    with (
+        ResultFile(settings.keep) as file,
+        closing(executor.run(take(count), period_s=pace_s)) as run,
+    ):
         for results in _report_progress(run, count, settings.progress):
             file.add(results)
     return FinishedRun(executor, others.share(), pace_s)
@@ -261,7 +264,7 @@ def _run_document(
     settings: RunSettings,
 ) -> RunDocument:
     segments = folders.full.segments
-    ran = as_run(plan, {operator for segment in segments for operator in segment.operators})
+    ran = executed_plan(plan, {operator for segment in segments for operator in segment.operators})
     return run_document(
         plan,
         program(ran, unit=settings.unit, queue=settings.queue, moves=False, pieces=folders.pieces),

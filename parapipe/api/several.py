@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from parapipe.api.checked import Model, Note
-from parapipe.api.load import loaded_graph
+from parapipe.api.load import load_graph
 from parapipe.digits import plain
 from parapipe.errors import ArgumentError, ParapipeError
 from parapipe.files.checked_arguments import Must, Traits
 from parapipe.files.mistakes import listed
-from parapipe.files.shipped import is_there
+from parapipe.files.shipped import path_exists
 from parapipe.search.options import MapOptions, option_traits
 from parapipe.strategies.registry import PLAN
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from parapipe.graph.operator_graph import OperatorGraph
     from parapipe.plan.schema import Plan
     from parapipe.processes.deadline import Deadline
-    from parapipe.several_models.front import SeveralFound
+    from parapipe.several_models.front import SeveralModelsFront
     from parapipe.several_models.patterns import Demand
 
 Models = (
@@ -80,7 +80,7 @@ def models_by_name(models: Models, options: MapOptions) -> dict[str, str] | None
         return {name: os.fspath(each) for name, each in models.items()}
     by_name: dict[str, str] = {}
     for each in (os.fspath(model) for model in models):
-        match = None if is_there(Path(each)) else _NAMED.fullmatch(each)
+        match = None if path_exists(Path(each)) else _NAMED.fullmatch(each)
         stem = Path(each.removeprefix("zoo:")).name.removesuffix(".onnx")
         name, path = (match[1], match[2]) if match else (_ODD.sub("-", stem), each)
         if name in by_name:
@@ -100,7 +100,7 @@ def requests_of(models: Mapping[str, str], options: MapOptions, note: Note) -> R
         A rate is missing, a name is none of theirs, or an option has no meaning with several.
     """
     from parapipe.several_models.patterns import Demand
-    from parapipe.several_models.search import pattern
+    from parapipe.several_models.search import shortest_pattern
 
     _check_requests(models, options)
     rates = options.rates or {}
@@ -114,7 +114,7 @@ def requests_of(models: Mapping[str, str], options: MapOptions, note: Note) -> R
         for name in models
     ]
     demands.sort(key=lambda each: (-each.priority, each.deadline_s))
-    shortest = pattern([each.rate_fps for each in demands])
+    shortest = shortest_pattern([each.rate_fps for each in demands])
     if shortest.excess > 1e-9:
         rates_text = listed(
             [
@@ -206,7 +206,7 @@ def loaded_models(requests: Requests, options: MapOptions, note: Note) -> Patter
         prefixed = options.where(_is_prefixed)
         own = {name: _of_model(each, demand.name) for name, each in prefixed.items()}
         read |= own
-        graphs.append(loaded_graph(model, **read, digests=True, weights=False, note=note_for))
+        graphs.append(load_graph(model, **read, digests=True, weights=False, note=note_for))
     return PatternGraphs(requests, tuple(graphs))
 
 
@@ -218,7 +218,7 @@ def search_patterns(
     *,
     deadline: Deadline,
     progress: Tell | None,
-) -> SeveralFound:
+) -> SeveralModelsFront:
     """Search for patterns of several models.
 
     Parameters

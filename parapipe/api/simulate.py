@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
 from parapipe.api.checked import Model, PlanLike, PlatformFile, StrategyLike, checked
-from parapipe.api.load import opened_plan
+from parapipe.api.load import open_plan
 from parapipe.api.several import random_pace_s
 from parapipe.errors import SimulationError
 from parapipe.files.checked_arguments import Count, FromZero, Must, Seconds, Share
 from parapipe.files.mistakes import listed
 from parapipe.search.options import FilePath
 from parapipe.strategies import registry
-from parapipe.strategies.failures import decided
+from parapipe.strategies.failures import attribute_failures
 
 if TYPE_CHECKING:
     from parapipe.front.run import Run
     from parapipe.platform.platform import Platform
     from parapipe.simulate.simulation import Simulation
-    from parapipe.simulate.variation import Luck
+    from parapipe.simulate.variation import RandomFactors
 
 _Positive = Annotated[float, Must("a positive finite number", gt=0)]
 Disturbed = Annotated[
@@ -34,7 +34,7 @@ Contention = Annotated[bool | _Positive, Must("True, False or a positive finite 
 class _Common(TypedDict):
     frames: int
     queue: int | None
-    luck: Luck | None
+    luck: RandomFactors | None
     saturate: bool
 
 
@@ -49,7 +49,7 @@ def check_strategy(name: str) -> None:
 
 
 @checked
-@decided
+@attribute_failures
 def simulate_plan(
     plan: PlanLike,
     *,
@@ -137,13 +137,13 @@ def simulate_plan(
     from parapipe.documents.run_schema import SimulationRow
     from parapipe.front.run import Run
     from parapipe.plan.verify import verify_plan
-    from parapipe.simulate.priced_work import costs_of, notes_of
+    from parapipe.simulate.priced_work import price_operators, simulation_notes
     from parapipe.simulate.simulation import simulate
-    from parapipe.simulate.strategies import priced, simulate_decided
-    from parapipe.simulate.variation import Luck
-    from parapipe.strategies.failures import patient
+    from parapipe.simulate.strategies import price_plan, simulate_decided
+    from parapipe.simulate.variation import RandomFactors
+    from parapipe.strategies.failures import call_with_timeout
 
-    opened = opened_plan(plan)
+    opened = open_plan(plan)
     verify_plan(opened)
     simulating.check_size([opened], frames)
     name, strategy_class = registry.strategy(strategy)
@@ -157,7 +157,7 @@ def simulate_plan(
     memory = None
     if target is not None and contention is not False:
         memory = simulating.contended_memory(opened, target, contention)
-    luck = Luck(jitter, simulating.disturbed_shares([opened], disturb or {}), seed)
+    luck = RandomFactors(jitter, simulating.disturbed_shares([opened], disturb or {}), seed)
     common: _Common = {
         "frames": frames,
         "queue": queue,
@@ -178,11 +178,11 @@ def simulate_plan(
 
         def simulate_strategy(target: Platform = target) -> Simulation:
             split = simulating.price_micro_batches(opened, target, strategy_class, model)
-            costs = costs_of(opened, target)
-            one = priced(opened, costs, strategy_class, queue=queue, unit=unit, **split)
+            costs = price_operators(opened, target)
+            one = price_plan(opened, costs, strategy_class, queue=queue, unit=unit, **split)
             return simulate_decided([one], strategy_class, name, **common)[0]
 
-        simulated = patient(simulate_strategy, patience_s)
+        simulated = call_with_timeout(simulate_strategy, patience_s)
     else:
         simulating.check_slots(p99_latency_s, p99_period_s, out, queue=queue, saturate=saturate)
         run = partial(
@@ -219,12 +219,12 @@ def simulate_plan(
         exact_s=simulated.pace_s,
         arrivals_seed=seed if random_arrivals else None,
     )
-    notes = notes_of(opened, target, name, contends=memory is not None)
+    notes = simulation_notes(opened, target, name, contends=memory is not None)
     return Run(document, simulated.record, tuple(notes))
 
 
 @checked
-@decided
+@attribute_failures
 def simulate_plans(
     plans: Sequence[PlanLike],
     *,
@@ -269,13 +269,13 @@ def simulate_plans(
     from parapipe.documents.run_schema import SimulationRow
     from parapipe.front.run import Run
     from parapipe.plan.verify import verify_plan
-    from parapipe.simulate.priced_work import costs_of, notes_of, points_hz
-    from parapipe.simulate.strategies import priced, simulate_decided
-    from parapipe.simulate.variation import Luck
-    from parapipe.strategies.failures import patient
+    from parapipe.simulate.priced_work import frequencies_hz, price_operators, simulation_notes
+    from parapipe.simulate.strategies import price_plan, simulate_decided
+    from parapipe.simulate.variation import RandomFactors
+    from parapipe.strategies.failures import call_with_timeout
 
     name, strategy_class = registry.strategy(strategy)
-    opened = [opened_plan(plan) for plan in plans]
+    opened = [open_plan(plan) for plan in plans]
     registry.check_several(name, strategy_class, len(opened))
     for each in opened:
         verify_plan(each)
@@ -285,13 +285,19 @@ def simulate_plans(
             f"plans are for different platforms ({listed(sorted({opened[0].platform, *odd}))}): "
             "simulate those together that are for one"
         )
-    target, points = simulating.platform_of(opened[0], platform), points_hz(opened)
-    luck = Luck(jitter, simulating.disturbed_shares(opened, disturb or {}), seed)
+    target, points = simulating.platform_of(opened[0], platform), frequencies_hz(opened)
+    luck = RandomFactors(jitter, simulating.disturbed_shares(opened, disturb or {}), seed)
 
     def simulate_strategy() -> tuple[Simulation, ...]:
         return simulate_decided(
             [
-                priced(plan, costs_of(plan, target, points), strategy_class, queue=queue, unit=unit)
+                price_plan(
+                    plan,
+                    price_operators(plan, target, points),
+                    strategy_class,
+                    queue=queue,
+                    unit=unit,
+                )
                 for plan in opened
             ],
             strategy_class,
@@ -302,7 +308,7 @@ def simulate_plans(
             saturate=saturate,
         )
 
-    simulated = patient(simulate_strategy, patience_s)
+    simulated = call_with_timeout(simulate_strategy, patience_s)
     settings = SimulationRow(
         unit=unit,
         queue=queue,
@@ -325,5 +331,5 @@ def simulate_plans(
             strategy=name,
             simulation=settings,
         )
-        runs.append(Run(document, one.record, tuple(notes_of(each, target, name))))
+        runs.append(Run(document, one.record, tuple(simulation_notes(each, target, name))))
     return tuple(runs)

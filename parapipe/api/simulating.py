@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from parapipe.api.checked import PlatformFile
-from parapipe.api.load import load_platform, located_model
+from parapipe.api.load import load_platform, locate_model
 from parapipe.digits import plain
 from parapipe.documents.build_run import warm_up_frames
 from parapipe.documents.model_runs import percentile
@@ -17,16 +17,16 @@ from parapipe.errors import PlatformError, SimulationError
 from parapipe.files.documents import read_document
 from parapipe.files.mistakes import listed
 from parapipe.mappings.event_graph import PICOSECONDS
-from parapipe.plan.build import with_slots, written_with_slots
+from parapipe.plan.build import rebuild_with_slots, with_slots
 from parapipe.plan.schema import Plan
 from parapipe.plan.summary import Batches
 from parapipe.platform.platform import Platform
 from parapipe.runtime.record import done_while_admitted
 from parapipe.search.options import FilePath
-from parapipe.simulate.priced_work import Costs, costs_of
+from parapipe.simulate.priced_work import Costs, price_operators
 from parapipe.simulate.queues import Run, least_slots
 from parapipe.simulate.simulation import Simulation
-from parapipe.simulate.variation import MeasuredTimes, Memory, TaskTimes, laws_of
+from parapipe.simulate.variation import MeasuredTimes, Memory, TaskTimes, stream_laws
 from parapipe.strategies.strategy import Strategy, may_split, sizes_of
 
 MOST_TASKS = 5_000_000  # some minutes, and some hundred bytes each
@@ -75,7 +75,7 @@ def platform_of(plan: Plan, platform: PlatformFile | None) -> Platform:
 
 def contended_memory(plan: Plan, target: Platform, contention: float | bool) -> Memory:
     """Return the memory that processors share, with the law by which they slow each other down."""
-    laws = laws_of(plan, target)
+    laws = stream_laws(plan, target)
     if contention is True:
         contention = target.evaluation.contention if target.evaluation else 0.0
         if not contention and not laws:
@@ -101,10 +101,10 @@ def price_micro_batches(
     """Price the micro-batches that a strategy may split batches into."""
     if not may_split(strategy):
         return {"batch": 1, "sized": {}}
-    with located_model(plan, model) as file:
+    with locate_model(plan, model) as file:
         batches = Batches(plan, file)
         sizes = sizes_of(strategy, batches.size)
-        sized = {size: costs_of(batches.plan_of(size), target) for size in sizes}
+        sized = {size: price_operators(batches.plan_of(size), target) for size in sizes}
     return {"batch": batches.size, "sized": sized}
 
 
@@ -194,7 +194,7 @@ def with_chosen_slots(
             f"{latency_s} of latency, and {period_s} between results; ask for less, or take "
             "another plan"
         )
-    chosen = written_with_slots(plan, best.slots)
+    chosen = rebuild_with_slots(plan, best.slots)
     channels = tuple(
         QueueRow.of(
             now,

@@ -110,7 +110,7 @@ def _objective_of(name: str) -> _Objective:
     return _Objective(BY_NAME[name], _GAINS.get(name, _less_text), sustained=name == "throughput")
 
 
-def headline(configurations: Sequence[Row], objectives: Sequence[str]) -> list[Row]:
+def headline_rows(configurations: Sequence[Row], objectives: Sequence[str]) -> list[Row]:
     """Return what answers first: the best in each objective, then what has a name.
 
     At most `MOST_ROWS`; processors alone are left out first, the slowest of them before others. Of
@@ -174,7 +174,7 @@ def best(rows: Sequence[Row], objective: str, medians: Collection[str]) -> Row:
     return first
 
 
-def answer(document: Row) -> str:
+def advice_text(document: Row) -> str:
     """Say in one sentence what to take for each objective, and what it gains over one processor."""
     from parapipe.api.checked import medians_of
 

@@ -16,7 +16,7 @@ from parapipe.cli.output import (
     Row,
     Shown,
     print_document,
-    shortened,
+    shorten_names,
     text_table,
 )
 from parapipe.digits import plain
@@ -123,7 +123,7 @@ def _cost_lines(costs: list[Row]) -> Shown:
 def _configuration_columns(rows: Sequence[Row]) -> Columns:
     """Return the columns of configurations; of several models a latency for each."""
     models = [*rows[0]["models"]] if rows else []
-    titles = shortened(models, SHORT_NAME) or models
+    titles = shorten_names(models, SHORT_NAME) or models
     latencies: Columns = {
         f" {title}\nms": partial(_latency_text, name)
         for title, name in zip(titles, models, strict=True)

@@ -172,7 +172,7 @@ def _energy_lines(options: Row, where: str) -> list[str]:
     return [line, f"{wanted}; {why}"]
 
 
-def marks(
+def legend_lines(
     document: Row,
     shown: Sequence[Row],
     medians: Collection[str] = frozenset(),

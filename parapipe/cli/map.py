@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from parapipe.cli.advice import answer, headline
-from parapipe.cli.front_table import NARROW, coverage_lines, front_table, marks, search_notes
+from parapipe.cli.advice import advice_text, headline_rows
+from parapipe.cli.front_table import NARROW, coverage_lines, front_table, legend_lines, search_notes
 from parapipe.cli.options import FILE, explicit_options, json_option, quiet_option
 from parapipe.cli.output import (
     Row,
@@ -104,7 +104,7 @@ def command(
     _check_usage(explicit, given)
     import parapipe
     from parapipe.api.checked import Demands
-    from parapipe.api.map import keeping_processes
+    from parapipe.api.map import reuse_processes
 
     limits = {each.name for each in fields(parapipe.MapOptions)}  # of the front: memory is one
     names = [each.name for each in fields(Demands) if each.name not in limits]
@@ -114,7 +114,7 @@ def command(
     directory = out or (None if as_json else Path("parapipe-out") / name)
     _check_outputs(directory, figure)
     written: Sequence[Path] = ()
-    with keeping_processes():
+    with reuse_processes():
         with progress_shown(quiet=quiet) as show, interruptible() as may_end:
 
             def report_progress(progress: parapipe.Progress) -> None:
@@ -218,7 +218,7 @@ def _text(
     every, several = document["configurations"], document["several"]
     objectives, shown = document["options"]["objectives"], every
     if not show_all:
-        shown = shown_rows(every) if several else headline(every, objectives)
+        shown = shown_rows(every) if several else headline_rows(every, objectives)
     if not several:
         yield from search_notes(document)
     yield from coverage_lines(document["coverage"])
@@ -235,8 +235,8 @@ def _text(
     if several:
         yield from (paragraph(line, indent=2) for line in several_lines(document))
         return
-    yield from marks(document, shown, medians, narrow=narrow)
-    yield paragraph(answer(document))
+    yield from legend_lines(document, shown, medians, narrow=narrow)
+    yield paragraph(advice_text(document))
 
 
 def _written_lines(directory: Path, written: Sequence[Path], figure: Path | None) -> Shown:

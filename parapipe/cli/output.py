@@ -134,7 +134,7 @@ def fold(text: str, width: int) -> list[str]:
     return lines
 
 
-def shortened(names: Sequence[str], width: int) -> list[str] | None:
+def shorten_names(names: Sequence[str], width: int) -> list[str] | None:
     """Return names with their middles left out, all at the same place; None if two become equal.
 
     The place is as near to the middle as it can be without that.
@@ -209,7 +209,7 @@ def _widths_at(level: int, most: Sequence[int], least: Sequence[int]) -> list[in
 def _fitted_cells(column: Column, cells: Sequence[str], width: int) -> list[str]:
     if column.kind in ("number", "fixed"):
         return list(cells)
-    short = shortened(cells, width) if column.kind == "name" else None
+    short = shorten_names(cells, width) if column.kind == "name" else None
     return short or ["\n".join(fold(cell, width)) for cell in cells]
 
 

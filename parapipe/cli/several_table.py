@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from parapipe.cli.output import SHORT_NAME, Column, Row, TextTable, shortened
+from parapipe.cli.output import SHORT_NAME, Column, Row, TextTable, shorten_names
 from parapipe.digits import plain
 
 MOST_ROWS = 12
@@ -26,7 +26,7 @@ def shown_rows(configurations: Sequence[Row]) -> list[Row]:
 def several_table(rows: Sequence[Row]) -> TextTable:
     """Return the table: by model its latency, then power and how far rates could grow."""
     models = [*rows[0]["several"]["models"]]
-    titles = shortened(models, SHORT_NAME) or models
+    titles = shorten_names(models, SHORT_NAME) or models
     columns = [
         Column("id", "fixed"),
         Column("who runs what", least=22),

@@ -100,7 +100,7 @@ def _build_options(
     records = {record.__name__: record for record in RECORDS.values()}
     function = records.get(verb) or getattr(parapipe, verb)
     signature, types = inspect.signature(function).parameters, types_of(function)
-    texts = described(inspect.getdoc(function) or "")
+    texts = parameter_texts(inspect.getdoc(function) or "")
     of_fields = fields(function) if is_dataclass(function) else ()
     metadata = {each.name: each.metadata for each in of_fields}
     parameters: list[click.Parameter] = []
@@ -173,7 +173,7 @@ def _form_text(example: str | None, *, repeated: bool) -> str:
     return f"{said} May be repeated." if repeated else said
 
 
-def described(text: str) -> Mapping[str, str]:
+def parameter_texts(text: str) -> Mapping[str, str]:
     """Return what a docstring says of each parameter, in one line."""
     section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w+\n-+\n|\Z)", text, re.M | re.S)
     texts = {}

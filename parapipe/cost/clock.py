@@ -14,7 +14,7 @@ from functools import partial
 from parapipe.cost.profile import SCALED, Measurement
 from parapipe.errors import CostError
 from parapipe.graph.operator_graph import ITEM_BYTES, Work
-from parapipe.platform.fields import Expression, known, largest, stated
+from parapipe.platform.fields import Expression, file_value, largest, named_value
 from parapipe.platform.processor import Processor
 
 
@@ -29,16 +29,16 @@ def nominal_time(processor: Processor, work: Work, dtype: str) -> Expression:
     CostError
         If the platform lacks the peak of the data type; the message names both.
     """
-    launch = stated("launch", "s", processor, "launch", "overhead_s")
-    bandwidth = stated("bandwidth", "B/s", processor, "memory", "bandwidth_bytes_per_s")
-    moved = known("bytes", work.read_bytes + work.written_bytes, "B") / bandwidth
+    launch = file_value("launch", "s", processor, "launch", "overhead_s")
+    bandwidth = file_value("bandwidth", "B/s", processor, "memory", "bandwidth_bytes_per_s")
+    moved = named_value("bytes", work.read_bytes + work.written_bytes, "B") / bandwidth
     if not work.macs:
         return launch + moved
     own = processor.computing_type(dtype)
     if own not in processor.peak.macs_per_s:
         raise CostError(f"processor '{processor.name}' states no peak_macs_per_s for {dtype}")
-    macs = known("MACs", work.macs, note=f"work by rules {work.rule}" if work.rule else "")
-    peak = stated("peak", "/s", processor, "peak", "macs_per_s", own)
+    macs = named_value("MACs", work.macs, note=f"work by rules {work.rule}" if work.rule else "")
+    peak = file_value("peak", "/s", processor, "peak", "macs_per_s", own)
     return launch + largest(macs / peak, moved)
 
 
@@ -54,20 +54,20 @@ def time_ratio(
         bytes of an element.
     """
     if not products:
-        sizes = (known(f"bytes of {each}", ITEM_BYTES[each], "B") for each in (dtype, other))
+        sizes = (named_value(f"bytes of {each}", ITEM_BYTES[each], "B") for each in (dtype, other))
         return next(sizes) / next(sizes)
     own_type, base_type = (processor.computing_type(each) for each in (dtype, other))
     peaks = processor.peak.macs_per_s
     if own_type not in peaks or base_type not in peaks:
         return None
     rates = (
-        stated(f"peak in {each}", "/s", processor, "peak", "macs_per_s", each)
+        file_value(f"peak in {each}", "/s", processor, "peak", "macs_per_s", each)
         for each in (str(base_type), str(own_type))
     )
     return next(rates) / next(rates)
 
 
-def moved_time(
+def time_at_clock(
     time: Expression, base_hz: float, operator_class: str, processor: Processor
 ) -> Expression:
     """Return what an operator that takes `time` at a frequency takes at the processor's point.
@@ -112,12 +112,12 @@ def time_at_point(
     Raises
     ------
     CostError
-        As for `moved_time`.
+        As for `time_at_clock`.
     """
 
     def measured(name: str, m: Measurement) -> Expression:
         name = SCALED if m.method == SCALED else name
-        return known(name, m.time_s, "s", file=file, line=m.line, note=partial(note, m))
+        return named_value(name, m.time_s, "s", file=file, line=m.line, note=partial(note, m))
 
     point_hz = processor.point.frequency_hz
     slower = [m for m in sweep if m.frequency_hz <= point_hz]
@@ -127,12 +127,12 @@ def time_at_point(
     if not (slower and faster):
         nearest = slower[-1] if slower else faster[0]
         base_hz = nearest.frequency_hz
-        time = moved_time(measured("measured", nearest), base_hz, operator_class, processor)
+        time = time_at_clock(measured("measured", nearest), base_hz, operator_class, processor)
         return time, f"scaled from {_mhz(base_hz)}"
     low, high = slower[-1], faster[0]
     longest, shortest = measured("slower", low), measured("faster", high)
-    low_hz = known("low", low.frequency_hz, "Hz", file=file, line=low.line)
-    high_hz = known("high", high.frequency_hz, "Hz", file=file, line=high.line)
+    low_hz = named_value("low", low.frequency_hz, "Hz", file=file, line=low.line)
+    high_hz = named_value("high", high.frequency_hz, "Hz", file=file, line=high.line)
     weight = (1 / processor.frequency - 1 / high_hz) / (1 / low_hz - 1 / high_hz)
     interpolation = f"between {_mhz(low.frequency_hz)} and {_mhz(high.frequency_hz)}"
     return shortest + weight * (longest - shortest), interpolation

@@ -12,7 +12,7 @@ from parapipe.cost.precision import move_times_s, working_types
 from parapipe.cost.price import PROVENANCES, OperatorCost, PartCost, Provenance
 from parapipe.cost.pricing import Pricing, View, outer_type
 from parapipe.cost.profile import Profile, shipped_profiles
-from parapipe.cost.spread import PlatformSpread, of_platform
+from parapipe.cost.spread import PlatformSpread, platform_spread
 from parapipe.errors import CostError
 from parapipe.files.mistakes import did_you_mean, listed, listed_sentences
 from parapipe.files.record import Figure, Row
@@ -296,7 +296,7 @@ def build_cost_table(
         makes=tuple(
             (p.kind, p.backend, p.options, len(p.cores), p.point) for p in platform.processors
         ),
-        spread=of_platform(platform),
+        spread=platform_spread(platform),
     )
 
 

@@ -34,7 +34,7 @@ import numpy as np
 from parapipe.cost.least_squares import Array, Neighbours, neighbours_of, robust_nonnegative
 from parapipe.cost.profile import Measurement, Profile
 from parapipe.cost.signature import BASIC, Amounts, Signature, amounts_of
-from parapipe.platform.fields import Expression, known, largest, total
+from parapipe.platform.fields import Expression, largest, named_value, total
 
 _Key = tuple[str, str, str]
 
@@ -117,16 +117,16 @@ class KindFit:
             counted = map(float, near.amounts)
         uncorrected = near is None or near.neighbour is None
         work = total(
-            known(name, amount, note="" if uncorrected else "within reach of the neighbour")
-            * known(f"s per {name}", coefficient, "s", file=rates, note=note)
+            named_value(name, amount, note="" if uncorrected else "within reach of the neighbour")
+            * named_value(f"s per {name}", coefficient, "s", file=rates, note=note)
             for name, amount, coefficient in zip(AMOUNTS, counted, self.coefficients, strict=True)
             if coefficient
         )
         if near is not None and near.neighbour is not None:
             reason = "what the fit is off at this measured operator, two thirds of its logarithm"
             line = self.lines[near.neighbour]
-            work *= known("neighbour", near.ratio, file=measured, line=line, note=reason)
-        least = known("launch", self.launch_s, "s", file=rates, note="no operator takes less")
+            work *= named_value("neighbour", near.ratio, file=measured, line=line, note=reason)
+        least = named_value("launch", self.launch_s, "s", file=rates, note="no operator takes less")
         return largest(least, work)
 
     def extrapolates(self, signature: Signature, macs: int, size_bytes: int) -> bool:

@@ -29,7 +29,13 @@ from pydantic import Field
 
 from parapipe.cost.fitted import FittedModel, fit_profile
 from parapipe.cost.least_squares import robust_nonnegative
-from parapipe.cost.measured_rows import Row, as_measured, blocks_of, is_apportioned, profile_of_rows
+from parapipe.cost.measured_rows import (
+    Row,
+    blocks_of,
+    is_apportioned,
+    profile_of_rows,
+    without_factors,
+)
 from parapipe.cost.profile import Measurement, Profile
 from parapipe.cost.signature import BASIC, Amounts, Signature, amounts_of
 from parapipe.files.yaml_file import Strict
@@ -40,7 +46,9 @@ _LEAST_SHARE = 1e-3  # of a block's mean: nothing but a view takes no time at al
 Weights = Mapping[Signature, float]
 
 
-def apportioned(profile: Profile, rows: Sequence[Row], processor: str) -> tuple[Row, ...]:
+def with_apportioned_times(
+    profile: Profile, rows: Sequence[Row], processor: str
+) -> tuple[Row, ...]:
     """Return the rows with the processor's times shared out anew, blocks' sums kept.
 
     Parameters
@@ -188,7 +196,7 @@ def fit_rows(profile: Profile, rows: Sequence[Row]) -> FittedModel:
     of single operators (profiles/SOURCES.md has the errors with it, and without).
     """
     if any(row.factors for row in rows):
-        rows = as_measured(rows)
+        rows = without_factors(rows)
         profile = profile_of_rows(profile, rows)
     return fit_profile(_from_blocks(profile, rows))
 
@@ -201,14 +209,14 @@ def _from_blocks(profile: Profile, rows: Sequence[Row]) -> Profile:
     measurements = [m for m in profile.measurements if m.processor not in of_blocks]
     for processor in of_blocks:
         own = tuple(m for m in profile.measurements if m.processor == processor)
-        shared = apportioned(profile, rows, processor)
+        shared = with_apportioned_times(profile, rows, processor)
         measurements += profile_of_rows(replace(profile, measurements=own), shared).measurements
     return Profile(profile.name, tuple(measurements), profile.path)
 
 
 def leave_networks_out(profile: Profile, rows: Sequence[Row]) -> Iterator[Prediction]:
     """Yield a prediction for each block of each network and processor, as they were measured."""
-    rows = as_measured(rows)
+    rows = without_factors(rows)
     measurement_of = {(m.signature, m.processor): m for m in profile.measurements if not m.then}
     for network in dict.fromkeys(row.network for row in rows):
         others = [row for row in rows if row.network != network]

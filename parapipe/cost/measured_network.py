@@ -22,7 +22,7 @@ from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.cost.signature import Signature, signature_of
 from parapipe.cost.spread import ONCE, OTHER_STATE
 from parapipe.graph.operator_graph import Operator, OperatorGraph
-from parapipe.platform.fields import known
+from parapipe.platform.fields import named_value
 from parapipe.platform.platform import Platform
 from parapipe.platform.processor import Processor
 from parapipe.platform.support import Refusal
@@ -54,7 +54,7 @@ class MeasuredNetwork:
 
 
 @dataclass(frozen=True, slots=True)
-class Recognised:
+class RecognisedNetwork:
     """A graph that is one of the measured networks.
 
     Parameters
@@ -114,7 +114,9 @@ def networks_of(profile: Profile) -> Iterator[MeasuredNetwork]:
         yield MeasuredNetwork(name, profile.name, tuple(r for r in rows if r.network == name))
 
 
-def recognise(graph: OperatorGraph, networks: Sequence[MeasuredNetwork]) -> Recognised | None:
+def recognise(
+    graph: OperatorGraph, networks: Sequence[MeasuredNetwork]
+) -> RecognisedNetwork | None:
     """Return the network whose operators are the graph's, signature by signature in order."""
     subjects = [
         (key_of(part), signature_of(part, graph))
@@ -125,7 +127,7 @@ def recognise(graph: OperatorGraph, networks: Sequence[MeasuredNetwork]) -> Reco
     for network in networks:
         rows_of = _match_rows(subjects, network.rows)
         if rows_of is not None:
-            return Recognised(network, rows_of)
+            return RecognisedNetwork(network, rows_of)
     return None
 
 
@@ -153,8 +155,8 @@ def _match_rows(
     return None if queue or waiting else rows_of
 
 
-def priced_as_run(
-    costs: CostTable, graph: OperatorGraph, platform: Platform, recognised: Recognised
+def costs_as_run(
+    costs: CostTable, graph: OperatorGraph, platform: Platform, recognised: RecognisedNetwork
 ) -> CostTable:
     """Return the cost table with the time of each operator's own row.
 
@@ -184,13 +186,13 @@ def priced_as_run(
 
 
 def _as_run_part(
-    part: PartCost, recognised: Recognised, subject: Subject, processor: Processor
+    part: PartCost, recognised: RecognisedNetwork, subject: Subject, processor: Processor
 ) -> PartCost:
     rows = recognised.rows_of[key_of(subject.operator)]
     if any(processor.name not in row.times_s for row in rows):
         return part
     network = recognised.network
-    time = known("as it ran", sum(row.times_s[processor.name] for row in rows), "s")
+    time = named_value("as it ran", sum(row.times_s[processor.name] for row in rows), "s")
     factors = {row.factors[processor.name] for row in rows if processor.name in row.factors}
     scaled = f", scaled by {', '.join(f'{each:g}' for each in sorted(factors))}" if factors else ""
     return replace(
@@ -206,17 +208,17 @@ def _as_run_part(
     )
 
 
-def as_run_elsewhere(
+def costs_as_run_elsewhere(
     costs: CostTable, default: CostTable, as_run: CostTable, wholes: Sequence[int]
 ) -> CostTable:
-    """Return costs at other operating points or divisions, changed as `priced_as_run` changed them.
+    """Return costs at other operating points or divisions, changed as `costs_as_run` changed them.
 
     Parameters
     ----------
     costs
         At these operating points, with clusters divided like this.
     default, as_run
-        At the default points, undivided: before `priced_as_run`, and after.
+        At the default points, undivided: before `costs_as_run`, and after.
     wholes
         Of each processor of `costs`: its column in `default`, for a part that of its cluster.
     """
@@ -234,7 +236,7 @@ def _in_proportion(
     if isinstance(here, Refusal) or isinstance(default, Refusal) or isinstance(as_run, Refusal):
         return here
     parts = (
-        replace(part, time=part.time * known("as it ran", after.time_s / before.time_s))
+        replace(part, time=part.time * named_value("as it ran", after.time_s / before.time_s))
         if before.time_s
         else replace(part, time=after.time, power=after.power)
         for part, before, after in zip(here.parts, default.parts, as_run.parts, strict=True)

@@ -139,7 +139,7 @@ def is_apportioned(profile: Profile, processor: str) -> bool:
     return any(m.method == APPORTIONED for m in profile.measurements if m.processor == processor)
 
 
-def as_measured(rows: Sequence[Row]) -> tuple[Row, ...]:
+def without_factors(rows: Sequence[Row]) -> tuple[Row, ...]:
     """Return the rows with the times that were measured, factors taken out."""
     return tuple(
         replace(

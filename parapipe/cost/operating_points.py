@@ -21,7 +21,7 @@ from parapipe.cost.price import PartCost
 from parapipe.cost.profile import Profile
 from parapipe.errors import PlatformError
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.platform.divided import count, variants
+from parapipe.platform.divided import variant_count, variants
 from parapipe.platform.platform import Platform
 from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Processor
@@ -83,7 +83,7 @@ def settings(
     CostError
         As for `build_cost_table`.
     """
-    chosen = tuple(considered(processor, most) for processor in platform.processors)
+    chosen = tuple(considered_points(processor, most) for processor in platform.processors)
     _check(platform, chosen, most)
     combinations: list[Setting] = []
     parts: dict[str, list[PartCost]] = {}
@@ -115,7 +115,7 @@ def _check(platform: Platform, chosen: Sequence[Sequence[OperatingPoint]], most:
             f"platform '{platform.name}' leaves no operating points to choose from ({without}); "
             "map without DVFS, or add points and clock.scaling to the platform"
         )
-    divisions = count(platform)
+    divisions = variant_count(platform)
     number = prod(map(len, chosen)) * divisions
     if number > MOST_COMBINATIONS:
         divided = " and divisions" if divisions > 1 else ""
@@ -126,7 +126,7 @@ def _check(platform: Platform, chosen: Sequence[Sequence[OperatingPoint]], most:
         )
 
 
-def considered(processor: Processor, most: int) -> tuple[OperatingPoint, ...]:
+def considered_points(processor: Processor, most: int) -> tuple[OperatingPoint, ...]:
     """Return at most `most` operating points, the default one first, then by falling frequency.
 
     A point is of low energy if no faster one takes less energy, static power while it works

@@ -12,17 +12,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from parapipe.graph.data_types import CONVERTED
+from parapipe.graph.data_types import CONVERTIBLE_TYPES
 from parapipe.graph.operator_graph import Tensor, size_in_bytes
-from parapipe.platform.fields import Expression, known, stated
+from parapipe.platform.fields import Expression, file_value, named_value
 from parapipe.platform.platform import Platform
 from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Processor
 
 CHAINS: Mapping[Precision, tuple[str, ...]] = {
     "model": (),
-    "float16": CONVERTED,
-    "int8": ("int8", *CONVERTED),
+    "float16": CONVERTIBLE_TYPES,
+    "int8": ("int8", *CONVERTIBLE_TYPES),
 }
 """By precision: data types of operators and tensors, the one that is tried first in front."""
 
@@ -85,7 +85,7 @@ def working_types(platform: Platform, precision: Precision) -> tuple[str | None,
 
 def type_there(dtype: str, working: str | None) -> str:
     """Return the type of a tensor, in the model of `dtype`, on a processor that works in one."""
-    return working if working and dtype in CONVERTED else dtype
+    return working if working and dtype in CONVERTIBLE_TYPES else dtype
 
 
 def narrower(one: str, other: str) -> str:
@@ -104,13 +104,15 @@ def cast_operator(source_type: str, target_type: str) -> str:
 def cast_time(processor: Processor, tensor: Tensor, *types: str) -> Expression:
     """Return the seconds to read a tensor in one type and write it in another, launch included."""
     moved = sum(size_in_bytes(tensor.shape, dtype) or 0 for dtype in types)
-    bandwidth = stated("bandwidth", "B/s", processor, "memory", "bandwidth_bytes_per_s")
-    launch = stated("launch", "s", processor, "launch", "overhead_s")
-    time = launch + known("cast bytes", moved, "B") / bandwidth
+    bandwidth = file_value("bandwidth", "B/s", processor, "memory", "bandwidth_bytes_per_s")
+    launch = file_value("launch", "s", processor, "launch", "overhead_s")
+    time = launch + named_value("cast bytes", moved, "B") / bandwidth
     return time * processor.part_slowdown("elementwise") if processor.whole else time
 
 
-def move(tensor: Tensor, platform: Platform, p: int, q: int, working: Sequence[str | None]) -> Move:
+def tensor_move(
+    tensor: Tensor, platform: Platform, p: int, q: int, working: Sequence[str | None]
+) -> Move:
     """Return what it takes to bring a tensor from processor p to another one, q.
 
     Parameters
@@ -118,13 +120,15 @@ def move(tensor: Tensor, platform: Platform, p: int, q: int, working: Sequence[s
     working
         As of `working_types`.
     """
-    travels, size_bytes, cast = on_the_way(tensor, platform, p, q, working)
+    travels, size_bytes, cast = type_on_the_way(tensor, platform, p, q, working)
     time = platform.link_of[p, q].time(size_bytes)
     if cast is None:
         return Move(travels, size_bytes, time)
     by = platform.names[cast.processor]
     change = f"{cast.operator} from {cast.source_type} to {cast.target_type} on {by}"
-    return Move(travels, size_bytes, time + known("cast", cast.time.value, "s", note=change), cast)
+    return Move(
+        travels, size_bytes, time + named_value("cast", cast.time.value, "s", note=change), cast
+    )
 
 
 def move_times_s(
@@ -133,12 +137,15 @@ def move_times_s(
     """Return the seconds of `move` from each processor to each other; 0 on the diagonal."""
     count = range(len(platform.processors))
     return tuple(
-        tuple(0.0 if p == q else move(tensor, platform, p, q, working).time.value for q in count)
+        tuple(
+            0.0 if p == q else tensor_move(tensor, platform, p, q, working).time.value
+            for q in count
+        )
         for p in count
     )
 
 
-def on_the_way(
+def type_on_the_way(
     tensor: Tensor, platform: Platform, p: int, q: int, working: Sequence[str | None]
 ) -> tuple[str, int, Cast | None]:
     """Return in which type, as how many bytes and with which cast a tensor moves, as `move` does.

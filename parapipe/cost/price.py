@@ -7,12 +7,19 @@ from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Literal, get_args
 
-from parapipe.cost.clock import moved_time, nominal_time, time_at_point, time_ratio
+from parapipe.cost.clock import nominal_time, time_at_clock, time_at_point, time_ratio
 from parapipe.cost.measured_source import MeasuredSource, Subject, spread_text
 from parapipe.cost.profile import SCALED
-from parapipe.cost.spread import CERTAIN, OTHER_STATE, Spread, of_fit, of_measurement, of_nominal
+from parapipe.cost.spread import (
+    CERTAIN,
+    OTHER_STATE,
+    Spread,
+    fit_spread,
+    measurement_spread,
+    nominal_spread,
+)
 from parapipe.graph.operator_graph import ITEM_BYTES
-from parapipe.platform.fields import Expression, known, largest
+from parapipe.platform.fields import Expression, largest, named_value
 from parapipe.platform.processor import Processor
 
 Provenance = Literal["measured", "fitted", "nominal"]
@@ -70,7 +77,7 @@ class PartCost:
     @property
     def energy(self) -> Expression:
         """Dynamic joules, equation (8)."""
-        return self.power * known("time", self.time.value, "s")
+        return self.power * named_value("time", self.time.value, "s")
 
     @property
     def energy_j(self) -> float:
@@ -235,7 +242,7 @@ def _measured_cost(
             scaled = m.method == SCALED
             provenance: Provenance = "fitted" if moved or scaled else "measured"
             text = f"{text}, {moved}" if moved else text
-            spread = of_measurement(m)
+            spread = measurement_spread(m)
             if moved or scaled:
                 spread = spread.moved("other clocks" if moved else OTHER_STATE)
             cost = _part_cost(first, processor, provenance, text, time, spread=spread)
@@ -263,8 +270,8 @@ def _fitted_cost(
                 f"{', beyond their range' if beyond else ''}"
             )
             time, base_hz = source.fitted(fit, subject), source.base_hz[processor.name]
-            time = moved_time(time, base_hz, subject.operator_class, processor)
-            off = of_fit(fit, source.record)
+            time = time_at_clock(time, base_hz, subject.operator_class, processor)
+            off = fit_spread(fit, source.record)
             return _part_cost(
                 subject, processor, "fitted", text, time, spread=off, extrapolated=beyond
             )
@@ -285,14 +292,14 @@ def _cost_by_other_type(
             cost = _measured_cost((other,), processor, only)
             if cost := cost or _fitted_cost(other, processor, only):
                 launch_s = source.launch_s(processor.name, dtype)
-                launch = known("launch", launch_s, "s", note="no operator takes less")
+                launch = named_value("launch", launch_s, "s", note="no operator takes less")
                 by = "peaks" if products else "bytes of an element"
                 return replace(
                     cost,
                     provenance="fitted",
                     source=f"{cost.source}; measured in {dtype}, scaled to {own} by nominal {by}",
                     time=largest(launch, cost.time * ratio),
-                    spread=of_nominal(subject.operator_class),
+                    spread=nominal_spread(subject.operator_class),
                 )
     return None
 
@@ -313,9 +320,9 @@ def _nominal_cost(subject: Subject, processor: Processor, platform: str) -> Part
     work = subject.operator.work
     time = nominal_time(processor, work, subject.signature.dtype)
     default_hz = processor.clock.default_frequency_hz
-    time = moved_time(time, default_hz, subject.operator_class, processor)
+    time = time_at_clock(time, default_hz, subject.operator_class, processor)
     unknown = "" if work.modelled else ", by bytes alone: its work is not known"
     ruled = f", work by rules {work.rule}" if work.rule else ""
     text = f"roofline of platform {platform}{unknown}{ruled}"
-    off = of_nominal(subject.operator_class)
+    off = nominal_spread(subject.operator_class)
     return _part_cost(subject, processor, "nominal", text, time, spread=off)

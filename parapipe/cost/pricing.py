@@ -6,16 +6,16 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from parapipe.cost.clock import moved_time
+from parapipe.cost.clock import time_at_clock
 from parapipe.cost.measured_source import MeasuredSource, Subject, subject_of
 from parapipe.cost.precision import CHAINS, cast_operator, cast_time, type_there, types_of
 from parapipe.cost.price import OperatorCost, PartCost, price, price_fused
 from parapipe.cost.profile import Profile
 from parapipe.cost.signature import type_computed_in
-from parapipe.cost.spread import of_nominal
+from parapipe.cost.spread import nominal_spread
 from parapipe.errors import CostError
 from parapipe.files.mistakes import listed
-from parapipe.graph.data_types import CONVERTED, converted
+from parapipe.graph.data_types import CONVERTIBLE_TYPES, convert_graph
 from parapipe.graph.operator_graph import Operator, OperatorGraph, Tensor
 from parapipe.graph.quantised import DEQUANTISES, QUANTISES
 from parapipe.platform.platform import Platform
@@ -150,7 +150,7 @@ class Pricing:
 
     def _converted_graph(self, dtype: str | None) -> OperatorGraph:
         if dtype not in self.graphs:
-            self.graphs[dtype] = converted(self.graph, str(dtype))
+            self.graphs[dtype] = convert_graph(self.graph, str(dtype))
         return self.graphs[dtype]
 
     def _casts(self, operator: Operator, processor: Processor, dtype: str) -> list[PartCost]:
@@ -171,7 +171,7 @@ class Pricing:
         return [
             price_cast(operator, processor, direction, tensor, (before, after))
             for direction, tensor, before, after in changes
-            if before != after and tensor.dtype in CONVERTED
+            if before != after and tensor.dtype in CONVERTIBLE_TYPES
         ]
 
     def check(self) -> None:
@@ -280,9 +280,9 @@ def price_cast(
         type=cast_operator(before, after),
         provenance="nominal",
         source=f"{direction} of '{tensor.name}' from {before} to {after}, by its bytes",
-        time=moved_time(time, default_hz, "elementwise", processor),
+        time=time_at_clock(time, default_hz, "elementwise", processor),
         power=processor.dynamic_power("elementwise"),
-        spread=of_nominal("casts"),
+        spread=nominal_spread("casts"),
     )
 
 
@@ -291,7 +291,7 @@ def conversions(graph: OperatorGraph, platform: Platform) -> Iterator[str]:
     concerned = [v for v, each in enumerate(graph.operators) if is_converted(each, graph)]
     singles = (single for v in concerned for single in graph.operators[v].singles)
     needed = {type_computed_in(single, graph) for single in singles}
-    if needed.isdisjoint(CONVERTED):
+    if needed.isdisjoint(CONVERTIBLE_TYPES):
         return
 
     def runnable(processor: Processor, precision: Precision) -> int:
@@ -328,7 +328,7 @@ def is_converted(operator: Operator, graph: OperatorGraph) -> bool:
     if operator.computes_in:
         return False
     names = (*operator.inputs, *operator.outputs)
-    return any(n in graph.tensors and graph.tensors[n].dtype in CONVERTED for n in names)
+    return any(n in graph.tensors and graph.tensors[n].dtype in CONVERTIBLE_TYPES for n in names)
 
 
 def _by_type(groups: Mapping[tuple[str, str], Sequence[str]]) -> str:

@@ -19,7 +19,7 @@ from simpleeval import InvalidExpression, SimpleEval
 
 from parapipe.errors import CostError, RulesError
 from parapipe.files.mistakes import Mistake, did_you_mean, listed
-from parapipe.files.yaml_file import FileKind, Strict, WholeFile, parsed_as, text_of
+from parapipe.files.yaml_file import FileKind, Strict, WholeFile, parse_as, read_yaml_text
 from parapipe.graph.operator_graph import Constant, Operator, OperatorGraph, Tensor, Work
 from parapipe.platform.fields import Many, Name, OperatorType, Text
 
@@ -289,12 +289,12 @@ def load_rules(path: Path) -> Rules:
     RulesError
         If it cannot be read or is wrong; then `mistakes` holds every mistake with its line.
     """
-    return read_rules(text_of(path, _KIND), str(path))
+    return read_rules(read_yaml_text(path, _KIND), str(path))
 
 
 def read_rules(text: str, file: str) -> Rules:
     """Read rules from YAML text, which errors call `file`; RulesError if anything is wrong."""
-    return parsed_as(Rules, text, file, _KIND)
+    return parse_as(Rules, text, file, _KIND)
 
 
 def idle_rules(graph: OperatorGraph, rules: Rules) -> tuple[str, ...]:

@@ -102,7 +102,7 @@ CERTAIN = Spread()
 ONCE = Spread(own=REPEATED)  # of what was measured once
 
 
-def of_measurement(m: Measurement) -> Spread:
+def measurement_spread(m: Measurement) -> Spread:
     """Return the spread of a measured time, by its rows; as repeated runs differ if there is one.
 
     The range of n normal values is on average 2 Φ⁻¹((n − 3/8) / (n + 1/4)) of their standard
@@ -124,7 +124,7 @@ def of_measurement(m: Measurement) -> Spread:
     return Spread(own=max(own, REPEATED) if m.method == APPORTIONED else own)
 
 
-def of_fit(fit: KindFit, record: FitRecord | None) -> Spread:
+def fit_spread(fit: KindFit, record: FitRecord | None) -> Spread:
     """Return the spread of a fitted time.
 
     What all times of the fit share is the error of what was left out, if that is stored beside the
@@ -137,12 +137,12 @@ def of_fit(fit: KindFit, record: FitRecord | None) -> Spread:
     return Spread(scatter, shared, f"fit of {fit.kind}")
 
 
-def of_nominal(kind: str) -> Spread:
+def nominal_spread(kind: str) -> Spread:
     """Return the spread of a nominal time of a class of operators."""
     return Spread(NOMINAL_OWN, NOMINAL_SHARED, f"nominal rates of {kind}")
 
 
-def of_platform(platform: Platform) -> PlatformSpread:
+def platform_spread(platform: Platform) -> PlatformSpread:
     """Return what a platform's links, powers and states may be off by.
 
     What the platform does not state is taken from the A311D. Transfers are then as uncertain as the

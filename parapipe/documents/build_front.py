@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, TypeVar
 from parapipe.cost.cost_table import CostTable
 from parapipe.cost.measured_network import (
     MeasuredNetwork,
-    as_run_elsewhere,
+    costs_as_run,
+    costs_as_run_elsewhere,
     measured_networks,
-    priced_as_run,
     recognise,
 )
 from parapipe.cost.operating_points import Setting, Settings
@@ -46,7 +46,7 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.part_marks import origins
 from parapipe.graph.partition import Partition
 from parapipe.mappings.assembly import assignment_of, mapping_of
-from parapipe.mappings.configuration import Configuration, stated
+from parapipe.mappings.configuration import Configuration, stated_figure
 from parapipe.mappings.evaluate import evaluate
 from parapipe.mappings.memory import PeakMemory, peaks_of
 from parapipe.plan.schema import OperatingPoint
@@ -55,11 +55,11 @@ from parapipe.platform.sections import OperatingPoint as PlatformPoint
 from parapipe.search.exploration_result import Exploration, UnfinishedRow
 from parapipe.search.options import MapOptions
 from parapipe.uncertainty.robust import RobustRow
-from parapipe.uncertainty.samples import DrawnFront
+from parapipe.uncertainty.samples import SampledFront
 from parapipe.version import __version__
 
 if TYPE_CHECKING:
-    from parapipe.several_models.patterns import Demand, Reached
+    from parapipe.several_models.patterns import Demand, LeastPeriods
 
 Bounds = TypeVar("Bounds", LeastRow, UnfinishedRow)
 
@@ -74,9 +74,9 @@ def front_document(
     command: str,
     inputs: Inputs,
     networks: Sequence[MeasuredNetwork],
-    drawn: DrawnFront | None = None,
+    drawn: SampledFront | None = None,
     robust: RobustRow | None = None,
-    several: tuple[Sequence[Demand], Reached] | None = None,
+    several: tuple[Sequence[Demand], LeastPeriods] | None = None,
 ) -> FrontDocument:
     """Write an exploration down. Configurations are numbered by ascending latency.
 
@@ -247,7 +247,7 @@ def _configuration_row(
 ) -> ConfigurationRow:
     predicted = configuration.evaluated
     latency_s, period_s, energy_j = configuration.objectives
-    board_energy_j = stated(predicted.board_energy_j)
+    board_energy_j = stated_figure(predicted.board_energy_j)
     stated_figures = {"latency_s": latency_s, "period_s": period_s, "energy_j": energy_j}
     return ConfigurationRow.of(
         configuration,
@@ -259,7 +259,7 @@ def _configuration_row(
         drawing=render_configuration(configuration, stages, at, graph),
         split=configuration.split.rules if configuration.split else (),
         divided=divisions_used(at.platform, [p.name for s in stages for p in s.processors]),
-        sustained_period_s=stated(predicted.sustained_period_s),
+        sustained_period_s=stated_figure(predicted.sustained_period_s),
         board_energy_j=board_energy_j,
         board_frames_per_joule=1 / board_energy_j,
         latency_with_io_s=predicted.input_s + latency_s + predicted.output_s,
@@ -274,7 +274,9 @@ def _configuration_row(
 
 def _round_bounds(row: Bounds) -> Bounds:
     """Return bounds in as many digits as figures have, so that none is above what it bounds."""
-    figures = {key: stated(each) for key, each in dict(row).items() if isinstance(each, float)}
+    figures = {
+        key: stated_figure(each) for key, each in dict(row).items() if isinstance(each, float)
+    }
     return row.model_copy(update=figures)
 
 
@@ -314,7 +316,7 @@ def _stage_rows(
             first_operator=graph.operators[inside[0]].id,
             last_operator=graph.operators[inside[-1]].id,
             subgraphs=partition.numbers(inside),
-            time_s=stated(stage.time_s),
+            time_s=stated_figure(stage.time_s),
             in_turn=bool(stage.replicas),
         )
 
@@ -358,7 +360,7 @@ def evaluator(
     converts = default.costs.precision != "model"  # the rows are of the model as it stands
     network = None if folded or converts else recognise(graph, networks)
     blocks = network.blocks_of(graph) if network else None
-    as_run = priced_as_run(default.costs, graph, default.platform, network) if network else None
+    as_run = costs_as_run(default.costs, graph, default.platform, network) if network else None
 
     @cache
     def costs_of(table: int) -> CostTable:
@@ -366,7 +368,7 @@ def evaluator(
         if as_run is None:
             return setting.costs
         undivided = [setting.platform.whole(p) for p in range(len(setting.platform.processors))]
-        return as_run_elsewhere(setting.costs, default.costs, as_run, undivided)
+        return costs_as_run_elsewhere(setting.costs, default.costs, as_run, undivided)
 
     def evaluated_row(configuration: Configuration) -> EvaluatedRow | None:
         at = setting_of(configuration, settings)
@@ -381,7 +383,7 @@ def evaluator(
         costs = costs_of(configuration.table)
         assignment = assignment_of(configuration.mapping)
         mapping = mapping_of(graph, at.platform, costs, assignment, blocks=blocks)
-        mapping = mapping.taken_in_turn(configuration.mapping.replicated)
+        mapping = mapping.with_replicas(configuration.mapping.replicated)
         evaluated = evaluate(mapping, graph, costs, contention=at.platform.contention)
         return EvaluatedRow.of(evaluated, network=network.network.name if network else None)
 

@@ -25,13 +25,13 @@ from parapipe.documents.run_schema import (
     TaskRow,
 )
 from parapipe.mappings.event_graph import PICOSECONDS, picoseconds
-from parapipe.plan.mapped import mapped
+from parapipe.plan.mapped import mapping_view
 from parapipe.plan.program import Program, Task
 from parapipe.plan.schema import Plan
 from parapipe.plan.summary import replicas_of, stages_of
-from parapipe.runtime.arena import InArenas
+from parapipe.runtime.arena import ArenaUse
 from parapipe.runtime.record import Record, Span, done_while_admitted
-from parapipe.runtime.sessions import Used
+from parapipe.runtime.sessions import ProviderUse
 from parapipe.strategies.registry import PLAN
 from parapipe.version import __version__
 
@@ -55,8 +55,8 @@ def run_document(
     machine: MachineRow | None = None,
     simulation: SimulationRow | None = None,
     exact_s: float | None = None,
-    used: Sequence[Used] | None = None,
-    in_arenas: InArenas | None = None,
+    used: Sequence[ProviderUse] | None = None,
+    in_arenas: ArenaUse | None = None,
     arrivals_seed: int | None = None,
 ) -> RunDocument:
     """Write a run down.
@@ -87,7 +87,7 @@ def run_document(
     """
     warm_up = warm_up_frames(len(record.frames), max(program.graph.lag) + 1)
     single = {name for name, cores in machine.cores.items() if len(cores) == 1} if machine else ()
-    times_s = {name: at.end_s - at.start_s for name, at in mapped(plan).placements.items()}
+    times_s = {name: at.end_s - at.start_s for name, at in mapping_view(plan).placements.items()}
     executions = _executions_by_task(program, record, members or {}, warm_up)
     most_times = MOST_TIMES if how == "run" and strategy == PLAN else 0
     tasks = tuple(
@@ -176,7 +176,7 @@ def run_document(
     )
 
 
-def _arenas_row(record: Record, use: InArenas | None) -> ArenasRow | None:
+def _arenas_row(record: Record, use: ArenaUse | None) -> ArenasRow | None:
     if use is None:
         return None
     return ArenasRow(

@@ -22,10 +22,10 @@ from parapipe.mappings.event_graph import PICOSECONDS
 from parapipe.plan.program import program
 from parapipe.plan.schema import SCHEMA as PLAN_SCHEMA
 from parapipe.plan.schema import Plan
-from parapipe.plan.sharing import as_run
+from parapipe.plan.sharing import executed_plan
 from parapipe.plan.summary import replicas_of, stages_of
 from parapipe.plan.verify import verify_plan
-from parapipe.platform.divided import holding
+from parapipe.platform.divided import variant_with
 from parapipe.platform.platform import Link, Platform
 from parapipe.profiling.from_run import SegmentTime
 from parapipe.strategies.registry import PLAN
@@ -125,7 +125,7 @@ def _prediction_of(source: Plan | EvaluationDocument, run: RunDocument) -> Predi
         return Prediction(source.latency_s, source.longest_stage_s, sustained_s, {})
     predicted = source.predicted
     ran = {operator for task in run.tasks for operator in task.operators}
-    segments = program(as_run(source, ran), unit="segment", moves=False)
+    segments = program(executed_plan(source, ran), unit="segment", moves=False)
     times_s = {
         (task.resource, task.operators): time_ps / PICOSECONDS
         for task, time_ps in zip(segments.tasks, segments.graph.time_ps, strict=True)
@@ -264,7 +264,7 @@ def _read_schema(path: Path) -> str | None:
 LEAST_SHARE = 0.5  # of a segment's time that its operators took, whatever the hand-overs should
 
 
-def runs_in(
+def load_runs(
     paths: Sequence[Path], graph: OperatorGraph, platform: Platform
 ) -> tuple[RunDocument, ...]:
     """Return runs of a model on a platform.
@@ -278,7 +278,9 @@ def runs_in(
     """
     runs = {path: read_run(path) for path in paths}
     mistakes = [
-        f"'{path}' {why}" for path, run in runs.items() if (why := strange(run, graph, platform))
+        f"'{path}' {why}"
+        for path, run in runs.items()
+        if (why := why_unusable(run, graph, platform))
     ]
     if mistakes:
         raise ProfilingError(
@@ -288,7 +290,7 @@ def runs_in(
     return tuple(runs.values())
 
 
-def segments_of(
+def segment_times(
     run: RunDocument, graph: OperatorGraph, platform: Platform
 ) -> Iterator[SegmentTime]:
     """Yield what each segment took in a run; nothing of a simulation.
@@ -296,7 +298,7 @@ def segments_of(
     A session brings the tensors of other processors into its own form, and those for others out of
     it. What the platform counts as work of hand-overs is none of the operators'.
     """
-    divided = holding(platform, {task.resource for task in run.tasks})
+    divided = variant_with(platform, {task.resource for task in run.tasks})
     hand_over_s = _hand_over_s(run, graph, divided)
     for task in run.tasks:
         if run.machine is not None and task.own is not None and task.operators:
@@ -361,7 +363,7 @@ def _readers(tensor: str, graph: OperatorGraph, ran: Container[str]) -> Iterator
                 yield reader, min(size_bytes, behind_bytes)
 
 
-def strange(run: RunDocument, graph: OperatorGraph, platform: Platform) -> str:
+def why_unusable(run: RunDocument, graph: OperatorGraph, platform: Platform) -> str:
     """Say why nothing can be learned from a run; empty if it can."""
     if run.machine is None:
         return "is a simulation"

@@ -23,7 +23,7 @@ from parapipe.pareto import TIE, TIES
 from parapipe.search.candidate_selection import BEST_OF_KIND
 from parapipe.uncertainty.causes import Array
 from parapipe.uncertainty.robust import quantiles
-from parapipe.uncertainty.samples import DrawnFront, interval, least_chances, pareto_chances
+from parapipe.uncertainty.samples import SampledFront, interval, least_chances, pareto_chances
 from parapipe.version import __version__
 
 DRAWS = "draws.json"
@@ -123,7 +123,7 @@ class DrawsDocument(Row):
 
 def doubt_fields(
     configurations: Sequence[Configuration],
-    samples: DrawnFront,
+    samples: SampledFront,
     objectives: Sequence[str],
     peaks_bytes: Sequence[float],
     quantile: float | None = None,
@@ -165,7 +165,7 @@ def doubt_fields(
         yield {"intervals": ends, "medians": middle, "chances": chances, **at_quantile}
 
 
-def intervals(samples: DrawnFront) -> list[IntervalsRow]:
+def intervals(samples: SampledFront) -> list[IntervalsRow]:
     """Return the intervals of each configuration."""
     figures = zip(*(getattr(samples, key) for key in SAMPLED_FIELDS), strict=True)
     return [
@@ -174,14 +174,14 @@ def intervals(samples: DrawnFront) -> list[IntervalsRow]:
     ]
 
 
-def medians(samples: DrawnFront) -> list[MediansRow]:
+def medians(samples: SampledFront) -> list[MediansRow]:
     """Return the medians of each configuration."""
     middle = [np.median(getattr(samples, key), axis=1).tolist() for key in SAMPLED_FIELDS]
     figures = zip(*middle, strict=True)
     return [MediansRow(**dict(zip(SAMPLED_FIELDS, each, strict=True))) for each in figures]
 
 
-def quantile_rows(samples: DrawnFront, share: float) -> list[QuantilesRow]:
+def quantile_rows(samples: SampledFront, share: float) -> list[QuantilesRow]:
     """Return what figures each configuration keeps in a share of the draws."""
     return [
         QuantilesRow(share=share, **dict(zip(SAMPLED_FIELDS, values, strict=True)))
@@ -189,7 +189,7 @@ def quantile_rows(samples: DrawnFront, share: float) -> list[QuantilesRow]:
     ]
 
 
-def draws_text(ids: Sequence[str], samples: DrawnFront) -> bytes:
+def draws_text(ids: Sequence[str], samples: SampledFront) -> bytes:
     """Return draws.json: a line for each configuration."""
     head = json.dumps({"schema": SCHEMA, "parapipe": __version__})[:-1]
     rows = (
@@ -205,7 +205,7 @@ def draws_text(ids: Sequence[str], samples: DrawnFront) -> bytes:
     return "".join([head, ', "configurations": [\n', ",\n".join(rows), "\n]}\n"]).encode()
 
 
-def load_draws(folder: Path, ids: Sequence[str]) -> DrawnFront:
+def load_draws(folder: Path, ids: Sequence[str]) -> SampledFront:
     """Read the draws of the front in a folder.
 
     Parameters
@@ -227,4 +227,4 @@ def load_draws(folder: Path, ids: Sequence[str]) -> DrawnFront:
             f"{path}: belongs to another front than front.json; write the folder again with "
             "`parapipe map`"
         )
-    return DrawnFront(*(np.array([getattr(row, key) for row in rows]) for key in SAMPLED_FIELDS))
+    return SampledFront(*(np.array([getattr(row, key) for row in rows]) for key in SAMPLED_FIELDS))

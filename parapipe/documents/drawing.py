@@ -24,11 +24,11 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.configuration import Configuration
 from parapipe.mappings.evaluate import Evaluated
 from parapipe.search.options import MapOptions, flag, idle_options, option_names, option_traits
-from parapipe.several_models.random_arrivals import at_random
+from parapipe.several_models.random_arrivals import simulate_random_arrivals
 
 if TYPE_CHECKING:
-    from parapipe.modulo.baselines import Rival
-    from parapipe.several_models.patterns import Demand, Reached
+    from parapipe.modulo.baselines import Baseline
+    from parapipe.several_models.patterns import Demand, LeastPeriods
 
 
 def map_command(
@@ -174,13 +174,13 @@ def _render_models(configuration: Configuration, graph: OperatorGraph, names: Se
 def several_row(
     graph: OperatorGraph,
     demands: Sequence[Demand],
-    reached: Reached,
+    reached: LeastPeriods,
     period_s: float,
     processors: Sequence[str],
 ) -> SeveralRow:
     """Write down what is asked, and what ways without sharing reach."""
 
-    def sharing(baseline: Rival | None) -> SharingRow | None:
+    def sharing(baseline: Baseline | None) -> SharingRow | None:
         if baseline is None:
             return None
         return SharingRow(
@@ -222,8 +222,8 @@ def growth_row(configuration: Configuration, demands: Sequence[Demand]) -> Growt
     growth, period_s = configuration.several, configuration.evaluated.period_s
     models = {}
     for demand, come_s, latency_s in zip(demands, growth.come_s, growth.latency_s, strict=True):
-        turn_s = period_s / len(come_s) / growth.kept_factor
-        random = at_random(demand.rate_fps, turn_s, latency_s)
+        turn_s = period_s / len(come_s) / growth.effective_factor
+        random = simulate_random_arrivals(demand.rate_fps, turn_s, latency_s)
         models[demand.name] = ServedRow(
             latency_s=latency_s,
             come_s=come_s,

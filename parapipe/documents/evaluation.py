@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from parapipe.cost.cost_table import CoverageRow, build_cost_table, coverage_of
-from parapipe.cost.measured_network import measured_networks, priced_as_run, recognise
+from parapipe.cost.measured_network import costs_as_run, measured_networks, recognise
 from parapipe.cost.price import PartCost
 from parapipe.cost.pricing import View
 from parapipe.cost.profile import Profile
@@ -21,12 +21,12 @@ from parapipe.graph.partition import partition
 from parapipe.mappings.assembly import mapping_of
 from parapipe.mappings.assignment import assignment_of_file, assignment_of_order, load_assignment
 from parapipe.mappings.evaluate import EvaluatedStage, evaluate, priced_parts
-from parapipe.platform.divided import holding
+from parapipe.platform.divided import variant_with
 from parapipe.platform.platform import Platform
 from parapipe.platform.precision import Precision
 from parapipe.search.options import DRAWS
 from parapipe.uncertainty.causes import Draws
-from parapipe.uncertainty.samples import drawn, joined
+from parapipe.uncertainty.samples import figures_in_draws, front_of_samples
 from parapipe.version import __version__
 
 SCHEMA: Literal["parapipe/evaluation/1"] = "parapipe/evaluation/1"
@@ -132,7 +132,7 @@ class EvaluationDocument(Row):
     """The same in words, one source after the other."""
 
 
-def evaluation(
+def evaluate_assignment(
     graph: OperatorGraph,
     platform: Platform,
     *,
@@ -160,7 +160,7 @@ def evaluation(
     """
     file = None if assignment is None else load_assignment(assignment)
     if file is not None:
-        platform = holding(platform, file.processors)
+        platform = variant_with(platform, file.processors)
     networks = () if profiles else measured_networks(platform.profile_name)
     network = recognise(graph, networks)
     pricing: View = view or ("as-measured" if network else "deployed")
@@ -168,7 +168,7 @@ def evaluation(
     # Rows are the network's own times only where all that ran on the board is there as it ran.
     as_run = network if pricing == "as-measured" and costs.precision == "model" else None
     if as_run:
-        costs = priced_as_run(costs, graph, platform, as_run)
+        costs = costs_as_run(costs, graph, platform, as_run)
     blocks = network.blocks_of(graph) if network else None
     if file is not None:
         placement = assignment_of_file(
@@ -189,7 +189,9 @@ def evaluation(
     evaluated = evaluate(mapping, graph, costs, contention=platform.contention)
     parts = priced_parts(mapping, costs)
     names = [operator.id for operator in graph.operators]
-    samples = joined([drawn(mapping, evaluated, costs, names, Draws(DRAWS, seed=0))])
+    samples = front_of_samples(
+        [figures_in_draws(mapping, evaluated, costs, names, Draws(DRAWS, seed=0))]
+    )
     return EvaluationDocument.of(
         evaluated,
         schema=SCHEMA,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -9,6 +10,8 @@ from pydantic import Field
 from parapipe.cost.cost_table import NoisyShare
 from parapipe.documents.doubt import Share
 from parapipe.documents.front_schema import EvaluatedRow, OperatorEntry
+from parapipe.errors import FrontError
+from parapipe.files.mistakes import listed
 from parapipe.files.record import Row
 
 SCHEMA: Literal["parapipe/explanation/1"] = "parapipe/explanation/1"
@@ -300,3 +303,25 @@ class ExplanationDocument(Row):
     """Where the operators' times come from, the largest share first."""
     noisy: NoisyShare
     """Of the operators' times, those that were measured and are noisy."""
+
+
+def with_operators(document: ExplanationDocument, wanted: Sequence[str]) -> ExplanationDocument:
+    """Return an explanation with some of the operators only.
+
+    They are wanted by ids, or by names of ONNX nodes, those of fused ones included.
+
+    Raises
+    ------
+    FrontError
+        If there are no such operators; all of them are named.
+    """
+    names = {
+        row.id: {row.id, row.name, *(part.operator for part in row.parts)}
+        for row in document.operators
+    }
+    unknown = [f"'{name}'" for name in wanted if not any(name in own for own in names.values())]
+    if unknown:
+        ids = listed(sorted(names))
+        raise FrontError(f"{document.id} has no operator {listed(unknown)}; there are {ids}")
+    operators = tuple(row for row in document.operators if names[row.id].intersection(wanted))
+    return document.model_copy(update={"operators": operators})

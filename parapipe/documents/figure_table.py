@@ -236,14 +236,14 @@ SAMPLED_FIELDS = tuple(each.compared for each in DRAWN)
 COMPARED: Mapping[Compared, FigureEntry] = {name: BY_NAME[name] for name in get_args(Compared)}
 
 
-def choices() -> tuple[FigureEntry, ...]:
+def choice_figures() -> tuple[FigureEntry, ...]:
     """Return the figures of `Minimise`, without those of which another one is the reciprocal."""
     some = [BY_NAME[name] for name in get_args(Minimise)]
     reciprocals = {each.reciprocal for each in some}
     return tuple(each for each in some if each.field not in reciprocals)
 
 
-def for_pages(figures: Sequence[FigureEntry] = FIGURES) -> list[dict[str, Any]]:
+def page_entries(figures: Sequence[FigureEntry] = FIGURES) -> list[dict[str, Any]]:
     """Return entries as plain data for pages."""
     own = [each.name for each in fields(FigureEntry) if each.name != "rule"]
     return [

@@ -16,11 +16,11 @@ from parapipe.documents.shown import medians_of, shown_values
 from parapipe.errors import FrontError, PlanError
 from parapipe.files.documents import INSTEAD, read_document, read_json
 from parapipe.files.mistakes import listed, listed_sentences
-from parapipe.mappings.configuration import stated
+from parapipe.mappings.configuration import stated_figure
 from parapipe.plan.placement_rules import once_violations
 from parapipe.plan.schema import Plan
 from parapipe.plan.verify import network_violations
-from parapipe.uncertainty.samples import DrawnFront
+from parapipe.uncertainty.samples import SampledFront
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -43,7 +43,7 @@ class FrontFolder:
     document: FrontDocument
     plans: Mapping[str, Plan]
     solve_log: Sequence[Mapping[str, Any]]
-    drawn: DrawnFront | None = None
+    drawn: SampledFront | None = None
 
 
 def folder_of(path: Path) -> Path:
@@ -74,11 +74,11 @@ def load_folder(folder: Path) -> FrontFolder:
     document = load_front(folder / FRONT)
     plans = _load_plans(folder, document, document.configurations)
     return FrontFolder(
-        document, plans, _load_solve_log(folder / SOLVE_LOG), load_drawn(folder, document)
+        document, plans, _load_solve_log(folder / SOLVE_LOG), load_samples(folder, document)
     )
 
 
-def load_drawn(folder: Path, document: FrontDocument) -> DrawnFront | None:
+def load_samples(folder: Path, document: FrontDocument) -> SampledFront | None:
     """Read draws.json, if the front has draws; raise a FrontError as `load_draws`."""
     if not (document.options.draws and (folder / DRAWS).exists()):
         return None
@@ -142,7 +142,7 @@ def _check_operators(folder: Path, plans: Mapping[str, Plan]) -> None:
 def _is_of_front(plan: Plan, row: ConfigurationRow, front: FrontDocument) -> bool:
     predicted = plan.predicted
     figures = (predicted.latency_s, predicted.energy_j), (row.latency_s, row.energy_j)
-    same = [tuple(map(stated, each)) for each in figures]  # older fronts have all digits
+    same = [tuple(map(stated_figure, each)) for each in figures]  # older fronts have all digits
     same_inputs = (plan.model.sha256, plan.platform) == (front.model_sha256, front.platform)
     fits = same_inputs and same[0] == same[1]
     if row.split or plan.model.split:

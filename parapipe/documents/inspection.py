@@ -139,7 +139,7 @@ class InspectionDocument(Row):
     """How the platform that was named runs the model; null without one."""
 
 
-def inspected(
+def inspect_graph(
     graph: OperatorGraph, platform: Platform | None, precision: Precision | None = None
 ) -> InspectionDocument:
     """Describe a graph of single operators, and how a platform runs it if one is given.

@@ -93,13 +93,20 @@ def _random_row(
     number: int,
 ) -> RandomRow:
     """Return what frames of a model got that came at random times."""
-    from parapipe.several_models.random_arrivals import at_random, through_turns
+    from parapipe.several_models.random_arrivals import (
+        latencies_through_turns,
+        simulate_random_arrivals,
+    )
 
     count = len(model.prefixes)
     rate_fps = count / plan.predicted.period_s
-    predicted = at_random(rate_fps, plan.predicted.sustained_period_s / count, model.latency_s)
+    predicted = simulate_random_arrivals(
+        rate_fps, plan.predicted.sustained_period_s / count, model.latency_s
+    )
     began_s = sorted(begin_s for _, begin_s, _ in turns)
-    latencies_s = sorted(through_turns(rate_fps, [turn[1:] for turn in turns], (seed, number)))
+    latencies_s = sorted(
+        latencies_through_turns(rate_fps, [turn[1:] for turn in turns], (seed, number))
+    )
     turn_s = (began_s[-1] - began_s[0]) / max(len(began_s) - 1, 1)
     some = PERCENTILES if latencies_s else {}
     figures = {name: percentile(latencies_s, share) for name, share in some.items()}

@@ -15,7 +15,7 @@ from onnx import helper, numpy_helper
 from parapipe.errors import ModelError
 from parapipe.graph.infer import Array
 from parapipe.graph.onnx_import import resolve_proto
-from parapipe.graph.order import inlined, reads_of
+from parapipe.graph.order import inline_functions, reads_of
 from parapipe.graph.resolve import Resolved
 from parapipe.graph.skim import Weights, skim
 from parapipe.plan.schema import Operator, Tensor
@@ -137,7 +137,7 @@ class Constants:
         self._network = network
         self._path = model
         self._weights = Weights(model)
-        self._model = inlined(skim(model), str(model))
+        self._model = inline_functions(skim(model), str(model))
 
     def __enter__(self) -> Self:
         return self

@@ -11,7 +11,7 @@ from typing import Any
 
 from parapipe.digits import plain
 from parapipe.errors import ExportError, OutputError
-from parapipe.files.atomic import whole_folder
+from parapipe.files.atomic import atomic_folder
 from parapipe.files.titles import model_title
 from parapipe.plan.schema import Plan
 from parapipe.plan.summary import plan_stages_title
@@ -122,7 +122,7 @@ def export_folder(
     if destination is None:
         raise ExportError(f"the target {target} makes a folder: name it, as in `… DIR`")
     _refuse_other_files(destination, document, schema, earlier)
-    with whole_folder(destination) as folder:
+    with atomic_folder(destination) as folder:
         summary, notes = write(folder)
         (folder / README).write_text(readme, encoding="utf-8")
     files = tuple(sorted(path for path in destination.rglob("*") if path.is_file()))

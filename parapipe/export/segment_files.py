@@ -18,12 +18,12 @@ from pydantic import ValidationError
 
 from parapipe.export import segment_manifest as manifest
 from parapipe.export.exported import Exported, export_folder, readme
-from parapipe.export.onnxruntime.boundary import unconverted
+from parapipe.export.onnxruntime.boundary import conversion_notes
 from parapipe.export.onnxruntime.folder import MOST_BYTES, write_model
 from parapipe.export.onnxruntime.network import ModelFile, placed_tensors, plain_model
 from parapipe.export.onnxruntime.parts import Parts, parts_of
 from parapipe.export.onnxruntime.weights import assign_places, size_of, write_weights
-from parapipe.plan.mapped import mapped
+from parapipe.plan.mapped import mapping_view
 from parapipe.plan.records import PredictedTimes
 from parapipe.plan.schema import ModelFile as Source
 from parapipe.plan.schema import Plan
@@ -70,7 +70,7 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
         return (
             f"segments    {len(document.segments)}: {shares}",
             f"transfers   {len(document.transfers)}",
-        ), tuple(unconverted(plan))
+        ), tuple(conversion_notes(plan))
 
     return export_folder(
         "segments", destination, manifest.SCHEMA, _earlier_files, write,
@@ -112,7 +112,7 @@ def write_segments(plan: Plan, model: Path, folder: Path) -> manifest.Manifest:
     (folder / FOLDER).mkdir()
     listed = tuple(_renumbered(parts.segments))
     makers = {name: each.id for each in listed for name in each.outputs}
-    turns = mapped(plan).replicas
+    turns = mapping_view(plan).replicas
     document = manifest.Manifest(
         schema=manifest.SCHEMA,
         model=Source(name=plan.model.name, sha256=plan.model.sha256),

@@ -75,13 +75,13 @@ def target(name: str) -> Export | None:
     return export
 
 
-def plan_target(name: str) -> ExportPlan:
+def plan_export_function(name: str) -> ExportPlan:
     """Return what exports to a target that needs the plan only."""
     export: ExportPlan = _module(name).export_plan
     return export
 
 
-def refuse_others(name: str, destination: Path) -> None:
+def refuse_other_files(name: str, destination: Path) -> None:
     """Raise an OutputError if a file would be replaced that no export to the target has written."""
     written = getattr(_module(name), "written", None)
     for each in written(destination) if written else ():

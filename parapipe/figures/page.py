@@ -18,7 +18,7 @@ from string import Template
 from typing import Any
 
 from parapipe.digits import plain
-from parapipe.documents.figure_table import FIGURES, SHOWN_FIELDS, for_pages
+from parapipe.documents.figure_table import FIGURES, SHOWN_FIELDS, page_entries
 from parapipe.documents.front_folder import FrontFolder
 from parapipe.documents.front_records import MemorySystemRow
 from parapipe.documents.front_schema import FrontDocument
@@ -29,7 +29,7 @@ from parapipe.files.titles import model_title
 from parapipe.graph.part_marks import origins
 from parapipe.mappings.lifetimes import Storage
 from parapipe.mappings.memory import peak_memory
-from parapipe.plan.mapped import mapped, network_of
+from parapipe.plan.mapped import mapping_view, network_of
 from parapipe.plan.schema import Plan, Transfer
 
 CLOUD = 80  # draws of each configuration that the page shows
@@ -77,7 +77,7 @@ def page_data(folder: FrontFolder) -> dict[str, Any]:
     return {
         "title": model_title(document.model),
         "front": front,
-        "figures": for_pages(),
+        "figures": page_entries(),
         "network": _network_data(document, plan, index) | {"tensors": list(tensors.items())},
         "schedules": {
             name: _schedule_data(each, timeline(each), index)
@@ -187,10 +187,10 @@ def _schedule_data(plan: Plan, time: Timeline, index: _Indices) -> dict[str, Any
 def _memory_data(plan: Plan, row: MemorySystemRow | None) -> list[dict[str, Any]]:
     if row is None:
         return []
-    names = tuple(mapped(plan).resources)
+    names = tuple(mapping_view(plan).resources)
     types = {processor.name: processor.data_type for processor in plan.processors}
     storage = Storage(network_of(plan), row.system, names, tuple(map(types.get, names)))
-    peaks = peak_memory(mapped(plan).mapping, storage, plan.predicted.period_s)
+    peaks = peak_memory(mapping_view(plan).mapping, storage, plan.predicted.period_s)
     return [
         {
             "name": each.name,

@@ -13,7 +13,7 @@ from itertools import accumulate, pairwise, repeat
 from math import ceil
 
 from parapipe.mappings.mapping import Placement
-from parapipe.plan.mapped import mapped, route_of
+from parapipe.plan.mapped import mapping_view, route_of
 from parapipe.plan.schema import Plan, Transfer
 
 ROUNDING = 1e-9  # share of a period by which sums of times may be off
@@ -91,7 +91,7 @@ class Timeline:
 
 def timeline(plan: Plan) -> Timeline:
     """Read the schedule out of a plan that keeps the rules."""
-    view = mapped(plan)
+    view = mapping_view(plan)
     period_s = view.period_s
     number = {stage.lag: i for i, stage in enumerate(view.mapping.stages)}
 
@@ -134,6 +134,6 @@ def timeline(plan: Plan) -> Timeline:
 
 def operator_flows(plan: Plan) -> tuple[tuple[str, str], ...]:
     """Return pairs of operators of which the second reads what the first makes, each once."""
-    view = mapped(plan)
+    view = mapping_view(plan)
     pairs = ((view.id(edge.made), view.id(edge.read)) for edge in view.edges)
     return tuple(dict.fromkeys(pairs))

@@ -172,7 +172,7 @@ def _link_or_copy(path: Path, other: Path) -> None:
 
 
 @contextmanager
-def whole_folder(folder: Path) -> Iterator[Path]:
+def atomic_folder(folder: Path) -> Iterator[Path]:
     """Make a folder that appears whole or not at all, in the place of the one that is there.
 
     Where the system cannot exchange two folders in one step, one that is killed between two

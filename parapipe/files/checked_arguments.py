@@ -186,7 +186,7 @@ def check_arguments(
 ) -> None:
     """Raise an ArgumentError that names every argument that is not of its type, if it has one."""
     wrong = [
-        f"{name} must be {words(hints[name])}, and is {_value_text(value)}"
+        f"{name} must be {type_text(hints[name])}, and is {_value_text(value)}"
         f"{did_you_mean(value, _choices(hints[name])) if isinstance(value, str) else ''}"
         for name, value in arguments.items()
         if name in hints and not _fits(value, hints[name])
@@ -195,17 +195,17 @@ def check_arguments(
         raise ArgumentError("; ".join(wrong), function)
 
 
-def words(hint: object) -> str:
+def type_text(hint: object) -> str:
     """Say what a type asks for."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         texts = [part.be for part in parts[1:] if isinstance(part, Must)]
-        return texts[-1] if texts else words(parts[0])
+        return texts[-1] if texts else type_text(parts[0])
     if origin is Literal:
         return " or ".join(f"'{part}'" for part in parts)
     if origin in (Union, UnionType):
         last = ", or None" if type(None) in parts else ""
-        return " or ".join(words(part) for part in parts if part is not type(None)) + last
+        return " or ".join(type_text(part) for part in parts if part is not type(None)) + last
     if origin is Callable:
         return "a function"
     return "True or False" if hint is bool else f"of type {getattr(hint, '__name__', hint)}"

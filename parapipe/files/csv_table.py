@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from parapipe.errors import CostError
-from parapipe.files.mistakes import listed_sentences, shortened
+from parapipe.files.mistakes import listed_sentences, shorten_text
 from parapipe.files.shipped import require_regular
 
 Record = TypeVar("Record")
@@ -77,7 +77,7 @@ class Cells:
         """Return the cell, one of the known words."""
         word = self.cells[column]
         if word not in choices:
-            word = shortened(word, _LONGEST_CELL)
+            word = shorten_text(word, _LONGEST_CELL)
             self.mistakes.append(f"{column} is '{word}' but must be one of {', '.join(choices)}")
         return word
 
@@ -101,7 +101,7 @@ class Cells:
         return value
 
     def _refuse(self, column: str, must: str) -> float:
-        cell = shortened(self.cells[column], _LONGEST_CELL)
+        cell = shorten_text(self.cells[column], _LONGEST_CELL)
         self.mistakes.append(f"{column} is '{cell}' but must be {must}")
         return 0
 
@@ -154,7 +154,7 @@ def _header_mistakes(header: list[str], kind: TableKind[Record]) -> Iterator[Mis
         return
     for column in dict.fromkeys(header):
         if column not in (*kind.columns, *kind.optional):
-            yield 1, f"unknown column '{shortened(column, _LONGEST_CELL)}'"
+            yield 1, f"unknown column '{shorten_text(column, _LONGEST_CELL)}'"
         if header.count(column) > 1:
             yield 1, f"column '{column}' is there {header.count(column)} times"
     for column in kind.columns:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from parapipe.errors import ParapipeError
-from parapipe.files.mistakes import listed_sentences, shortened, with_article
+from parapipe.files.mistakes import listed_sentences, shorten_text, with_article
 from parapipe.files.shipped import require_regular
 from parapipe.version import __version__
 
@@ -49,14 +49,14 @@ def read_document(
     written, writer = table.get("schema"), table.get("parapipe")
     is_what = "names no schema"
     if isinstance(written, str):
-        is_what = f"is of schema {shortened(json.dumps(written, ensure_ascii=False))}"
+        is_what = f"is of schema {shorten_text(json.dumps(written, ensure_ascii=False))}"
         kind = written.removeprefix("parapipe/").partition("/")[0]
         if kind != what and kind in ("plan", "front"):
             instead = INSTEAD.get(what, _advice(what))
             raise error(f"{path}: is a {kind}, not {with_article(what)}; {instead}")
     advice = _advice(what)
     if isinstance(writer, str) and writer != __version__:
-        is_what += f", written by parapipe {shortened(writer)}"
+        is_what += f", written by parapipe {shorten_text(writer)}"
         advice += ", or use the version that wrote it"
     if written != schema:
         raise error(

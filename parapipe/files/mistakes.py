@@ -15,12 +15,12 @@ _NAME = "\0"  # stands for a name
 
 def listed(items: Sequence[str]) -> str:
     """Join the first five items with commas, and say how many more there are."""
-    return _join(", ", [shortened(item) for item in items[:SHOWN]], len(items))
+    return _join(", ", [shorten_text(item) for item in items[:SHOWN]], len(items))
 
 
 def listed_sentences(items: Sequence[str]) -> str:
     """Join the first five sentences with semicolons, and say how many more there are."""
-    shown = [shortened(item, _LONGEST_SENTENCE) for item in items[:SHOWN]]
+    shown = [shorten_text(item, _LONGEST_SENTENCE) for item in items[:SHOWN]]
     return _join("; ", shown, len(items))
 
 
@@ -29,7 +29,7 @@ def with_article(noun: str) -> str:
     return f"an {noun}" if noun[0] in "aeio" else f"a {noun}"
 
 
-def shortened(item: str, longest: int = _LONGEST) -> str:
+def shorten_text(item: str, longest: int = _LONGEST) -> str:
     """Return an item without what is beyond 200 characters, or as many as are given."""
     return item if len(item) <= longest else f"{item[:longest]}…"
 
@@ -56,14 +56,14 @@ def together(texts: Mapping[str, str]) -> dict[tuple[str, ...], str]:
     }
 
 
-def with_and(names: Sequence[str]) -> str:
+def join_with_and(names: Sequence[str]) -> str:
     """Join names with commas, the last with `and`."""
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def _in_plural(text: str, names: Sequence[str]) -> str:
     text = re.sub(rf"{_NAME} (compute|run)s\b", rf"{_NAME} \1", text)
-    text = text.replace(_NAME, with_and(names), 1)
+    text = text.replace(_NAME, join_with_and(names), 1)
     return re.sub(rf"{_NAME} (compute|run|cannot)\b", r"they \1", text).replace(_NAME, "them")
 
 

@@ -39,7 +39,7 @@ if __name__ == "__main__":
 '''
 
 
-def script(name: str, purpose: str, module: str, needed: str) -> bytes:
+def start_script(name: str, purpose: str, module: str, needed: str) -> bytes:
     """Return the script, which imports `main` of a module beside it, and calls it.
 
     A signal while that is imported, or an import that is missing, is told in one line.

@@ -16,7 +16,7 @@ def require_regular(path: Path) -> None:
         raise OSError(EINVAL, "it is a pipe or a device, and must be a file", str(path))
 
 
-def is_there(path: Path) -> bool:
+def path_exists(path: Path) -> bool:
     """Whether there is such a path; a name that no file can have names none."""
     try:
         return path.exists()

@@ -272,7 +272,7 @@ class FileKind:
         return self.error(summary, sentences)
 
 
-def text_of(path: Path, kind: FileKind) -> str:
+def read_yaml_text(path: Path, kind: FileKind) -> str:
     """Return a file's text.
 
     Raises
@@ -299,7 +299,7 @@ def text_of(path: Path, kind: FileKind) -> str:
         raise kind.refusal(str(path), [sentence]) from None
 
 
-def parsed_as(
+def parse_as(
     model: type[Model],
     text: str,
     file: str,

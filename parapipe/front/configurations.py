@@ -24,7 +24,7 @@ from parapipe.figures.palette import Look, looks
 from parapipe.files.atomic import write_atomically
 from parapipe.files.titles import model_title
 from parapipe.plan.schema import Plan
-from parapipe.uncertainty.samples import DrawnFront
+from parapipe.uncertainty.samples import SampledFront
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -161,7 +161,7 @@ class Configurations(Generic[Row]):
     """By ascending latency, as in the document."""
 
     @property
-    def drawn(self) -> DrawnFront | None:
+    def drawn(self) -> SampledFront | None:
         """What the configurations take in draws of the costs, if there are any."""
         raise NotImplementedError
 

@@ -13,7 +13,7 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.configuration import CLOSE
 from parapipe.mappings.mapping import Placement
 from parapipe.modulo.least_period import loads_s
-from parapipe.plan.mapped import mapped, producers
+from parapipe.plan.mapped import mapping_view, producers
 from parapipe.plan.schema import PlacedOperator, Plan, Stage, Transfer
 from parapipe.search.problems.problems import whole_problem
 
@@ -153,13 +153,13 @@ def _insert_waits(steps: Sequence[tuple[float, StepRow]], period_s: float) -> It
             yield _step_row("wait", "", step.processor, wait_s)
 
 
-def frame_way(plan: Plan) -> tuple[StepRow, ...]:
+def frame_path(plan: Plan) -> tuple[StepRow, ...]:
     """Return steps of one frame from its first start to its last end, without a gap.
 
     An operator starts some time after the last of what it reads has arrived: until then its
     processor works on other frames, or on other operators of this one.
     """
-    view, period_s = mapped(plan), plan.predicted.period_s
+    view, period_s = mapping_view(plan), plan.predicted.period_s
     arrivals_at: dict[Placement, list[tuple[Placement, float, str]]] = {}
     for edge in view.edges:
         moved = (edge.transfer.time_s, edge.transfer.tensor) if edge.transfer else (0.0, "")
@@ -188,7 +188,9 @@ def frame_way(plan: Plan) -> tuple[StepRow, ...]:
     return tuple(steps[::-1])
 
 
-def lighter(graph: OperatorGraph, costs: CostTable, place: Mapping[str, str]) -> Iterator[Move]:
+def moves_lowering_load(
+    graph: OperatorGraph, costs: CostTable, place: Mapping[str, str]
+) -> Iterator[Move]:
     """Yield single moves that lower the greatest load, the best first.
 
     Parameters

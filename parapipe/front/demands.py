@@ -21,7 +21,7 @@ from parapipe.errors import DemandError
 from parapipe.pareto import TIE, TIES, least
 from parapipe.platform.memories import no_such_memory
 from parapipe.uncertainty.causes import Array
-from parapipe.uncertainty.samples import INTERVAL, DrawnFront, at_quantile
+from parapipe.uncertainty.samples import INTERVAL, SampledFront, at_quantile
 
 
 class InMemory(NamedTuple):
@@ -205,7 +205,7 @@ class Certainty:
 
 
 def surest(
-    rows: Sequence[Row], samples: DrawnFront | None, minimise: Minimise, demands: Demands
+    rows: Sequence[Row], samples: SampledFront | None, minimise: Minimise, demands: Demands
 ) -> Row:
     """Return what keeps all demands, and the least of one figure, in a share of the draws.
 
@@ -250,7 +250,7 @@ def surest(
 
 def certainty(
     rows: Sequence[ConfigurationRow],
-    samples: DrawnFront,
+    samples: SampledFront,
     minimise: Minimise,
     demands: Demands,
     choice: int,
@@ -272,7 +272,7 @@ def certainty(
 
 
 def _draws_meeting(
-    rows: Sequence[ConfigurationRow], samples: DrawnFront, demands: Demands
+    rows: Sequence[ConfigurationRow], samples: SampledFront, demands: Demands
 ) -> NDArray[np.bool_]:
     """Return in which draws each configuration keeps all demands."""
     if demands.sustained:
@@ -288,7 +288,7 @@ def _draws_meeting(
 
 
 def _sampled_figure(
-    rows: Sequence[ConfigurationRow], samples: DrawnFront, i: int, of: Figure, demands: Demands
+    rows: Sequence[ConfigurationRow], samples: SampledFront, i: int, of: Figure, demands: Demands
 ) -> Array:
     """Return a figure of a configuration in each draw, as the demands count it."""
     row = rows[i]

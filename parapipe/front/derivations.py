@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isclose
 
 from parapipe.cost.cost_table import CostTable, NoisyShare, coverage_of, outer_bytes
-from parapipe.cost.precision import Cast, move
+from parapipe.cost.precision import Cast, tensor_move
 from parapipe.cost.price import Provenance
 from parapipe.documents.explanation_schema import (
     SCHEMA,
@@ -30,9 +30,16 @@ from parapipe.errors import FrontError
 from parapipe.files.mistakes import KeyPath, listed
 from parapipe.front.critical_paths import busiest_resource, longest_path
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.plan.mapped import mapped
+from parapipe.plan.mapped import mapping_view
 from parapipe.plan.schema import Plan
-from parapipe.platform.fields import Expression, known, largest, stated, total, travel_time
+from parapipe.platform.fields import (
+    Expression,
+    file_value,
+    largest,
+    named_value,
+    total,
+    travel_time,
+)
 from parapipe.platform.load import PlacedPlatform
 from parapipe.version import __version__
 
@@ -40,7 +47,7 @@ _ROUNDING = 1e-9
 _FIGURES = {"input_s": "loading a frame", "output_s": "reading the result"}
 
 
-def explanation(
+def explain_configuration(
     row: ConfigurationRow,
     plan: Plan,
     *,
@@ -62,28 +69,6 @@ def explanation(
         If times have changed since the plan was written.
     """
     return _Tracer(row, plan, graph, placed, costs).document(reasons)
-
-
-def only(document: ExplanationDocument, wanted: Sequence[str]) -> ExplanationDocument:
-    """Return an explanation with some of the operators only.
-
-    They are wanted by ids, or by names of ONNX nodes, those of fused ones included.
-
-    Raises
-    ------
-    FrontError
-        If there are no such operators; all of them are named.
-    """
-    names = {
-        row.id: {row.id, row.name, *(part.operator for part in row.parts)}
-        for row in document.operators
-    }
-    unknown = [f"'{name}'" for name in wanted if not any(name in own for own in names.values())]
-    if unknown:
-        ids = listed(sorted(names))
-        raise FrontError(f"{document.id} has no operator {listed(unknown)}; there are {ids}")
-    operators = tuple(row for row in document.operators if names[row.id].intersection(wanted))
-    return document.model_copy(update={"operators": operators})
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +145,14 @@ class _Tracer:
     @property
     def replicas(self) -> Mapping[str, tuple[str, ...]]:
         """Processors that take turns on frames, by the name of each of them."""
-        return {each: names for names in mapped(self.plan).replicas.values() for each in names}
+        return {
+            each: names for names in mapping_view(self.plan).replicas.values() for each in names
+        }
 
     @property
     def interleaved(self) -> bool:
         """Whether times count from the start of a period, not from those of stages."""
-        return mapped(self.plan).period_s is not None
+        return mapping_view(self.plan).period_s is not None
 
     def key_path(self, p: int) -> KeyPath:
         """Return where a processor stands in the file, or what it is a part of."""
@@ -207,7 +194,9 @@ class _Tracer:
         platform = self.placed.platform
         for transfer in self.plan.transfers:
             pair = platform.index(transfer.source), platform.index(transfer.target)
-            route = move(self.graph.tensors[transfer.tensor], platform, *pair, self.costs.working)
+            route = tensor_move(
+                self.graph.tensors[transfer.tensor], platform, *pair, self.costs.working
+            )
             yield TransferRow.of(
                 transfer,
                 stage=self.stage_of[transfer.target],
@@ -228,7 +217,9 @@ class _Tracer:
             plan = self.plan
             steps = busiest_resource(plan)[1] if self.interleaved else longest_path(plan, stage)
             time = total(
-                known(f"step {number}", step.time_s, "s", note=f"{step.kind} {step.name}".strip())
+                named_value(
+                    f"step {number}", step.time_s, "s", note=f"{step.kind} {step.name}".strip()
+                )
                 for number, step in enumerate(steps, start=1)
             )
             assert isclose(time.value, stage.time_s, rel_tol=1e-6), "the way has no gap"
@@ -266,24 +257,26 @@ class _Tracer:
     ) -> dict[str, tuple[Expression, str]]:
         """Return how the figures follow from stages, operators and each other, and their units."""
         platform, graph = self.placed.platform, self.graph
-        stages = [known(f"stage {s.index + 1}", s.time_s, "s") for s in self.plan.stages]
+        stages = [named_value(f"stage {s.index + 1}", s.time_s, "s") for s in self.plan.stages]
         intervals = [
-            time / known(f"processors in turn on stage {s.index + 1}", len(turns), "")
+            time / named_value(f"processors in turn on stage {s.index + 1}", len(turns), "")
             if (turns := self.replicas.get(s.processors[0].name))
             else time
             for s, time in zip(self.plan.stages, stages, strict=True)
         ]
-        period = known("period", self.row.period_s, "s")
-        energy = known("energy", self.row.energy_j, "J")
-        dynamic = [known(f"operators on {p.name}", p.dynamic_energy_j, "J") for p in processors]
-        static = [known(f"static {p.name}", p.static_power_w.value, "W") for p in processors]
-        idle = stated("idle power", "W", platform, "board", "idle_power_w")
+        period = named_value("period", self.row.period_s, "s")
+        energy = named_value("energy", self.row.energy_j, "J")
+        dynamic = [
+            named_value(f"operators on {p.name}", p.dynamic_energy_j, "J") for p in processors
+        ]
+        static = [named_value(f"static {p.name}", p.static_power_w.value, "W") for p in processors]
+        idle = file_value("idle power", "W", platform, "board", "idle_power_w")
         first, last = map(platform.whole, self.outer_processors(operators))
         precision, processors_of = self.costs.precision, platform.processors
         loaded = outer_bytes(graph, graph.inputs, processors_of[first], precision)
         read = outer_bytes(graph, graph.outputs, processors_of[last], precision)
         stated_figures = {
-            each.field: known(each.name, getattr(self.row, each.field), each.si)
+            each.field: named_value(each.name, getattr(self.row, each.field), each.si)
             for each in FIGURES
             if hasattr(self.row, each.field)
         }
@@ -306,14 +299,17 @@ class _Tracer:
         placed = [at for s in self.plan.stages for p in s.processors for at in p.operators]
         first = min(placed, key=lambda at: (at.lag, at.start_s))
         last = max(placed, key=lambda at: at.lag * period.value + at.end_s)
-        lags = known("periods before the last operator", last.lag - first.lag)
-        end, start = known("its end", last.end_s, "s"), known("first start", first.start_s, "s")
+        lags = named_value("periods before the last operator", last.lag - first.lag)
+        end, start = (
+            named_value("its end", last.end_s, "s"),
+            named_value("first start", first.start_s, "s"),
+        )
         return lags * period + end - start
 
     def sustained(self, processors: Sequence[ProcessorExplained]) -> DerivationRow:
         """Return the bound that can be worked out by hand; the longest cycle cannot."""
         period_s = self.row.sustained_period_s
-        bound = largest(*(known(f"operators on {p.name}", p.busy_s, "s") for p in processors))
+        bound = largest(*(named_value(f"operators on {p.name}", p.busy_s, "s") for p in processors))
         row = self.derivation_row(bound, "s", value=period_s)
         if isclose(bound.value, period_s, rel_tol=_ROUNDING):
             return row
@@ -334,9 +330,9 @@ class _Tracer:
         platform = self.placed.platform
         if platform.evaluation is not None:
             for key in ("hand_over_share", "contention"):
-                yield self.given_row(stated(key, "", platform, "evaluation", key))
+                yield self.given_row(file_value(key, "", platform, "evaluation", key))
             key = "bandwidth_bytes_per_s"
-            yield self.given_row(stated("memory bandwidth", "B/s", platform, "memory", key))
+            yield self.given_row(file_value("memory bandwidth", "B/s", platform, "memory", key))
 
     def sources(self, operators: Iterable[OperatorRow]) -> tuple[TimeSourceRow, ...]:
         totals: dict[tuple[Provenance, str], tuple[int, float]] = {}

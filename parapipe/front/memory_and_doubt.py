@@ -14,10 +14,10 @@ from parapipe.documents.shown import ShownFigure, shown_figure
 from parapipe.files.mistakes import listed
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.memory import AliveRow
-from parapipe.plan.mapped import mapped
+from parapipe.plan.mapped import mapping_view
 from parapipe.plan.records import Arena
 from parapipe.plan.schema import Plan
-from parapipe.uncertainty.causes import HAND_OVERS, Draws, uncertain
+from parapipe.uncertainty.causes import HAND_OVERS, Draws, uncertain_costs
 from parapipe.uncertainty.contributions import Doubt
 
 LARGEST = 4  # tensors that are named
@@ -36,7 +36,7 @@ def memory_texts(row: ConfigurationRow, plan: Plan) -> Iterator[str]:
 
 def running_operators(plan: Plan, at_s: float) -> list[str]:
     """Return the ids of the operators that run at a moment of the period."""
-    view, period_s = mapped(plan), plan.predicted.period_s
+    view, period_s = mapping_view(plan), plan.predicted.period_s
     late_s = period_s * ROUNDING
 
     def runs(start_s: float, end_s: float) -> bool:
@@ -123,7 +123,7 @@ def with_doubt(
 
 def doubt_of(plan: Plan, graph: OperatorGraph, costs: CostTable, options: Options) -> Doubt:
     """Return a plan as a mapping with uncertain costs."""
-    view = mapped(plan)
+    view = mapping_view(plan)
     links = iter(range(len(costs.processors), len(costs.processors) + len(view.resources)))
     place = {name: p for p, name in enumerate(costs.processors)}
     mapping = view.mapping.renumbered(
@@ -133,7 +133,7 @@ def doubt_of(plan: Plan, graph: OperatorGraph, costs: CostTable, options: Option
     names = [operator.id for operator in graph.operators]
     return Doubt(
         mapping,
-        uncertain(mapping, costs, names),
+        uncertain_costs(mapping, costs, names),
         Draws(options.draws, options.seed),
         plan.predicted.latency_s,
         plan.predicted.period_s,
@@ -159,7 +159,7 @@ def doubt_texts(
     assert row.intervals is not None
     count = 1 if row.intervals.latency_s == row.intervals.period_s else len(FIGURES)
     for figure, (key, what) in enumerate(FIGURES[:count]):
-        parts = (f"{share:.0%} comes from {name}" for name, share in sources(doubt, figure))
+        parts = (f"{share:.0%} comes from {name}" for name, share in largest_sources(doubt, figure))
         low, high = (end * 1e3 for end in getattr(row.intervals, key))
         shown = shown_figure(row.model_dump(include={key, "intervals", "medians"}), key)
         skewed = shown is not None and not shown.even
@@ -177,7 +177,7 @@ def doubt_texts(
         )
 
 
-def sources(doubt: Doubt, figure: int) -> Iterator[tuple[str, float]]:
+def largest_sources(doubt: Doubt, figure: int) -> Iterator[tuple[str, float]]:
     """Yield what most of the doubt in a figure comes from, with its share, largest first.
 
     What single operators of a processor bring goes together.

@@ -29,7 +29,7 @@ from parapipe.platform.platform import Platform
 from parapipe.processes.shared_work import shared_work
 from parapipe.search.exploration_result import Exploration
 from parapipe.search.options import MaxMemory
-from parapipe.uncertainty.samples import DrawnFront
+from parapipe.uncertainty.samples import SampledFront
 
 
 class MappedConfiguration(PlannedConfiguration):
@@ -185,7 +185,7 @@ class ParetoFront(Configurations[Mapped]):
     configurations: tuple[Mapped, ...]
     exploration: Exploration
     partition: Partition
-    drawn: DrawnFront | None = None
+    drawn: SampledFront | None = None
 
     def __repr__(self) -> str:
         """Return a line: the whole front would be megabytes."""

@@ -11,20 +11,20 @@ from parapipe.digits import plain
 from parapipe.documents.explanation_schema import EffectRow, ReasonRow, StepRow
 from parapipe.documents.figure_table import DRAWN
 from parapipe.documents.front_schema import ConfigurationRow, FrontDocument
-from parapipe.files.mistakes import listed, together, with_and
+from parapipe.files.mistakes import join_with_and, listed, together
 from parapipe.front.critical_paths import (
     bound_texts,
     busiest_resource,
-    frame_way,
+    frame_path,
     interval_s,
-    lighter,
     longest_path,
+    moves_lowering_load,
     round_robin_of,
 )
 from parapipe.front.memory_and_doubt import memory_texts
 from parapipe.front.what_if import Change
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.plan.mapped import mapped
+from parapipe.plan.mapped import mapping_view
 from parapipe.plan.schema import Plan, Stage
 
 LARGEST = 3  # operators that are named
@@ -66,7 +66,7 @@ class Reasons:
 
     @property
     def _interleaved(self) -> bool:
-        return mapped(self.plan).period_s is not None
+        return mapping_view(self.plan).period_s is not None
 
     @property
     def _available_processors(self) -> list[tuple[int, str]]:
@@ -131,7 +131,7 @@ class Reasons:
             f"{_ms(spent_s['operator'])} of operators{moving} in each period of {_ms(period_s)}."
         )
         place = {operator: name for operator, (name, _) in self._placements().items()}
-        best = [*lighter(self.graph, self.costs, place)][:LARGEST]
+        best = [*moves_lowering_load(self.graph, self.costs, place)][:LARGEST]
         moves = "; ".join(
             f"{self._operator_name(move.operator)} on {move.processor} leaves {_ms(move.load_s)}"
             for move in best
@@ -162,7 +162,7 @@ class Reasons:
             periods = plain(latency_s / self.row.period_s, 3)
             yield (
                 f"A frame stays {_ms(latency_s)}, {periods} periods. On "
-                f"its critical path: {_spent_by_kind(frame_way(self.plan))}."
+                f"its critical path: {_spent_by_kind(frame_path(self.plan))}."
             )
         else:
             yield from map(self._stage_path_text, self.plan.stages)
@@ -196,7 +196,7 @@ class Reasons:
 
     def _placements(self) -> Mapping[str, tuple[str, float]]:
         """Return each operator's processor and seconds."""
-        view = mapped(self.plan)
+        view = mapping_view(self.plan)
         return {k: (view.name(at), at.end_s - at.start_s) for k, at in view.placements.items()}
 
     def _refusals(self) -> Iterator[tuple[str, str]]:
@@ -226,7 +226,7 @@ class Reasons:
         if self._interleaved or self.row.least:
             yield from bound_texts(self.row, self.front.options.split)
             return
-        proves = with_and(self.front.options.proves)
+        proves = join_with_and(self.front.options.proves)
         if self.front.options.max_memory_bytes is not None:
             yield (
                 "It is one of the best that were found to fit into --max-memory; that none is "
@@ -300,7 +300,7 @@ class Reasons:
             advice[nearest.id, least.id].append(key)
         against = {row.id: _differences(row, own) for row in rows}
         for (near, far), keys in advice.items():
-            what, most = map(with_and, zip(*(FIGURES[key] for key in keys), strict=True))
+            what, most = map(join_with_and, zip(*(FIGURES[key] for key in keys), strict=True))
             if near == far:
                 yield f"For {what} take {near}: {against[near]}."
             else:

@@ -115,22 +115,22 @@ def _make_tensor_type(element_type: int, sizes: tuple[int, ...]) -> onnx.TypePro
     return onnx.helper.make_tensor_type_proto(element_type, sizes if fits else None)
 
 
-CONVERTED = ("float16", "bfloat16", "float32")
+CONVERTIBLE_TYPES = ("float16", "bfloat16", "float32")
 """Data types of tensors that a conversion concerns, the narrowest first."""
 
 
-def converted(graph: OperatorGraph, dtype: str) -> OperatorGraph:
+def convert_graph(graph: OperatorGraph, dtype: str) -> OperatorGraph:
     """Return a graph whose floating-point tensors and constants are of a data type.
 
     float64 stays, and so do sequences, optional tensors and quantised operators. Operators multiply
     as much as before, and move as many elements.
     """
     tensors = {
-        name: replace(tensor, dtype=dtype) if tensor.dtype in CONVERTED else tensor
+        name: replace(tensor, dtype=dtype) if tensor.dtype in CONVERTIBLE_TYPES else tensor
         for name, tensor in graph.tensors.items()
     }
     constants = {
-        name: replace(constant, dtype=dtype) if constant.dtype in CONVERTED else constant
+        name: replace(constant, dtype=dtype) if constant.dtype in CONVERTIBLE_TYPES else constant
         for name, constant in graph.constants.items()
     }
     before: NamedTensors = {**graph.constants, **graph.tensors}

@@ -41,7 +41,8 @@ def model_source(
     """Check the external data files that a model's tensors name, and digest them and the model.
 
     External data are hashed in chunks and never kept. Without `digests` no byte of them is read,
-    and the source has none. Without `weights` external data have empty digests, see `with_weights`.
+    and the source has none. Without `weights` external data have empty digests, see
+    `with_external_digests`.
 
     Raises
     ------
@@ -74,10 +75,10 @@ def model_source(
         with _open_readable(folder / location):
             pass
     source = ModelSource(str(path), _sha256(path), dict.fromkeys(sorted(sizes), ""))
-    return with_weights(source) if weights else source
+    return with_external_digests(source) if weights else source
 
 
-def with_weights(source: ModelSource) -> ModelSource:
+def with_external_digests(source: ModelSource) -> ModelSource:
     """Return a source with the digests of all its external data: that takes seconds per gigabyte.
 
     Raises
@@ -125,7 +126,7 @@ def external_bytes(tensor: onnx.TensorProto, folder: Path) -> bytes:
     return data
 
 
-def take_indices_in(model: onnx.ModelProto, folder: Path) -> None:
+def embed_indices(model: onnx.ModelProto, folder: Path) -> None:
     """Bring the data of small constants of whole numbers from other files into a model.
 
     Runtimes infer shapes from indices and sizes when they load a model, and some refuse it where

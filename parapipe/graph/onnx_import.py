@@ -20,7 +20,7 @@ from parapipe.graph.operator_graph import (
     OperatorGraph,
     Work,
 )
-from parapipe.graph.order import has_body, inlined
+from parapipe.graph.order import has_body, inline_functions
 from parapipe.graph.part_marks import PART_TYPES, is_within_buffer
 from parapipe.graph.quantised import compute_dtype
 from parapipe.graph.resolve import Resolved, resolve
@@ -53,11 +53,11 @@ def import_model(
     ModelError
         If the file or its external data cannot be used, and as for `import_proto`.
     """
-    model, source = opened_model(path, digests=digests)
+    model, source = open_model(path, digests=digests)
     return import_checked(model, source=source, granularity=granularity, dims=dims, shapes=shapes)
 
 
-def opened_model(
+def open_model(
     path: Path, *, digests: bool, weights: bool = True
 ) -> tuple[onnx.ModelProto, ModelSource]:
     """Return a model without the numbers of its weights, its names all text, and its source.
@@ -162,7 +162,7 @@ def resolve_proto(
         As `import_proto` does.
     """
     check_sound(model, name)
-    model = inlined(model, name)
+    model = inline_functions(model, name)
     user_shapes = read_user_shapes(name, shapes or {})
     inputs = input_types(model, name, dims or {}, user_shapes)
     results = {each: shape for each, shape in user_shapes.items() if each not in inputs.types}

@@ -200,7 +200,7 @@ MOST_OPERATORS = 100_000
 _Key = tuple[str, str, str]
 
 
-def inlined(model: onnx.ModelProto, model_name: str) -> onnx.ModelProto:
+def inline_functions(model: onnx.ModelProto, model_name: str) -> onnx.ModelProto:
     """Return a model without functions of its own; the same one if it has none.
 
     Raises
@@ -257,7 +257,7 @@ def _count_nodes(nodes: Iterable[onnx.NodeProto], calls: Callable[[onnx.NodeProt
     return total
 
 
-def renamed_node(node: onnx.NodeProto, new_name: Mapping[str, str]) -> onnx.NodeProto:
+def rename_node(node: onnx.NodeProto, new_name: Mapping[str, str]) -> onnx.NodeProto:
     """Rename what a node reads and makes, and what its bodies take from outside."""
     for names in (node.input, node.output):
         for position, name in enumerate(names):
@@ -272,6 +272,6 @@ def _rename_body(body: onnx.GraphProto, new_name: Mapping[str, str]) -> None:
     own = _own_names(body)
     outer = {name: new for name, new in new_name.items() if name not in own}
     for inner in body.node:
-        renamed_node(inner, outer)
+        rename_node(inner, outer)
     for value in body.output:
         value.name = outer.get(value.name, value.name)

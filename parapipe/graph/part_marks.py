@@ -23,18 +23,18 @@ def part_name(name: str, number: int) -> str:
     return f"{name}/part{number}"
 
 
-def whole_and_number(name: str) -> tuple[str, int] | None:
+def tensor_and_part(name: str) -> tuple[str, int] | None:
     """Return the name of what a part belongs to, and its number; None if it names no part."""
     match = _PART.fullmatch(name)
     return (match[1], int(match[2])) if match else None
 
 
-def again_name(name: str, number: int) -> str:
+def recompute_name(name: str, number: int) -> str:
     """Return the name of a node, or of a tensor, of another run of an operator; 0 is its own."""
     return f"{name}/again{number}" if number else name
 
 
-def own_and_run(name: str) -> tuple[str, int] | None:
+def operator_and_run(name: str) -> tuple[str, int] | None:
     """Return the name of what runs again, and the number of the run; None if it names none."""
     match = _RECOMPUTED.fullmatch(name)
     return (match[1], int(match[2])) if match else None
@@ -114,5 +114,5 @@ def origins(operators: Sequence[OperatorLike], model: Collection[str]) -> Mappin
 
 def _origin(name: str, model: Collection[str]) -> str:
     """Return the id of the operator that this is, is a part or another run of; empty if none."""
-    others = (match[0] for match in (whole_and_number(name), own_and_run(name)) if match)
+    others = (match[0] for match in (tensor_and_part(name), operator_and_run(name)) if match)
     return next((origin for origin in (name, *others) if origin in model), "")

@@ -27,12 +27,12 @@ from parapipe.graph.operator_graph import (
     OperatorGraph,
     Tensor,
 )
-from parapipe.graph.order import inlined, renamed_node
+from parapipe.graph.order import inline_functions, rename_node
 
 Named = TypeVar("Named", Tensor, Constant)
 
 
-def source_of(members: Sequence[Member]) -> ModelSource:
+def source_of_members(members: Sequence[Member]) -> ModelSource:
     """Return where a graph of several models came from."""
     text = "".join(f"{each.name} {each.frames} {each.source.sha256}\n" for each in members)
     digest = sha256(text.encode()).hexdigest() if all(m.source.sha256 for m in members) else ""
@@ -65,7 +65,7 @@ def union(graphs: Sequence[OperatorGraph], members: Sequence[Member]) -> Operato
             inputs += map(names.name_of, graph.inputs)
             outputs += map(names.name_of, graph.outputs)
     return OperatorGraph(
-        source_of(members),
+        source_of_members(members),
         graphs[0].granularity,
         tuple(operators),
         tensors,
@@ -141,7 +141,7 @@ def union_proto(
     graph = onnx.GraphProto(name="several")
     versions: dict[str, int] = {}
     for model, member in zip(models, members, strict=True):
-        flat = inlined(model, member.source.name)
+        flat = inline_functions(model, member.source.name)
         versions |= _opset_versions(flat)
         _add_frames(graph, flat.graph, member, shapes)
     opsets = [onnx.helper.make_opsetid(*each) for each in versions.items()]
@@ -190,7 +190,7 @@ def _add_frames(to: onnx.GraphProto, graph: onnx.GraphProto, member: Member, sha
         own = (*(each.name for each in graph.input), *chain(*(node.output for node in graph.node)))
         names = {name: prefix + name for name in own if name} | shared
         for node in graph.node:
-            copy = renamed_node(deepcopy(node), names)
+            copy = rename_node(deepcopy(node), names)
             copy.name = copy.name and prefix + copy.name
             to.node.append(copy)
         fed = [each for each in graph.input if each.name not in shared]

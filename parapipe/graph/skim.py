@@ -235,7 +235,7 @@ _BITS: Mapping[str, tuple[str, int, int]] = {
 }
 
 
-def denormals_in(data: bytes, dtype: str) -> int:
+def count_denormals(data: bytes, dtype: str) -> int:
     """Return how many of the numbers are denormal; 0 for types that know none.
 
     Parameters

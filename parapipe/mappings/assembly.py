@@ -17,8 +17,8 @@ from parapipe.mappings.mapping import ROUNDING, Edge, Mapping, Placement, Transf
 from parapipe.platform.platform import Platform
 from parapipe.solvers.paths import list_order
 from parapipe.solvers.problem import Flow, MappingProblem
-from parapipe.solvers.replay import Job, expanded, needed_transfers, replay, source_of
-from parapipe.solvers.replay import timed as timed_by
+from parapipe.solvers.replay import Job, expand_transfers, needed_transfers, replay, source_of
+from parapipe.solvers.replay import time_placement as timed_by
 
 
 class HandOver(NamedTuple):
@@ -109,7 +109,7 @@ def mapping_of(
     return _Timing(graph, costs, assignment, blocks, hand_over_share).all_stages()
 
 
-def as_early(mapping: Mapping, graph: OperatorGraph, costs: CostTable) -> Mapping:
+def with_earliest_starts(mapping: Mapping, graph: OperatorGraph, costs: CostTable) -> Mapping:
     """Return plain stages in which all starts as early as the order of each resource allows.
 
     Schedules of units that stand one behind the other let a transfer wait for its unit, though the
@@ -194,7 +194,7 @@ class _Timing:
             order = [local[v] for v in self.assignment.stages[stage]]
             schedules.append(timed_by(problem, placed, order))
         if self.original is not None or not self.assignment.ordered:
-            expansion = expanded(problem, placed)
+            expansion = expand_transfers(problem, placed)
             jobs = list_order(expansion.problem, expansion.processor, range(len(expansion.jobs)))
             schedules.append(expansion.replayed(jobs))
         timed = min(schedules, key=lambda each: each.makespan_s)

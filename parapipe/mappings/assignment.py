@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from parapipe.errors import AssignmentError
 from parapipe.files.mistakes import listed
-from parapipe.files.yaml_file import FileKind, Strict, WholeFile, parsed_as, text_of
+from parapipe.files.yaml_file import FileKind, Strict, WholeFile, parse_as, read_yaml_text
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.platform.fields import Many, Name, Text
@@ -109,7 +109,7 @@ def load_assignment(path: Path) -> AssignmentFile:
     AssignmentError
         If it cannot be read or is wrong; then `mistakes` holds every mistake with its line.
     """
-    return parsed_as(AssignmentFile, text_of(path, _KIND), str(path), _KIND)
+    return parse_as(AssignmentFile, read_yaml_text(path, _KIND), str(path), _KIND)
 
 
 def assignment_of_file(

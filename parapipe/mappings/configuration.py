@@ -12,14 +12,14 @@ from parapipe.solvers.problem import NANO
 if TYPE_CHECKING:
     from parapipe.cost.cost_table import CostTable
     from parapipe.graph.operator_graph import OperatorGraph
-    from parapipe.mappings.evaluate import Served
+    from parapipe.mappings.evaluate import Service
     from parapipe.mappings.memory import PeakMemory
 
 CLOSE = 1e-6  # share within which a bound proves: programmes are solved, and times rounded, to that
 DIGITS = 12  # more than any cost has
 
 
-def stated(figure: float) -> float:
+def stated_figure(figure: float) -> float:
     """Return a figure as a front states it: sums of the same times are equal in any order."""
     return float(f"{figure:.{DIGITS}g}")
 
@@ -74,9 +74,9 @@ class SplitModel:
     @property
     def recomputes(self) -> bool:
         """Whether operators run again."""
-        from parapipe.parts.recompute import read_again
+        from parapipe.parts.recompute import read_recompute_rule
 
-        return any(map(read_again, self.rules))
+        return any(map(read_recompute_rule, self.rules))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Configuration:
     pareto_latency_throughput: bool = False
     split: SplitModel | None = None
     robust: bool = False
-    several: Served | None = None
+    several: Service | None = None
     least: Least | None = None
     peak: PeakMemory | None = None
 
@@ -142,7 +142,11 @@ class Configuration:
     def objectives(self) -> tuple[float, float, float]:
         """Latency and period in seconds, energy in joules, as a front states them."""
         evaluated = self.evaluated
-        return (stated(evaluated.latency_s), stated(evaluated.period_s), stated(evaluated.energy_j))
+        return (
+            stated_figure(evaluated.latency_s),
+            stated_figure(evaluated.period_s),
+            stated_figure(evaluated.energy_j),
+        )
 
     @property
     def nano_objectives(self) -> tuple[float, float, float]:

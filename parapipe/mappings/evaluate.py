@@ -213,7 +213,7 @@ def _loading_processor(graph: OperatorGraph, mapping: Mapping) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class Service:
     """What each model gets, at the rates that are asked.
 
     Parameters
@@ -239,7 +239,7 @@ class Served:
     bound: float
 
     @property
-    def kept_factor(self) -> float:
+    def effective_factor(self) -> float:
         """The factor that counts, with contention if it is known."""
         contended = self.contended_rate_factor
         return self.rate_factor if contended is None else min(contended, self.rate_factor)
@@ -269,7 +269,7 @@ def with_all_loaded(
     return replace(evaluated, input_s=input_s, output_s=output_s)
 
 
-def frames_served(
+def service_of_frames(
     mapping: Mapping, graph: OperatorGraph, period_s: float
 ) -> list[tuple[tuple[float, ...], float]]:
     """Return when each model's frames come, in seconds after a pattern begins, and its latency."""
@@ -281,7 +281,7 @@ def frames_served(
     return [(tuple(at / NANO for at in come), latency / NANO) for come, latency in of_models]
 
 
-def served(
+def service_of(
     mapping: Mapping,
     evaluated: Evaluated,
     graph: OperatorGraph,
@@ -289,7 +289,7 @@ def served(
     *,
     contention: float,
     bound_s: float,
-) -> Served:
+) -> Service:
     """Return what each model gets of a mapping.
 
     Parameters
@@ -300,9 +300,9 @@ def served(
         No pattern takes less.
     """
     period_s = evaluated.period_s
-    of_models = frames_served(mapping, graph, period_s)
+    of_models = service_of_frames(mapping, graph, period_s)
     least_s = min(period_s, evaluated.sustained_period_s)
-    return Served(
+    return Service(
         come_s=tuple(come_s for come_s, _ in of_models),
         latency_s=tuple(latency_s for _, latency_s in of_models),
         rate_factor=period_s / least_s,

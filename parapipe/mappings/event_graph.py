@@ -155,7 +155,7 @@ class EventGraph:
 
 
 @dataclass(frozen=True, slots=True)
-class Executed:
+class Execution:
     """What an executor does with a mapping.
 
     Parameters
@@ -176,16 +176,16 @@ class Executed:
 
 def sustained_period_s(mapping: Mapping) -> float:
     """Return the least seconds between frames, exact to a picosecond."""
-    return float(executed(mapping).graph.period_ps() / PICOSECONDS)
+    return float(execution_of(mapping).graph.period_ps() / PICOSECONDS)
 
 
-def executed(
+def execution_of(
     mapping: Mapping,
     runs: ByKey[int, Sequence[Sequence[Placement]]] | None = None,
     *,
     slots: Sequence[int] = (),
     moves: bool = True,
-) -> Executed:
+) -> Execution:
     """Return what an executor does with a mapping.
 
     Within a period each processor or link takes its work in the order of the starts. Of what starts
@@ -234,7 +234,7 @@ def executed(
         room = mapping.slots(edge) if moving is None else slots[moving]
         depth[u, v] = min(room, depth.get((u, v), room))
     graph = event_graph(events, edges, occupying, depth)
-    return Executed(tuple(names for _, names, _ in jobs), place, graph)
+    return Execution(tuple(names for _, names, _ in jobs), place, graph)
 
 
 def _job_of_run(mapping: Mapping, run: Sequence[Placement]) -> _Job:

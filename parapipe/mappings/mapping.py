@@ -241,7 +241,7 @@ class Mapping:
             reach = max(reach, *(self.lags[p][-1] for p in stage.processors))
         return tuple(groups)
 
-    def taken_in_turn(self, replicated: Sequence[tuple[int, ...]]) -> Mapping:
+    def with_replicas(self, replicated: Sequence[tuple[int, ...]]) -> Mapping:
         """Return the same plain stages, with groups of processors that take turns on frames."""
         if not replicated:
             return self

@@ -233,7 +233,7 @@ class MemoryLimit:
         )[0]
 
 
-def unfit(
+def no_fit_message(
     model: str, limit: MemoryLimit, nearest: Configuration, names: tuple[str, ...], bound: str
 ) -> str:
     """Say that nothing fits, how little would do, and what stands in the way.

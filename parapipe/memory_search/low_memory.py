@@ -31,10 +31,10 @@ from parapipe.mappings.configuration import Configuration, Least
 from parapipe.mappings.evaluate import evaluate
 from parapipe.mappings.lifetimes import Storage
 from parapipe.mappings.memory import MemoryLimit
-from parapipe.modulo.cyclic_problem import Cyclic, ModuloSchedule
-from parapipe.modulo.modulo_schedules import Works, scheduled
-from parapipe.modulo.reordering import Sizes, thriftier
-from parapipe.search.interleaved import repeating, schedule_of
+from parapipe.modulo.cyclic_problem import CyclicProblem, ModuloSchedule
+from parapipe.modulo.modulo_schedules import Jobs, schedule_jobs
+from parapipe.modulo.reordering import Sizes, less_buffered
+from parapipe.search.interleaved import modulo_schedule_of, repeating_mapping
 from parapipe.search.problems.problems import whole_problem
 from parapipe.solvers.problem import NANO
 
@@ -65,7 +65,7 @@ def variants(
     seen = {(assignment.stages, groups)}
     for replicated in _smaller_groups(groups):
         for joined in [assignment.stages] if replicated else _joined_stages(assignment.stages):
-            for stages in (joined, tuple(thrifty_order(graph, stage) for stage in joined)):
+            for stages in (joined, tuple(low_memory_order(graph, stage) for stage in joined)):
                 if (stages, replicated) not in seen:
                     seen.add((stages, replicated))
                     variant = Assignment(assignment.processors, stages, True)
@@ -131,7 +131,7 @@ def _retimed(
     replicated: ReplicaGroups = (),
 ) -> Configuration:
     """Return a configuration in another order; what is proven of the first one bounds its times."""
-    mapping = mapping_of(graph, None, costs, assignment).taken_in_turn(replicated)
+    mapping = mapping_of(graph, None, costs, assignment).with_replicas(replicated)
     evaluated = evaluate(mapping, graph, costs)
     before = configuration.evaluated
     slower = max(evaluated.latency_s / before.latency_s, evaluated.period_s / before.period_s, 1.0)
@@ -160,7 +160,7 @@ def _joined_stages(stages: Stages) -> Iterator[Stages]:
         yield tuple(joined)
 
 
-def thrifty_order(graph: OperatorGraph, operators: Sequence[int]) -> tuple[int, ...]:
+def low_memory_order(graph: OperatorGraph, operators: Sequence[int]) -> tuple[int, ...]:
     """Return a topological order in which few bytes are alive: a heuristic.
 
     Of the chains of operators that can run, one that leaves no more bytes alive than before goes
@@ -299,18 +299,18 @@ class FewerFrames:
         longest_s
             Shorter periods than this one are tried, down to that of what is given.
         """
-        schedule = schedule_of(configuration.mapping, self.storage.graph)
+        schedule = modulo_schedule_of(configuration.mapping, self.storage.graph)
         own = [*self._at_period_of(schedule, configuration)]
         yield from own
         if self.limit.size_bytes is None or any(map(self.limit.fits, own)):
             return
-        jobs = Works.of(self.cyclic, schedule.processor)
+        jobs = Jobs.of(self.cyclic, schedule.processor)
         short, long = schedule.period, min(longest_s * NANO, sum(jobs.time))
         for _ in range(PERIODS):
             period = int((short * long) ** 0.5)
             if not short < period < long:
                 return
-            slower = scheduled(jobs, period)
+            slower = schedule_jobs(jobs, period)
             at_period = [*self._at_period_of(slower, configuration)] if slower else []
             yield from at_period
             if any(map(self.limit.fits, at_period)):
@@ -322,9 +322,9 @@ class FewerFrames:
         self, schedule: ModuloSchedule, configuration: Configuration
     ) -> Iterator[Configuration]:
         """Yield a schedule and those that hold less at its period, as configurations."""
-        low_memory = thriftier(self.cyclic, schedule, self.sizes, self.seed, PIECES)
+        low_memory = less_buffered(self.cyclic, schedule, self.sizes, self.seed, PIECES)
         for each in (schedule, *low_memory):
-            mapping = repeating(each, self.storage.graph, self.costs)
+            mapping = repeating_mapping(each, self.storage.graph, self.costs)
             evaluated = evaluate(mapping, self.storage.graph, self.costs)
             least = Least(self.least_period_s)
             gap = least.gap(evaluated)
@@ -340,9 +340,9 @@ class FewerFrames:
             )
 
     @cached_property
-    def cyclic(self) -> Cyclic:
+    def cyclic(self) -> CyclicProblem:
         """The network as its operators repeat every period."""
-        return Cyclic(whole_problem(self.storage.graph, self.costs))
+        return CyclicProblem(whole_problem(self.storage.graph, self.costs))
 
     @cached_property
     def sizes(self) -> Sizes:

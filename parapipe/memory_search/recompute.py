@@ -16,7 +16,7 @@ from math import ceil, inf
 from parapipe.cost.cost_table import CostTable, build_cost_table
 from parapipe.errors import SplitError
 from parapipe.graph.operator_graph import Operator, OperatorGraph
-from parapipe.graph.part_marks import again_name, own_and_run
+from parapipe.graph.part_marks import operator_and_run, recompute_name
 from parapipe.graph.partition import Partition
 from parapipe.mappings.assembly import mapping_of
 from parapipe.mappings.assignment import Assignment
@@ -24,7 +24,7 @@ from parapipe.mappings.configuration import Configuration, SplitModel
 from parapipe.mappings.evaluate import evaluate
 from parapipe.mappings.lifetimes import Storage
 from parapipe.mappings.memory import MemoryLimit, order_problem, peaks_of
-from parapipe.parts.recompute import Run, again_rule
+from parapipe.parts.recompute import Run, recompute_rule
 from parapipe.processes.deadline import Deadline
 from parapipe.search.contract import Moment, SearchProblem
 from parapipe.search.stages.candidates import Candidate
@@ -296,13 +296,13 @@ def numbered(graph: OperatorGraph, row: Sequence[int]) -> Iterator[Run]:
 
 
 def rules_of(graph: OperatorGraph, runs: Sequence[Run]) -> Iterator[str]:
-    """Yield the rules by which a model's operators run so: see `AgainRule`."""
+    """Yield the rules by which a model's operators run so: see `RecomputeRule`."""
     latest: dict[int, int] = {}
     for v, run in runs:
         for u in graph.predecessors(v):
             if latest[u]:
-                reader = again_name(graph.operators[v].id, run)
-                yield again_rule(graph.operators[u].id, latest[u], reader)
+                reader = recompute_name(graph.operators[v].id, run)
+                yield recompute_rule(graph.operators[u].id, latest[u], reader)
         latest[v] = run
 
 
@@ -332,5 +332,5 @@ def _model_run(operator: Operator, operator_of: Mapping[str, int]) -> Run:
     last = operator.members[-1]
     if last in operator_of:
         return operator_of[last], 0
-    name, run = own_and_run(last) or (last, 0)
+    name, run = operator_and_run(last) or (last, 0)
     return operator_of.get(name, -1), run

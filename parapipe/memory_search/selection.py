@@ -12,14 +12,14 @@ from parapipe.mappings.configuration import Configuration
 from parapipe.mappings.lifetimes import Storage
 from parapipe.mappings.memory import MemoryLimit, PeakMemory, peaks_of
 from parapipe.memory_search.low_memory import FewerFrames, cheap_cuts, moves, variants
-from parapipe.pareto import nondominated, thinned
+from parapipe.pareto import nondominated, thin_front
 from parapipe.processes.deadline import Deadline
 from parapipe.search.contract import Moment, SearchProblem
 from parapipe.search.options import MapOptions
 from parapipe.search.stages.candidates import Candidate, StageCandidate, configure
 from parapipe.search.stages.search import FEW_CUTS, search
 from parapipe.search.stages.stage_table import Options, StageTable
-from parapipe.search.stages.unit_schedules import lookup, options_of
+from parapipe.search.stages.unit_schedules import options_lookup, unit_options
 
 MOST_CHANGED = 100_000  # operators of the configurations that are changed, all together
 LARGEST = 3  # tensors at the peak whose operators are moved
@@ -44,7 +44,7 @@ class LessMemorySearch:
         """
         options = problem.options
         limit, sizer = MemoryLimit(options.max_memory_bytes), _Sizer(problem.graph, problem.tables)
-        choices = lookup(options_of(problem.schedules(), problem.tables[0]))
+        choices = options_lookup(unit_options(problem.schedules(), problem.tables[0]))
         some: list[Candidate] = [*incumbents]
         for cuts in cheap_cuts(problem.graph, problem.partition):
             if deadline.over:
@@ -115,7 +115,7 @@ def _stage_key(candidate: Candidate) -> tuple[object, ...]:
     """Return what runs in which stage, as its table counts; of other searches, itself."""
     if not isinstance(candidate, StageCandidate):
         return (id(candidate),)
-    return id(candidate.found_in), *(stage.shape for stage in candidate.stages)
+    return id(candidate.stage_table), *(stage.shape for stage in candidate.stages)
 
 
 def _beaten(figures: tuple[float, ...], front: Iterable[tuple[float, ...]], share: float) -> bool:
@@ -225,5 +225,5 @@ def _worth_changing(
     candidates = [each for each in every if without or not limit.fits(each)]
     front = nondominated(candidates, lambda each: each.nano_objectives)
     alone = [each for each in candidates if each.kind == "sequential"]
-    few = thinned(front, lambda each: each.nano_objectives, resolution, alone)
+    few = thin_front(front, lambda each: each.nano_objectives, resolution, alone)
     return few[: max(LEAST_CHANGED, MOST_CHANGED // len(graph.operators))]

@@ -88,7 +88,7 @@ class Programme:
         return values
 
 
-def programme(
+def state_programme(
     problem: MappingProblem, counts: Counts, *, marks: Sequence[Hashable] = ()
 ) -> Programme:
     """State where operators can run and what that moves.
@@ -181,7 +181,7 @@ ROUNDING = 1e-9  # share of a bound that sums of doubles may be off
 
 
 @dataclass(frozen=True, slots=True)
-class Aim:
+class Objective:
     """What is minimised: Σ cost · variable with no load above `limit_s`, or the greatest load.
 
     Parameters
@@ -213,7 +213,7 @@ class Relaxed:
     values: tuple[float, ...]
 
 
-def relaxed(stated: Programme, aim: Aim) -> Relaxed:
+def solve_relaxation(stated: Programme, aim: Objective) -> Relaxed:
     """Solve the relaxation.
 
     The bound is not the solver's objective, which is right to its tolerances only, but what the
@@ -293,7 +293,7 @@ class SearchResult:
 
 def search(
     stated: Programme,
-    aim: Aim,
+    aim: Objective,
     *,
     most: float,
     least: float,

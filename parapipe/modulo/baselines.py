@@ -13,14 +13,14 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from math import inf
 
-from parapipe.modulo.cyclic_problem import ModuloSchedule, whole
-from parapipe.modulo.least_period import LeastPeriod, bound_s, least_period, restricted
+from parapipe.modulo.cyclic_problem import ModuloSchedule, ceil_ns
+from parapipe.modulo.least_period import LeastPeriod, bound_s, least_period, restrict_to
 from parapipe.modulo.least_period import period_s as period_of
 from parapipe.solvers.paths import complete_processors
 from parapipe.solvers.problem import Flow, MappingProblem
 
 
-def part(problem: MappingProblem, begin: int, end: int) -> MappingProblem:
+def sub_problem(problem: MappingProblem, begin: int, end: int) -> MappingProblem:
     """Return a range of operators that no flow joins to others, as a problem of its own."""
     flows = tuple(
         _renumbered(flow, -begin)
@@ -32,7 +32,7 @@ def part(problem: MappingProblem, begin: int, end: int) -> MappingProblem:
     )
 
 
-def joined_problem(problems: Sequence[MappingProblem], counts: Sequence[int]) -> MappingProblem:
+def join_problems(problems: Sequence[MappingProblem], counts: Sequence[int]) -> MappingProblem:
     """Return so many frames of each problem as one problem; all are of the same processors."""
     rows: list[tuple[float, ...]] = []
     flows: list[Flow] = []
@@ -53,7 +53,7 @@ def _renumbered(flow: Flow, by: int) -> Flow:
     )
 
 
-def joined_schedule(
+def join_schedules(
     parts: Sequence[tuple[MappingProblem, ModuloSchedule]], period: int
 ) -> ModuloSchedule:
     """Return schedules of problems as one schedule of a period, in nanoseconds."""
@@ -66,7 +66,7 @@ def joined_schedule(
         place += each.processor
         start += each.start
         end += (
-            at + max(1, whole(row[p]))
+            at + max(1, ceil_ns(row[p]))
             for row, at, p in zip(problem.time_s, each.start, each.processor, strict=True)
         )
         moved += (((flow + flows, q), at) for (flow, q), at in each.moved)
@@ -74,7 +74,7 @@ def joined_schedule(
     return ModuloSchedule(period, tuple(place), tuple(start), tuple(moved), max(end) - min(start))
 
 
-def repeated(
+def repeat_pattern(
     problems: Sequence[MappingProblem], counts: Sequence[int], schedule: ModuloSchedule, times: int
 ) -> ModuloSchedule:
     """Return the schedule of a pattern, several times one after the other, as of a longer one.
@@ -97,7 +97,7 @@ def repeated(
             for turn in range(times)
             for frame in frames
         )
-    return joined_schedule(parts, times * schedule.period)
+    return join_schedules(parts, times * schedule.period)
 
 
 def _part_of(
@@ -132,7 +132,7 @@ _Share = tuple[int, tuple[int, ...]]  # a model and its processors
 
 
 @dataclass(frozen=True, slots=True)
-class Rival:
+class Baseline:
     """Where several models run without sharing, and the period.
 
     Parameters
@@ -151,7 +151,7 @@ class Rival:
 
 
 @dataclass(frozen=True)
-class Rivals:
+class Baselines:
     """Several models, one frame of each as a problem, and how many frames a pattern has."""
 
     problems: Sequence[MappingProblem]
@@ -165,13 +165,13 @@ class Rivals:
 
     def frames_of(self, model: int) -> MappingProblem:
         """Return all frames of a model as one problem."""
-        return joined_problem([self.problems[model]], [self.counts[model]])
+        return join_problems([self.problems[model]], [self.counts[model]])
 
     def one(self, model: int, processors: tuple[int, ...]) -> LeastPeriod | None:
         """Return the least period of one frame on some processors; None if they do not run it."""
         key = (model, processors)
         if key not in self._one:
-            limited = restricted(self.problems[model], processors)
+            limited = restrict_to(self.problems[model], processors)
             self._one[key] = self._least(limited) if limited else None
         return self._one[key]
 
@@ -190,7 +190,7 @@ class Rivals:
         if one is None or count == 1:
             return one
         places = one.processor * count
-        limited = restricted(self.frames_of(model), processors)
+        limited = restrict_to(self.frames_of(model), processors)
         assert limited is not None  # one frame runs there
         bound_s = self.bound_s(model, processors)
         if count * one.period_s <= bound_s * (1 + ROUNDING):
@@ -210,7 +210,7 @@ class Rivals:
         """
         key = (model, processors)
         if key not in self._bound_s:
-            limited = restricted(self.problems[model], processors)
+            limited = restrict_to(self.problems[model], processors)
             self._bound_s[key] = self.counts[model] * bound_s(limited) if limited else inf
         return self._bound_s[key]
 
@@ -237,7 +237,7 @@ class Rivals:
             if all(sets):
                 yield sets
 
-    def own_processors(self) -> Rival | None:
+    def own_processors(self) -> Baseline | None:
         """Return the best with processors of its own for each model.
 
         None if there are fewer processors than models, some model cannot run so, or there are too
@@ -257,7 +257,7 @@ class Rivals:
             periods = [self.alone(model, each) for model, each in enumerate(sets)]
             candidate = max(each.period_s if each else inf for each in periods), number, sets
             best = min(best, candidate) if best else candidate
-        return best and Rival(best[0], self._assignment(best[2]), best[2])
+        return best and Baseline(best[0], self._assignment(best[2]), best[2])
 
     def _assignment(self, sets: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
         processor: list[int] = []
@@ -267,15 +267,15 @@ class Rivals:
             processor += least.processor
         return tuple(processor)
 
-    def in_turn(self) -> Rival:
+    def in_turn(self) -> Baseline:
         """Return one model after the other on all processors, each at its best throughput."""
         everyone = tuple(self.processors)
         periods = [self.alone(model, everyone) for model in range(len(self.problems))]
         period_s = sum(each.period_s for each in periods if each)
         sets = (everyone,) * len(self.problems)
-        return Rival(period_s, self._assignment(sets), sets)
+        return Baseline(period_s, self._assignment(sets), sets)
 
-    def one_each(self) -> Rival | None:
+    def one_each(self) -> Baseline | None:
         """Return the best with each model on a single processor, which several may share.
 
         None if no processor runs some model whole.
@@ -299,4 +299,4 @@ class Rivals:
             for problem, count, p in zip(self.problems, self.counts, best[1], strict=True)
             for _ in range(count * problem.operators)
         ]
-        return Rival(best[0], tuple(processor), tuple((p,) for p in best[1]))
+        return Baseline(best[0], tuple(processor), tuple((p,) for p in best[1]))

@@ -10,7 +10,7 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-from parapipe.modulo.cyclic_problem import NEVER, Cyclic
+from parapipe.modulo.cyclic_problem import NEVER, CyclicProblem
 from parapipe.modulo.modulo_schedules import FREE, Circle, first_fit, with_work
 
 Array = NDArray[np.float64]
@@ -60,7 +60,7 @@ class Values:
         return result
 
 
-def values_of(cyclic: Cyclic, period: int, seed: int = 0) -> Values:
+def values_of(cyclic: CyclicProblem, period: int, seed: int = 0) -> Values:
     """Return values of a network at a period."""
     draw = np.random.default_rng(seed)
     time = times(cyclic)
@@ -84,7 +84,7 @@ def values_of(cyclic: Cyclic, period: int, seed: int = 0) -> Values:
     return Values(every, left)
 
 
-def times(cyclic: Cyclic) -> Array:
+def times(cyclic: CyclicProblem) -> Array:
     """Return the time of each operator on each processor, infinite where it is not supported."""
     return _array(cyclic.time)
 
@@ -93,7 +93,7 @@ def _array(times_ns: Times) -> Array:
     return np.array([[np.inf if t >= NEVER else t for t in row] for row in times_ns], dtype=float)
 
 
-def prices_of(cyclic: Cyclic) -> Array:
+def prices_of(cyclic: CyclicProblem) -> Array:
     """Return what a second of each processor is worth, in sum 1, where the period is least.
 
     They make the bound sum_v min_p price_p w_vp on every period large (subgradients).
@@ -200,7 +200,7 @@ class BeamResult:
 
 
 def beam_search(
-    cyclic: Cyclic,
+    cyclic: CyclicProblem,
     period: int,
     values: Values,
     manner: Manner,
@@ -263,7 +263,7 @@ def beam_search(
     ]
 
 
-def _shortest_useful_gaps(cyclic: Cyclic, begin: int) -> list[float]:
+def _shortest_useful_gaps(cyclic: CyclicProblem, begin: int) -> list[float]:
     """Return the shortest useful gap on each processor, for operators from one on."""
     rest = [
         [row[p] for row in cyclic.time[begin:] if row[p] < NEVER] for p in range(cyclic.processors)
@@ -272,7 +272,7 @@ def _shortest_useful_gaps(cyclic: Cyclic, begin: int) -> list[float]:
 
 
 def _extensions(
-    cyclic: Cyclic,
+    cyclic: CyclicProblem,
     period: int,
     partial: _Partial,
     next_one: tuple[int, int],

@@ -114,7 +114,7 @@ NEVER = 1 << 61  # ns
 
 
 @dataclass(frozen=True)
-class Cyclic:
+class CyclicProblem:
     """A mapping problem in nanoseconds, rounded up; what takes no time takes one of them.
 
     Its tensors from outside are available everywhere.
@@ -142,7 +142,7 @@ class Cyclic:
     @cached_property
     def time(self) -> tuple[tuple[int, ...], ...]:
         """Time of each operator on each processor; `NEVER` where it is not supported."""
-        return tuple(tuple(max(1, whole(t)) for t in row) for row in self.problem.time_s)
+        return tuple(tuple(max(1, ceil_ns(t)) for t in row) for row in self.problem.time_s)
 
     @cached_property
     def delay(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
@@ -152,7 +152,7 @@ class Cyclic:
         for flow in self.problem.flows:
             matrix = flow.transfer_s
             if matrix not in matrices:
-                matrices[matrix] = tuple(tuple(map(whole, row)) for row in matrix)
+                matrices[matrix] = tuple(tuple(map(ceil_ns, row)) for row in matrix)
             delays.append(matrices[matrix])
         return tuple(delays)
 
@@ -277,6 +277,6 @@ class ModuloSchedule:
     latency: int
 
 
-def whole(time_s: float) -> int:
+def ceil_ns(time_s: float) -> int:
     """Return seconds in nanoseconds, rounded up; `NEVER` if they are infinite."""
     return NEVER if time_s == inf else ceil(time_s * NANO - ROUNDING)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ortools.sat.python import cp_model
 
-from parapipe.modulo.cyclic_problem import NEVER, Cyclic, Frames, ModuloSchedule
+from parapipe.modulo.cyclic_problem import NEVER, CyclicProblem, Frames, ModuloSchedule
 from parapipe.solvers.cp_sat import run_cp_sat
 
 PRECISION = 1000  # steps of what a nanosecond counts
@@ -38,8 +38,8 @@ class Solution:
     effort: float
 
 
-def solved(
-    cyclic: Cyclic,
+def least_latency_by_cp_sat(
+    cyclic: CyclicProblem,
     period: int,
     place: Sequence[int] | None = None,
     *,
@@ -100,7 +100,7 @@ def solved(
     return Solution(programme.schedule(outcome.solver), bound, outcome.optimal, effort)
 
 
-def _longest_latency(cyclic: Cyclic, period: int) -> int:
+def _longest_latency(cyclic: CyclicProblem, period: int) -> int:
     """Return a latency that suffices: nothing need wait a whole period, all one by one."""
     slowest = sum(max(t for t in row if t < NEVER) for row in cyclic.time)
     transfers = sum(max(map(max, delay)) for delay in cyclic.delay)
@@ -130,7 +130,11 @@ class _LatencyProgramme:
     """The model: starts from a frame's entry, where everything runs, the period, the latency."""
 
     def __init__(
-        self, cyclic: Cyclic, periods: tuple[int, int], latency: int, able: Sequence[Sequence[int]]
+        self,
+        cyclic: CyclicProblem,
+        periods: tuple[int, int],
+        latency: int,
+        able: Sequence[Sequence[int]],
     ) -> None:
         self.cyclic, self.periods, self.most = cyclic, periods, latency
         self.model = cp_model.CpModel()

@@ -24,11 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parapipe.modulo.beam_search import prices_of, times, values_of
-from parapipe.modulo.cyclic_problem import Cyclic, ModuloSchedule
-from parapipe.modulo.least_latency import fitted, least_latency
+from parapipe.modulo.cyclic_problem import CyclicProblem, ModuloSchedule
+from parapipe.modulo.least_latency import fit_loads, least_latency
 from parapipe.modulo.least_period import LeastPeriod, least_period
-from parapipe.modulo.modulo_schedules import Works, scheduled
-from parapipe.modulo.reordering import reordered
+from parapipe.modulo.modulo_schedules import Jobs, schedule_jobs
+from parapipe.modulo.reordering import reorder_jobs
 from parapipe.modulo.verify import check
 from parapipe.solvers.problem import NANO, MappingProblem
 
@@ -167,7 +167,7 @@ EXACT_S = 0.2  # in so much of its deterministic time for all periods, about a s
 PERIODS = 8  # for latencies of at most so many of them, if none is known
 
 
-def curve(
+def low_latency_schedules(
     problem: MappingProblem,
     least: LeastPeriod,
     longest_s: float,
@@ -197,11 +197,11 @@ def curve(
     tell
         Called with the numbers of periods that are done and of all.
     """
-    cyclic = Cyclic(problem)
+    cyclic = CyclicProblem(problem)
     if longest_s <= least.period_s * (1 + WORTH):
         return
     prices = prices_of(cyclic)
-    shares = shares_tried(longest_s / least.period_s, cyclic.operators)
+    shares = period_shares(longest_s / least.period_s, cyclic.operators)
     cheapest = [int(p) for p in (times(cyclic) * prices).argmin(axis=1)]
     places: list[Sequence[int]] = [least.processor, cheapest]
     price = [float(each) for each in prices]
@@ -213,13 +213,13 @@ def curve(
             return
         if period < max(map(min, cyclic.time)):
             continue
-        begin = [at for each in places if (at := fitted(cyclic, each, period, price, over=over))]
+        begin = [at for each in places if (at := fit_loads(cyclic, each, period, price, over=over))]
         values = values_of(cyclic, period, seed)
         best = least_latency(cyclic, period, values, begin, above=share, seed=seed, over=over)
         if best is not None:
             places = [best.processor, *places[-2:]]
             for each in filter(None, (best, _at_least_period(cyclic, best))):
-                schedule = reordered(cyclic, each, seed) if share <= ABOVE[0] else each
+                schedule = reorder_jobs(cyclic, each, seed) if share <= ABOVE[0] else each
                 check(problem, schedule)
                 exact.schedules.append(schedule)
                 yield schedule
@@ -243,7 +243,7 @@ class _Exact:
         What has been found.
     """
 
-    cyclic: Cyclic
+    cyclic: CyclicProblem
     least: int
     floors: LatencyFloors | None
     seed: int
@@ -254,11 +254,11 @@ class _Exact:
         """Return a schedule of less latency than is known at periods up to this one, if found."""
         if self.cyclic.operators > FEW or self.left_s <= 0:
             return None
-        from parapipe.modulo.exact_latency import solved  # loads CP-SAT
+        from parapipe.modulo.exact_latency import least_latency_by_cp_sat  # loads CP-SAT
 
         short = (each for each in self.schedules if each.period <= period)
         best = min(short, key=lambda each: each.latency, default=None)
-        solution = solved(
+        solution = least_latency_by_cp_sat(
             self.cyclic,
             period,
             shortest=self.least,
@@ -276,7 +276,7 @@ class _Exact:
         return solution.schedule
 
 
-def shares_tried(ratio: float, operators: int) -> list[float]:
+def period_shares(ratio: float, operators: int) -> list[float]:
     """Return by which shares the periods that are tried are above the least one, descending.
 
     Parameters
@@ -298,8 +298,8 @@ def least_period_of(problem: MappingProblem, seed: int) -> LeastPeriod:
     return least_period(problem, time_limit_s=LIMIT_S, seed=seed, deterministic=True)
 
 
-def _at_least_period(cyclic: Cyclic, schedule: ModuloSchedule) -> ModuloSchedule | None:
+def _at_least_period(cyclic: CyclicProblem, schedule: ModuloSchedule) -> ModuloSchedule | None:
     """Return a schedule of the same assignment at its own least period."""
     period = max(cyclic.loads(schedule.processor))
-    jobs = Works.of(cyclic, schedule.processor)
-    return scheduled(jobs, period) if period < schedule.period else None
+    jobs = Jobs.of(cyclic, schedule.processor)
+    return schedule_jobs(jobs, period) if period < schedule.period else None

@@ -16,14 +16,14 @@ from math import floor, inf, prod
 from parapipe.modulo.assignment_programme import (
     CLOSE,
     ROUNDING,
-    Aim,
+    Objective,
     Programme,
     Relaxed,
-    programme,
-    relaxed,
     search,
+    solve_relaxation,
+    state_programme,
 )
-from parapipe.modulo.least_period import LeastPeriod, least_period, period_s, restricted, rounded
+from parapipe.modulo.least_period import LeastPeriod, least_period, period_s, restrict_to, rounded
 from parapipe.pareto import nondominated
 from parapipe.solvers.cp_sat import Budget
 from parapipe.solvers.problem import MappingProblem
@@ -54,7 +54,7 @@ class LeastCost:
 
 def least_cost(
     stated: Programme,
-    aim: Aim,
+    aim: Objective,
     *,
     start: Sequence[int] = (),
     enough: float = inf,
@@ -70,7 +70,7 @@ def least_cost(
     enough
         A bound of so much ends the search: nothing that costs so much is of use.
     """
-    fractions = relaxed(stated, aim)
+    fractions = solve_relaxation(stated, aim)
     least = fractions.bound
     if least == inf and not start:
         return LeastCost(inf, True, ())
@@ -88,11 +88,11 @@ def least_cost(
     return LeastCost(inf if none else result.bound, none, tuple(start))
 
 
-def _cost(aim: Aim, values: Sequence[int]) -> float:
+def _cost(aim: Objective, values: Sequence[int]) -> float:
     return sum(cost * count for cost, count in zip(aim.cost, values, strict=True))
 
 
-def _rounded(stated: Programme, aim: Aim, fractions: Relaxed) -> tuple[int, ...]:
+def _rounded(stated: Programme, aim: Objective, fractions: Relaxed) -> tuple[int, ...]:
     """Round a solution in fractions at the least cost; empty if loads stay above the limit.
 
     By how much rounding exceeds it, the limit of the next try is lower.
@@ -109,7 +109,7 @@ def _rounded(stated: Programme, aim: Aim, fractions: Relaxed) -> tuple[int, ...]
         if fits:
             return roundings[min(fits, key=lambda i: _cost(aim, values[i]))]
         limit_s -= min(loads_s) - allowed_s
-        fractions = relaxed(stated, replace(aim, limit_s=limit_s))
+        fractions = solve_relaxation(stated, replace(aim, limit_s=limit_s))
     return ()
 
 
@@ -211,7 +211,7 @@ def least_energy(
     stated, cost = _cost_programme(problem, energy_j)
     result = least_cost(
         stated,
-        Aim(cost, limit_s),
+        Objective(cost, limit_s),
         start=start,
         enough=enough_j,
         budget=Budget(time_limit_s, deterministic),
@@ -231,12 +231,12 @@ def shared_energy_j(problem: MappingProblem, energy_j: Energies, limit_s: float)
     Infinite if even then some load is above the limit.
     """
     stated, cost = _cost_programme(problem, energy_j)
-    return relaxed(stated, Aim(cost, limit_s)).bound
+    return solve_relaxation(stated, Objective(cost, limit_s)).bound
 
 
 def _cost_programme(problem: MappingProblem, energy_j: Energies) -> tuple[Programme, list[float]]:
     """Return the programme of the loads, and what its variables cost."""
-    stated = programme(
+    stated = state_programme(
         problem, lambda _flow, p, q: problem.resource_of(p, q) is not None, marks=energy_j
     )
     cost = [0.0] * len(stated.most)
@@ -290,7 +290,7 @@ def energy_front(
     for number, processors in enumerate(_sets(problem)):
         if over():
             return ()
-        if alone := restricted(problem, processors):
+        if alone := restrict_to(problem, processors):
             static_w = sum(static_power_w[p] for p in processors)
             sweep = _Sweep.of(alone, energy_j, static_w, first(alone))
             sweeps.append((sweep.limit_s, number, sweep))

@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from parapipe.modulo.beam_search import Manner, Values, beam_search
-from parapipe.modulo.cyclic_problem import NEVER, Cyclic, ModuloSchedule
-from parapipe.modulo.modulo_schedules import Works, scheduled, tighten
+from parapipe.modulo.cyclic_problem import NEVER, CyclicProblem, ModuloSchedule
+from parapipe.modulo.modulo_schedules import Jobs, schedule_jobs, tighten
 
 MOVERS = 60  # operators of which swaps are tried, those that take longest
 PARTNERS = 20  # operators that may go back for one that moves
@@ -16,8 +16,8 @@ HAND_OVER = 0.02  # share of a period that one more hand-over counts for
 Change = tuple[tuple[int, int], ...]  # operators and where they go
 
 
-def fitted(
-    cyclic: Cyclic,
+def fit_loads(
+    cyclic: CyclicProblem,
     place: Sequence[int],
     period: int,
     prices: Sequence[float],
@@ -58,7 +58,11 @@ def _excess(loads: Sequence[int], period: int, prices: Sequence[float]) -> float
 
 
 def _best_change(
-    cyclic: Cyclic, place: Sequence[int], loads: Sequence[int], period: int, prices: Sequence[float]
+    cyclic: CyclicProblem,
+    place: Sequence[int],
+    loads: Sequence[int],
+    period: int,
+    prices: Sequence[float],
 ) -> Change | None:
     """Return the change that lessens most of what is above the period, and adds few hand-overs."""
     before = _excess(loads, period, prices)
@@ -82,7 +86,7 @@ def _best_change(
 
 
 def _moves(
-    cyclic: Cyclic, place: Sequence[int], loads: Sequence[int], period: int
+    cyclic: CyclicProblem, place: Sequence[int], loads: Sequence[int], period: int
 ) -> Iterator[Change]:
     for v, p in enumerate(place):
         if loads[p] > period:
@@ -92,7 +96,7 @@ def _moves(
 
 
 def _swaps(
-    cyclic: Cyclic, place: Sequence[int], loads: Sequence[int], period: int
+    cyclic: CyclicProblem, place: Sequence[int], loads: Sequence[int], period: int
 ) -> Iterator[Change]:
     """Yield moves together with another operator's, away from where the first one goes."""
     on: dict[int, list[int]] = {p: [] for p in range(cyclic.processors)}
@@ -108,7 +112,7 @@ def _swaps(
                     yield ((v, q), (u, r))
 
 
-def _added_hand_overs(cyclic: Cyclic, place: Sequence[int], v: int, q: int) -> int:
+def _added_hand_overs(cyclic: CyclicProblem, place: Sequence[int], v: int, q: int) -> int:
     """Return by how much hand-overs become more if an operator moves."""
     near = [*cyclic.before[v], *cyclic.after[v]]
     return sum((place[u] != q) - (place[u] != place[v]) for u in near)
@@ -127,7 +131,7 @@ SWAPS = 6  # operators that may make room
 
 
 def least_latency(
-    cyclic: Cyclic,
+    cyclic: CyclicProblem,
     period: int,
     values: Values,
     places: Iterable[Sequence[int]] = (),
@@ -151,7 +155,7 @@ def least_latency(
     """
     schedules = [*_beam_schedules(cyclic, period, values, above, over)]
     others = (place for place in places if not (schedules and over()))
-    schedules += filter(None, (scheduled(Works.of(cyclic, place), period) for place in others))
+    schedules += filter(None, (schedule_jobs(Jobs.of(cyclic, place), period) for place in others))
     if not schedules:
         return None
     best = min(schedules, key=cyclic.cost)
@@ -159,7 +163,7 @@ def least_latency(
 
 
 def _beam_schedules(
-    cyclic: Cyclic, period: int, values: Values, above: float, over: Callable[[], bool]
+    cyclic: CyclicProblem, period: int, values: Values, above: float, over: Callable[[], bool]
 ) -> Iterator[ModuloSchedule]:
     width = max(WIDTH // 4, WIDTH * OPERATORS // max(OPERATORS, cyclic.operators))
     for manner in (*MANNERS, CLOSE[0]) if above > ROOM else CLOSE:
@@ -168,15 +172,15 @@ def _beam_schedules(
         )[:SCHEDULED]:
             if over():
                 return
-            jobs = Works.of(cyclic, each.place)
+            jobs = Jobs.of(cyclic, each.place)
             if manner.exclusive and not jobs.routes:
                 yield jobs.schedule(period, tighten(jobs, period, [*each.start]))
-            elif schedule := scheduled(jobs, period):
+            elif schedule := schedule_jobs(jobs, period):
                 yield schedule
 
 
 def improve(
-    cyclic: Cyclic,
+    cyclic: CyclicProblem,
     schedule: ModuloSchedule,
     seed: int = 0,
     over: Callable[[], bool] = lambda: False,
@@ -197,8 +201,8 @@ def improve(
         place = _random_change(cyclic, best.processor, best.period, loads, draw)
         if place is None:
             continue
-        jobs = Works.of(cyclic, place)
-        other = scheduled(jobs, best.period)
+        jobs = Jobs.of(cyclic, place)
+        other = schedule_jobs(jobs, best.period)
         left -= jobs.placements
         if other and cyclic.cost(other) < cyclic.cost(best):
             best, loads = other, cyclic.loads(other.processor)
@@ -206,7 +210,11 @@ def improve(
 
 
 def _random_change(
-    cyclic: Cyclic, place: Sequence[int], period: int, loads: Sequence[int], draw: random.Random
+    cyclic: CyclicProblem,
+    place: Sequence[int],
+    period: int,
+    loads: Sequence[int],
+    draw: random.Random,
 ) -> list[int] | None:
     """Move neighbours to another processor, and what gives them room; None if nothing does."""
     moving = _neighbours(cyclic, place, draw)
@@ -229,7 +237,7 @@ def _random_change(
     return after if over <= 0 else None
 
 
-def _neighbours(cyclic: Cyclic, place: Sequence[int], draw: random.Random) -> list[int]:
+def _neighbours(cyclic: CyclicProblem, place: Sequence[int], draw: random.Random) -> list[int]:
     """Return operators on one processor that read from each other."""
     first, most = draw.randrange(cyclic.operators), draw.choice(RUNS)
     neighbours = [first]

@@ -20,8 +20,15 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from math import exp, inf
 
-from parapipe.modulo.assignment_programme import Aim, Programme, Relaxed, programme, relaxed, search
-from parapipe.modulo.cyclic_problem import NEVER, Cyclic
+from parapipe.modulo.assignment_programme import (
+    Objective,
+    Programme,
+    Relaxed,
+    search,
+    solve_relaxation,
+    state_programme,
+)
+from parapipe.modulo.cyclic_problem import NEVER, CyclicProblem
 from parapipe.solvers.cp_sat import Budget, name
 from parapipe.solvers.paths import complete_processors
 from parapipe.solvers.problem import NANO, MappingProblem
@@ -34,7 +41,9 @@ LONGEST_RUN = 40  # operators that move together
 BESIDE = 0.7  # share of changes that go to the processor of the operator before or behind
 
 
-def anneal(cyclic: Cyclic, place: Sequence[int], *, enough: int = 0, seed: int = 0) -> list[int]:
+def anneal(
+    cyclic: CyclicProblem, place: Sequence[int], *, enough: int = 0, seed: int = 0
+) -> list[int]:
     """Return an assignment whose greatest load is at most that of a given one.
 
     Parameters
@@ -65,7 +74,7 @@ def anneal(cyclic: Cyclic, place: Sequence[int], *, enough: int = 0, seed: int =
 class Loads:
     """An assignment, and for how long one frame keeps each resource busy."""
 
-    def __init__(self, cyclic: Cyclic, place: Sequence[int]) -> None:
+    def __init__(self, cyclic: CyclicProblem, place: Sequence[int]) -> None:
         self.cyclic, self.place, self.loads = cyclic, [*place], cyclic.loads(place)
         self.flows: list[list[int]] = [[*reads] for reads in cyclic.reads]
         for flow, maker in enumerate(cyclic.maker):
@@ -107,7 +116,9 @@ class Loads:
                     yield resource, cyclic.delay[flow][p][q]
 
 
-def random_change(cyclic: Cyclic, place: Sequence[int], draw: random.Random) -> dict[int, int]:
+def random_change(
+    cyclic: CyclicProblem, place: Sequence[int], draw: random.Random
+) -> dict[int, int]:
     """Return operators in a row, those that can, with one processor for all of them."""
     begin = draw.randrange(cyclic.operators)
     end = min(cyclic.operators, begin + int(LONGEST_RUN ** draw.random()))
@@ -179,13 +190,13 @@ def least_period(
     """
     budget = Budget(time_limit_s, deterministic)
     stated = _load_programme(problem)
-    fractions = relaxed(stated, Aim())
+    fractions = solve_relaxation(stated, Objective())
     alone = [(p,) * problem.operators for p in complete_processors(problem)]
     candidates = [rounded(stated, fractions), *alone, *known]
     best = min(candidates, key=lambda processor: period_s(problem, processor))
     bound_s, resources = fractions.bound, chain.from_iterable(problem.transfer_resource)
     if any(each is not None for each in resources) and period_s(problem, best) > bound_s:
-        assignment = anneal(Cyclic(problem), best, enough=int(bound_s * NANO), seed=seed)
+        assignment = anneal(CyclicProblem(problem), best, enough=int(bound_s * NANO), seed=seed)
         best = min((best, tuple(assignment)), key=lambda processor: period_s(problem, processor))
         candidates.append(best)
     most_s = period_s(problem, best)
@@ -193,7 +204,7 @@ def least_period(
         return LeastPeriod(most_s, min(bound_s, most_s), most_s <= bound_s, best, "GLOP", seed)
     searched = search(
         stated,
-        Aim(),
+        Objective(),
         most=most_s,
         least=bound_s,
         hint=stated.values(best),
@@ -214,14 +225,14 @@ def bound_s(problem: MappingProblem) -> float:
     as fractions of one frame of each: the means over the frames, which keep all rows. So no pattern
     of these models in this ratio has less per frame, however long it is.
     """
-    return relaxed(_load_programme(problem), Aim()).bound
+    return solve_relaxation(_load_programme(problem), Objective()).bound
 
 
 def _load_programme(problem: MappingProblem) -> Programme:
-    return programme(problem, lambda flow, p, q: problem.resource_of(p, q) is not None)
+    return state_programme(problem, lambda flow, p, q: problem.resource_of(p, q) is not None)
 
 
-def restricted(problem: MappingProblem, processors: Sequence[int]) -> MappingProblem | None:
+def restrict_to(problem: MappingProblem, processors: Sequence[int]) -> MappingProblem | None:
     """Return the problem on some processors only; None if they do not support every operator."""
     rows = tuple(
         tuple(time_s if p in processors else inf for p, time_s in enumerate(row))

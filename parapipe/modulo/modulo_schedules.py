@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
-from parapipe.modulo.cyclic_problem import Cyclic, ModuloSchedule
+from parapipe.modulo.cyclic_problem import CyclicProblem, ModuloSchedule
 
 Circle = tuple[tuple[int, ...], tuple[int, ...]]
 """Begins and ends of busy times within [0, period], ascending and disjoint."""
@@ -108,7 +108,7 @@ Gaps = list[list[tuple[int, int]]]
 
 
 @dataclass(slots=True)
-class Works:
+class Jobs:
     """What is done for a frame on given processors: operators, then transfers that are work.
 
     Parameters
@@ -125,7 +125,7 @@ class Works:
         How often work was placed so far: what searching has taken.
     """
 
-    cyclic: Cyclic
+    cyclic: CyclicProblem
     place: Sequence[int]
     routes: list[tuple[int, int]]
     resource: list[int]
@@ -136,7 +136,7 @@ class Works:
     placements: int = 0
 
     @classmethod
-    def of(cls, cyclic: Cyclic, place: Sequence[int]) -> Works:
+    def of(cls, cyclic: CyclicProblem, place: Sequence[int]) -> Jobs:
         """Return the work of operators on their processors."""
         moves = cyclic.moves(place)
         routes = list(moves)
@@ -185,7 +185,7 @@ class Works:
         )
 
 
-def topological(cyclic: Cyclic, routes: Sequence[tuple[int, int]]) -> list[int]:
+def topological(cyclic: CyclicProblem, routes: Sequence[tuple[int, int]]) -> list[int]:
     """Return all work, makers before readers."""
     behind: dict[int, list[int]] = {}
     for i, (flow, _) in enumerate(routes, start=cyclic.operators):
@@ -193,7 +193,7 @@ def topological(cyclic: Cyclic, routes: Sequence[tuple[int, int]]) -> list[int]:
     return [w for v in range(cyclic.operators) for w in (v, *behind.get(v, ()))]
 
 
-def scheduled(jobs: Works, period: int) -> ModuloSchedule | None:
+def schedule_jobs(jobs: Jobs, period: int) -> ModuloSchedule | None:
     """Return a schedule of low latency.
 
     None if a load is above the period, or a transfer that is work would have to wait for its first
@@ -206,7 +206,7 @@ def scheduled(jobs: Works, period: int) -> ModuloSchedule | None:
     return schedule if soon_read(jobs, schedule) else None
 
 
-def soon_read(jobs: Works, schedule: ModuloSchedule) -> bool:
+def soon_read(jobs: Jobs, schedule: ModuloSchedule) -> bool:
     """Return whether each transfer's first reader starts within a period of it."""
     for (flow, target), at in schedule.moved:
         readers = jobs.cyclic.problem.flows[flow].consumers
@@ -219,7 +219,7 @@ def soon_read(jobs: Works, schedule: ModuloSchedule) -> bool:
 class _Placement:
     """Places jobs, those with the longest path to the end first."""
 
-    def __init__(self, jobs: Works, period: int) -> None:
+    def __init__(self, jobs: Jobs, period: int) -> None:
         self.jobs, self.period = jobs, period
         count = len(jobs.time)
         self.start = [-1] * count
@@ -282,7 +282,7 @@ class _Placement:
         self.start[w] = -1
 
 
-def pack(jobs: Works, period: int) -> list[int]:
+def pack(jobs: Jobs, period: int) -> list[int]:
     """Return starts for which each resource works in a window of the period, in topological order.
 
     There are such starts whenever no load is above the period: what comes too early for its inputs
@@ -300,7 +300,7 @@ def pack(jobs: Works, period: int) -> list[int]:
     return start
 
 
-def tighten(jobs: Works, period: int, start: list[int]) -> list[int]:
+def tighten(jobs: Jobs, period: int, start: list[int]) -> list[int]:
     """Start all as early as the orders allow, then as late as the latency allows, and again.
 
     No frame then starts earlier or ends later: with several of them, each one's latency falls.
@@ -337,14 +337,14 @@ def tighten(jobs: Works, period: int, start: list[int]) -> list[int]:
     return best
 
 
-def _frames_of_jobs(jobs: Works) -> list[int]:
+def _frames_of_jobs(jobs: Jobs) -> list[int]:
     """Return the frame of all work; a transfer's is that of its maker."""
     cyclic = jobs.cyclic
     of = cyclic.frames.of if cyclic.frames else (0,) * cyclic.operators
     return [*of, *(of[cyclic.maker[flow]] for flow, _ in jobs.routes)]
 
 
-def _order_arcs(jobs: Works, period: int, start: Sequence[int]) -> list[tuple[int, int, int]]:
+def _order_arcs(jobs: Jobs, period: int, start: Sequence[int]) -> list[tuple[int, int, int]]:
     """Return (u, v, gap): v starts so much later than u; so all circles keep their order."""
     time = jobs.time
     arcs = [(u, w, time[u] + gap) for w, makers in enumerate(jobs.before) for u, gap in makers]

@@ -19,8 +19,8 @@ from itertools import islice, pairwise
 from math import exp
 from typing import NamedTuple
 
-from parapipe.modulo.cyclic_problem import Cyclic, ModuloSchedule
-from parapipe.modulo.modulo_schedules import Works, soon_read, tighten, topological
+from parapipe.modulo.cyclic_problem import CyclicProblem, ModuloSchedule
+from parapipe.modulo.modulo_schedules import Jobs, soon_read, tighten, topological
 
 PIECES = 250_000
 CHANGES = 100  # for each operator, at most: few operators have few orders
@@ -33,8 +33,8 @@ Cost = Callable[[Sequence[int]], float]
 """What starts of all work cost; less is better."""
 
 
-def reordered(
-    cyclic: Cyclic, schedule: ModuloSchedule, seed: int, pieces: int = PIECES
+def reorder_jobs(
+    cyclic: CyclicProblem, schedule: ModuloSchedule, seed: int, pieces: int = PIECES
 ) -> ModuloSchedule:
     """Return a schedule of the same assignment and period with less latency, or the same one.
 
@@ -45,7 +45,7 @@ def reordered(
     pieces
         Of work, or operators, whose starts are worked out, at most.
     """
-    jobs = Works.of(cyclic, schedule.processor)
+    jobs = Jobs.of(cyclic, schedule.processor)
 
     count, time = cyclic.operators, jobs.time
     first = [v for v in range(count) if not jobs.before[v]]
@@ -82,7 +82,7 @@ class Orders:
     """
 
     def __init__(
-        self, jobs: Works, period: int, start: Sequence[int], cost: Cost, *, idle: bool = False
+        self, jobs: Jobs, period: int, start: Sequence[int], cost: Cost, *, idle: bool = False
     ) -> None:
         self.jobs, self.period, self.cost = jobs, period, cost
         self.time = [*jobs.time]
@@ -222,7 +222,7 @@ class _Life(NamedTuple):  # looked at most often
     across: tuple[int, ...]
 
 
-class Held:
+class BufferedData:
     """What an assignment buffers, by the starts of its jobs.
 
     Parameters
@@ -231,7 +231,7 @@ class Held:
         On these processors, at this period.
     """
 
-    def __init__(self, jobs: Works, period: int, sizes: Sizes) -> None:
+    def __init__(self, jobs: Jobs, period: int, sizes: Sizes) -> None:
         self.jobs, self.period = jobs, period
         self.lives: list[_Life] = []
         for flow, tensor in enumerate(jobs.cyclic.problem.flows):
@@ -275,8 +275,8 @@ class Held:
         return total / period
 
 
-def thriftier(
-    cyclic: Cyclic, schedule: ModuloSchedule, sizes: Sizes, seed: int, pieces: int
+def less_buffered(
+    cyclic: CyclicProblem, schedule: ModuloSchedule, sizes: Sizes, seed: int, pieces: int
 ) -> list[ModuloSchedule]:
     """Return schedules of the same assignment and period that buffer less, as far as found.
 
@@ -287,9 +287,9 @@ def thriftier(
     pieces
         Of work, or operators, whose starts are worked out.
     """
-    jobs, period = Works.of(cyclic, schedule.processor), schedule.period
+    jobs, period = Jobs.of(cyclic, schedule.processor), schedule.period
     start = jobs.starts(schedule)
-    buffered = Held(jobs, period, sizes)
+    buffered = BufferedData(jobs, period, sizes)
     orders = Orders(jobs, period, start, buffered.mean, idle=True)
     changes = min(pieces // len(start), BUFFER_CHANGES * len(start))
     best = orders.annealed(random.Random(seed), changes, BUFFER_WARMTH)

@@ -8,7 +8,7 @@ from math import inf
 
 from parapipe.errors import VerificationError
 from parapipe.files.mistakes import listed_sentences
-from parapipe.modulo.cyclic_problem import ModuloSchedule, whole
+from parapipe.modulo.cyclic_problem import ModuloSchedule, ceil_ns
 from parapipe.solvers.problem import MappingProblem
 
 Busy = tuple[str, int, int]
@@ -34,7 +34,7 @@ def check(problem: MappingProblem, schedule: ModuloSchedule) -> None:
 
 def _violations(problem: MappingProblem, schedule: ModuloSchedule) -> Iterator[str]:
     place, start = schedule.processor, schedule.start
-    time = [max(1, whole(problem.time_s[v][p])) for v, p in enumerate(place)]
+    time = [max(1, ceil_ns(problem.time_s[v][p])) for v, p in enumerate(place)]
     end = [at + t for at, t in zip(start, time, strict=True)]
     busy: dict[int, list[Busy]] = {}
     for v, p in enumerate(place):
@@ -60,7 +60,7 @@ def _flow_violations(
         maker = -1 if flow.producer is None else flow.producer
         for q in sorted({place[v] for v in flow.consumers}) if maker >= 0 else ():
             first = min(schedule.start[v] for v in flow.consumers if place[v] == q)
-            delay = whole(flow.transfer_s[place[maker]][q])
+            delay = ceil_ns(flow.transfer_s[place[maker]][q])
             resource = problem.resource_of(place[maker], q)
             at = transfers.pop((i, q), None) if resource is not None and delay else None
             if resource is None or not delay:

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from parapipe.parts.part import (
     Cut,
+    NotCuttableError,
     Part,
     Range,
     RangeError,
     Rule,
     Shape,
     Single,
-    WholeError,
     along,
     along_same,
     broadcast,
@@ -65,7 +65,9 @@ def _view(single: Single, axis: int) -> Cut:
     before, after = single.shape(), single.output
     block = _find_block(before, after, axis)
     if any(size != 1 for size in after[block.after : axis]):
-        raise WholeError("that axis is made of several axes, or of parts of one, of its input")
+        raise NotCuttableError(
+            "that axis is made of several axes, or of parts of one, of its input"
+        )
     read = next(at for at in range(block.before, len(before)) if before[at] != 1)
     inner_after = prod(after[axis + 1 : block.after_end])
     inner_before = prod(before[read + 1 : block.before_end])
@@ -94,7 +96,7 @@ class _Block(NamedTuple):
 def _find_block(before: Shape, after: Shape, axis: int) -> _Block:
     """Return the smallest block that an axis of the result lies in."""
     if 0 in after:
-        raise WholeError("it has no elements")
+        raise NotCuttableError("it has no elements")
     i = j = 0
     while True:
         begin = i, j
@@ -130,7 +132,7 @@ _KINDS = "Mean Sum Max Min Prod L1 L2 LogSum LogSumExp SumSquare"
 def _reduce(single: Single, axis: int) -> Cut:
     axes = single.integers("axes")
     if not axes and single.has(1):
-        raise WholeError("its axes are not known")
+        raise NotCuttableError("its axes are not known")
     if not axes and single.integer("noop_with_empty_axes", 0):
         return along((0, axis))
     rank = len(single.shape())
@@ -163,9 +165,9 @@ _SOFTMAX_BY_AXIS = 13  # the opset since which Softmax does not flatten its inpu
 
 def _batch_norm(single: Single, axis: int) -> Cut:
     if single.integer("training_mode", 0) or len(single.outputs) > 1:
-        raise WholeError("it is in training mode")
+        raise NotCuttableError("it is in training mode")
     if not single.integer("spatial", 1) and axis > 0:
-        raise WholeError("it has a scale for each element of a channel")
+        raise NotCuttableError("it has a scale for each element of a channel")
     if axis != min(1, single.rank - 1):
         return along((0, axis))
     return along((0, axis), *((position, 0) for position in range(1, _PER_CHANNEL)))
@@ -177,7 +179,7 @@ def _norm_behind(default: int) -> Rule:
     def rule(single: Single, axis: int) -> Cut:
         first = single.integer("axis", default) % single.rank
         if axis >= first:
-            raise WholeError(_NORMALISES)
+            raise NotCuttableError(_NORMALISES)
         return same_axis()(single, axis)
 
     return rule
@@ -185,7 +187,7 @@ def _norm_behind(default: int) -> Rule:
 
 def _instance_norm(_single: Single, axis: int) -> Cut:
     if axis > 1:
-        raise WholeError(_NORMALISES)
+        raise NotCuttableError(_NORMALISES)
     return along((0, 1), (1, 0), (2, 0)) if axis else along((0, 0))
 
 

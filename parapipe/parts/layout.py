@@ -14,13 +14,13 @@ import numpy as np
 from parapipe.graph.operator_graph import AttributeValue
 from parapipe.parts.part import (
     Cut,
+    NotCuttableError,
     Part,
     Range,
     RangeError,
     Ranges,
     Rule,
     Single,
-    WholeError,
     along,
     along_same,
     except_own_axis,
@@ -64,13 +64,13 @@ def _slice(single: Single, axis: int) -> Cut:
     starts, ends = single.integers("starts"), single.integers("ends")
     axes = single.integers("axes", range(len(starts)))
     if not starts or not ends or (single.has(3) and "axes" not in single.attributes):
-        raise WholeError("where it begins and ends is not known")
+        raise NotCuttableError("where it begins and ends is not known")
     axes = tuple(each % single.rank for each in axes)
     if axis not in axes:
         return along((0, axis))
     at = axes.index(axis)
     if single.has(4) and "steps" not in single.attributes:
-        raise WholeError("its steps are not known")
+        raise NotCuttableError("its steps are not known")
     step = single.integers("steps", (1,) * len(starts))[at]
     size = single.shape()[axis]
     start = min(max(starts[at] + (size if starts[at] < 0 else 0), 0), size - (step < 0))
@@ -89,14 +89,14 @@ def _pad(single: Single, axis: int) -> Cut:
     rank = single.rank
     pads = single.integers("pads") or single.integers("paddings")
     if single.has(3):
-        raise WholeError("the axes that it pads are not known")
+        raise NotCuttableError("the axes that it pads are not known")
     if not pads:
-        raise WholeError("its padding is not known")
+        raise NotCuttableError("its padding is not known")
     if not (pads[axis] or pads[rank + axis]):
         return along((0, axis))
     mode = single.text("mode", "constant")
     if mode not in ("constant", "edge"):
-        raise WholeError(f"it pads that axis in the mode '{mode}'")
+        raise NotCuttableError(f"it pads that axis in the mode '{mode}'")
     size = single.shape()[axis]
 
     def part(begin: int, end: int) -> Part:
@@ -143,7 +143,7 @@ def _trilu(single: Single, axis: int) -> Cut:
 def _depth_to_space(single: Single, axis: int) -> Cut:
     block = single.integer("blocksize", 1)
     if axis == 1 and single.text("mode", "DCR") != "CRD":
-        raise WholeError("in the mode 'DCR', a channel takes channels far from each other")
+        raise NotCuttableError("in the mode 'DCR', a channel takes channels far from each other")
     scale = (1, block * block, 1, 1)[axis]
     step = (1, 1, block, block)[axis]
 
@@ -158,7 +158,7 @@ def _depth_to_space(single: Single, axis: int) -> Cut:
 def _space_to_depth(single: Single, axis: int) -> Cut:
     block = single.integer("blocksize", 1)
     if axis == 1:
-        raise WholeError("its channels take elements of all blocks")
+        raise NotCuttableError("its channels take elements of all blocks")
     scale = 1 if axis == 0 else block
     return Cut(lambda begin, end: Part(((Range(axis, begin * scale, end * scale),),)))
 
@@ -230,18 +230,18 @@ def _resize(single: Single, axis: int) -> Cut:
     old = single.type == "Upsample" or 0 < single.opset < 11
     mode = single.text("coordinate_transformation_mode", "asymmetric" if old else "half_pixel")
     if mode not in (*_SHIFTED, "asymmetric"):
-        raise WholeError(f"a row's place depends on the number of rows ('{mode}')")
+        raise NotCuttableError(f"a row's place depends on the number of rows ('{mode}')")
     if single.integer("antialias", 0):
-        raise WholeError("it smooths along that axis (antialias)")
+        raise NotCuttableError("it smooths along that axis (antialias)")
     if single.text("keep_aspect_ratio_policy", "stretch") != "stretch":
-        raise WholeError("it keeps the ratio of the image's sides")
+        raise NotCuttableError("it keeps the ratio of the image's sides")
     size, output = single.shape()[axis], single.output[axis]
     shift = Fraction(1, 2) if mode in _SHIFTED else Fraction(0)
     reach = _REACH.get(single.text("mode", "nearest"), 2)
     resized = _Axis(Fraction(output, size), size, output, shift, reach)
     scale = _scale_of(single, axis)
     if scale is not None and abs(scale * size - output) > 1e-5 * output:
-        raise WholeError("its scale is no ratio of its sizes")
+        raise NotCuttableError("its scale is no ratio of its sizes")
     return Cut(partial(_cut_rows, single, resized, axis))
 
 
@@ -260,7 +260,7 @@ def _scale_of(single: Single, axis: int) -> float | None:
     scales = single.attributes.get("scales")
     if not isinstance(scales, tuple):
         if single.attributes.get("sizes") is None:
-            raise WholeError("its scales are not known")
+            raise NotCuttableError("its scales are not known")
         return None
     return float(scales[_resized_axes(single).index(axis)])
 
@@ -299,7 +299,7 @@ def _quantise_linear(single: Single, axis: int) -> Cut:
     own = single.integer("axis", 1) % max(1, single.rank)
     if len(scale) > 1:
         if single.integer("block_size", 0) and axis == own:
-            raise WholeError("it has a scale for each block along that axis")
+            raise NotCuttableError("it has a scale for each block along that axis")
         return same_axis()(single, axis)
     per_element = axis == own and scale not in ((), (1,))
 

@@ -16,11 +16,11 @@ from parapipe.graph.operator_graph import AttributeReader, AttributeValue, Named
 Shape: TypeAlias = tuple[int, ...]
 
 
-class WholeError(Exception):
+class NotCuttableError(Exception):
     """An operator stays whole; the text says why, as the end of a sentence."""
 
 
-class RangeError(WholeError):
+class RangeError(NotCuttableError):
     """There is no part for a range; there may be for others."""
 
 
@@ -127,7 +127,7 @@ class Single(AttributeReader):
 
 
 Rule: TypeAlias = Callable[[Single, int], Cut]
-"""Returns how an operator is cut along an axis of its output; WholeError if it cannot be."""
+"""Returns how an operator is cut along an axis of its output; NotCuttableError if it cannot be."""
 
 
 def single_of(operator: Operator, tensors: NamedTensors, opsets: Mapping[str, int]) -> Single:
@@ -147,7 +147,7 @@ def single_of(operator: Operator, tensors: NamedTensors, opsets: Mapping[str, in
     """
     names = [*operator.inputs, *operator.outputs]
     if any(name and (name not in tensors or "(" in tensors[name].dtype) for name in names):
-        raise WholeError("it reads or makes a sequence or an optional tensor")
+        raise NotCuttableError("it reads or makes a sequence or an optional tensor")
     return Single(
         operator.type,
         operator.attributes,
@@ -218,7 +218,7 @@ def along_same(axis: int, wholly: Iterable[int], why: str) -> Cut:
         If the axis is one of `wholly`, with the reason given.
     """
     if axis in set(wholly):
-        raise WholeError(why)
+        raise NotCuttableError(why)
     return along((0, axis))
 
 
@@ -259,7 +259,7 @@ def axis_names(operator_type: str, rank: int) -> Mapping[str, int]:
     return _BY_RANK.get(rank, {"batch": 0})
 
 
-def shared_out(axis: int, extent: int, step: int, shares: Sequence[float]) -> tuple[Range, ...]:
+def divide_axis(axis: int, extent: int, step: int, shares: Sequence[float]) -> tuple[Range, ...]:
     """Return ranges that cover an axis once, about as large as the shares say.
 
     Each boundary is the multiple of `step` that is nearest to where the shares would have it, as

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from parapipe.graph.operator_graph import AttributeValue
 from parapipe.parts.part import (
     Cut,
+    NotCuttableError,
     Part,
     Range,
     RangeError,
     Ranges,
     Rule,
     Single,
-    WholeError,
     along,
     broadcast,
 )
@@ -86,13 +86,13 @@ class _Product:
             if own >= 0 and shape[own] != 1:
                 moved.append((at, own))
         if any(len(single.shape(at)) > 1 for at in (*self.rows, *self.columns)):
-            raise WholeError("its scales or zero points have several axes")
+            raise NotCuttableError("its scales or zero points have several axes")
         return along(*moved)
 
     def _cut_side(self, single: Single, at: int, beside: tuple[int, ...]) -> Cut:
         rank = len(single.shape(at))
         if any(len(single.shape(each)) > 1 for each in beside):
-            raise WholeError("its scales or zero points have several axes")
+            raise NotCuttableError("its scales or zero points have several axes")
         per_element = [(each, 0) for each in beside if single.shape(each) not in ((), (1,))]
         return along((at, rank - (_MATRIX if at == self.left else 1)), *per_element)
 
@@ -100,11 +100,11 @@ class _Product:
 def _einsum(single: Single, axis: int) -> Cut:
     left, arrow, result = single.text("equation").replace(" ", "").partition("->")
     if not arrow or "." in left:
-        raise WholeError("its equation does not name all axes of its result")
+        raise NotCuttableError("its equation does not name all axes of its result")
     letter = result[axis]
     terms = left.split(",")
     if any(term.count(letter) > 1 for term in terms):
-        raise WholeError("its equation takes a diagonal along it")
+        raise NotCuttableError("its equation takes a diagonal along it")
 
     def part(begin: int, end: int) -> Part:
         return Part(
@@ -162,9 +162,9 @@ class _Attention:
     def __call__(self, single: Single, axis: int) -> Cut:
         ranks = {len(single.shape(at)) for at in range(3)}
         if len(single.outputs) > 1:
-            raise WholeError("it also hands out keys and values")
+            raise NotCuttableError("it also hands out keys and values")
         if ranks != {single.rank} or single.rank not in (_BY_HEAD - 1, _BY_HEAD):
-            raise WholeError("its query, key and value have different axes")
+            raise NotCuttableError("its query, key and value have different axes")
         by_head = single.rank == _BY_HEAD
         if axis == 0:
             return self._cut_frames(single)
@@ -181,7 +181,7 @@ class _Attention:
     def _cut_frames(self, single: Single) -> Cut:
         beside = single.shape(self.per_frame)
         if single.has(self.per_frame) and beside[:1] != single.output[:1]:
-            raise WholeError("its lengths are in a form of their own")
+            raise NotCuttableError("its lengths are in a form of their own")
 
         def part(begin: int, end: int) -> Part:
             cut = (Range(0, begin, end),)
@@ -193,7 +193,7 @@ class _Attention:
 
     def _cut_tokens(self, single: Single, axis: int) -> Cut:
         if single.integer(self.causal, 0):
-            raise WholeError("how much a token sees follows from its place")
+            raise NotCuttableError("how much a token sees follows from its place")
 
         def part(begin: int, end: int) -> Part:
             added = broadcast(single.shape(self.mask), _BY_HEAD, Range(2, begin, end))
@@ -203,14 +203,14 @@ class _Attention:
 
     def _cut_heads(self, single: Single, axis: int) -> Cut:
         if self.bias is not None and single.has(self.bias):
-            raise WholeError("its bias has query, key and value in one row")
+            raise NotCuttableError("its bias has query, key and value in one row")
         by_head = single.rank == _BY_HEAD
         if by_head:
             counts = [single.shape(0)[1], single.shape(1)[1]]
         else:
             counts = [single.integer(name, 0) for name in (*self.heads, *self.heads)[:2]]
         if not all(counts):
-            raise WholeError("its number of heads is not known")
+            raise NotCuttableError("its number of heads is not known")
         shared = counts[0] // counts[1]  # heads of the query for each of keys and values
         sizes = [single.shape(at)[axis] // counts[at > 0] for at in range(3)]
         step = shared * single.output[axis] // counts[0]

@@ -15,8 +15,8 @@ from parapipe.files.mistakes import did_you_mean
 from parapipe.graph.input_shapes import Shapes
 from parapipe.graph.onnx_import import graph_of_nodes, resolve_proto, simplify
 from parapipe.graph.operator_graph import Granularity, ModelSource, OperatorGraph
-from parapipe.graph.order import inlined
-from parapipe.graph.part_marks import again_name, own_and_run
+from parapipe.graph.order import inline_functions
+from parapipe.graph.part_marks import operator_and_run, recompute_name
 from parapipe.graph.resolve import DEQUANTISES, Resolved, ResolvedNode
 from parapipe.parts.split import replace_graph_fields, replace_nodes, visible_names
 
@@ -28,7 +28,7 @@ Run = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class AgainRule:
+class RecomputeRule:
     """A reader takes the result of another run of an operator.
 
     Parameters
@@ -47,21 +47,21 @@ class AgainRule:
     reader: str
 
 
-def again_rule(operator: str, run: int, reader: str) -> str:
+def recompute_rule(operator: str, run: int, reader: str) -> str:
     """Return the text of a rule."""
     return f"{operator}:again{run}={reader}"
 
 
-def read_again(text: str) -> AgainRule | None:
+def read_recompute_rule(text: str) -> RecomputeRule | None:
     """Read a rule `OPERATOR:againN=READER`; None if the text is none."""
     match = _FORM.fullmatch(text)
-    return match and AgainRule(text, match["operator"], int(match["run"]), match["reader"])
+    return match and RecomputeRule(text, match["operator"], int(match["run"]), match["reader"])
 
 
-def again_proto(
+def recompute_proto(
     model: onnx.ModelProto,
     name: str,
-    rules: Sequence[AgainRule],
+    rules: Sequence[RecomputeRule],
     *,
     granularity: Granularity = "fused",
     dims: Mapping[str, int] | None = None,
@@ -85,7 +85,7 @@ def again_proto(
     SplitError
         If a rule names what there is not, or an operator that cannot run again.
     """
-    model = inlined(model, name)
+    model = inline_functions(model, name)
     inputs, resolved = resolve_proto(model, name, dims=dims, shapes=shapes)
     nodes = graph_of_nodes(resolved, ModelSource(name, ""), inputs)
     graph = simplify(nodes, resolved, granularity)
@@ -105,7 +105,7 @@ class _Writer:
 
     graph: OperatorGraph
     resolved: Resolved
-    rules: Sequence[AgainRule]
+    rules: Sequence[RecomputeRule]
     visible: Collection[str]
 
     @cached_property
@@ -123,7 +123,7 @@ class _Writer:
             (number[name], run): {} for name, run in sorted(reruns) if name in number
         }
         for rule in self.rules:
-            other = own_and_run(rule.reader)
+            other = operator_and_run(rule.reader)
             name, run = (rule.reader, 0) if rule.reader in number else other or (rule.reader, 0)
             for each in (rule.operator, name):
                 if each not in number:
@@ -138,7 +138,7 @@ class _Writer:
             self._check_visible(v)
         return sources
 
-    def _check_rule(self, rule: AgainRule, u: int, w: int) -> None:
+    def _check_rule(self, rule: RecomputeRule, u: int, w: int) -> None:
         """Check that an operator can run again, and that another one reads it."""
         operator, reader = self.graph.operators[u], self.graph.operators[w]
         if u not in self.graph.predecessors(w):
@@ -203,9 +203,9 @@ class _Writer:
         for place, name in enumerate(node.input):
             node.input[place] = self._source_name(name, run)
         if run[1]:
-            node.name = again_name(item.name, run[1])
+            node.name = recompute_name(item.name, run[1])
             for place, name in enumerate(node.output):
-                node.output[place] = name and again_name(name, run[1])
+                node.output[place] = name and recompute_name(name, run[1])
         return node
 
     def _source_name(self, name: str, run: Run) -> str:
@@ -215,7 +215,7 @@ class _Writer:
         if u is None:
             return name
         source = run[1] if u == run[0] else self.sources[run].get(u, 0)
-        return again_name(root, source) if source else name
+        return recompute_name(root, source) if source else name
 
     def types(self) -> Iterator[onnx.ValueInfoProto]:
         """Yield the types of what more runs make."""
@@ -224,5 +224,5 @@ class _Writer:
             for name in names:
                 if name in self.resolved.types:
                     yield onnx.helper.make_value_info(
-                        again_name(name, run), self.resolved.types[name]
+                        recompute_name(name, run), self.resolved.types[name]
                     )

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from parapipe.errors import SplitError
 from parapipe.files.mistakes import did_you_mean
 from parapipe.graph.operator_graph import Operator, OperatorGraph
-from parapipe.parts.part import NAMES, WholeError, axis_names
+from parapipe.parts.part import NAMES, NotCuttableError, axis_names
 
 _FORM = re.compile(r"(?P<selector>.+):(?P<axis>[A-Za-z_]+|-?[0-9]{1,2})=(?P<shares>[0-9.,]+)")
 _NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
@@ -44,11 +44,11 @@ class SplitRule:
         if self.axis in NAMES:
             names = axis_names(operator.type, rank)
             if self.axis not in names:
-                raise WholeError(f"its result, of {rank} axes, has no {self.axis}")
+                raise NotCuttableError(f"its result, of {rank} axes, has no {self.axis}")
             return names[self.axis]
         axis = int(self.axis)
         if not -rank <= axis < rank:
-            raise WholeError(f"its result has no axis {axis}, but {rank} axes")
+            raise NotCuttableError(f"its result has no axis {axis}, but {rank} axes")
         return axis % rank
 
 

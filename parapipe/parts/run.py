@@ -12,7 +12,16 @@ from itertools import chain
 
 from parapipe.graph.operator_graph import NamedTensors, Operator
 from parapipe.parts import elementwise, layout, products, windows
-from parapipe.parts.part import Cut, Part, Range, RangeError, Ranges, Rule, WholeError, single_of
+from parapipe.parts.part import (
+    Cut,
+    NotCuttableError,
+    Part,
+    Range,
+    RangeError,
+    Ranges,
+    Rule,
+    single_of,
+)
 
 RULES: Mapping[str, Mapping[str, Rule]] = {
     "": {
@@ -112,25 +121,25 @@ class Run:
         if key not in self._cuts:
             try:
                 self._cuts[key] = self._find_cut(operator, axis)
-            except WholeError as error:
+            except NotCuttableError as error:
                 self._cuts[key] = str(error)
         cut = self._cuts[key]
         if isinstance(cut, str):
             prefix = "" if operator is self.last else f"'{operator.name}' ({operator.type}): "
-            raise WholeError(f"{prefix}{cut}")
+            raise NotCuttableError(f"{prefix}{cut}")
         return cut
 
     def _find_cut(self, operator: Operator, axis: int) -> Cut:
         rule = RULES.get(operator.domain, {}).get(operator.type)
         if operator.opaque:
-            raise WholeError("it holds graphs of its own")
+            raise NotCuttableError("it holds graphs of its own")
         if rule is None:
-            raise WholeError("there is no rule that cuts its type")
+            raise NotCuttableError("there is no rule that cuts its type")
         single = single_of(operator, self.tensors, self.opsets)
         if len({shape[axis] if axis < len(shape) else 0 for shape in single.outputs}) > 1:
-            raise WholeError("its results have different sizes along that axis")
+            raise NotCuttableError("its results have different sizes along that axis")
         if single.output[axis] < 2:
-            raise WholeError("there is only one element along that axis")
+            raise NotCuttableError("there is only one element along that axis")
         return rule(single, axis)
 
     def part(self, requested: Range) -> RunPart:
@@ -162,7 +171,7 @@ class Run:
 
     def _check_is_free(self, operator: Operator) -> None:
         if operator is self.last or operator.domain or operator.type not in _FREE:
-            raise WholeError(f"every part would need all of what '{operator.name}' makes")
+            raise NotCuttableError(f"every part would need all of what '{operator.name}' makes")
 
     @staticmethod
     def _demand(
@@ -184,7 +193,7 @@ class Run:
         """
         extent = self.shape[axis]
         least = self.cut(self.last, axis).step
-        why: WholeError = RangeError(f"it is cut at multiples of {least} only")
+        why: NotCuttableError = RangeError(f"it is cut at multiples of {least} only")
         for step in range(least, extent // 2 + 1):
             if extent % step or step % least:
                 continue
@@ -209,14 +218,14 @@ def _middle_boundaries(count: int) -> list[int]:
 def _covering_range(ranges: Sequence[Range]) -> Range:
     """Return the range that covers several of one axis."""
     if not ranges:
-        raise WholeError("a part would need nothing of what an operator makes")
+        raise NotCuttableError("a part would need nothing of what an operator makes")
     (axis, *others) = {each.axis for each in ranges}
     if others:
-        raise WholeError("a tensor would be read along several axes")
+        raise NotCuttableError("a tensor would be read along several axes")
     return Range(axis, min(each.begin for each in ranges), max(each.end for each in ranges))
 
 
-def read_of(part: RunPart) -> dict[str, Ranges]:
+def outside_reads(part: RunPart) -> dict[str, Ranges]:
     """Return what a part reads from outside of the run, by name: of tensors and of constants.
 
     A tensor that is read along several axes, or by one operator as a whole, is read whole.

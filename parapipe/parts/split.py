@@ -13,13 +13,13 @@ from parapipe.files.mistakes import listed_sentences
 from parapipe.graph.input_shapes import Shapes
 from parapipe.graph.onnx_import import graph_of_nodes, resolve_proto, simplify
 from parapipe.graph.operator_graph import Granularity, ModelSource, OperatorGraph
-from parapipe.graph.order import inlined, needed_nodes, reads_of, sort_nodes
+from parapipe.graph.order import inline_functions, needed_nodes, reads_of, sort_nodes
 from parapipe.graph.part_marks import IR_VERSION
 from parapipe.graph.resolve import DEQUANTISES, Resolved
 from parapipe.parts.nodes import Names, PartNodes, Slices
-from parapipe.parts.part import WholeError, shared_out
+from parapipe.parts.part import NotCuttableError, divide_axis
 from parapipe.parts.rules import SplitRule, Target, convex_closure, find_targets
-from parapipe.parts.run import Run, RunPart, read_of
+from parapipe.parts.run import Run, RunPart, outside_reads
 
 _OPSET_JOINING_ALL = 4
 _ALWAYS_JOINED = frozenset({"float16", "float32", "float64"})
@@ -114,7 +114,7 @@ def split_proto(
     SplitError
         If a rule concerns nothing, or nothing can be split.
     """
-    model = inlined(model, name)
+    model = inline_functions(model, name)
     inputs, resolved = resolve_proto(model, name, dims=dims, shapes=shapes)
     source = ModelSource(name, "")
     nodes = graph_of_nodes(resolved, source, inputs)
@@ -127,7 +127,7 @@ def split_proto(
         last = graph.operators[each.operators[-1]]
         try:
             split.append(finder.cut(each, graph))
-        except WholeError as error:
+        except NotCuttableError as error:
             uncut.append(UncutOperator(each.name, last.type, str(error)))
     if not split:
         raise SplitError(
@@ -185,7 +185,7 @@ class _Finder:
         self._check_types(run)
         axis = target.rule.axis_of(graph.operators[target.operators[-1]], len(run.shape))
         step = run.step(axis)
-        ranges = shared_out(axis, run.shape[axis], step, target.rule.shares)
+        ranges = divide_axis(axis, run.shape[axis], step, target.rule.shares)
         parts = [run.part(each) for each in ranges]
         members = tuple(step.operator.name for step in parts[0].steps)
         bounds = tuple((each.begin, each.end) for each in ranges)
@@ -202,7 +202,7 @@ class _Finder:
         )
         names = {name for each in operators for name in (*each.inputs, *each.outputs) if name}
         if not self.visible.issuperset(names):
-            raise WholeError("it stands in the branch of an If")
+            raise NotCuttableError("it stands in the branch of an If")
         return run
 
     def _check_types(self, run: Run) -> None:
@@ -212,7 +212,7 @@ class _Finder:
             for name in (*operator.inputs, *operator.outputs):
                 dtype = run.tensors[name].dtype if name else "float32"
                 if dtype in _NEVER_JOINED or (old and dtype not in _ALWAYS_JOINED):
-                    raise WholeError(f"the model's opset has no Slice or Concat of {dtype}")
+                    raise NotCuttableError(f"the model's opset has no Slice or Concat of {dtype}")
 
     def _check_ends(self, inside: Iterable[int], operators: Sequence[object]) -> None:
         """Check that nothing outside reads what is made within, but for the last one's results."""
@@ -222,10 +222,10 @@ class _Finder:
             for name in self.nodes.operators[v].outputs:
                 readers = self.nodes.consumers.get(name, ())
                 if name in self.nodes.outputs:
-                    raise WholeError(f"'{name}' within it is an output of the model")
+                    raise NotCuttableError(f"'{name}' within it is an output of the model")
                 if not within.issuperset(readers):
                     reader = self.nodes.operators[min(set(readers) - within)]
-                    raise WholeError(f"'{reader.name}' also reads '{name}' within it")
+                    raise NotCuttableError(f"'{reader.name}' also reads '{name}' within it")
 
 
 def _rewrite_model(
@@ -237,7 +237,7 @@ def _rewrite_model(
     for run, parts in split:
         writer.add(run, parts)
         replaced.update(filter(None, run.last.outputs))
-        cut_constants.update(read_of(parts[0]))
+        cut_constants.update(outside_reads(parts[0]))
     before = model.graph
     nodes = replace_nodes(before, replaced, slices.nodes, "the split model", slices.initializers)
     unread = cut_constants.difference(
@@ -326,6 +326,6 @@ def _use_main_domain(model: onnx.ModelProto) -> None:
                 waiting.extend(body.node)
 
 
-def written_to(split: Split, file: str) -> Split:
+def with_file(split: Split, file: str) -> Split:
     """Return what was split, with the file that it was written to."""
     return replace(split, file=file)

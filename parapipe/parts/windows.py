@@ -9,13 +9,13 @@ from functools import partial
 from parapipe.graph.operator_graph import AttributeValue
 from parapipe.parts.part import (
     Cut,
+    NotCuttableError,
     Part,
     Range,
     RangeError,
     Ranges,
     Rule,
     Single,
-    WholeError,
     along,
 )
 
@@ -108,7 +108,7 @@ def windows(single: Single, kernel: Sequence[int]) -> Iterator[Window]:
             total = (output_size - 1) * window.stride + window.extent - window.size
             if total < 0 and "Conv" not in single.type:
                 # ONNX would cut something off; runtimes do so in different ways.
-                raise WholeError("with auto_pad, its strides are larger than its windows")
+                raise NotCuttableError("with auto_pad, its strides are larger than its windows")
             yield window.padded(max(0, total), upper=mode == "SAME_UPPER")
         else:
             yield window
@@ -157,7 +157,9 @@ def explicit_pads(
 
 def _pool(single: Single, axis: int) -> Cut:
     if len(single.outputs) > 1:
-        raise WholeError("its second result counts elements from the first of the whole input")
+        raise NotCuttableError(
+            "its second result counts elements from the first of the whole input"
+        )
     if axis < _SPATIAL:
         return along((0, axis))
     return Cut(partial(_rows, single, list(windows(single, single.integers("kernel_shape"))), axis))
@@ -166,7 +168,7 @@ def _pool(single: Single, axis: int) -> Cut:
 def _global_pool(_single: Single, axis: int) -> Cut:
     if axis < _SPATIAL:
         return along((0, axis))
-    raise WholeError("each of its results takes all rows and columns")
+    raise NotCuttableError("each of its results takes all rows and columns")
 
 
 RULES: Mapping[str, Rule] = {
@@ -213,7 +215,7 @@ def _transposed_windows(single: Single) -> tuple[list[Window], list[int]]:
     extra = list(single.integers("output_padding", (0,) * len(kernel)))
     mode = single.text("auto_pad", "NOTSET")
     if mode.startswith("SAME") and any(extra):
-        raise WholeError("what auto_pad does with its output_padding is not defined")
+        raise NotCuttableError("what auto_pad does with its output_padding is not defined")
     result = []
     for at, (window, output_size) in enumerate(_stated_windows(single, kernel)):
         if single.integers("output_shape") or mode.startswith("SAME"):

@@ -16,8 +16,8 @@ from parapipe.graph.operator_graph import (
     Work,
 )
 from parapipe.graph.work import work_of
-from parapipe.parts.part import Range, Ranges, WholeError, axis_names, cut_shape
-from parapipe.parts.run import Run, RunPart, Step, merge_ranges, read_of
+from parapipe.parts.part import NotCuttableError, Range, Ranges, axis_names, cut_shape
+from parapipe.parts.run import Run, RunPart, Step, merge_ranges, outside_reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def cuttable_axes(
     for axis, extent in enumerate(run.shape):
         try:
             step = run.step(axis)
-        except WholeError as error:
+        except NotCuttableError as error:
             axes[axis] = str(error)
         else:
             labels = tuple(name for name, at in names.items() if at == axis)
@@ -129,7 +129,7 @@ def _tensors(step: Step, tensors: NamedTensors) -> dict[str, Tensor | Constant]:
     }
 
 
-class PartsAlone:
+class PartCollector:
     """Collects parts, each of which reads inputs of its own.
 
     Parameters
@@ -177,7 +177,7 @@ class PartsAlone:
         )
 
     def _add_tensors(self, run: Run, part: RunPart, tag: str) -> None:
-        for name, ranges in read_of(part).items():
+        for name, ranges in outside_reads(part).items():
             tensor = run.tensors[name]
             shaped = replace(tensor, name=name + tag, shape=cut_shape(tensor.shape, ranges))
             if isinstance(shaped, Tensor):

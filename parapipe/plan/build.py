@@ -9,19 +9,19 @@ from math import inf
 from pydantic import ValidationError
 
 from parapipe.cost.cost_table import CostTable, coverage_of
-from parapipe.cost.precision import Cast, on_the_way
+from parapipe.cost.precision import Cast, type_on_the_way
 from parapipe.cost.price import PROVENANCES
 from parapipe.errors import PlanError
 from parapipe.files.mistakes import listed_sentences
 from parapipe.graph import operator_graph
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.mappings.evaluate import Evaluated, evaluate, frames_served, priced_parts
+from parapipe.mappings.evaluate import Evaluated, evaluate, priced_parts, service_of_frames
 from parapipe.mappings.event_graph import PICOSECONDS
 from parapipe.mappings.lifetimes import Storage
 from parapipe.mappings.mapping import Mapping, Placement
 from parapipe.plan import schema
 from parapipe.plan.layout import laid_out
-from parapipe.plan.mapped import COPIED, mapped, network_of
+from parapipe.plan.mapped import COPIED, mapping_view, network_of
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.program import program
 from parapipe.plan.records import Coverage, Predicted
@@ -59,7 +59,7 @@ def build_plan(
     Raises
     ------
     PlanError
-        As `written_operators` does.
+        As `plan_operators` does.
     VerificationError
         If the plan breaks a rule that runtimes rely on.
     """
@@ -76,8 +76,8 @@ def build_plan(
         precision=None if costs.precision == "model" else costs.precision,
         inputs=graph.inputs,
         outputs=graph.outputs,
-        tensors=like.tensors if like else tensors_of(graph),
-        operators=like.operators if like else written_operators(graph),
+        tensors=like.tensors if like else plan_tensors(graph),
+        operators=like.operators if like else plan_operators(graph),
         processors=tuple(_processors(platform, costs, mapping)),
         stages=tuple(_stages(graph, platform, costs, mapping)),
         transfers=tuple(_transfers(graph, platform, costs, mapping)),
@@ -102,7 +102,7 @@ def _models(
     graph: OperatorGraph, mapping: Mapping, evaluated: Evaluated
 ) -> tuple[schema.PlannedModel, ...]:
     members = graph.source.members
-    served = frames_served(mapping, graph, evaluated.period_s) if members else []
+    served = service_of_frames(mapping, graph, evaluated.period_s) if members else []
     return tuple(
         schema.PlannedModel(
             name=each.source.name,
@@ -116,7 +116,7 @@ def _models(
     )
 
 
-def tensors_of(graph: OperatorGraph) -> dict[str, schema.Tensor]:
+def plan_tensors(graph: OperatorGraph) -> dict[str, schema.Tensor]:
     """Return the tensors of a graph, as a plan says them."""
     return {
         tensor.name: schema.Tensor.model_validate(tensor, from_attributes=True)
@@ -124,7 +124,7 @@ def tensors_of(graph: OperatorGraph) -> dict[str, schema.Tensor]:
     }
 
 
-def written_operators(graph: OperatorGraph) -> tuple[schema.Operator, ...]:
+def plan_operators(graph: OperatorGraph) -> tuple[schema.Operator, ...]:
     """Return a graph's operators as a plan holds them.
 
     Raises
@@ -256,7 +256,7 @@ def _transfers(
     )  # fmt: skip
     for number, transfer in ordered:
         tensor = graph.tensors[transfer.tensor]
-        _, size_bytes, cast = on_the_way(
+        _, size_bytes, cast = type_on_the_way(
             tensor, platform, transfer.source, transfer.target, costs.working
         )
         busy = {} if transfer.resource is None else {
@@ -295,7 +295,7 @@ def _cast(cast: Cast | None, platform: Platform) -> schema.Cast | None:
 
 def fewest_slots(plan: Plan) -> tuple[int, ...]:
     """Return the slots that each transfer of a plan needs at least."""
-    view = mapped(plan)
+    view = mapping_view(plan)
     return tuple(least_slots(view, transfer) for transfer in plan.transfers)
 
 
@@ -308,7 +308,7 @@ def with_slots(plan: Plan, slots: Sequence[int]) -> Plan:
     return plan.model_copy(update={"transfers": transfers})
 
 
-def written_with_slots(plan: Plan, slots: Sequence[int]) -> Plan:
+def rebuild_with_slots(plan: Plan, slots: Sequence[int]) -> Plan:
     """Return the same with what follows from the slots: sustained period and offsets of buffers.
 
     Raises

@@ -17,7 +17,7 @@ from parapipe.solvers.memory.offsets import (
     ArenaProblem,
     Buffer,
     FirstFits,
-    Placed,
+    Packing,
     check,
     frames_of,
 )
@@ -119,7 +119,7 @@ class _Circle:
         return FirstFits(self.problem)
 
     @cached_property
-    def _first(self) -> Sequence[Placed]:
+    def _first(self) -> Sequence[Packing]:
         return self._fits.smallest_first(self.enough_bytes)
 
     def arena(self, changes: int = 0, attempt: int = 0) -> _ArenaLayout:

@@ -182,7 +182,7 @@ class MappedPlan:
         )
 
 
-def mapped(plan: Plan) -> MappedPlan:
+def mapping_view(plan: Plan) -> MappedPlan:
     """Return the mapping that a plan writes down: one for each plan, its copies have others."""
     attributes = vars(plan)  # `model_copy` takes its fields alone
     if _VIEW not in attributes:
@@ -226,7 +226,7 @@ def _edges(
     transfers = {route_of(each): each for each in plan.transfers}
     producer_of = producers(plan)
     for operator in plan.operators:
-        for name in reads(operator, plan):
+        for name in operands_of(operator, plan):
             producer, reader = placed.get(producer_of.get(name, "")), placed.get(operator.id)
             if producer and reader:
                 ends = resources[producer.processor], resources[reader.processor]
@@ -241,7 +241,7 @@ def route_of(transfer: Transfer) -> tuple[str, str, str]:
     return transfer.tensor, transfer.source, transfer.target
 
 
-def reads(operator: Operator, plan: Plan) -> tuple[str, ...]:
+def operands_of(operator: Operator, plan: Plan) -> tuple[str, ...]:
     """Activations that an operator reads, each once, in order."""
     return tuple(dict.fromkeys(name for name in operator.inputs if name in plan.tensors))
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from parapipe.graph.operator_graph import OperatorGraph, size_in_bytes
 from parapipe.mappings.event_graph import picoseconds
 from parapipe.mappings.lifetimes import Life, Lives, Storage
-from parapipe.plan.mapped import MappedPlan, mapped
+from parapipe.plan.mapped import MappedPlan, mapping_view
 from parapipe.plan.schema import Plan
 from parapipe.platform.memories import MemorySystem
 
@@ -66,7 +66,7 @@ class PlanLives:
     @cached_property
     def view(self) -> MappedPlan:
         """The plan's mapping."""
-        return mapped(self.plan)
+        return mapping_view(self.plan)
 
     @cached_property
     def storage(self) -> Storage:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
-from parapipe.mappings.event_graph import EventGraph, executed
+from parapipe.mappings.event_graph import EventGraph, execution_of
 from parapipe.mappings.mapping import Placement
-from parapipe.plan.mapped import mapped, route_of
+from parapipe.plan.mapped import mapping_view, route_of
 from parapipe.plan.schema import Plan, Transfer
 from parapipe.plan.segments import NO_PIECES, Pieces, segments
 
@@ -129,7 +129,7 @@ def program(
     PlanError
         If pieces would wait for each other in a circle.
     """
-    view = mapped(plan)
+    view = mapping_view(plan)
     if unit == "operator" and not pieces:
         runs: dict[int, list[tuple[Placement, ...]]] = {
             p: [(at,) for at in order] for p, order in view.orders.items()
@@ -151,7 +151,7 @@ def program(
             more = f" of {view.name(at)} at lag {at.lag}" if several[name] > 1 else ""
             task_names[v] = f"{name}{more}"
     slots = [queue or each.queue_depth for each in view.moved]
-    execution = executed(view.mapping, runs, slots=slots, moves=moves)
+    execution = execution_of(view.mapping, runs, slots=slots, moves=moves)
     tasks: list[Task] = []
     for names in execution.works:
         if names[0] < 0:

@@ -21,7 +21,7 @@ from typing import TypeAlias
 from parapipe.errors import PlanError
 from parapipe.files.mistakes import listed
 from parapipe.mappings.mapping import Placement
-from parapipe.plan.mapped import MappedPlan, mapped, reads
+from parapipe.plan.mapped import MappedPlan, mapping_view, operands_of
 from parapipe.plan.schema import Plan
 
 # Names of pieces by the ids of their operators.
@@ -141,12 +141,12 @@ def segments(
     PlanError
         If pieces would wait for each other in a circle.
     """
-    view = mapped(plan)
+    view = mapping_view(plan)
     awaited = _awaited_tensors(view)
     ends = _awaited_operators(view, awaited) if prompt else frozenset()
     readers: dict[str, set[str]] = {}
     for operator in plan.operators:
-        for name in reads(operator, plan):
+        for name in operands_of(operator, plan):
             readers.setdefault(name, set()).add(operator.id)
     begins = {v for v, names in awaited.items() if names}
     if pieces:  # a piece may read what the run behind it would then not wait for
@@ -244,7 +244,7 @@ def _segment(
     plan, ids = view.plan, tuple(map(view.id, run))
     operators = [plan.operators[at.operator] for at in run]
     results = dict.fromkeys(name for each in operators for name in each.outputs if name)
-    operands = dict.fromkeys(name for each in operators for name in reads(each, plan))
+    operands = dict.fromkeys(name for each in operators for name in operands_of(each, plan))
     return Segment(
         processor=view.name(run[0]),
         stage=view.stage(run[0]),

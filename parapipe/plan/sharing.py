@@ -8,7 +8,7 @@ from math import prod
 from typing import Protocol
 
 from parapipe.parts.elementwise import ANY_AXIS, MICROSOFT
-from parapipe.plan.mapped import mapped, route_of
+from parapipe.plan.mapped import mapping_view, route_of
 from parapipe.plan.schema import Operator, Plan, StageProcessor, Transfer
 from parapipe.plan.structure_rules import slots_needed
 
@@ -151,7 +151,7 @@ class InPlace:
     ranges: Mapping[str, Range]
 
 
-def as_run(plan: Plan, ran: Collection[str]) -> Plan:
+def executed_plan(plan: Plan, ran: Collection[str]) -> Plan:
     """Return a plan without joins and cuts that did not run, given the ids of operators that did.
 
     Its segments are those of the run.
@@ -161,13 +161,13 @@ def as_run(plan: Plan, ran: Collection[str]) -> Plan:
         for each in plan.operators
         if each.id not in ran and each.type in (JOIN, CUT)
     }
-    return without(removed, plan).plan if removed else plan
+    return without_operators(removed, plan).plan if removed else plan
 
 
-def without(removed: Mapping[str, Operator], plan: Plan) -> InPlace:
+def without_operators(removed: Mapping[str, Operator], plan: Plan) -> InPlace:
     """Return a plan without some operators, in which others read what these do."""
     views = {each.tensor: each for cut in removed.values() for each in ranges(cut, plan.tensors)}
-    parts = {name: made_of(name, removed, views) for name in removed}
+    parts = {name: tensors_in_place_of(name, removed, views) for name in removed}
     operators = tuple(
         each.model_copy(
             update={"inputs": tuple(n for name in each.inputs for n in parts.get(name, (name,)))}
@@ -190,7 +190,7 @@ def without(removed: Mapping[str, Operator], plan: Plan) -> InPlace:
     return InPlace(changed.model_copy(update={"transfers": tuple(_transfers_of(changed))}), views)
 
 
-def made_of(
+def tensors_in_place_of(
     name: str, removed: Mapping[str, Operator], views: Mapping[str, Range]
 ) -> tuple[str, ...]:
     """Return the tensors that what a left out operator makes is a view of, or is made of."""
@@ -209,7 +209,7 @@ def _transfers_of(plan: Plan) -> Iterator[Transfer]:
 
     What a new one takes is not known: what is joined was counted as a whole.
     """
-    view, transfers = mapped(plan), {route_of(each): each for each in plan.transfers}
+    view, transfers = mapping_view(plan), {route_of(each): each for each in plan.transfers}
     for route, users in view.users.items():
         tensor, source, target = route
         depth = max(slots_needed(view, edge) for edge in users)

@@ -9,7 +9,7 @@ from pathlib import Path
 from parapipe.errors import PlanError
 from parapipe.files.mistakes import listed
 from parapipe.files.titles import stages_title
-from parapipe.graph.onnx_import import import_checked, opened_model
+from parapipe.graph.onnx_import import import_checked, open_model
 from parapipe.graph.operator_graph import ModelSource, OperatorGraph, size_in_bytes
 from parapipe.plan.schema import Plan, Tensor
 
@@ -137,7 +137,7 @@ class Batches:
 
     def __init__(self, plan: Plan, path: Path) -> None:
         self._plan, self._path = plan, path
-        self._model, source = opened_model(path, digests=False, weights=False)
+        self._model, source = open_model(path, digests=False, weights=False)
         self._source: ModelSource = source
         shapes = {name: plan.tensors[name].shape for name in plan.inputs}
         self._open_inputs = {

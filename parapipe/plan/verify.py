@@ -9,7 +9,7 @@ from parapipe.cost.precision import CHAINS, cast_operator, narrower, type_there
 from parapipe.errors import VerificationError
 from parapipe.files.mistakes import listed
 from parapipe.graph.operator_graph import size_in_bytes
-from parapipe.plan.mapped import MappedPlan, mapped, producers
+from parapipe.plan.mapped import MappedPlan, mapping_view, producers
 from parapipe.plan.memory_rules import memory_violations
 from parapipe.plan.placement_rules import placement_violations
 from parapipe.plan.plan_lives import PlanLives
@@ -277,7 +277,7 @@ def verify_plan(plan: Plan, like: Plan | None = None, lives: PlanLives | None = 
     VerificationError
         If a rule is broken; `violations` lists every one, and tracebacks show them as notes.
     """
-    view = lives.view if lives else mapped(plan)
+    view = lives.view if lives else mapping_view(plan)
     times = [at.end_s for at in view.placements.values()]
     tolerance_s = (len(plan.operators) + 2) * ulp(max(0.0, *times, plan.predicted.latency_s))
     violations = [

@@ -18,7 +18,14 @@ from pydantic import Field
 from parapipe.errors import PlatformError
 from parapipe.files.plug_ins import Registry
 from parapipe.files.shipped import data_folder
-from parapipe.files.yaml_file import FileKind, Strict, WholeFile, parse_yaml, parsed_as, text_of
+from parapipe.files.yaml_file import (
+    FileKind,
+    Strict,
+    WholeFile,
+    parse_as,
+    parse_yaml,
+    read_yaml_text,
+)
 from parapipe.platform.fields import (
     BytesPerSecond,
     DataType,
@@ -220,11 +227,11 @@ def catalogue() -> Catalogue:
 
 
 def _parsed_file(path: Path) -> CatalogueFile:
-    return parsed_as(CatalogueFile, text_of(path, KIND), str(path), KIND)
+    return parse_as(CatalogueFile, read_yaml_text(path, KIND), str(path), KIND)
 
 
 def _chip_values(path: Path) -> Mapping[str, Any]:
-    value = parse_yaml(text_of(path, KIND)).value
+    value = parse_yaml(read_yaml_text(path, KIND)).value
     if not isinstance(value, Mapping):
         raise PlatformError(f"'{path}' describes no chip; install parapipe again")
     return value

@@ -10,7 +10,7 @@ from parapipe.errors import PlatformError
 from parapipe.files.mistakes import KeyPath
 from parapipe.platform.catalogue import KINDS, Part, catalogue, platforms
 from parapipe.platform.consistency import named_sources
-from parapipe.platform.load import find, load_platform
+from parapipe.platform.load import find_platform, load_platform
 from parapipe.platform.platform import Platform
 
 
@@ -182,7 +182,7 @@ def list_platforms() -> tuple[PlatformRow, ...]:
 def _platform_row(name: str) -> PlatformRow:
     file = ""
     try:
-        file = str(find(name))
+        file = str(find_platform(name))
         platform = load_platform(file)
     except PlatformError as error:
         return PlatformRow(name, "", (), file, error.mistakes or (str(error),))

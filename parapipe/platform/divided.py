@@ -13,7 +13,7 @@ from parapipe.platform.sections import Divisions, Streams
 Division = tuple[int, ...] | None
 
 
-def count(platform: Platform) -> int:
+def variant_count(platform: Platform) -> int:
     """Return how many variants a platform has."""
     return prod(1 + len(_divisions_of(processor.division)) for processor in platform.processors)
 
@@ -29,7 +29,7 @@ def variants(platform: Platform) -> Iterator[Platform]:
     yield from (_divide(platform, divisions) for divisions in product(*choices))
 
 
-def holding(platform: Platform, names: Collection[str]) -> Platform:
+def variant_with(platform: Platform, names: Collection[str]) -> Platform:
     """Return a variant that has all these processors; the platform itself if none has."""
     divisions: list[Division] = []
     for whole in platform.processors:

@@ -209,7 +209,7 @@ class Expression:
         return f"{first}{space}{self.operation}{space}{_bracketed(right._text(leaf_text), bracket)}"
 
 
-def known(
+def named_value(
     name: str,
     value: float,
     unit: str = "",
@@ -222,7 +222,7 @@ def known(
     return Expression(value, origin=Origin(name, unit, (), file, line, note))
 
 
-def stated(name: str, unit: str, section: object, *key: str | int) -> Expression:
+def file_value(name: str, unit: str, section: object, *key: str | int) -> Expression:
     """Return a value of a platform's file.
 
     Parameters
@@ -275,8 +275,10 @@ def travel_time(section: Strict, size_bytes: float, *key: str | int) -> Expressi
     What is called a conversion says so.
     """
     of = "conversion " if "conversion" in key else ""
-    time = stated(f"{of}latency", "s", section, *key, "latency_s")
+    time = file_value(f"{of}latency", "s", section, *key, "latency_s")
     rate = (*key, "bandwidth_bytes_per_s")
     if value_at(section, *rate) is None:
         return time
-    return time + known("bytes", size_bytes, "B") / stated(f"{of}bandwidth", "B/s", section, *rate)
+    return time + named_value("bytes", size_bytes, "B") / file_value(
+        f"{of}bandwidth", "B/s", section, *rate
+    )

@@ -8,14 +8,21 @@ from pathlib import Path
 
 from parapipe.errors import PlatformError
 from parapipe.files.mistakes import KeyPath, did_you_mean, key_text
-from parapipe.files.shipped import data_folder, is_there
-from parapipe.files.yaml_file import Document, Expansion, FileKind, parse_yaml, parsed_as, text_of
+from parapipe.files.shipped import data_folder, path_exists
+from parapipe.files.yaml_file import (
+    Document,
+    Expansion,
+    FileKind,
+    parse_as,
+    parse_yaml,
+    read_yaml_text,
+)
 from parapipe.platform.catalogue import catalogue, platforms, shipped
 from parapipe.platform.expand import expansion_of
 from parapipe.platform.platform import Platform
 
 
-def find(name: str) -> Path:
+def find_platform(name: str) -> Path:
     """Return the file of a platform that is shipped, or that another package has.
 
     Raises
@@ -64,15 +71,15 @@ def file_of(name_or_path: str) -> Path:
     PlatformError
         If it can only be a name, and none such is shipped.
     """
-    path = find(name_or_path) if name_or_path in shipped() else Path(name_or_path)
-    if path.suffix not in (".yaml", ".yml") and len(path.parts) == 1 and not is_there(path):
-        return find(name_or_path)
+    path = find_platform(name_or_path) if name_or_path in shipped() else Path(name_or_path)
+    if path.suffix not in (".yaml", ".yml") and len(path.parts) == 1 and not path_exists(path):
+        return find_platform(name_or_path)
     return path
 
 
 def platform_text(path: Path) -> str:
     """Return the text of a platform file; PlatformError if it cannot be read."""
-    return text_of(path, _file_kind())
+    return read_yaml_text(path, _file_kind())
 
 
 def read_platform(text: str, file: str) -> Platform:
@@ -83,7 +90,7 @@ def read_platform(text: str, file: str) -> Platform:
     PlatformError
         If anything is wrong; `mistakes` holds every mistake.
     """
-    return parsed_as(Platform, text, file, _file_kind(), expansion_of)
+    return parse_as(Platform, text, file, _file_kind(), expansion_of)
 
 
 def _file_kind() -> FileKind:

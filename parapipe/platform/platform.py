@@ -24,7 +24,7 @@ from parapipe.platform.fields import (
     Text,
     Travel,
     Watts,
-    stated,
+    file_value,
     travel_time,
 )
 from parapipe.platform.memories import MemorySystem, SharedMemory
@@ -116,7 +116,7 @@ class Link(Section, Travel):
         if self.conversion is not None:
             time += travel_time(self, size_bytes, "conversion")
         if self.synchronisation is not None:
-            time += stated("synchronisation", "s", self, "synchronisation", "overhead_s")
+            time += file_value("synchronisation", "s", self, "synchronisation", "overhead_s")
         return time
 
 

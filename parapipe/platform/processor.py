@@ -21,8 +21,8 @@ from parapipe.platform.fields import (
     OptionName,
     OptionValue,
     Prose,
-    known,
-    stated,
+    file_value,
+    named_value,
     travel_time,
 )
 from parapipe.platform.memories import WeightStorage
@@ -169,19 +169,19 @@ class Processor(Strict):
         By `Divisions`, or `Streams`.
         """
         if self.at_once > 1:
-            return stated("slowdown", "", self, "streams", "slowdown", self.at_once - 1)
+            return file_value("slowdown", "", self, "streams", "slowdown", self.at_once - 1)
         if self._whole is None or self.divisions is None:
             return Expression(1.0)
         key = class_key(self.divisions.parallel_share, operator_class)
-        share = stated("parallel share", "", self, "divisions", "parallel_share", key)
+        share = file_value("parallel share", "", self, "divisions", "parallel_share", key)
         return share / self._share_of_whole + 1 - share
 
     @property
     def _share_of_whole(self) -> Expression:
         if self.at_once > 1:
-            return known("share of the streams", 1 / self.at_once)
+            return named_value("share of the streams", 1 / self.at_once)
         cores = len(self._whole.cores) if self._whole else len(self.cores)
-        return known("share of the cores", len(self.cores) / cores)
+        return named_value("share of the cores", len(self.cores) / cores)
 
     def supports(
         self,
@@ -237,7 +237,9 @@ class Processor(Strict):
         return self._point_value("voltage", "V", "voltage_v")
 
     def _point_value(self, name: str, unit: str, key: str) -> Expression:
-        return stated(name, unit, self, "clock", "points", self.clock.points.index(self.point), key)
+        return file_value(
+            name, unit, self, "clock", "points", self.clock.points.index(self.point), key
+        )
 
     def slowdown(self, operator_class: str, base_hz: float) -> Expression | None:
         """Return the time at its operating point over that at another frequency.
@@ -249,12 +251,12 @@ class Processor(Strict):
         if self.clock.scaling is None:
             return None
         key = class_key(self.clock.scaling.compute_share, operator_class)
-        share = stated("compute share", "", self, "clock", "scaling", "compute_share", key)
-        default = stated("default", "Hz", self, "clock", "default_frequency_hz")
+        share = file_value("compute share", "", self, "clock", "scaling", "compute_share", key)
+        default = file_value("default", "Hz", self, "clock", "default_frequency_hz")
         factor = share * default / self.frequency + 1 - share
         if base_hz == default.value:
             return factor
-        base = known("base", base_hz, "Hz", note="at which it is known")
+        base = named_value("base", base_hz, "Hz", note="at which it is known")
         return factor / (share * default / base + 1 - share)
 
     @property
@@ -265,7 +267,7 @@ class Processor(Strict):
     @property
     def static_power(self) -> Expression:
         """βV of equation (8), in watts."""
-        power = stated("beta", "W/V", self, "power", "beta_w_per_v") * self.voltage
+        power = file_value("beta", "W/V", self, "power", "beta_w_per_v") * self.voltage
         return power * self._share_of_whole if self._whole else power
 
     @property
@@ -276,7 +278,7 @@ class Processor(Strict):
     @property
     def alpha(self) -> Expression:
         """α of equation (8)."""
-        return stated("alpha", "W/(V²·Hz)", self, "power", "alpha_w_per_v2_hz")
+        return file_value("alpha", "W/(V²·Hz)", self, "power", "alpha_w_per_v2_hz")
 
     def dynamic_power(self, operator_class: str) -> Expression:
         """Return αV²f × utilisation of equation (8) in watts, while such an operator runs.
@@ -289,7 +291,7 @@ class Processor(Strict):
         if operator_class not in OPERATOR_CLASSES:
             raise KeyError(operator_class)
         key = class_key(self.power.utilisation, operator_class)
-        share = stated("utilisation", "", self, "power", "utilisation", key)
+        share = file_value("utilisation", "", self, "power", "utilisation", key)
         return self._full_power * share
 
     @cached_property

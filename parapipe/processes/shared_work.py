@@ -26,10 +26,10 @@ from typing import Generic, TypeVar
 from parapipe.errors import MappingError
 from parapipe.files.progress import worker_count
 from parapipe.processes.deadline import Deadline
-from parapipe.processes.workers import SharedProcesses, current_processes, kept_processes
+from parapipe.processes.workers import SharedProcesses, current_processes, shared_processes
 from parapipe.solvers.cp_sat import Stop
 
-SMALL = 20  # operators of a problem that is tried in this process
+SMALL_PROBLEM = 20  # operators of a problem that is tried in this process
 TRIAL_S = 0.5  # before it is judged how long the small problems will take
 HAND_OVER_S = 5.0  # what small problems may still take in this process, if others can help
 ALONE_S = 20.0  # and if not: a process of its own then only ends at once when asked to
@@ -82,13 +82,13 @@ def distribute(
     try:
         if executor is not None:
             work.gather(executor, list(left))
-        elif small := [task for task in left if size(task) <= SMALL]:
+        elif small := [task for task in left if size(task) <= SMALL_PROBLEM]:
             with ThreadPoolExecutor(jobs) as threads:
                 alone_s = HAND_OVER_S if jobs > 1 else ALONE_S
                 work.gather(threads, small, alone_s, here=here or answer)
         large = sorted(left, key=lambda task: -size(task))
         if large and not work.deadline.over:
-            with kept_processes() as processes:
+            with shared_processes() as processes:
                 try:
                     work.gather(processes.running(worker_count(jobs, tasks=len(large))), large)
                 finally:
@@ -135,7 +135,7 @@ class _Distribution(Generic[Task, Answer]):
             Called in threads of this process in place of the function that crosses to others.
         """
         stop = Stop()
-        answer = stop.heeded(here) if here else self.answer
+        answer = stop.stoppable(here) if here else self.answer
         futures = {executor.submit(answer, task, *self.arguments): task for task in tasks}
         waiting = set(futures)
         try:
@@ -203,7 +203,7 @@ def shared_work(
     """Yield numbers of items and what is made of them, in any order, each when it is there.
 
     This process begins alone. Others help where what is left would take long, if all of it took as
-    long as the longest so far: those of `kept_processes`, or some for this call.
+    long as the longest so far: those of `shared_processes`, or some for this call.
 
     Parameters
     ----------

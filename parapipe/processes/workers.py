@@ -161,7 +161,7 @@ class SharedProcesses:
 
 
 @contextmanager
-def kept_processes(module: str | None = None) -> Iterator[SharedProcesses]:
+def shared_processes(module: str | None = None) -> Iterator[SharedProcesses]:
     """Keep worker processes for all that is called in here; the outermost context ends them.
 
     Parameters

@@ -51,7 +51,7 @@ Device = tuple[str, Kind]  # name of a backend, and the kind of processor that i
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MachineFigures:
     """All that is measured of a machine's processors, in their order.
 
     Parameters
@@ -76,7 +76,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Detected:
+class DetectedPlatform:
     """A platform file, and what is to be known about it.
 
     Parameters
@@ -105,7 +105,7 @@ def detect(
     split: int | None = None,
     processors: Sequence[Sequence[int]] = (),
     watch_s: float,
-) -> Detected:
+) -> DetectedPlatform:
     """Describe this machine.
 
     Parameters
@@ -149,7 +149,7 @@ def detect(
     state = watch_states([cluster.cpus for cluster in clusters], watch_s)
     costless = dict.fromkeys(permutations(range(len(clusters)), 2), HandOver(0.0, fastest, 0.0))
     shared, _ = same_figures(hardware, cpus, costless)
-    measured = Measured(shared, costless, accelerators, state, watch_s)
+    measured = MachineFigures(shared, costless, accelerators, state, watch_s)
     if costless:
         draft = read_platform(platform_text(name, clusters, measured), f"a draft of '{name}'")
         overheads = same_figures(hardware, cpus, hand_overs(draft, fastest))[1]
@@ -163,7 +163,7 @@ def detect(
             f"other programs were at work (load {load:.1f}): bandwidths and hand-overs may look "
             "slower than they are; detect again when the machine is at rest"
         )
-    return Detected(text, tuple(notes))
+    return DetectedPlatform(text, tuple(notes))
 
 
 def devices(offered: Sequence[str]) -> Iterator[tuple[Backend, Kind]]:
@@ -195,7 +195,7 @@ def processors_of(
     return tuple(clusters) if split is None else split_clusters(clusters, split)
 
 
-def platform_text(name: str, clusters: Sequence[Cluster], measured: Measured) -> str:
+def platform_text(name: str, clusters: Sequence[Cluster], measured: MachineFigures) -> str:
     """Return the platform file of a machine with these processors and figures."""
     cpus = [_cpu_section(*each) for each in zip(clusters, measured.cpus, strict=True)]
     host = max(zip(measured.cpus, cpus, strict=True), key=lambda pair: _peak(pair[0]))[1]["name"]
@@ -316,7 +316,7 @@ def _processor_sections(
     }
 
 
-def _link_sections(names: Sequence[str], measured: Measured) -> list[dict[str, Any]]:
+def _link_sections(names: Sequence[str], measured: MachineFigures) -> list[dict[str, Any]]:
     """Return links between CPUs, then those from or to an accelerator, through a CPU's memory."""
     cpus, accelerators = len(measured.cpus), tuple(measured.accelerators.values())
     between_cpus, others = [], []

@@ -103,10 +103,10 @@ def _shortest_s(
     model: onnx.ModelProto, threads: int, provider: str, options: Mapping[str, str]
 ) -> float:
     """Return the seconds of a run in the quickest of some tests of a millisecond or more."""
-    from parapipe.profiling.measure import bound, session
+    from parapipe.profiling.measure import bind_tensors, session
 
     opened = session(model.SerializeToString(), threads, provider, options)
-    run = partial(opened.run_with_iobinding, bound(opened))
+    run = partial(opened.run_with_iobinding, bind_tensors(opened))
     count = 1
     while (took_s := time_s(run, count, threads)) < LEAST_S:
         count *= 2
@@ -239,13 +239,13 @@ def burst_s(cores: Sequence[int], *, own: bool = True) -> float:
     own
         Whether a single core counts only what its thread works, not what it waits for others.
     """
-    from parapipe.profiling.measure import bound, preserve_thread_state, session
+    from parapipe.profiling.measure import bind_tensors, preserve_thread_state, session
 
     with preserve_thread_state():
         os.sched_setaffinity(0, cores)
         text = convolutions(COUNT, STATE_EXTENT).SerializeToString()
         opened = session(text, len(cores), CPU_PROVIDER, {})
-        binding, end_s = bound(opened), monotonic() + BURST_S
+        binding, end_s = bind_tensors(opened), monotonic() + BURST_S
         times_s: list[float] = []
         while len(times_s) < LEAST_RUNS or monotonic() < end_s:
             threads = len(cores) if own else 0

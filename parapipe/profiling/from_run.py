@@ -93,7 +93,7 @@ def measurements_of(
                 yield _measurement_of(units[key], p.name, clock_hz, of_operators.values())
 
 
-def among(
+def with_range_among(
     counted: Iterable[Measurement], others: Iterable[Iterable[Measurement]]
 ) -> Iterator[Measurement]:
     """Yield measurements of runs with the range of those of the same operators in other runs.

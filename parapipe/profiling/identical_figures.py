@@ -71,7 +71,7 @@ FORMS = (Form(7), Form(14), Form(14, outputs=2), Form(28))
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class FrameTime:
     """What a frame takes in a row, or what hand-overs add to that.
 
     Parameters
@@ -117,7 +117,7 @@ def trunk_and_branch(alone_s: Mapping[int, float]) -> tuple[int, int]:
     return (one, other) if alone_s[one] <= alone_s[other] else (other, one)
 
 
-def hand_overs_add(forked: Taken, trunk: Taken, branch: Taken) -> Taken:
+def hand_over_time(forked: FrameTime, trunk: FrameTime, branch: FrameTime) -> FrameTime:
     """Return what hand-overs add to a row.
 
     Parameters
@@ -128,11 +128,13 @@ def hand_overs_add(forked: Taken, trunk: Taken, branch: Taken) -> Taken:
         The row without forks on the processor of the trunk, and on that of the branches.
     """
     longer_s = max(branch.latency_s - trunk.latency_s, 0.0) * BRANCH_SHARE
-    free = Taken(trunk.latency_s + longer_s, trunk.busy_s + branch.busy_s * BRANCH_SHARE)
-    return Taken(forked.latency_s - free.latency_s, forked.busy_s - free.busy_s)
+    free = FrameTime(trunk.latency_s + longer_s, trunk.busy_s + branch.busy_s * BRANCH_SHARE)
+    return FrameTime(forked.latency_s - free.latency_s, forked.busy_s - free.busy_s)
 
 
-def hand_over_of(rounds: Mapping[Form, Sequence[Taken]], bandwidth_bytes_per_s: float) -> HandOver:
+def hand_over_of(
+    rounds: Mapping[Form, Sequence[FrameTime]], bandwidth_bytes_per_s: float
+) -> HandOver:
     """Return what fits the hand-overs of some rows, by relative errors.
 
     Parameters

@@ -182,7 +182,7 @@ class _Run:
             processor["options"],
             processor["threads_option"],
         )
-        self.binding = bound(self.session)
+        self.binding = bind_tensors(self.session)
         self.run()
         times_s: list[float] = []
         while sum(times_s) < WARM_UP_S:
@@ -287,7 +287,7 @@ def session(
     return opened
 
 
-def bound(opened: Any) -> Any:  # noqa: ANN401 - onnxruntime is untyped
+def bind_tensors(opened: Any) -> Any:  # noqa: ANN401 - onnxruntime is untyped
     """Bind seeded inputs, and room for the outputs, so that a run neither copies nor allocates."""
     binding = opened.io_binding()
     generator = np.random.default_rng(0)

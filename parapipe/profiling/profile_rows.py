@@ -36,7 +36,9 @@ class UnfinishedProfile(NamedTuple):
 
 
 @contextmanager
-def measuring(path: Path, platform: Platform, *, again: bool) -> Iterator[UnfinishedProfile]:
+def unfinished_profile(
+    path: Path, platform: Platform, *, again: bool
+) -> Iterator[UnfinishedProfile]:
     """Measure in here: the file at `path` is replaced at the end, once all is measured.
 
     What is measured so far stands in a file beside it. If the work is interrupted, that file stays,

@@ -15,7 +15,7 @@ from parapipe.files.atomic import write_folder
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.files.mistakes import listed_sentences
 from parapipe.files.progress import Progress
-from parapipe.files.script import script
+from parapipe.files.script import start_script
 from parapipe.platform.platform import Platform
 from parapipe.profiling.profile_rows import (
     Key,
@@ -177,7 +177,7 @@ def write_bundle(tasks: Tasks, platform: Platform, folder: Path) -> None:
         ),
     )
     purpose = "Measure what tasks.json lists, into results.csv beside it"
-    command = script("measure.py", purpose, f"{PACKAGE}.measure_command", "onnxruntime numpy")
+    command = start_script("measure.py", purpose, f"{PACKAGE}.measure_command", "onnxruntime numpy")
     modules = {
         Path(PACKAGE) / name: Path(__file__).with_name(name).read_bytes()
         for name in ("__init__.py", "measure.py", "measure_command.py")

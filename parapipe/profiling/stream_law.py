@@ -173,7 +173,7 @@ def _open_sessions(
     model: Path, processor: Mapping[str, Any], count: int
 ) -> Sequence[Callable[[], object]]:
     """Open so many sessions of an operator; return what runs each."""
-    from parapipe.profiling.measure import bound, session
+    from parapipe.profiling.measure import bind_tensors, session
 
     def open_session() -> Callable[[], object]:
         own = session(
@@ -183,7 +183,7 @@ def _open_sessions(
             processor["options"],
             processor["threads_option"],
         )
-        return partial(own.run_with_iobinding, bound(own))
+        return partial(own.run_with_iobinding, bind_tensors(own))
 
     return [open_session() for _ in range(count)]
 

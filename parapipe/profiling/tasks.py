@@ -18,7 +18,7 @@ from parapipe.files.mistakes import listed, listed_sentences
 from parapipe.graph.data_types import dtype_name
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.resolve import Resolved
-from parapipe.graph.skim import denormals_in
+from parapipe.graph.skim import count_denormals
 from parapipe.platform.platform import Platform
 from parapipe.platform.processor import Processor
 from parapipe.profiling.figures import model_of
@@ -171,7 +171,7 @@ def tasks_of(
     return Tasks(document, models, tuple(left_out), tuple(notes), tuple(denormals.values()))
 
 
-def together(
+def merge_tasks(
     first: Tasks, others: Iterable[Tasks], without: Collection[tuple[str, ...]] = ()
 ) -> Tasks:
     """Return what there is to measure of several models on one platform, each row once.
@@ -216,7 +216,11 @@ def hardware_groups(processors: Sequence[Processor]) -> dict[str, str]:
 def _denormals(model: SingleModel) -> dict[str, tuple[str, int, int]]:
     """Return the own weights of a model that hold denormal numbers, by their names."""
     counted = (
-        (each.name, denormals_in(each.raw_data, dtype_name(each.data_type) or ""), prod(each.dims))
+        (
+            each.name,
+            count_denormals(each.raw_data, dtype_name(each.data_type) or ""),
+            prod(each.dims),
+        )
         for each in model.proto.graph.initializer
         if each.name not in model.random
     )

@@ -24,7 +24,7 @@ from .folder import CPU_PROVIDER, Folder
 from .views import container_of, sources
 
 if TYPE_CHECKING:
-    from .sessions import Used
+    from .sessions import ProviderUse
 
 SOURCE = ""
 """Takes frames in: it writes graph inputs."""
@@ -209,7 +209,7 @@ class _Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class InArenas:
+class ArenaUse:
     """Arenas and the tensors of one frame.
 
     Parameters
@@ -237,13 +237,13 @@ class InArenas:
         return f"{text}; elsewhere {'; '.join(others)}" if self.outside else text
 
 
-def in_arenas(plan: SessionPlan) -> InArenas:
+def in_arenas(plan: SessionPlan) -> ArenaUse:
     """Return what lies in the arenas of a plan, if it runs with them."""
     within = container_of(plan)
     outside: defaultdict[str, list[int]] = defaultdict(list)
     for each in plan.outside:
         outside[each.why].append(plan.tensors[each.tensor].size_bytes)
-    return InArenas(
+    return ArenaUse(
         {each.name: each.size_bytes for each in plan.arenas},
         sum(
             plan.tensors[each.tensor].size_bytes
@@ -255,7 +255,7 @@ def in_arenas(plan: SessionPlan) -> InArenas:
 
 
 def restrict_places(
-    folder: Folder, sessions: Mapping[tuple[str, str], Any], used: Iterable[Used]
+    folder: Folder, sessions: Mapping[tuple[str, str], Any], used: Iterable[ProviderUse]
 ) -> Folder:
     """Return a folder whose places are those that ONNX Runtime takes.
 

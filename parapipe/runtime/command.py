@@ -16,10 +16,10 @@ from typing import Any, NoReturn, TextIO
 
 from .executor import Executor
 from .folder import RunError, open_folder
-from .frames import frames_in, random_frames, repeated
+from .frames import cycle_frames, frames_in, random_frames
 from .machine import OtherLoad, busy_note, cores_of
 from .record import chrome_trace
-from .results import Kept, check_place, figure_lines, measured_figures, write_atomically
+from .results import ResultFile, check_place, figure_lines, measured_figures, write_atomically
 
 FIRST_EXIT_CODE = 128  # plus the signal's number, as shells count it
 
@@ -99,7 +99,7 @@ def _run(options: argparse.Namespace) -> tuple[str, ...]:
 
     def frames(number: int) -> Any:  # noqa: ANN401
         return (
-            repeated(input_frames, number)
+            cycle_frames(input_frames, number)
             if input_frames is not None
             else random_frames(folder, number)
         )
@@ -110,7 +110,7 @@ def _run(options: argparse.Namespace) -> tuple[str, ...]:
     for _ in executor.run(frames(options.warmup)):
         pass
     pace_s = None if options.saturate else options.period or folder.predicted.period_s
-    result_file = Kept(options.keep)
+    result_file = ResultFile(options.keep)
     others = OtherLoad()
     names = ", ".join(processor.name for processor in folder.processors)
     try:

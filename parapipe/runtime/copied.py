@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from parapipe.files.script import script
+from parapipe.files.script import start_script
 
 PACKAGE = "parapipe_runtime"
 REQUIREMENTS = ("numpy>=1.26", "onnxruntime>=1.20")
@@ -22,5 +22,5 @@ def runner_files() -> dict[str, bytes]:
     files = {f"{PACKAGE}/{path.name}": path.read_bytes() for path in modules}
     requirements = "".join(f"{each}\n" for each in REQUIREMENTS)
     description = "Run this folder's plan with ONNX Runtime: python3 run.py --help"
-    run = script("run.py", description, f"{PACKAGE}.command", "-r requirements.txt")
+    run = start_script("run.py", description, f"{PACKAGE}.command", "-r requirements.txt")
     return {"run.py": run, "requirements.txt": requirements.encode(), **files}

@@ -26,7 +26,14 @@ from .frames import Frame, check_frame
 from .machine import denormals_to_zero
 from .record import Arrow, Record, Span
 from .record import Frame as FramePassed
-from .sessions import Sessions, Used, error_line, open_sessions, pin, stoppable_options
+from .sessions import (
+    ProviderUse,
+    Sessions,
+    error_line,
+    open_sessions,
+    pin_thread,
+    stoppable_options,
+)
 from .views import Views, arenas_of
 
 LEAST_PATIENCE_S = 60.0
@@ -143,7 +150,7 @@ class Executor:
             self.stuck = run.join()
             self._last_run = run
 
-    def _open_sessions(self) -> tuple[Sessions, tuple[Used, ...]]:
+    def _open_sessions(self) -> tuple[Sessions, tuple[ProviderUse, ...]]:
         return open_sessions(self.folder)
 
     def _make_flow(self) -> Flow:
@@ -263,7 +270,7 @@ class Threads:
         least = min(segment.lag for segment in segments)
         most = max(segment.lag for segment in segments)
         try:
-            pin(processor.cores)
+            pin_thread(processor.cores)
             with denormals_to_zero():
                 for turn in count():
                     for segment in segments:

@@ -14,7 +14,7 @@ from typing import Any
 
 from .document import SCHEMA, Processor, SessionPlan
 from .fields import DamagedError, read
-from .machine import sentence
+from .machine import denormals_note
 from .views import check_places, check_views
 
 CPU_PROVIDER = "CPUExecutionProvider"
@@ -70,7 +70,7 @@ class Folder(SessionPlan):
 
     def notes(self) -> tuple[str, ...]:
         """Return what is to be known of the plan before it runs here."""
-        denormal = sentence((each.tensor, each.count, each.of) for each in self.denormals)
+        denormal = denormals_note((each.tensor, each.count, each.of) for each in self.denormals)
         return (*([denormal] if denormal else []), *self.shared_cores())
 
     def with_slots(self, slots: int) -> Folder:

@@ -109,7 +109,7 @@ def _frame_count(path: Path, name: str, array: Any, folder: Folder) -> int | Non
     )
 
 
-def repeated(frames: tuple[Frame, ...], count: int) -> Iterator[Frame]:
+def cycle_frames(frames: tuple[Frame, ...], count: int) -> Iterator[Frame]:
     """Yield so many frames, from the first again when all have been."""
     return (frames[index % len(frames)] for index in range(count))
 

@@ -66,7 +66,7 @@ SHOWN = 5
 _WORDS = 16  # no less than an environment takes
 
 
-def sentence(denormals: Iterable[tuple[str, int, int]]) -> str:
+def denormals_note(denormals: Iterable[tuple[str, int, int]]) -> str:
     """Return what is to be known of weights that are denormal; empty if they are few.
 
     Parameters

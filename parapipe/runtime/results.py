@@ -20,7 +20,7 @@ from .folder import Folder, RunError
 from .record import Frame, Record, done_while_admitted
 
 
-class Kept:
+class ResultFile:
     """Results of frames in order, written at the end of a `with`, however it ends.
 
     Parameters
@@ -39,7 +39,7 @@ class Kept:
         if self._path is not None:
             self._frames.append(results)
 
-    def __enter__(self) -> Kept:
+    def __enter__(self) -> ResultFile:
         return self
 
     def __exit__(self, *exception: object) -> None:

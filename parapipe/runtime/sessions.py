@@ -21,7 +21,7 @@ from .machine import denormals_to_zero
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class ProviderUse:
     """What runs a processor's segments.
 
     Parameters
@@ -60,7 +60,9 @@ LONGEST_REASON = 300
 SILENT, WARNINGS = 4, 2  # levels of ONNX Runtime's log; the second is its own choice
 
 
-def open_sessions(folder: Folder, *, everywhere: bool = False) -> tuple[Sessions, tuple[Used, ...]]:
+def open_sessions(
+    folder: Folder, *, everywhere: bool = False
+) -> tuple[Sessions, tuple[ProviderUse, ...]]:
     """Open a session for each segment; those of different processors at the same time.
 
     A processor whose provider is not there, or cannot be made, is run by the CPU. Sessions without
@@ -84,7 +86,7 @@ def open_sessions(folder: Folder, *, everywhere: bool = False) -> tuple[Sessions
     """
     _share_memory()
     opened: dict[tuple[str, str], Session] = {}
-    used: dict[str, Used] = {}
+    used: dict[str, ProviderUse] = {}
     faults: list[str] = []
     leaders: dict[tuple[str, ...], str] = {}
     leader_of = {
@@ -96,7 +98,7 @@ def open_sessions(folder: Folder, *, everywhere: bool = False) -> tuple[Sessions
         own = processor.first
         mine = [each for each in folder.segments if everywhere or each.processor == own]
         try:
-            pin(processor.cores)
+            pin_thread(processor.cores)
             opened_processor, sessions = _open_on_processor(folder, mine, processor)
         except RunError as error:
             faults.append(str(error))
@@ -104,7 +106,7 @@ def open_sessions(folder: Folder, *, everywhere: bool = False) -> tuple[Sessions
             faults.append(f"processor '{processor.name}' cannot be opened: {error_line(error)}")
         else:
             opened.update({(processor.name, each): session for each, session in sessions.items()})
-            used[processor.name] = Used(
+            used[processor.name] = ProviderUse(
                 opened_processor.name,
                 opened_processor.provider,
                 _provider_options(opened_processor),
@@ -218,7 +220,7 @@ def _node_counts(sessions: Mapping[str, Session]) -> Mapping[str, int] | None:
     return dict(sorted(counts.items()))
 
 
-def pin(cores: Collection[int]) -> None:
+def pin_thread(cores: Collection[int]) -> None:
     """Bind the calling thread, and threads that it starts, to some cores; to none, if none."""
     if cores and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, cores)

@@ -14,7 +14,7 @@ from parapipe.errors import MappingError
 from parapipe.mappings.configuration import Configuration
 from parapipe.mappings.lifetimes import Storage
 from parapipe.mappings.mapping import Kind
-from parapipe.mappings.memory import MemoryLimit, megabytes, unfit
+from parapipe.mappings.memory import MemoryLimit, megabytes, no_fit_message
 from parapipe.pareto import (
     ENERGY_TIE,
     TIE,
@@ -23,7 +23,7 @@ from parapipe.pareto import (
     most_balanced,
     nondominated,
     on_front,
-    thinned,
+    thin_front,
 )
 from parapipe.search.stages.candidates import Candidate, configure
 from parapipe.solvers.problem import NANO
@@ -86,7 +86,7 @@ def select_candidates(
     return selection.select(range(len(candidates)), alone)
 
 
-def marked(
+def mark_fronts(
     every: Sequence[Configuration],
     objectives: Sequence[Sequence[float]],
     names: Names,
@@ -127,7 +127,7 @@ def marked(
     named = names(left, front)
     best = [i for i in left if i in named or i in stay]
     keep = [i for i in best if i in front]
-    among = {*thinned(front, lambda i: objectives[i], max(resolution, TIE), keep), *best}
+    among = {*thin_front(front, lambda i: objectives[i], max(resolution, TIE), keep), *best}
     shown = [i for i in left if i in among]
     pareto = on_front([objectives[i] for i in shown])
     paper = on_front([objectives[i][:without_energy] for i in shown])
@@ -224,7 +224,7 @@ def as_configurations(
     if options.memory:
         figures = [(*some, each.memory_bytes) for some, each in zip(figures, every, strict=True)]
     names = names_among(every, figures, tables[0].processors, memory=options.memory)
-    return tuple(marked(every, figures, names))
+    return tuple(mark_fronts(every, figures, names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +260,7 @@ class _Selection:
         if self.energy:  # what is called the most efficient may take a little more than the least
             keep |= {min(front, key=lambda i: self.latency_first(i)[::-1]): None}
         beaten = [i for i in best if i not in on_front]
-        shown = [*thinned(front, self.objectives, self.resolution, keep), *beaten]
+        shown = [*thin_front(front, self.objectives, self.resolution, keep), *beaten]
         return [self.candidates[i] for i in sorted(shown, key=self.latency_first)]
 
     def list_as_good(self, numbers: Sequence[int], wanted: Sequence[Candidate]) -> Iterator[int]:
@@ -315,7 +315,7 @@ def within_limit(
         kind = " of whole operators" if problem.options.split == "auto" else ""
         bound = f"no mapping{kind} needs less than {megabytes(least)}"
         model = problem.graph.source.name
-        raise MappingError(unfit(model, limit, limit.nearest(every), names, bound))
+        raise MappingError(no_fit_message(model, limit, limit.nearest(every), names, bound))
     unfit_kinds = {each.kind for each in every} - {each.kind for each in fitting}
     for kind in sorted(unfit_kinds, key=get_args(Kind).index):
         nearest = limit.nearest(each for each in every if each.kind == kind)

@@ -13,7 +13,7 @@ from parapipe.files.progress import Tell
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.processes.deadline import Deadline, OverError
-from parapipe.processes.workers import kept_processes
+from parapipe.processes.workers import shared_processes
 from parapipe.search.exploration_result import Exploration
 from parapipe.search.infeasible import check_times
 from parapipe.search.options import MapOptions
@@ -100,7 +100,7 @@ def explore(
         replicas = replica_sets(replicable(identical[0], costs).alone)
         promising = PromisingRequests(relaxed, Periods(relaxed, replicas), options.resolution)
     solver = Solver(method, options.workers, cache, executor, identical[0])
-    with kept_processes():
+    with shared_processes():
         sequence = SearchSequence(
             graph,
             (requests, *((),) * len(others)),

@@ -13,7 +13,7 @@ from parapipe.files.record import Figure, Row
 from parapipe.mappings.configuration import Configuration
 from parapipe.search.mapping_bounds import EnergyBounds
 from parapipe.search.problems.problems import Request
-from parapipe.search.problems.solve import Solved
+from parapipe.search.problems.solve import SolvedQuestions
 from parapipe.solvers.problem import MappingProblem
 from parapipe.solvers.schedule import Schedule
 
@@ -78,7 +78,7 @@ class Exploration:
     absent: Mapping[str, str]
     cached: frozenset[MappingProblem]
     asked: Mapping[tuple[str, ...], tuple[Request, ...]]
-    traded: Solved
+    traded: SolvedQuestions
     resolution: float
     energy_resolution: float | None
     energy_timed_out: bool

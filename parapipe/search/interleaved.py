@@ -20,10 +20,10 @@ from parapipe.mappings.assembly import assemble, hand_overs_of
 from parapipe.mappings.configuration import CLOSE, Configuration, Least, SplitModel
 from parapipe.mappings.evaluate import evaluate
 from parapipe.mappings.mapping import Mapping, Placement, Transfer
-from parapipe.modulo.cyclic_problem import Cyclic, ModuloSchedule, whole
-from parapipe.modulo.latency_curve import LatencyFloors, curve, least_period_of
+from parapipe.modulo.cyclic_problem import CyclicProblem, ModuloSchedule, ceil_ns
+from parapipe.modulo.latency_curve import LatencyFloors, least_period_of, low_latency_schedules
 from parapipe.modulo.least_energy import bound_j, energy_front
-from parapipe.modulo.modulo_schedules import Works, scheduled
+from parapipe.modulo.modulo_schedules import Jobs, schedule_jobs
 from parapipe.processes.deadline import Deadline
 from parapipe.processes.shared_work import run_beside
 from parapipe.search.contract import Moment, SearchProblem
@@ -142,10 +142,10 @@ def interleaved_candidates(
                 low_energy = opened.enter_context(
                     _low_energy_beside(problem, costs, seed, deadline, beside=beside)
                 )
-            least, rounding_s = least_period_of(problem, seed), Cyclic(problem).rounding_s
+            least, rounding_s = least_period_of(problem, seed), CyclicProblem(problem).rounding_s
             near_s = [] if split else [least.period_s * (1 + share) for share in FLOORS]
             floors = LatencyFloors(problem, near_s)
-            fast = curve(
+            fast = low_latency_schedules(
                 problem,
                 least,
                 longest_s,
@@ -155,7 +155,7 @@ def interleaved_candidates(
                 tell=tell,
             )
             for schedule, least_j in chain(((each, 0.0) for each in fast), low_energy):
-                mapping = repeating(schedule, graph, costs)
+                mapping = repeating_mapping(schedule, graph, costs)
                 taken = evaluate(mapping, graph, costs)
                 floor_s = 0.0 if split else floors.at(taken.period_s)
                 bounds = Least(least.bound_s, floor_s, least_j, rounding_s)
@@ -194,15 +194,15 @@ def _low_energy_beside(
     problem: MappingProblem, costs: CostTable, seed: int, deadline: Deadline, *, beside: bool
 ) -> AbstractContextManager[Iterator[tuple[ModuloSchedule, float]]]:
     """Yield what `frugal` does, which another process may be at from now on."""
-    schedules = partial(frugal, Cyclic(problem), costs, seed)
+    schedules = partial(low_energy_schedules, CyclicProblem(problem), costs, seed)
     here = partial(schedules, lambda: deadline.over)
     if beside and len(costs.processors) <= MOST_PROCESSORS:
         return run_beside(schedules, here=here, over=lambda: deadline.over)
     return nullcontext(here())
 
 
-def frugal(
-    cyclic: Cyclic, costs: CostTable, seed: int, over: Callable[[], bool] = lambda: False
+def low_energy_schedules(
+    cyclic: CyclicProblem, costs: CostTable, seed: int, over: Callable[[], bool] = lambda: False
 ) -> Iterator[tuple[ModuloSchedule, float]]:
     """Yield schedules of assignments of little energy, with a bound of the energy or 0.
 
@@ -226,14 +226,14 @@ def frugal(
         over=over,
     )
     for point in front:
-        jobs = Works.of(cyclic, point.processor)
+        jobs = Jobs.of(cyclic, point.processor)
         shortest = max(cyclic.loads(point.processor))
         for period in (shortest, int(shortest * (1 + ROOM))):
-            if schedule := scheduled(jobs, period):
+            if schedule := schedule_jobs(jobs, period):
                 yield schedule, bound_j(front, period / NANO)
 
 
-def repeating(schedule: ModuloSchedule, graph: OperatorGraph, costs: CostTable) -> Mapping:
+def repeating_mapping(schedule: ModuloSchedule, graph: OperatorGraph, costs: CostTable) -> Mapping:
     """Return a modulo schedule as a mapping made for its period.
 
     Where a frame ends before the next one begins, it is a stage, whose time is the period.
@@ -256,7 +256,7 @@ def _shift_to_origin(schedule: ModuloSchedule, costs: CostTable) -> ModuloSchedu
         turns = [divmod(at - origin, period) for at in schedule.start]
         lags = {(p, lag) for p, (lag, _) in zip(place, turns, strict=True)}
         running = sum(
-            begin + whole(costs.time_s(v, p)) > period
+            begin + ceil_ns(costs.time_s(v, p)) > period
             for v, (p, (_, begin)) in enumerate(zip(place, turns, strict=True))
         )
         return len({lag for _, lag in lags}) == 1, len(lags) - len({*place}), running
@@ -292,7 +292,7 @@ def mapping_of(schedule: ModuloSchedule, graph: OperatorGraph, costs: CostTable)
     return assemble(placements, hand_overs_of(placements, graph, costs, busy), period / NANO)
 
 
-def schedule_of(mapping: Mapping, graph: OperatorGraph) -> ModuloSchedule:
+def modulo_schedule_of(mapping: Mapping, graph: OperatorGraph) -> ModuloSchedule:
     """Return a mapping made for a period as a modulo schedule again."""
     assert mapping.period_s is not None
     period = round(mapping.period_s * NANO)

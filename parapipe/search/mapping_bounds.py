@@ -28,10 +28,15 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mappings.configuration import CLOSE
-from parapipe.modulo.assignment_programme import ROUNDING, Aim, programme, relaxed
+from parapipe.modulo.assignment_programme import (
+    ROUNDING,
+    Objective,
+    solve_relaxation,
+    state_programme,
+)
 from parapipe.modulo.latency_curve import critical_path_s
 from parapipe.modulo.least_energy import shared_energy_j
-from parapipe.modulo.least_period import restricted
+from parapipe.modulo.least_period import restrict_to
 from parapipe.search.problems.identical_processors import Groups, Replicable, replica_sets
 from parapipe.search.problems.problems import whole_problem
 from parapipe.search.stages.labels import Bounds
@@ -39,7 +44,7 @@ from parapipe.search.stages.relaxed import Relaxed, Stretch
 from parapipe.search.stages.relaxed_step import membership
 from parapipe.search.stages.search import few_cuts
 from parapipe.search.stages.stage_table import StageTable
-from parapipe.search.stages.unit_schedules import Choice, lookup, options_of
+from parapipe.search.stages.unit_schedules import Choice, options_lookup, unit_options
 from parapipe.solvers.paths import simple_bound_s
 from parapipe.solvers.problem import NANO
 
@@ -96,7 +101,9 @@ def stage_bounds(
     replicable
         Processors that may take turns on frames.
     """
-    table = StageTable(lookup(options_of(list(map(_at_bound, choices)), costs)), energy=False)
+    table = StageTable(
+        options_lookup(unit_options(list(map(_at_bound, choices)), costs)), energy=False
+    )
     cuts = few_cuts(units, table)
     every_cut = len(cuts) > units
     bounds = Bounds(
@@ -139,9 +146,9 @@ def is_nowhere_faster(costs: CostTable, than: CostTable) -> bool:
 def operator_bounds(graph: OperatorGraph, costs: CostTable) -> TimeBounds:
     """Return bounds of all mappings of a graph's operators: by loads, and by the longest path."""
     problem = whole_problem(graph, costs)
-    loads = programme(replace(problem, transfer_resource=()), lambda _flow, _p, _q: False)
+    loads = state_programme(replace(problem, transfer_resource=()), lambda _flow, _p, _q: False)
     path_s = critical_path_s(problem) * (1 - ROUNDING)
-    return bounds_of_all_sets(costs, relaxed(loads, Aim()).bound, path_s)
+    return bounds_of_all_sets(costs, solve_relaxation(loads, Objective()).bound, path_s)
 
 
 @dataclass(frozen=True)
@@ -204,7 +211,7 @@ class EnergyBounds:
         )
 
         def shares(mask: int, period_s: float) -> float:
-            part = restricted(problem, np.flatnonzero(inside[mask]).tolist())
+            part = restrict_to(problem, np.flatnonzero(inside[mask]).tolist())
             if part is None:
                 return inf
             static_j = float(inside[mask] @ np.array(costs.static_power_w)) * times.periods_s[mask]

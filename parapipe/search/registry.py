@@ -41,7 +41,7 @@ SEARCHES = Registry(
         "interleaved": "parapipe.search.interleaved:InterleavedSearch",
         "less-memory": "parapipe.memory_search.selection:LessMemorySearch",
         "recomputed": "parapipe.memory_search.recompute:RecomputedSearch",
-        "drawn-costs": "parapipe.uncertainty.scenarios:DrawnCostsSearch",
+        "drawn-costs": "parapipe.uncertainty.scenarios:SampledCostsSearch",
         "several": "parapipe.several_models.search:SeveralSearch",
     },
     MappingError,

@@ -20,7 +20,7 @@ from parapipe.search.infeasible import absent_kinds
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.method import Question, shortest_of
 from parapipe.search.problems.problems import Request
-from parapipe.search.problems.solve import Solved, Solver, solve
+from parapipe.search.problems.solve import SolvedQuestions, Solver, solve
 from parapipe.search.stages.candidates import Candidate, StageCandidate
 from parapipe.search.stages.problem_order import NOT_BUILT, OtherTables, PromisingRequests
 from parapipe.search.stages.stage_incumbents import ListSchedules, StageSearches, first_front
@@ -68,7 +68,7 @@ class SearchSequence:
     promising: PromisingRequests | None = None
     further: Sequence[Search] = ()
     sources: SplitSources | None = None
-    solved: Solved = field(default_factory=lambda: Solved({}, frozenset()))
+    solved: SolvedQuestions = field(default_factory=lambda: SolvedQuestions({}, frozenset()))
     answers: Mapping[Question, Answer] = field(default_factory=dict)
     sets: Sets | None = None
     by_table: list[list[StageCandidate]] = field(default_factory=list)
@@ -319,7 +319,7 @@ class SearchSequence:
             | self.lacking,
             frozenset(question.problem for question in self.solved.cached),
             by_processors(tables, self.requests),
-            self.sets.solved if self.sets else Solved({}, frozenset()),
+            self.sets.solved if self.sets else SolvedQuestions({}, frozenset()),
             resolution,
             self.traded.resolution if self.trades else None,
             self.trades and self.traded.timed_out,

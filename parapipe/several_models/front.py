@@ -13,18 +13,18 @@ from parapipe.files.progress import Tell
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition, partition
 from parapipe.mappings.configuration import Configuration
-from parapipe.mappings.evaluate import Served
+from parapipe.mappings.evaluate import Service
 from parapipe.mappings.mapping import Mapping
-from parapipe.modulo.cyclic_problem import Cyclic
+from parapipe.modulo.cyclic_problem import CyclicProblem
 from parapipe.modulo.least_period import loads_s
 from parapipe.pareto import ENERGY_TIE, least, most_balanced
 from parapipe.processes.deadline import Deadline
-from parapipe.search.candidate_selection import marked
+from parapipe.search.candidate_selection import mark_fronts
 from parapipe.search.contract import Moment, Search, SearchProblem
 from parapipe.search.exploration_result import Exploration, UnfinishedRow, least_energy_j
 from parapipe.search.options import MapOptions
-from parapipe.search.problems.solve import Reporter, Solved
-from parapipe.several_models.patterns import Demand, Patterns, Reached
+from parapipe.search.problems.solve import Reporter, SolvedQuestions
+from parapipe.several_models.patterns import Demand, LeastPeriods, Patterns
 from parapipe.several_models.search import Length, PatternSources, best_length
 from parapipe.solvers.problem import NANO
 
@@ -32,7 +32,7 @@ NEAR = 1e-6  # share by which a rate or a deadline may be missed: rounding
 
 
 @dataclass(frozen=True, slots=True)
-class SeveralFound:
+class SeveralModelsFront:
     """The front, and what patterns without sharing reach.
 
     Parameters
@@ -44,7 +44,7 @@ class SeveralFound:
     """
 
     exploration: Exploration
-    reached: Reached
+    reached: LeastPeriods
     times: int
     partition: Partition
 
@@ -61,7 +61,7 @@ def explore_several(
     longer: Callable[[int], tuple[OperatorGraph, CostTable]],
     searches: Sequence[Search],
     progress: Tell | None = None,
-) -> SeveralFound:
+) -> SeveralModelsFront:
     """Return the patterns of several models that no other one beats.
 
     Parameters
@@ -120,7 +120,7 @@ def explore_several(
                     configurations.append(each)
                     deadline.interruptible = True
     in_time = [each for each in configurations if not _late_by(each, demands)]
-    in_time = [each for each in in_time if _served(each).kept_factor >= 1 - NEAR]
+    in_time = [each for each in in_time if _served(each).effective_factor >= 1 - NEAR]
     if deadline.interrupted and not in_time:
         raise KeyboardInterrupt
     if not in_time:
@@ -131,7 +131,9 @@ def explore_several(
         undone.append("the search for patterns ended before it had tried all periods")
     if undone:
         least_j = least_energy_j(len(graph.operators), [costs])
-        longest_s = max(Cyclic(each).critical_path for each in patterns.baselines.problems) * 1e-9
+        longest_s = (
+            max(CyclicProblem(each).critical_path for each in patterns.baselines.problems) * 1e-9
+        )
         unfinished = UnfinishedRow(
             reasons=tuple(undone), latency_s=longest_s, period_s=reached.bound_s, energy_j=least_j
         )
@@ -141,14 +143,14 @@ def explore_several(
         absent=lacking,
         cached=frozenset(),
         asked={},
-        traded=Solved({}, frozenset()),
+        traded=SolvedQuestions({}, frozenset()),
         resolution=options.resolution,
         energy_resolution=None,
         energy_timed_out=False,
         unfinished=unfinished,
         interrupted=deadline.interrupted,
     )
-    return SeveralFound(exploration, reached, length.times, problem.partition)
+    return SeveralModelsFront(exploration, reached, length.times, problem.partition)
 
 
 def _marked_front(
@@ -160,7 +162,7 @@ def _marked_front(
         winners = [*_winners(configurations, some, front, patterns, options.energy)]
         return {i: tuple(name for name, best in winners if best == i) for _, i in winners}
 
-    return marked(
+    return mark_fronts(
         configurations,
         [_objectives(each, energy=options.energy) for each in configurations],
         names,
@@ -169,7 +171,7 @@ def _marked_front(
     )
 
 
-def _served(configuration: Configuration) -> Served:
+def _served(configuration: Configuration) -> Service:
     assert configuration.several is not None
     return configuration.several
 
@@ -177,7 +179,7 @@ def _served(configuration: Configuration) -> Served:
 def _objectives(configuration: Configuration, *, energy: bool) -> tuple[float, ...]:
     """Return what the front trades, all to be least."""
     served = _served(configuration)
-    least = (*served.latency_s, 1 / served.kept_factor)
+    least = (*served.latency_s, 1 / served.effective_factor)
     return (*least, configuration.evaluated.energy_j) if energy else least
 
 
@@ -192,7 +194,7 @@ def _winners(
         return _objectives(configurations[i], energy=energy)
 
     def factor_first(i: int) -> tuple[float, ...]:
-        return (-_served(configurations[i]).kept_factor, *objectives(i))
+        return (-_served(configurations[i]).effective_factor, *objectives(i))
 
     yield "most-growth", least(some, factor_first)
     unshared = [i for i in some if _on_own_processors(configurations[i].mapping, patterns)]
@@ -225,7 +227,7 @@ def _late_by(each: Configuration, demands: Sequence[Demand]) -> float:
     return max(0.0, share - NEAR)
 
 
-def _rates_message(patterns: Patterns, reached: Reached, length: Length) -> str:
+def _rates_message(patterns: Patterns, reached: LeastPeriods, length: Length) -> str:
     """Say which model and which processor stand in the way of the rates, and how far.
 
     What is said to be at most holds for patterns of any length.
@@ -290,7 +292,7 @@ def _deadlines_message(configurations: Sequence[Configuration], patterns: Patter
     nearest = min(configurations, key=lambda each: _late_by(each, demands))
     if not _late_by(nearest, demands):
         most = max(
-            _served(each).kept_factor for each in configurations if not _late_by(each, demands)
+            _served(each).effective_factor for each in configurations if not _late_by(each, demands)
         )
         return (
             f"with contention at the memory, the rates cannot be kept: a pattern in time reaches "
@@ -301,7 +303,7 @@ def _deadlines_message(configurations: Sequence[Configuration], patterns: Patter
         latency_s = _served(nearest).latency_s[model]
         if latency_s > demand.deadline_s * (1 + NEAR):
             least_s = min(_served(each).latency_s[model] for each in configurations)
-            path_s = Cyclic(patterns.baselines.problems[model]).critical_path * 1e-9
+            path_s = CyclicProblem(patterns.baselines.problems[model]).critical_path * 1e-9
             clauses.append(
                 f"'{demand.name}' takes {plain(latency_s * 1e3)} ms instead of "
                 f"{plain(demand.deadline_s * 1e3)} ms, {latency_s / demand.deadline_s - 1:.0%} too "

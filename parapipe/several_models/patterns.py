@@ -15,17 +15,24 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.evaluate import frames_in
 from parapipe.mappings.mapping import Mapping
-from parapipe.modulo.baselines import Rival, Rivals, joined_problem, joined_schedule, part, repeated
+from parapipe.modulo.baselines import (
+    Baseline,
+    Baselines,
+    join_problems,
+    join_schedules,
+    repeat_pattern,
+    sub_problem,
+)
 from parapipe.modulo.beam_search import prices_of, values_of
-from parapipe.modulo.cyclic_problem import Cyclic, Frames, ModuloSchedule
-from parapipe.modulo.exact_latency import solved
-from parapipe.modulo.latency_curve import ABOVE, shares_tried
-from parapipe.modulo.least_latency import fitted, least_latency
-from parapipe.modulo.least_period import LeastPeriod, bound_s, least_period, restricted
-from parapipe.modulo.modulo_schedules import Works, scheduled
-from parapipe.modulo.reordering import reordered
+from parapipe.modulo.cyclic_problem import CyclicProblem, Frames, ModuloSchedule
+from parapipe.modulo.exact_latency import least_latency_by_cp_sat
+from parapipe.modulo.latency_curve import ABOVE, period_shares
+from parapipe.modulo.least_latency import fit_loads, least_latency
+from parapipe.modulo.least_period import LeastPeriod, bound_s, least_period, restrict_to
+from parapipe.modulo.modulo_schedules import Jobs, schedule_jobs
+from parapipe.modulo.reordering import reorder_jobs
 from parapipe.modulo.verify import check
-from parapipe.search.interleaved import frugal, mapping_of
+from parapipe.search.interleaved import low_energy_schedules, mapping_of
 from parapipe.search.problems.problems import whole_problem
 from parapipe.solvers.problem import NANO, MappingProblem
 
@@ -59,7 +66,7 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class LeastPeriods:
     """How long a pattern takes at least.
 
     Parameters
@@ -69,17 +76,17 @@ class Reached:
     bound_s
         No pattern that keeps the rates takes less for as many seconds of them, however long it is.
     own_processors, in_turn, one_each
-        See `Rivals`; None where there is none.
+        See `Baselines`; None where there is none.
     """
 
     shared: LeastPeriod
     bound_s: float
-    own_processors: Rival | None
-    in_turn: Rival
-    one_each: Rival | None
+    own_processors: Baseline | None
+    in_turn: Baseline
+    one_each: Baseline | None
 
     @property
-    def baselines(self) -> tuple[Rival, ...]:
+    def baselines(self) -> tuple[Baseline, ...]:
         """Those that there are."""
         return tuple(filter(None, (self.own_processors, self.in_turn, self.one_each)))
 
@@ -108,21 +115,21 @@ class Patterns:
     over: Callable[[], bool] = lambda: False
     problem: MappingProblem = field(init=False)
     frames: Frames = field(init=False)
-    baselines: Rivals = field(init=False)
+    baselines: Baselines = field(init=False)
     period: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.problem = whole_problem(self.graph, self.costs)
         frames = frames_in(self.graph)
         parts = [*_one_of_each(self.problem, frames)]
-        self.baselines = Rivals(parts, frames.counts, self.seed, self.over)
+        self.baselines = Baselines(parts, frames.counts, self.seed, self.over)
         step = lcm(*frames.counts)  # so that frames come in equal steps
         self.period = int(self.period_s * NANO * (1 + 1e-12)) // step * step
         self.frames = replace(frames, urgency=self._urgency(parts))
 
     def _urgency(self, parts: Sequence[MappingProblem]) -> tuple[float, ...]:
         scales = [
-            WITHOUT_DEADLINE * Cyclic(each).critical_path
+            WITHOUT_DEADLINE * CyclicProblem(each).critical_path
             if demand.deadline_s == inf
             else demand.deadline_s * NANO
             for each, demand in zip(parts, self.demands, strict=True)
@@ -130,7 +137,7 @@ class Patterns:
         counted = [d.priority / scale for d, scale in zip(self.demands, scales, strict=True)]
         return tuple(each * len(counted) / sum(counted) for each in counted)
 
-    def reached(self, assignments: Sequence[tuple[int, ...]] = ()) -> Reached:
+    def reached(self, assignments: Sequence[tuple[int, ...]] = ()) -> LeastPeriods:
         """Return how long a pattern takes at least: of shared processors never above others.
 
         Parameters
@@ -147,7 +154,7 @@ class Patterns:
             *assignments,
             *(each.processor for each in (own, serial, one_each) if each),
         ]
-        return Reached(
+        return LeastPeriods(
             self.least(self.problem, incumbents),
             self.bound_s(self.frames.counts),
             own,
@@ -174,17 +181,17 @@ class Patterns:
                 self.baselines.problems, self.demands, self.frames.counts, strict=True
             )
         ]
-        return bound_s(joined_problem(needed, counts))
+        return bound_s(join_problems(needed, counts))
 
     def mappings_of(self, schedules: Iterable[ModuloSchedule], times: int) -> Iterator[Mapping]:
         """Yield schedules of a pattern that is so many times shorter as mappings of this one."""
         counts = [count // times for count in self.frames.counts]
         for each in schedules:
-            yield self.mapped(repeated(self.baselines.problems, counts, each, times))
+            yield self.mapped(repeat_pattern(self.baselines.problems, counts, each, times))
 
     def schedules(
         self,
-        reached: Reached,
+        reached: LeastPeriods,
         *,
         energy: bool,
         tell: Callable[[int, int], None],
@@ -204,23 +211,25 @@ class Patterns:
         """
         attempts = [each for each in self._periods_tried(reached) if each[0] < below_s * NANO]
         incumbents = [reached.shared.processor, *(each.processor for each in reached.baselines)]
-        prices = [float(each) for each in prices_of(Cyclic(self.problem))]
+        prices = [float(each) for each in prices_of(CyclicProblem(self.problem))]
         for done, (period, frames) in enumerate(attempts):
             tell(done, len(attempts))
             if self.over():
                 return
-            cyclic = Cyclic(self.problem, frames)
+            cyclic = CyclicProblem(self.problem, frames)
             above = period / (reached.shared.period_s * NANO) - 1
             if cyclic.operators <= FEW and period == self.period and not frames.phase:
-                exact = solved(cyclic, period, most=EXACT_LIMIT_S, seed=self.seed).schedule
+                exact = least_latency_by_cp_sat(
+                    cyclic, period, most=EXACT_LIMIT_S, seed=self.seed
+                ).schedule
                 yield from filter(None, (exact,))
-            begin = [p for each in incumbents if (p := fitted(cyclic, each, period, prices))]
+            begin = [p for each in incumbents if (p := fit_loads(cyclic, each, period, prices))]
             values = values_of(cyclic, period, self.seed)
             schedule = least_latency(
                 cyclic, period, values, begin, above=above, seed=self.seed, over=self.over
             )
             if schedule is not None:
-                yield reordered(cyclic, schedule, self.seed) if above <= ABOVE[0] else schedule
+                yield reorder_jobs(cyclic, schedule, self.seed) if above <= ABOVE[0] else schedule
         yield from self._by_loads(incumbents)
         if below_s == inf:
             yield from self._on_own_processors()
@@ -228,7 +237,7 @@ class Patterns:
             yield from self._of_low_energy()
         tell(len(attempts), len(attempts))
 
-    def _periods_tried(self, reached: Reached) -> Iterator[tuple[int, Frames]]:
+    def _periods_tried(self, reached: LeastPeriods) -> Iterator[tuple[int, Frames]]:
         """Yield the periods that are tried, and what is urgent there."""
         least_s, models = reached.shared.period_s, len(self.demands)
         ratio = self.period / NANO / least_s
@@ -240,18 +249,20 @@ class Patterns:
                 urgent = [*self.frames.urgency]
                 urgent[model] *= FAVOURED
                 yield self.period, replace(self.frames, urgency=tuple(urgent))
-        for share in shares_tried(ratio, len(self.graph.operators)):
+        for share in period_shares(ratio, len(self.graph.operators)):
             period = int(least_s * NANO * (1 + share))
-            if period >= max(map(min, Cyclic(self.problem).time)):
+            if period >= max(map(min, CyclicProblem(self.problem).time)):
                 yield period, self.frames
 
     def _by_loads(self, incumbents: Sequence[tuple[int, ...]]) -> Iterator[ModuloSchedule]:
         """Yield schedules of assignments at the least periods that these allow."""
-        cyclic = Cyclic(self.problem, self.frames)
+        cyclic = CyclicProblem(self.problem, self.frames)
         for place in incumbents:
             period = max(cyclic.loads(place))
-            if period <= self.period and (schedule := scheduled(Works.of(cyclic, place), period)):
-                yield reordered(cyclic, schedule, self.seed)
+            if period <= self.period and (
+                schedule := schedule_jobs(Jobs.of(cyclic, place), period)
+            ):
+                yield reorder_jobs(cyclic, schedule, self.seed)
 
     def _on_own_processors(self) -> Iterator[ModuloSchedule]:
         """Yield patterns with processors of its own for each model."""
@@ -273,20 +284,20 @@ class Patterns:
                 if (each := schedules.get((model, own)))
             ]
             if len(parts) == len(sets):
-                yield joined_schedule(parts, self.period)
+                yield join_schedules(parts, self.period)
 
     def _of_low_energy(self) -> Iterator[ModuloSchedule]:
         """Yield patterns of little energy, at their own periods and, with less latency, at this."""
-        cyclic = Cyclic(self.problem, self.frames)
+        cyclic = CyclicProblem(self.problem, self.frames)
         seen: set[tuple[int, ...]] = set()
-        for each, _ in frugal(cyclic, self.costs, self.seed, self.over):
+        for each, _ in low_energy_schedules(cyclic, self.costs, self.seed, self.over):
             if each.period > self.period:
                 continue
             yield each
             if each.processor not in seen and not self.over():
                 seen.add(each.processor)
-                if slow := scheduled(Works.of(cyclic, each.processor), self.period):
-                    yield reordered(cyclic, slow, self.seed)
+                if slow := schedule_jobs(Jobs.of(cyclic, each.processor), self.period):
+                    yield reorder_jobs(cyclic, slow, self.seed)
 
     def _of_one_model(self, model: int, processors: tuple[int, ...]) -> ModuloSchedule | None:
         """Return a schedule of all frames of one model on some processors.
@@ -307,15 +318,17 @@ class Patterns:
             assert least is not None
         else:
             period //= count
-        limited = restricted(problem, processors)
+        limited = restrict_to(problem, processors)
         assert limited is not None
-        cyclic = Cyclic(limited, frames)
+        cyclic = CyclicProblem(limited, frames)
         above = period / (least.period_s * NANO) - 1
         values = values_of(cyclic, period, self.seed)
         schedule = least_latency(
             cyclic, period, values, [least.processor], above=above, seed=self.seed, over=self.over
         )
-        return schedule and (schedule if together else repeated([problem], [1], schedule, count))
+        return schedule and (
+            schedule if together else repeat_pattern([problem], [1], schedule, count)
+        )
 
     def mapped(self, schedule: ModuloSchedule) -> Mapping:
         """Return a schedule, which is checked, as a mapping of the asked period."""
@@ -326,12 +339,12 @@ class Patterns:
         """Return a schedule at the asked period, each frame's first start in the first period."""
         period = schedule.period
         end = [
-            at + Cyclic(self.problem).time[v][p]
+            at + CyclicProblem(self.problem).time[v][p]
             for v, (at, p) in enumerate(zip(schedule.start, schedule.processor, strict=True))
         ]
         first = [begin for begin, _ in self.frames.spans(schedule.start, end)]
         back = [begin // period * period for begin in first]
-        makers = Cyclic(self.problem).maker
+        makers = CyclicProblem(self.problem).maker
 
         def at(time: int, frame: int) -> int:
             lag, begin = divmod(time - back[frame], period)
@@ -360,5 +373,5 @@ def _one_of_each(problem: MappingProblem, frames: Frames) -> Iterator[MappingPro
     """Yield one frame of each model."""
     begin = 0
     for size, count in zip(frames.operators, frames.counts, strict=True):
-        yield part(problem, begin, begin + size)
+        yield sub_problem(problem, begin, begin + size)
         begin += size * count

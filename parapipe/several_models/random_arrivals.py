@@ -34,7 +34,9 @@ class AtRandom:
     p99_s: float | None
 
 
-def at_random(rate_fps: float, turn_s: float, latency_s: float, seed: int = 0) -> AtRandom:
+def simulate_random_arrivals(
+    rate_fps: float, turn_s: float, latency_s: float, seed: int = 0
+) -> AtRandom:
     """Simulate frames that come at random.
 
     Parameters
@@ -57,7 +59,7 @@ def at_random(rate_fps: float, turn_s: float, latency_s: float, seed: int = 0) -
     return AtRandom(utilisation, wait_s + latency_s)
 
 
-def through_turns(
+def latencies_through_turns(
     rate_fps: float, turns: Sequence[tuple[float, float]], seed: int | Sequence[int]
 ) -> list[float]:
     """Let frames come at random while turns were taken; return how long each took, in seconds.

@@ -14,14 +14,14 @@ from math import ceil, inf
 
 from parapipe.errors import ArgumentError
 from parapipe.mappings.configuration import Configuration
-from parapipe.mappings.evaluate import evaluate, served, with_all_loaded
+from parapipe.mappings.evaluate import evaluate, service_of, with_all_loaded
 from parapipe.mappings.mapping import Mapping
-from parapipe.modulo.baselines import joined_problem
+from parapipe.modulo.baselines import join_problems
 from parapipe.modulo.least_period import LeastPeriod, bound_s
 from parapipe.processes.deadline import Deadline
 from parapipe.search.contract import Moment, SearchProblem
 from parapipe.search.stages.candidates import Candidate
-from parapipe.several_models.patterns import Patterns, Reached
+from parapipe.several_models.patterns import LeastPeriods, Patterns
 
 MOST_FRAMES = 24  # in a pattern
 RESOLUTION = 0.05  # share by which a pattern may give more frames than are asked
@@ -46,7 +46,7 @@ class Pattern:
     excess: float
 
 
-def pattern(rates_fps: Sequence[float]) -> Pattern:
+def shortest_pattern(rates_fps: Sequence[float]) -> Pattern:
     """Return the shortest pattern that gives each model its rate, or at most 5 % more.
 
     The candidates are all patterns of at most `MOST_FRAMES` frames in which the rate of some model
@@ -106,7 +106,7 @@ class Length:
         return self.least.period_s / self.times
 
 
-def best_length(patterns: Patterns, reached: Reached) -> Length:
+def best_length(patterns: Patterns, reached: LeastPeriods) -> Length:
     """Return the shortest pattern that keeps the rates and is close to what any can reach.
 
     That is to within `WORTH` of the bound for patterns of any length, or, if none is that close, of
@@ -142,7 +142,7 @@ def best_length(patterns: Patterns, reached: Reached) -> Length:
 def _least_of_longer(patterns: Patterns, lengths: Sequence[Length], times: int) -> LeastPeriod:
     """Return the least period of a longer pattern, never above shorter ones in a row."""
     baselines, counts = patterns.baselines, patterns.frames.counts
-    problem = joined_problem(baselines.problems, [count * times for count in counts])
+    problem = join_problems(baselines.problems, [count * times for count in counts])
     assignments = [
         _joined_assignment(patterns, [one.least.processor, other.least.processor])
         for one in lengths
@@ -185,10 +185,10 @@ class PatternSources:
     """
 
     patterns: Patterns
-    reached: Reached
+    reached: LeastPeriods
     contention: float
     times: int = 1
-    shortest: tuple[Patterns, Reached] | None = None
+    shortest: tuple[Patterns, LeastPeriods] | None = None
 
 
 class SeveralSearch:
@@ -210,7 +210,7 @@ class SeveralSearch:
         graph, costs, bound_s = problem.graph, problem.tables[0], sources.reached.bound_s
         for mapping in _mappings(problem, sources):
             evaluated = with_all_loaded(evaluate(mapping, graph, costs), mapping, graph, costs)
-            service = served(
+            service = service_of(
                 mapping, evaluated, graph, costs, contention=sources.contention, bound_s=bound_s
             )
             gap = max(0.0, 1 - service.rate_factor / service.bound)

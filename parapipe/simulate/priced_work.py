@@ -11,10 +11,10 @@ from parapipe.cost.cost_table import CostTable, build_cost_table
 from parapipe.errors import SimulationError
 from parapipe.files.mistakes import listed
 from parapipe.mappings.event_graph import PICOSECONDS
-from parapipe.plan.mapped import mapped, network_of, route_of
+from parapipe.plan.mapped import mapping_view, network_of, route_of
 from parapipe.plan.program import Program, Task
 from parapipe.plan.schema import Plan
-from parapipe.platform.divided import holding
+from parapipe.platform.divided import variant_with
 from parapipe.platform.platform import Platform
 from parapipe.strategies.registry import PLAN
 from parapipe.strategies.work import Order, Tensor, Work
@@ -42,7 +42,7 @@ class Costs:
 NOT_SPLIT: Mapping[int, Costs] = MappingProxyType({})
 
 
-def points_hz(plans: Iterable[Plan]) -> dict[str, float]:
+def frequencies_hz(plans: Iterable[Plan]) -> dict[str, float]:
     """Return the frequencies of the processors of some plans.
 
     Raises
@@ -61,7 +61,9 @@ def points_hz(plans: Iterable[Plan]) -> dict[str, float]:
     return frequency_of
 
 
-def costs_of(plan: Plan, platform: Platform, points: Mapping[str, float] | None = None) -> Costs:
+def price_operators(
+    plan: Plan, platform: Platform, points: Mapping[str, float] | None = None
+) -> Costs:
     """Price a plan's operators on all of its processors, at the plan's operating points.
 
     Parameters
@@ -76,8 +78,8 @@ def costs_of(plan: Plan, platform: Platform, points: Mapping[str, float] | None 
     CostError
         If an operator cannot be priced.
     """
-    wanted_hz = dict(points or points_hz([plan]))
-    divided = holding(platform, wanted_hz)
+    wanted_hz = dict(points or frequencies_hz([plan]))
+    divided = variant_with(platform, wanted_hz)
     available_hz = {
         each.name: [point.frequency_hz for point in each.operating_points]
         for each in divided.processors
@@ -109,7 +111,7 @@ def with_delays(plan: Plan) -> Plan:
     return plan.model_copy(update={"transfers": tuple(moved)})
 
 
-def notes_of(
+def simulation_notes(
     plan: Plan, target: Platform | None, strategy: str, *, contends: bool = False
 ) -> Iterator[str]:
     """Yield what is to be known of a simulation that is priced on a platform, if it is."""
@@ -201,7 +203,7 @@ def _task_tensors(
     plan: Plan, at: Mapping[str, int], costs: Costs, names: tuple[str, ...]
 ) -> tuple[tuple[Tensor, ...], tuple[tuple[int, ...], ...]]:
     """Return what goes from task to task, and what each task reads of it."""
-    view = mapped(plan)
+    view = mapping_view(plan)
     planned_s = {route_of(each): each.time_s for each in plan.transfers}
     number_of: dict[str, int] = {}
     tensors: list[Tensor] = []

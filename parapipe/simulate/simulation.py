@@ -21,7 +21,7 @@ from parapipe.simulate.frame_replay import (
     slowest_pace,
     steady,
 )
-from parapipe.simulate.variation import Contention, Luck, MeasuredTimes, Memory
+from parapipe.simulate.variation import Contention, MeasuredTimes, Memory, RandomFactors
 
 WAITING = 2
 
@@ -64,7 +64,7 @@ def simulate(
     *,
     frames: int,
     queue: int | None = None,
-    luck: Luck | None = None,
+    luck: RandomFactors | None = None,
     saturate: bool = False,
     pace_s: float | None = None,
     memory: Memory | None = None,
@@ -127,7 +127,7 @@ def simulate(
 
 
 def _measured_work(
-    tasks: Program, measured: MeasuredTimes, luck: Luck | None
+    tasks: Program, measured: MeasuredTimes, luck: RandomFactors | None
 ) -> Callable[[int, int], int]:
     """Return what tasks took in the frames of a run, hand-overs included: they come first."""
 
@@ -140,7 +140,7 @@ def _measured_work(
     return work
 
 
-def _varied_work(tasks: Program, luck: Luck | None) -> Callable[[int, int], int] | None:
+def _varied_work(tasks: Program, luck: RandomFactors | None) -> Callable[[int, int], int] | None:
     if luck is None:
         return None
 
@@ -153,7 +153,7 @@ def _varied_work(tasks: Program, luck: Luck | None) -> Callable[[int, int], int]
     return work
 
 
-def _varied_delay(tasks: Program, luck: Luck | None) -> Callable[[int, int], int] | None:
+def _varied_delay(tasks: Program, luck: RandomFactors | None) -> Callable[[int, int], int] | None:
     if luck is None:
         return None
     # Readers on one processor share a transfer, and so its luck.

@@ -14,7 +14,7 @@ from parapipe.plan.schema import Plan
 from parapipe.runtime.record import Frame, Span, as_decided
 from parapipe.simulate.priced_work import NOT_SPLIT, Costs, with_delays, work_of
 from parapipe.simulate.simulation import WAITING, Simulation, record_of
-from parapipe.simulate.variation import Luck
+from parapipe.simulate.variation import RandomFactors
 from parapipe.strategies.cut import pieces_of
 from parapipe.strategies.engine import Engine, Moves
 from parapipe.strategies.failures import begin_call, end_call
@@ -179,7 +179,7 @@ class PricedPlan:
     work: Work
 
 
-def priced(
+def price_plan(
     plan: Plan,
     costs: Costs,
     strategy: type[Strategy],
@@ -219,7 +219,7 @@ def simulate_decided(
     *,
     frames: int,
     queue: int | None = None,
-    luck: Luck | None = None,
+    luck: RandomFactors | None = None,
     saturate: bool = False,
 ) -> tuple[Simulation, ...]:
     """Send frames through the work of plans as a strategy decides; return what each did.
@@ -264,7 +264,7 @@ def simulate_decided(
     return tuple(simulations)
 
 
-def _varied_times(work: Work, luck: Luck) -> TimeFactor:
+def _varied_times(work: Work, luck: RandomFactors) -> TimeFactor:
     def took(job: Job, processor: int) -> float:
         task, frame, _ = job
         name = work.processors[processor]
@@ -273,7 +273,7 @@ def _varied_times(work: Work, luck: Luck) -> TimeFactor:
     return took
 
 
-def _varied_moves(work: Work, luck: Luck) -> Moves:
+def _varied_moves(work: Work, luck: RandomFactors) -> Moves:
     def moves(tensor: int, frame: int, source: int, target: int) -> float:
         moved_tensor = work.tensors[tensor]
         moved_s = moved_tensor.moved_s[source][target]

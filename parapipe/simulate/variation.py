@@ -20,7 +20,7 @@ from parapipe.mappings.event_graph import PICOSECONDS
 from parapipe.plan.mapped import network_of
 from parapipe.plan.program import Program, Unit, program
 from parapipe.plan.schema import Plan
-from parapipe.plan.sharing import as_run
+from parapipe.plan.sharing import executed_plan
 from parapipe.platform.platform import Platform
 
 Number = TypeVar("Number", int, float)
@@ -55,7 +55,7 @@ def jitter_factors(share: float, seed: int, name: str) -> _SampledSequence[float
 
 
 @dataclass(frozen=True, slots=True)
-class Luck:
+class RandomFactors:
     """What times are multiplied by.
 
     Parameters
@@ -164,7 +164,7 @@ class MeasuredTimes:
         times_of: Mapping[tuple[str, tuple[str, ...]], TaskTimes] = {
             (each.resource, each.operators): each for each in self._tasks
         }
-        result = program(as_run(plan, ran), unit=self.unit, queue=queue, moves=False)
+        result = program(executed_plan(plan, ran), unit=self.unit, queue=queue, moves=False)
         names = [(task.resource, task.operators) for task in result.tasks]
         if times_of.keys() == {*names}:
             self._times = [times_of[name] for name in names]
@@ -253,7 +253,7 @@ class Contention:
         return factors
 
 
-def laws_of(plan: Plan, platform: Platform) -> dict[str, StreamLaw]:
+def stream_laws(plan: Plan, platform: Platform) -> dict[str, StreamLaw]:
     """Return the laws of a plan's streams, by their names.
 
     Those of a CPU have none: each has its share of the threads, whatever the others do.

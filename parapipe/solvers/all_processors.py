@@ -14,7 +14,7 @@ from time import perf_counter
 from parapipe.solvers.fine.list_schedules import MOST_SEARCHED
 from parapipe.solvers.paths import bound_with_s, list_order
 from parapipe.solvers.problem import MappingProblem
-from parapipe.solvers.replay import Timed, by_start, certified, timed
+from parapipe.solvers.replay import Timed, certified, order_by_start, time_placement
 from parapipe.solvers.schedule import Schedule
 
 MOST_MOVED = 16
@@ -23,7 +23,7 @@ MOST_MOVED = 16
 Placed = tuple[list[int], Timed]
 
 
-def all_used(problem: MappingProblem, schedule: Schedule) -> Schedule | None:
+def use_all_processors(problem: MappingProblem, schedule: Schedule) -> Schedule | None:
     """Return a verified schedule that uses every processor on which some operator can run.
 
     To each idle processor goes the operator that makes the schedule longer by the least there; of a
@@ -76,7 +76,7 @@ def _moves(
         So many of them, of the operators that take the least time there; all if None.
     """
     processor, times = placed
-    order = by_start(times.start_s, times.end_s)
+    order = order_by_start(times.start_s, times.end_s)
     rank = sorted(range(len(order)), key=order.__getitem__)
     counts = Counter(processor)
     able = [v for v, p in enumerate(processor) if problem.time_s[v][idle] < inf and counts[p] > 1]
@@ -84,4 +84,4 @@ def _moves(
         able = sorted(able, key=lambda v: problem.time_s[v][idle])[:most]
     for v in able:
         candidate = [*processor[:v], idle, *processor[v + 1 :]]
-        yield candidate, timed(problem, candidate, list_order(problem, candidate, rank))
+        yield candidate, time_placement(problem, candidate, list_order(problem, candidate, rank))

@@ -16,7 +16,7 @@ from parapipe.solvers.fine import mapper as fine
 from parapipe.solvers.fine.list_schedules import MOST_SEARCHED
 from parapipe.solvers.paths import simple_bound_s
 from parapipe.solvers.problem import MappingProblem
-from parapipe.solvers.replay import as_short
+from parapipe.solvers.replay import is_as_short
 from parapipe.solvers.schedule import Certificate, Schedule
 
 COARSE_SHARE = 4  # the coarse mapper gets one part of so many of the time
@@ -64,7 +64,7 @@ def map(  # the protocol's name
     if claim.proves == "makespan" and claim.proven:
         return coarse_schedule
     bound_s = simple_bound_s(problem)
-    if as_short(problem, coarse_schedule.makespan_s, bound_s):
+    if is_as_short(problem, coarse_schedule.makespan_s, bound_s):
         return _certified(coarse_schedule, bound_s, proven=True, by="longest path", began_s=began_s)
     spent_s = 0.0 if deterministic else perf_counter() - began_s
     best = fine.map(
@@ -75,7 +75,7 @@ def map(  # the protocol's name
         shortest=shortest,
     )
     proof = best.certificate
-    if not as_short(problem, coarse_schedule.makespan_s, best.makespan_s):
+    if not is_as_short(problem, coarse_schedule.makespan_s, best.makespan_s):
         return replace(best, certificate=replace(proof, wall_s=perf_counter() - began_s))
     return _certified(
         coarse_schedule, proof.bound_s, proven=proof.proven, by=proof.solver, began_s=began_s

@@ -8,7 +8,7 @@ from math import inf, isfinite
 
 from parapipe.solvers.paths import arrival_s, inputs_of
 from parapipe.solvers.problem import Flow, MappingProblem
-from parapipe.solvers.replay import Timed, replay, timed
+from parapipe.solvers.replay import Timed, replay, time_placement
 from parapipe.solvers.schedule import Certificate, Schedule
 
 
@@ -42,7 +42,7 @@ def is_chain(problem: MappingProblem, run: Sequence[int]) -> bool:
     return pairs == {(i, i + 1) for i in range(len(run) - 1)}
 
 
-def without_choice(problem: MappingProblem, seed: int) -> Schedule | None:
+def only_schedule(problem: MappingProblem, seed: int) -> Schedule | None:
     """Return the schedule of a chain that one processor alone may run; None for other problems.
 
     Each operator starts when its inputs are there, which no schedule can beat. It is what every
@@ -62,7 +62,7 @@ def without_choice(problem: MappingProblem, seed: int) -> Schedule | None:
         start_s = arrival_s(inputs_of(problem)[0], processor, (), ())
         times = Timed((start_s,), (start_s + first[processor],))
     elif count == 1:
-        times = timed(problem, (processor,), (0,))
+        times = time_placement(problem, (processor,), (0,))
     elif problem.transfer_resource or not _only_on(problem, processor):
         return None
     else:

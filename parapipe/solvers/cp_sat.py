@@ -166,7 +166,7 @@ class Stop:
         self._ended = False
         self._solvers: set[cp_model.CpSolver] = set()
 
-    def heeded(self, call: Callable[..., T]) -> Callable[..., T]:
+    def stoppable(self, call: Callable[..., T]) -> Callable[..., T]:
         """Return a function that heeds this in whatever thread it is called."""
 
         def heeding(*arguments: object) -> T:

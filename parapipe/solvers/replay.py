@@ -64,7 +64,7 @@ def replay(problem: MappingProblem, processor: Sequence[int], order: Iterable[Jo
     operators = [job for job in sequence if isinstance(job, int)]
     if not problem.transfer_resource and len(operators) == len(sequence):
         return _replay_pure(problem, processor, operators)
-    expansion = expanded(problem, processor)
+    expansion = expand_transfers(problem, processor)
     if len(expansion.jobs) > problem.operators and len(operators) == len(sequence):
         sequence = tuple(_merge_transfers(problem, processor, operators))
     number = {job: i for i, job in enumerate(expansion.jobs)}
@@ -128,7 +128,7 @@ def source_of(flow: Flow, processor: Sequence[int]) -> int:
     return flow.location
 
 
-def expanded(problem: MappingProblem, processor: Sequence[int]) -> Expanded:
+def expand_transfers(problem: MappingProblem, processor: Sequence[int]) -> Expanded:
     """Make every occupying transfer of a placement an operator of its own."""
     behind: dict[int | None, list[Job]] = {}
     for f, q in needed_transfers(problem, processor):
@@ -210,12 +210,14 @@ def _replay_pure(
     return Timed(tuple(start_s), tuple(end_s))
 
 
-def by_start(start: Sequence[float], end: Sequence[float]) -> tuple[int, ...]:
+def order_by_start(start: Sequence[float], end: Sequence[float]) -> tuple[int, ...]:
     """Operators by start; of equal starts those that take no time first, then producers first."""
     return tuple(sorted(range(len(start)), key=lambda v: (start[v], end[v], v)))
 
 
-def timed(problem: MappingProblem, processor: Sequence[int], order: Sequence[int]) -> Timed:
+def time_placement(
+    problem: MappingProblem, processor: Sequence[int], order: Sequence[int]
+) -> Timed:
     """Find good times for operators that were placed and ordered by pure delays.
 
     The better of two: the same order, transfers put into it by the rule of `replay`; and
@@ -224,7 +226,7 @@ def timed(problem: MappingProblem, processor: Sequence[int], order: Sequence[int
     """
     if not problem.transfer_resource:
         return _replay_pure(problem, processor, order)
-    expansion = expanded(problem, processor)
+    expansion = expand_transfers(problem, processor)
     if len(expansion.jobs) == problem.operators:
         return expansion.replayed(order)
     number = {job: i for i, job in enumerate(expansion.jobs)}
@@ -239,7 +241,7 @@ def one_at_a_time(problem: MappingProblem, processor: Sequence[int]) -> Timed:
 
     Transfers go where the rule of `replay` puts them.
     """
-    expansion = expanded(problem, processor)
+    expansion = expand_transfers(problem, processor)
     number = {job: i for i, job in enumerate(expansion.jobs)}
     at_once = ((0.0,) * expansion.problem.processors,) * expansion.problem.processors
     chain = [Flow(number[v], (number[v + 1],), at_once) for v in range(problem.operators - 1)]
@@ -253,7 +255,7 @@ def _merge_transfers(
 ) -> Iterator[Job]:
     """Put the transfers into the processors' orders, merged by the times that pure delays give."""
     delayed = _replay_pure(problem, processor, order)
-    return _place_transfers(problem, processor, by_start(delayed.start_s, delayed.end_s))
+    return _place_transfers(problem, processor, order_by_start(delayed.start_s, delayed.end_s))
 
 
 def _place_transfers(
@@ -339,7 +341,7 @@ def certified(
         proves=proves,
         objective_s=objective_s,
         bound_s=min(bound_s, objective_s),
-        proven=as_short(problem, objective_s, bound_s) if proven is None else proven,
+        proven=is_as_short(problem, objective_s, bound_s) if proven is None else proven,
         wall_s=perf_counter() - began_s,
         seed=seed,
         solver=solver,
@@ -353,9 +355,9 @@ def with_transfers(problem: MappingProblem, processor: Sequence[int], times: Tim
     """Return new times, from those of pure delays, where transfers occupy something."""
     if not problem.transfer_resource:
         return times
-    return timed(problem, processor, by_start(times.start_s, times.end_s))
+    return time_placement(problem, processor, order_by_start(times.start_s, times.end_s))
 
 
-def as_short(problem: MappingProblem, makespan_s: float, other_s: float) -> bool:
+def is_as_short(problem: MappingProblem, makespan_s: float, other_s: float) -> bool:
     """Compare sums of doubles that were added up in different orders."""
     return makespan_s <= other_s + (problem.operators + 2) * ulp(other_s)

@@ -167,11 +167,11 @@ Names = tuple[int, ...]
 Matrix = tuple[tuple[float, ...], ...]
 
 
-def renamed(problem: MappingProblem, names: Names) -> MappingProblem:
+def rename_processors(problem: MappingProblem, names: Names) -> MappingProblem:
     """Return the problem with other numbers of its processors; links keep theirs."""
-    old, links = back(names), problem.transfer_resource
+    old, links = inverse_names(names), problem.transfer_resource
     return MappingProblem(
-        renamed_columns(problem.time_s, names),
+        rename_columns(problem.time_s, names),
         tuple(
             Flow(
                 flow.producer,
@@ -186,13 +186,13 @@ def renamed(problem: MappingProblem, names: Names) -> MappingProblem:
     )
 
 
-def renamed_columns(rows: Energies, names: Names) -> Energies:
+def rename_columns(rows: Energies, names: Names) -> Energies:
     """Return times or energies of operators on processors with other numbers of these."""
-    old = back(names)
+    old = inverse_names(names)
     return tuple(tuple(row[p] for p in old) for row in rows)
 
 
-def renamed_schedule(schedule: Schedule, names: Names) -> Schedule:
+def rename_schedule(schedule: Schedule, names: Names) -> Schedule:
     """Return the schedule of the problem with these numbers of its processors."""
     return replace(
         schedule,
@@ -201,14 +201,14 @@ def renamed_schedule(schedule: Schedule, names: Names) -> Schedule:
     )
 
 
-def renamed_answer(answer: Answer, names: Names) -> Answer:
+def rename_answer(answer: Answer, names: Names) -> Answer:
     """Return the answer to the problem with these numbers of its processors."""
     return replace(
-        answer, schedules=tuple(renamed_schedule(each, names) for each in answer.schedules)
+        answer, schedules=tuple(rename_schedule(each, names) for each in answer.schedules)
     )
 
 
-def back(names: Sequence[int]) -> Names:
+def inverse_names(names: Sequence[int]) -> Names:
     """Return the names that undo others."""
     return tuple(sorted(range(len(names)), key=names.__getitem__))
 

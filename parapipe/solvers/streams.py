@@ -136,7 +136,7 @@ def cluster_readers(parts: Sequence[Sequence[int]], readers: Readers) -> tuple[f
     )
 
 
-def streams_of(readers: Readers, streams: int) -> tuple[int, ...]:
+def assign_streams(readers: Readers, streams: int) -> tuple[int, ...]:
     """Give each cluster a stream: Algorithm 2.
 
     Breadth-first from the clusters that read from no other one; each gets the next stream,
@@ -205,7 +205,7 @@ def _place_clusters(problem: MappingProblem, kind: list[int], most: int) -> Plac
     readers = [tuple(each) for each in readers_of(problem)]
     time_s = [t if t < inf else min(row) for t, row in zip(kind_s, problem.time_s, strict=True)]
     groups = clusters(time_s, readers, most)
-    streams = streams_of(cluster_readers(groups, readers), len(kind))
+    streams = assign_streams(cluster_readers(groups, readers), len(kind))
     stream = {v: s for cluster, s in zip(groups, streams, strict=True) for v in cluster}
     processor = tuple(
         kind[stream[v]] if kind_s[v] < inf else row.index(time_s[v])

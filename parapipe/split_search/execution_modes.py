@@ -9,10 +9,10 @@ from itertools import accumulate, combinations, pairwise, product
 from math import inf
 
 from parapipe.cost.precision import move_times_s
-from parapipe.graph.data_types import CONVERTED
+from parapipe.graph.data_types import CONVERTIBLE_TYPES
 from parapipe.graph.operator_graph import Tensor
 from parapipe.parts.part import Range, Ranges
-from parapipe.parts.run import read_of
+from parapipe.parts.run import outside_reads
 from parapipe.parts.work import CutAxis, cuttable_axes
 from parapipe.search.stages.unit_schedules import Choice
 from parapipe.split_search.part_prices import PartPrices
@@ -229,10 +229,10 @@ class ExecutionModes:
         names = {name for name in last.outputs if name in self.graph.tensors}
         for range_ in split.ranges:
             if part := self.prices.part(split.operators, range_):
-                names |= {name for name, ranges in read_of(part).items() if ranges}
+                names |= {name for name, ranges in outside_reads(part).items() if ranges}
         dtypes = {self.graph.tensors[name].dtype for name in names if name in self.graph.tensors}
         data_types = [set(self.platform.processors[p].data_types) for p in processors]
-        return all(dtypes.difference(CONVERTED).issubset(types) for types in data_types)
+        return all(dtypes.difference(CONVERTIBLE_TYPES).issubset(types) for types in data_types)
 
     def _side_by_side(self) -> Iterator[ExecutionMode]:
         """Yield schedules that run the operators of units on several processors."""
@@ -272,7 +272,9 @@ class ExecutionModes:
         assert part is not None
         time_s, energy_j = price
         written = dict.fromkeys(last.outputs, (range_,))
-        return Piece(p, time_s, self._regions(read_of(part)), self._regions(written), energy_j)
+        return Piece(
+            p, time_s, self._regions(outside_reads(part)), self._regions(written), energy_j
+        )
 
     def _regions(self, ranges_of: Mapping[str, Ranges]) -> tuple[tuple[int, Region], ...]:
         """Return regions of tensors by their numbers, whole where there are no ranges."""

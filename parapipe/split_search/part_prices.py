@@ -11,10 +11,10 @@ from parapipe.cost.cost_table import CostTable, build_cost_table
 from parapipe.cost.price import OperatorCost
 from parapipe.cost.profile import Profile
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.parts.part import Range, WholeError
+from parapipe.parts.part import NotCuttableError, Range
 from parapipe.parts.run import RunPart
-from parapipe.parts.work import PartsAlone
-from parapipe.platform.fields import known
+from parapipe.parts.work import PartCollector
+from parapipe.platform.fields import named_value
 from parapipe.platform.platform import Platform
 from parapipe.platform.support import Refusal
 
@@ -25,7 +25,7 @@ class _Batch:
     """Parts that are priced together: as measured where a profile has them, and as fitted."""
 
     def __init__(self, graph: OperatorGraph, table: Callable[..., CostTable]) -> None:
-        self.alone = PartsAlone(graph)
+        self.alone = PartCollector(graph)
         self._table = table
 
     @cached_property
@@ -78,7 +78,7 @@ class PartPrices:
             self._parts[key] = None
             try:
                 places, part = self._open.alone.add([self.graph.operators[v] for v in run], range_)
-            except WholeError:
+            except NotCuttableError:
                 return None
             if len(places) == len(run):  # else one of them is a view that every part needs whole
                 self._parts[key] = (self._open, places, part)
@@ -132,7 +132,7 @@ def scaled_cost(cost: OperatorCost, ratio: float) -> OperatorCost:
             part,
             provenance="fitted" if part.provenance == "measured" else part.provenance,
             source=f"{part.source}; a part, in proportion to what is fitted",
-            time=part.time * known("part", ratio, "", note=note),
+            time=part.time * named_value("part", ratio, "", note=note),
             noisy_spread=None,
         )
         for part in cost.parts

@@ -25,7 +25,7 @@ from parapipe.split_search.choice import ChosenModes, shortest
 from parapipe.split_search.execution_modes import ExecutionModes
 from parapipe.split_search.part_prices import PartPrices
 from parapipe.split_search.problem import ExecutionMode, SplitProblem, between, ends_s, makespan_s
-from parapipe.split_search.split_model import placed, rule_of, rules_of
+from parapipe.split_search.split_model import rule_of, rules_of, split_and_assign
 
 FINER = (32, 64)
 """Grids on which shares are refined, one step around the best ones on the grid before."""
@@ -238,7 +238,7 @@ class _SplitFinder:
                 split, sources.platform, profiles=sources.profiles, precision=precision
             )
 
-        model, assignment = placed(
+        model, assignment = split_and_assign(
             choice.modes, execution_modes, sources.splitter, price, choice.cuts
         )
         mapping = mapping_of(model.graph, sources.platform, model.costs, assignment)
@@ -305,7 +305,7 @@ Rules = tuple[str, ...]
 """Rules of which no two concern one operator, so that one model holds all the parts."""
 
 
-def balanced(
+def balanced_rules(
     graph: OperatorGraph, platform: Platform, costs: CostTable, profiles: Sequence[Profile]
 ) -> tuple[Rules, ...]:
     """Return rules that split each operator by itself, along each axis, for each set of processors.
@@ -322,7 +322,7 @@ def balanced(
     return tuple(map(tuple, rules_of_set.values()))
 
 
-def searched(
+def searched_rules(
     graph: OperatorGraph, platform: Platform, costs: CostTable, profiles: Sequence[Profile]
 ) -> tuple[Rules, ...]:
     """Return the rules of the least latency on each set of processors, by the times so far."""

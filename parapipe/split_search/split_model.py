@@ -12,7 +12,7 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.cost.price import OperatorCost
 from parapipe.errors import SplitError
 from parapipe.graph.operator_graph import Operator, OperatorGraph
-from parapipe.graph.part_marks import whole_and_number
+from parapipe.graph.part_marks import tensor_and_part
 from parapipe.mappings.assignment import Assignment
 from parapipe.mappings.configuration import SplitModel
 from parapipe.parts.part import Range
@@ -52,7 +52,7 @@ class _Place:
     range_: Range | None = None
 
 
-def placed(
+def split_and_assign(
     modes: Sequence[ExecutionMode],
     execution_modes: ExecutionModes,
     splitter: Splitter,
@@ -146,7 +146,7 @@ def _place_key(
 ) -> tuple[str, int] | None:
     """Return the key of an operator's place; None if it only serves others."""
     for name in operator.members:
-        for key in ((name, -1), whole_and_number(name)):
+        for key in ((name, -1), tensor_and_part(name)):
             if key in places:
                 return key
     return None

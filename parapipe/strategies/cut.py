@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 from parapipe.errors import StrategyError
 from parapipe.files.mistakes import listed
-from parapipe.graph.part_marks import whole_and_number
+from parapipe.graph.part_marks import tensor_and_part
 from parapipe.graph.partition import partition
-from parapipe.plan.mapped import mapped, network_of, producers, reads
+from parapipe.plan.mapped import mapping_view, network_of, operands_of, producers
 from parapipe.plan.schema import Plan
 from parapipe.strategies.failures import call_of
 
@@ -214,11 +214,11 @@ def operators_of(plan: Plan) -> tuple[Operator, ...]:
     subgraph = {
         v: n for n, each in enumerate(network_parts.subgraphs, start=1) for v in each.operators
     }
-    view, maker = mapped(plan), producers(plan)
+    view, maker = mapping_view(plan), producers(plan)
     operators = []
     for v, each in enumerate(plan.operators):
-        at, part = view.placements[each.id], whole_and_number(each.id)
-        read_from = dict.fromkeys(maker[name] for name in reads(each, plan) if name in maker)
+        at, part = view.placements[each.id], tensor_and_part(each.id)
+        read_from = dict.fromkeys(maker[name] for name in operands_of(each, plan) if name in maker)
         operators.append(
             Operator(
                 id=each.id,

@@ -67,7 +67,7 @@ def end_call() -> None:
     _calls.pop(get_ident(), None)
 
 
-def patient(call: Callable[[], Answer], patience_s: float | None) -> Answer:
+def call_with_timeout(call: Callable[[], Answer], patience_s: float | None) -> Answer:
     """Return what a call returns that calls strategies, unless one of these calls takes too long.
 
     It is made in a thread of its own, which Python lets go on until it next comes to Python's code.
@@ -113,7 +113,7 @@ def end_thread(thread: int) -> None:
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), exits)
 
 
-def decided(verb: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
+def attribute_failures(verb: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
     """Name the strategy in what fails by it: a verb whose argument `strategy` may be a user's own.
 
     Raises

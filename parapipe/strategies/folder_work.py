@@ -23,7 +23,7 @@ from parapipe.runtime.flow import SINK, reader_slots, segment_producers
 from parapipe.runtime.folder import Folder, RunError
 from parapipe.runtime.frames import Frame, check_frame
 from parapipe.runtime.machine import denormals_to_zero
-from parapipe.runtime.sessions import Sessions, error_line, pin, stoppable_options
+from parapipe.runtime.sessions import Sessions, error_line, pin_thread, stoppable_options
 from parapipe.runtime.views import Views, sources
 from parapipe.strategies.work import Order, Tensor, Work
 
@@ -203,7 +203,7 @@ class _SegmentBench:
                         name = processor.name
                         self.doing = f"segment '{segment.id}' on processor '{name}', frame {index}"
                         self.steps += 1
-                        pin(processor.cores)
+                        pin_thread(processor.cores)
                         inputs = {each: arrays[each] for each in self._sources[segment.id]}
                         session = self._sessions[name, segment.id]
                         begin_s = perf_counter()

@@ -153,7 +153,7 @@ def part_of_plan(
     return own, tuple(FramePassed(f.index, f.admitted_s, done_s[f.index]) for f in frames)
 
 
-def record_of(record: Record, number: int) -> Record:
+def record_of_plan(record: Record, number: int) -> Record:
     """Return the record of one of several plans in a run, given its number from 0."""
     before = prefix(number)
     spans, frames = part_of_plan(record.spans, record.frames, number)

@@ -19,10 +19,10 @@ from parapipe.runtime.frames import Frame
 from parapipe.runtime.in_step import peak_buffered_bytes
 from parapipe.runtime.machine import denormals_to_zero
 from parapipe.runtime.record import Record, as_decided
-from parapipe.runtime.sessions import Sessions, Used, error_line, open_sessions, pin
+from parapipe.runtime.sessions import ProviderUse, Sessions, error_line, open_sessions, pin_thread
 from parapipe.runtime.views import run_into
 from parapipe.strategies.engine import Engine
-from parapipe.strategies.failures import patient
+from parapipe.strategies.failures import call_with_timeout
 from parapipe.strategies.folder_work import Slices, Times, folder_work, measure_segments, with_room
 from parapipe.strategies.joined import JoinedFolder, Unprefixed
 from parapipe.strategies.strategy import Strategy
@@ -105,7 +105,7 @@ class StrategyExecutor(Executor):
             },
         )
 
-    def _open_sessions(self) -> tuple[Sessions, tuple[Used, ...]]:
+    def _open_sessions(self) -> tuple[Sessions, tuple[ProviderUse, ...]]:
         for size, folder in self._sized.items():
             self._sized_sessions[size], _ = open_sessions(folder, everywhere=True)
         sessions, used = open_sessions(self.folder, everywhere=True)
@@ -115,7 +115,7 @@ class StrategyExecutor(Executor):
 
     def _make_flow(self) -> Flow:
         work, strategy = self._work_of_a_frame, self._strategy
-        engine = patient(lambda: Engine(work, strategy, self._name), self.patience_s)
+        engine = call_with_timeout(lambda: Engine(work, strategy, self._name), self.patience_s)
         return StrategyFlow(self.folder, self.queue, self.remembered, engine, self._slices)
 
     def _make_threads(self, flow: Flow) -> Threads:
@@ -143,7 +143,7 @@ class _Threads(Threads):
         flow, number = self._strategy_flow, self._folder.processors.index(processor)
         outputs: Outputs | None = None
         try:
-            pin(processor.cores)
+            pin_thread(processor.cores)
             with denormals_to_zero():
                 while (assignment := flow.turn(number, outputs)) is not None:
                     outputs = self._run_assignment(processor.name, assignment)

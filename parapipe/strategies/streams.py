@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-from parapipe.solvers.streams import MOST_OPERATORS, clusters, streams_of
+from parapipe.solvers.streams import MOST_OPERATORS, assign_streams, clusters
 from parapipe.strategies.cut import Operator
 from parapipe.strategies.state import State
 from parapipe.strategies.work import Work
@@ -41,7 +41,7 @@ class Streams:
         return names
 
     def __init__(self, work: Work) -> None:
-        self._work, self._stream = work, list(streams_of(work.readers, len(work.processors)))
+        self._work, self._stream = work, list(assign_streams(work.readers, len(work.processors)))
         for task, (stream, times_s) in enumerate(zip(self._stream, work.time_s, strict=True)):
             if not work.runs(task, stream):
                 self._stream[task] = times_s.index(min(times_s))

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from parapipe.documents.figure_table import FIGURES, choices, for_pages
+from parapipe.documents.figure_table import FIGURES, choice_figures, page_entries
 from parapipe.documents.front_folder import front_frame
 from parapipe.documents.front_schema import FrontDocument
 from parapipe.errors import ArgumentError, SweepError
 from parapipe.files.documents import read_document
 from parapipe.files.mistakes import Mistake, did_you_mean
 from parapipe.files.record import PositiveFigure, Row
-from parapipe.files.yaml_file import FileKind, WholeFile, parsed_as, text_of
+from parapipe.files.yaml_file import FileKind, WholeFile, parse_as, read_yaml_text
 from parapipe.platform.fields import Many, Name, Text
 from parapipe.search.options import MapOptions, option_names
 
@@ -111,12 +111,12 @@ def sweep_page(document: SweepDocument, fronts: Sequence[tuple[SweepRow, FrontDo
     """
     from parapipe.figures.page import filled_page  # takes time to load
 
-    figures = choices()
+    figures = choice_figures()
     columns = ("id", "drawing", *(each.field for each in figures))
     data = {
         "parapipe": document.parapipe,
         "results": [row.to_json() for row in document.results],
-        "figures": for_pages(figures),
+        "figures": page_entries(figures),
         "columns": columns,
         "configurations": {
             row.name: [[getattr(each, name) for name in columns] for each in front.configurations]
@@ -185,4 +185,4 @@ def load_sweep_file(path: Path) -> SweepFile:
     SweepError
         It cannot be read or is wrong; then `mistakes` holds every mistake with its line.
     """
-    return parsed_as(SweepFile, text_of(path, _KIND), str(path), _KIND)
+    return parse_as(SweepFile, read_yaml_text(path, _KIND), str(path), _KIND)

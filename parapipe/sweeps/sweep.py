@@ -20,11 +20,11 @@ from parapipe.api.load import ZOO
 from parapipe.api.pick import Pick, pick
 from parapipe.documents.figure_table import DemandKeywords, Demands, Minimise
 from parapipe.errors import DemandError, SweepError
-from parapipe.files.atomic import whole_folder, write_folder
+from parapipe.files.atomic import atomic_folder, write_folder
 from parapipe.files.checked_arguments import Must, NotEmpty
 from parapipe.files.locked_folders import clear_abandoned_scratch
 from parapipe.files.progress import ALONE, Progress, Tell
-from parapipe.files.shipped import is_there
+from parapipe.files.shipped import path_exists
 from parapipe.front.demands import figure
 from parapipe.search.options import FilePath, MapKeywords, MapOptions
 from parapipe.sweeps.document import (
@@ -272,7 +272,7 @@ def _tasks_of(
 def _resolved(folder: Path, name: str) -> str:
     """Return a path in a sweep file as seen from here; names stay as they are."""
     path = folder / name
-    return str(path) if not name.startswith(ZOO) and is_there(path) else name
+    return str(path) if not name.startswith(ZOO) and path_exists(path) else name
 
 
 def _task_name(model: str, platform: str, variant: str) -> str:
@@ -282,7 +282,7 @@ def _task_name(model: str, platform: str, variant: str) -> str:
 
 def _write_front(folder: Path, task: SweepTask, answer: SweepAnswer) -> None:
     """Write a front to its folder, whole or not at all."""
-    with whole_folder(folder / RESULTS / task.name) as place:
+    with atomic_folder(folder / RESULTS / task.name) as place:
         for path, content in answer.unpacked():
             (place / path).parent.mkdir(exist_ok=True)
             (place / path).write_bytes(content)

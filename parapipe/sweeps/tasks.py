@@ -130,13 +130,13 @@ def _digest(*parts: object) -> str:
 
 
 def _model_digest(model: str) -> str:
-    from parapipe.graph.onnx_import import opened_model
-    from parapipe.zoo.registry import described
+    from parapipe.graph.onnx_import import open_model
+    from parapipe.zoo.registry import model_and_digest
 
     try:
         if model.startswith(ZOO):
-            return described(model.removeprefix(ZOO))[1]
-        source = opened_model(Path(model), digests=True)[1]
+            return model_and_digest(model.removeprefix(ZOO))[1]
+        source = open_model(Path(model), digests=True)[1]
     except ModelError:
         return ""
     return _digest(source.sha256, dict(source.external))

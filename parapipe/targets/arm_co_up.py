@@ -24,7 +24,7 @@ from parapipe.export.exported import Exported, Written, refuse_converted
 from parapipe.files.atomic import write_atomically
 from parapipe.files.mistakes import listed, listed_sentences
 from parapipe.graph.onnx_import import import_model
-from parapipe.plan.mapped import mapped
+from parapipe.plan.mapped import mapping_view
 from parapipe.plan.schema import Plan
 
 TARGET = "arm-co-up"
@@ -109,7 +109,7 @@ def _program_and_blocks(plan: Plan, model: Path) -> tuple[str, dict[str, int]]:
 
 def _order_letters(plan: Plan, blocks: Mapping[str, int], letters: Mapping[str, str]) -> str:
     """Return a letter for each block."""
-    view = mapped(plan)
+    view = mapping_view(plan)
     runs: dict[int, dict[str, None]] = {}
     for at in view.placements.values():
         placed = plan.operators[at.operator]
@@ -140,9 +140,9 @@ def _obstacles(plan: Plan, runs: Mapping[int, Mapping[str, None]]) -> Iterator[s
     ]
     if len(plan.stages) > 1 and parallel:
         yield f"a pipeline's stage has one processor, and the plan has more in {listed(parallel)}"
-    if mapped(plan).replicas:
+    if mapping_view(plan).replicas:
         yield "a stage has one processor, and the plan lets several take turns on its frames"
-    elif mapped(plan).out_of_step is not None:
+    elif mapping_view(plan).out_of_step is not None:
         yield (
             "a stage works on one frame at a time, and the plan interleaves frames, which "
             "`map --interleave none` does not"

@@ -22,7 +22,7 @@ from parapipe.errors import ExportError
 from parapipe.export.exported import README, Exported, Written, json_of, readme
 from parapipe.files.atomic import write_folder
 from parapipe.graph.skim import skim
-from parapipe.plan.mapped import mapped
+from parapipe.plan.mapped import mapping_view
 from parapipe.plan.schema import Operator, Plan
 
 # Colours that can be told apart whatever one's sight (Okabe and Ito, 2008), black left out.
@@ -143,7 +143,7 @@ def _documents(plan: Plan, nodes: Sequence[Node]) -> Iterator[tuple[str, dict[st
     nodes_of: dict[str, list[Node]] = {}
     for node in nodes:
         nodes_of.setdefault(node.member, []).append(node)
-    view = mapped(plan)
+    view = mapping_view(plan)
     listed = (each for stage in plan.stages for each in stage.processors)
     energies = {at.operator: at.energy_j for each in listed for at in each.operators}
     shown = [

@@ -17,7 +17,7 @@ from parapipe.errors import ExportError
 from parapipe.export.exported import Exported, Written, json_of
 from parapipe.files.atomic import write_atomically
 from parapipe.files.titles import model_title
-from parapipe.plan.mapped import mapped
+from parapipe.plan.mapped import mapping_view
 from parapipe.plan.program import program
 from parapipe.plan.schema import Plan
 from parapipe.runtime.record import Frame, Record, Span, chrome_trace
@@ -70,7 +70,7 @@ def predicted_record(plan: Plan) -> Record:
     """
     lags = max(at.lag for stage in plan.stages for p in stage.processors for at in p.operators)
     frames = range(lags + 1 + FURTHER_FRAMES)
-    period_s, replicas = plan.predicted.period_s, mapped(plan).replicas
+    period_s, replicas = plan.predicted.period_s, mapping_view(plan).replicas
     spans = [
         Span(names[n % len(names)], name, n, n * period_s + start_s, n * period_s + end_s)
         for resource, name, start_s, end_s in _rows_of_first_frame(plan)
@@ -94,7 +94,7 @@ def predicted_record(plan: Plan) -> Record:
 
 def _rows_of_first_frame(plan: Plan) -> Iterator[tuple[str, str, float, float]]:
     """Yield row, name, start and end of what is done for the first frame."""
-    view = mapped(plan)
+    view = mapping_view(plan)
     period_s = plan.predicted.period_s
     stage_s = list(accumulate((stage.time_s for stage in plan.stages), initial=0.0))
 

@@ -94,7 +94,7 @@ class SampledCosts:
 
 
 @dataclass(frozen=True, slots=True)
-class Uncertain:
+class UncertainCosts:
     """The costs of a mapping as a function of causes.
 
     Parameters
@@ -149,7 +149,7 @@ class Uncertain:
         )
 
 
-def uncertain(mapping: Mapping, costs: CostTable, names: Sequence[str]) -> Uncertain:
+def uncertain_costs(mapping: Mapping, costs: CostTable, names: Sequence[str]) -> UncertainCosts:
     """Return what the costs of a mapping depend on.
 
     Parameters
@@ -193,7 +193,7 @@ def uncertain(mapping: Mapping, costs: CostTable, names: Sequence[str]) -> Uncer
     row(HAND_OVERS)
     row(ALL_STATES)
     states, which = np.unique(state_rows, return_inverse=True)
-    return Uncertain(
+    return UncertainCosts(
         causes=tuple(rows),
         time_s=time_s,
         power_w=power_w,

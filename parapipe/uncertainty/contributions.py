@@ -14,8 +14,8 @@ from parapipe.cost.spread import ONCE
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.configuration import Configuration
 from parapipe.mappings.mapping import Mapping
-from parapipe.uncertainty.causes import Array, Draws, Uncertain, uncertain
-from parapipe.uncertainty.samples import SampledFigures, drawn_figures, interval
+from parapipe.uncertainty.causes import Array, Draws, UncertainCosts, uncertain_costs
+from parapipe.uncertainty.samples import SampledFigures, figures_at_costs, interval
 
 BASES = 8  # draws at which each cause is moved
 BLOCK = 64  # causes that are moved at once
@@ -32,7 +32,7 @@ class Doubt:
     """
 
     mapping: Mapping
-    costs: Uncertain
+    costs: UncertainCosts
     draws: Draws
     latency_s: float
     period_s: float
@@ -127,7 +127,7 @@ class Doubt:
         return np.log([figures.latency_s[1:], figures.period_s[1:], figures.energy_j[1:]])
 
     def _figures_at(self, values: Array) -> SampledFigures:
-        return drawn_figures(
+        return figures_at_costs(
             self.mapping, self.costs.costs(values), latency_s=self.latency_s, period_s=self.period_s
         )
 
@@ -147,7 +147,7 @@ def gains(
     total: dict[tuple[int, int], float] = defaultdict(float)
     for each in configurations:
         evaluated, at = each.evaluated, each.mapping.at
-        by_causes = uncertain(each.mapping, costs, names)
+        by_causes = uncertain_costs(each.mapping, costs, names)
         doubt = Doubt(each.mapping, by_causes, draws, evaluated.latency_s, evaluated.period_s)
         for figure in (LATENCY, PERIOD):
             for v, gain in doubt.gains(figure).items():

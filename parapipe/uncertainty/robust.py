@@ -15,15 +15,15 @@ from parapipe.files.record import Row
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mappings.configuration import Configuration
-from parapipe.pareto import ENERGY_TIE, least, nondominated, on_front, thinned
+from parapipe.pareto import ENERGY_TIE, least, nondominated, on_front, thin_front
 from parapipe.processes.deadline import Deadline, search_s
-from parapipe.search.candidate_selection import marked, names_among
+from parapipe.search.candidate_selection import mark_fronts, names_among
 from parapipe.search.contract import Moment, Search, SearchProblem
 from parapipe.search.exploration_result import Exploration
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.solve import Reporter
 from parapipe.uncertainty.causes import Draws
-from parapipe.uncertainty.samples import DrawnFront, at_quantile, drawn_front
+from parapipe.uncertainty.samples import SampledFront, at_quantile, sampled_front
 
 Figures = tuple[float, float, float]  # latency, period, energy
 ROBUST = {"robust-L": 0, "robust-T": 1, "robust-E": 2}
@@ -59,7 +59,7 @@ def with_robust(
     costs_of: Callable[[Configuration], CostTable],
     searches: Sequence[Search],
     gone_s: float = 0.0,
-) -> tuple[Exploration, DrawnFront, RobustRow]:
+) -> tuple[Exploration, SampledFront, RobustRow]:
     """Add what no other configuration beats at the quantile that the options ask for.
 
     The search is repeated under some draws of the costs. All that was found, there or by the stated
@@ -107,7 +107,7 @@ def with_robust(
             if search.moment is Moment.DRAWS:
                 configurations += search.run(problem, [*configurations], deadline)
     draws = Draws(options.draws, options.seed)
-    sampled = drawn_front(configurations, graph, costs_of, draws, options.workers)
+    sampled = sampled_front(configurations, graph, costs_of, draws, options.workers)
 
     def objectives(figures: Sequence[Figures]) -> list[tuple[float, ...]]:
         """Add the peak of memory, which has no doubt, if it is an objective."""
@@ -129,14 +129,14 @@ def with_robust(
             exploration,
             found=front.marked(configurations, shown, tables[0].processors, memory=options.memory),
         ),
-        DrawnFront(sampled.latency_s[shown], sampled.period_s[shown], sampled.energy_j[shown]),
+        SampledFront(sampled.latency_s[shown], sampled.period_s[shown], sampled.energy_j[shown]),
         RobustRow(
             quantile=options.robust, scenarios=searched, added=len(shown) - len(exploration.found)
         ),
     )
 
 
-def quantiles(sampled: DrawnFront, share: float) -> list[Figures]:
+def quantiles(sampled: SampledFront, share: float) -> list[Figures]:
     """Return what latency, period and energy each configuration keeps in a share of the draws."""
     figures = zip(sampled.latency_s, sampled.period_s, sampled.energy_j, strict=True)
     return [
@@ -173,7 +173,7 @@ class RobustFront:
         stay = dict.fromkeys(
             [*range(incumbents), *(self._best_in(front, of) for of in self._shown_names.values())]
         )
-        return thinned(front, lambda i: self.at_quantile[i], resolution, stay)
+        return thin_front(front, lambda i: self.at_quantile[i], resolution, stay)
 
     def marked(
         self,
@@ -209,7 +209,7 @@ class RobustFront:
                 if i in stated_names or robust_names[i]
             }
 
-        configurations = marked(some, stated, names, stay=range(len(some)))
+        configurations = mark_fronts(some, stated, names, stay=range(len(some)))
         return tuple(
             replace(each, robust=on) for each, on in zip(configurations, robust, strict=True)
         )

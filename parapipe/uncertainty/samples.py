@@ -28,8 +28,8 @@ from parapipe.mappings.evaluate import Evaluated, work_by_processor
 from parapipe.mappings.event_graph import (
     PICOSECONDS,
     Arc,
-    Executed,
-    executed,
+    Execution,
+    execution_of,
     gaining_cycle,
     picoseconds,
     ranks,
@@ -37,7 +37,7 @@ from parapipe.mappings.event_graph import (
 from parapipe.mappings.mapping import Mapping
 from parapipe.pareto import TIE
 from parapipe.processes.shared_work import shared_work
-from parapipe.uncertainty.causes import Array, Draws, SampledCosts, uncertain
+from parapipe.uncertainty.causes import Array, Draws, SampledCosts, uncertain_costs
 
 TOLERANCE = 1e-9  # of the period, by which starts may be too early
 PASSES = 3  # over all arcs, before cycles are looked for
@@ -53,7 +53,7 @@ class SampledFigures:
     energy_j: Array
 
 
-def drawn_figures(
+def figures_at_costs(
     mapping: Mapping, costs: SampledCosts, *, latency_s: float, period_s: float
 ) -> SampledFigures:
     """Return what a mapping takes under drawn costs.
@@ -65,7 +65,7 @@ def drawn_figures(
     costs
         The first draw is the stated costs.
     """
-    execution = executed(mapping)
+    execution = execution_of(mapping)
     events_s = np.stack(
         [
             costs.time_s[first]
@@ -82,7 +82,7 @@ def drawn_figures(
 
 
 def _of_plain_stages(
-    mapping: Mapping, execution: Executed, events_s: Array, moves: Array
+    mapping: Mapping, execution: Execution, events_s: Array, moves: Array
 ) -> tuple[Array, Array]:
     """Return latency and period of stages, each of which starts with its first inputs."""
     graph, count = execution.graph, len(events_s)
@@ -115,7 +115,7 @@ def _of_plain_stages(
 
 
 def _of_period(
-    mapping: Mapping, execution: Executed, events_s: Array, moves: Array
+    mapping: Mapping, execution: Execution, events_s: Array, moves: Array
 ) -> tuple[Array, Array]:
     """Return latency and period where processors take turns on frames."""
     assert mapping.period_s is not None
@@ -133,7 +133,7 @@ def _of_period(
     return ends_s.max(axis=0) - start_s[placed].min(axis=0), period_s
 
 
-def _planned_starts_s(mapping: Mapping, execution: Executed) -> Iterator[float]:
+def _planned_starts_s(mapping: Mapping, execution: Execution) -> Iterator[float]:
     """Yield when each event starts for the frame that enters in period 0."""
     assert mapping.period_s is not None
     for first, *_ in execution.works:
@@ -164,7 +164,7 @@ class _SampledGraph:
 
     @classmethod
     def of(
-        cls, arcs: Sequence[Arc], execution: Executed, events_s: Array, moves: Array
+        cls, arcs: Sequence[Arc], execution: Execution, events_s: Array, moves: Array
     ) -> _SampledGraph:
         """Return the net of an event graph."""
         tails = [arc.tail for arc in arcs]
@@ -174,7 +174,7 @@ class _SampledGraph:
         ends = [(arc.tail, arc.head) for arc in arcs]
         return cls(ends, events_s, events_s[tails] + delay_s[:, None] * moves, tokens)
 
-    def longest_cycles(self, execution: Executed, start_s: Array) -> Array:
+    def longest_cycles(self, execution: Execution, start_s: Array) -> Array:
         """Return the maximum cycle ratio of each draw, in seconds.
 
         A cycle that is found in one draw is tried on all that are not done: many have the same
@@ -242,7 +242,7 @@ INTERVAL = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnFront:
+class SampledFront:
     """What configurations take in each draw: arrays [configuration, draw]."""
 
     latency_s: Array
@@ -258,13 +258,13 @@ class DrawnFront:
 _Priced = tuple[Mapping, Evaluated, CostTable, Sequence[str]]
 
 
-def drawn_front(
+def sampled_front(
     configurations: Sequence[Configuration],
     graph: OperatorGraph,
     costs_of: Callable[[Configuration], CostTable],
     draws: Draws,
     jobs: int = ALONE,
-) -> DrawnFront:
+) -> SampledFront:
     """Return what configurations take in each draw; the same cost has the same draws in all.
 
     Parameters
@@ -283,15 +283,15 @@ def drawn_front(
             names = [origin[operator.id] for operator in each.split.graph.operators]
         priced.append((each.mapping, each.evaluated, costs_of(each), names))
     figures = dict(shared_work(partial(_sampled_all, draws), priced, jobs))
-    return joined([figures[number] for number in range(len(priced))])
+    return front_of_samples([figures[number] for number in range(len(priced))])
 
 
 def _sampled_all(draws: Draws, priced: Iterable[_Priced]) -> Iterator[SampledFigures]:
     for each in priced:
-        yield drawn(*each, draws)
+        yield figures_in_draws(*each, draws)
 
 
-def drawn(
+def figures_in_draws(
     mapping: Mapping, evaluated: Evaluated, costs: CostTable, names: Sequence[str], draws: Draws
 ) -> SampledFigures:
     """Return what a mapping takes in draws of its costs, the stated ones first.
@@ -301,8 +301,8 @@ def drawn(
     names
         Of the operators, as for `uncertain`.
     """
-    by_causes = uncertain(mapping, costs, names)
-    return drawn_figures(
+    by_causes = uncertain_costs(mapping, costs, names)
+    return figures_at_costs(
         mapping,
         by_causes.costs(draws.of(by_causes.causes)),
         latency_s=evaluated.latency_s,
@@ -310,9 +310,9 @@ def drawn(
     )
 
 
-def joined(figures: Sequence[SampledFigures]) -> DrawnFront:
+def front_of_samples(figures: Sequence[SampledFigures]) -> SampledFront:
     """Return what each of several mappings takes, the stated costs left out."""
-    return DrawnFront(
+    return SampledFront(
         np.array([each.latency_s[1:] for each in figures]),
         np.array([each.period_s[1:] for each in figures]),
         np.array([each.energy_j[1:] for each in figures]),

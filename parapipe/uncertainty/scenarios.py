@@ -29,7 +29,7 @@ from parapipe.mappings.memory import MemoryLimit, peaks_of
 from parapipe.platform.fields import Expression
 from parapipe.platform.support import Refusal
 from parapipe.processes.deadline import Deadline
-from parapipe.processes.shared_work import SMALL, distribute
+from parapipe.processes.shared_work import SMALL_PROBLEM, distribute
 from parapipe.search.configurations_from_costs import explore
 from parapipe.search.contract import Moment, SearchProblem
 from parapipe.search.options import MapOptions
@@ -150,7 +150,7 @@ class _Sample:
         return replace(cost, parts=tuple(parts))
 
 
-class DrawnCostsSearch:
+class SampledCostsSearch:
     """The search repeated under drawn costs, for what is good at a quantile of them."""
 
     name = "drawn-costs"
@@ -222,7 +222,7 @@ def search_scenarios(
             scenarios,
             lambda scenario, some: of_scenarios.__setitem__(number[scenario], some),
             given=(graph, partition, alone),
-            size=lambda _: len(graph.operators) + SMALL,
+            size=lambda _: len(graph.operators) + SMALL_PROBLEM,
             jobs=options.workers,
             deadline=deadline,
         )
@@ -280,7 +280,7 @@ def at_stated_costs(
             continue
         seen.add(key)
         costs = tables[each.table]
-        mapping = mapping_of(graph, None, costs, each.assignment).taken_in_turn(each.replicated)
+        mapping = mapping_of(graph, None, costs, each.assignment).with_replicas(each.replicated)
         yield Configuration(
             mapping,
             evaluate(mapping, graph, costs),

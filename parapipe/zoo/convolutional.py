@@ -6,7 +6,7 @@ from math import sqrt
 
 import onnx
 
-from parapipe.zoo.emitter import IMAGENET_CLASSES, Emitter, same
+from parapipe.zoo.emitter import IMAGENET_CLASSES, Emitter, same_pads
 
 
 def alexnet(*, weightless: bool = False) -> onnx.ModelProto:
@@ -22,7 +22,7 @@ def alexnet(*, weightless: bool = False) -> onnx.ModelProto:
     x = net.conv("data", "conv1", 96, 11, stride=4)
     x = _norm_pool(net, net.relu(x, "relu1"), 1)
     x = _norm_pool(net, _grouped_conv(net, x, 2, 256, 5), 2)
-    x = net.relu(net.conv(x, "conv3", 384, 3, pads=same(3)), "relu3")
+    x = net.relu(net.conv(x, "conv3", 384, 3, pads=same_pads(3)), "relu3")
     x = _grouped_conv(net, x, 4, 384, 3)
     x = _grouped_conv(net, x, 5, 256, 3)
     x = net.pool("MaxPool", x, "pool5", 3, stride=2)
@@ -42,7 +42,7 @@ def _grouped_conv(net: Emitter, x: str, number: int, channels: int, kernel: int)
     read = net.shape(x)[1]
     halves = net.split(x, f"conv{number}/split", [read // 2, read // 2], axis=1)
     parts = [
-        net.conv(half, f"conv{number}_g{group}", channels // 2, kernel, pads=same(kernel))
+        net.conv(half, f"conv{number}_g{group}", channels // 2, kernel, pads=same_pads(kernel))
         for group, half in enumerate(halves)
     ]
     return net.relu(net.concat(parts, f"conv{number}"), f"relu{number}")
@@ -81,7 +81,7 @@ def _fire_module(net: Emitter, x: str, name: str, squeeze: int, expand: int) -> 
     x = net.relu(net.conv(x, f"{name}/squeeze1x1", squeeze, 1), f"{name}/relu_squeeze1x1")
     expanded = [
         net.relu(
-            net.conv(x, f"{name}/expand{side}x{side}", expand, side, pads=same(side)),
+            net.conv(x, f"{name}/expand{side}x{side}", expand, side, pads=same_pads(side)),
             f"{name}/relu_expand{side}x{side}",
         )
         for side in (1, 3)
@@ -121,7 +121,7 @@ def googlenet(*, weightless: bool = False) -> onnx.ModelProto:
     For one image `[1, 3, 224, 224]` and 1000 classes.
     """
     net = Emitter("googlenet", {"data": (1, 3, 224, 224)}, weightless=weightless)
-    x = net.conv("data", "conv1/7x7_s2", 64, 7, stride=2, pads=same(7))
+    x = net.conv("data", "conv1/7x7_s2", 64, 7, stride=2, pads=same_pads(7))
     x = net.relu(x, "conv1/relu_7x7")
     x = net.pool("MaxPool", x, "pool1/3x3_s2", 3, stride=2, pads=_CEIL)
     x = net.lrn(x, "pool1/norm1", size=5, alpha=1e-4, beta=0.75)
@@ -146,14 +146,14 @@ def _inception(net: Emitter, x: str, block: str, channels: tuple[int, ...]) -> s
     branches.append(_conv_relu(net, reduced, f"{block}/3x3", three, 3))
     reduced = _conv_relu(net, x, f"{block}/5x5_reduce", reduce_five, 1)
     branches.append(_conv_relu(net, reduced, f"{block}/5x5", five, 5))
-    pooled = net.pool("MaxPool", x, f"{block}/pool", 3, pads=same(3))
+    pooled = net.pool("MaxPool", x, f"{block}/pool", 3, pads=same_pads(3))
     branches.append(_conv_relu(net, pooled, f"{block}/pool_proj", projection, 1))
     return net.concat(branches, f"{block}/concat")
 
 
 def _conv_relu(net: Emitter, x: str, name: str, channels: int, kernel: int) -> str:
     block, _, layer = name.partition("/")
-    x = net.conv(x, name, channels, kernel, pads=same(kernel))
+    x = net.conv(x, name, channels, kernel, pads=same_pads(kernel))
     return net.relu(x, f"{block}/relu_{layer}")
 
 
@@ -170,9 +170,9 @@ def densenet_121(*, weightless: bool = False) -> onnx.ModelProto:
     For one image `[1, 3, 224, 224]` and 1000 classes.
     """
     net = Emitter("densenet-121", {"input": (1, 3, 224, 224)}, weightless=weightless)
-    x = net.conv("input", "conv0", 2 * _GROWTH, 7, stride=2, pads=same(7))
+    x = net.conv("input", "conv0", 2 * _GROWTH, 7, stride=2, pads=same_pads(7))
     x = _norm_relu(net, x, "conv0")
-    x = net.pool("MaxPool", x, "pool0", 3, stride=2, pads=same(3))
+    x = net.pool("MaxPool", x, "pool0", 3, stride=2, pads=same_pads(3))
     for block, layers in enumerate(_LAYERS, start=1):
         for layer in range(1, layers + 1):
             x = _dense_layer(net, x, f"block{block}/layer{layer}")
@@ -187,7 +187,7 @@ def _dense_layer(net: Emitter, x: str, name: str) -> str:
     y = _norm_relu(net, x, f"{name}/1")
     y = net.conv(y, f"{name}/conv1x1", 4 * _GROWTH, 1)
     y = _norm_relu(net, y, f"{name}/2")
-    y = net.conv(y, f"{name}/conv3x3", _GROWTH, 3, pads=same(3))
+    y = net.conv(y, f"{name}/conv3x3", _GROWTH, 3, pads=same_pads(3))
     return net.concat([x, y], f"{name}/concat")
 
 

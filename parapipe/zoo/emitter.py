@@ -36,7 +36,7 @@ _weight_makers: ContextVar[dict[str, WeightMaker] | None] = ContextVar("left out
 
 
 @contextmanager
-def weights_left_out() -> Iterator[Mapping[str, WeightMaker]]:
+def without_weights() -> Iterator[Mapping[str, WeightMaker]]:
     """Within it, weights have names, shapes and types only; yields what makes their numbers."""
     makers: dict[str, WeightMaker] = {}
     token = _weight_makers.set(makers)
@@ -264,7 +264,7 @@ class Emitter:
         return self._model
 
 
-def same(kernel: Kernel) -> Pads:
+def same_pads(kernel: Kernel) -> Pads:
     """Return pads that keep the size of an image under an odd kernel and stride 1."""
     rows, columns = _kernel_sides(kernel)
     return (rows // 2, columns // 2, rows // 2, columns // 2)

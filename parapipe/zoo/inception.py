@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import onnx
 
-from parapipe.zoo.emitter import Emitter, same
+from parapipe.zoo.emitter import Emitter, same_pads
 
 CLASSES = 1001  # ImageNet's, and one for the background
 STEM = (
@@ -56,7 +56,7 @@ class Slim:
         sides = [short.rpartition("_")[2], *(word for word in words if "x" in word)][-1]
         rows, columns = map(int, sides.split("x"))
         kernel, stride = (rows, columns), 2 if "/2" in words else 1
-        pads = same(kernel if stride == 1 and "valid" not in words else 1)
+        pads = same_pads(kernel if stride == 1 and "valid" not in words else 1)
         channels = [int(word) for word in words if word.isdecimal()]
         if not channels:
             highest = short.startswith("MaxPool")

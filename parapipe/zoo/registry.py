@@ -92,7 +92,7 @@ def serialize(model: onnx.ModelProto) -> bytes:
     return content
 
 
-def described(name: str) -> tuple[onnx.ModelProto, str]:
+def model_and_digest(name: str) -> tuple[onnx.ModelProto, str]:
     """Return a model without the numbers of its weights, and the SHA-256 of its file.
 
     Mapping needs no more. The digests of the models of `examples` are kept in `digests.csv`, each
@@ -104,9 +104,9 @@ def described(name: str) -> tuple[onnx.ModelProto, str]:
     ModelError
         As for `build`.
     """
-    from parapipe.zoo.emitter import digest, weights_left_out
+    from parapipe.zoo.emitter import digest, without_weights
 
-    with weights_left_out() as makers:
+    with without_weights() as makers:
         model = build(name)
     with DIGESTS.open(encoding="utf-8") as file:
         digests = {row["without_numbers"]: row["file"] for row in csv.DictReader(file)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx
 
-from parapipe.zoo.emitter import IMAGENET_CLASSES, Emitter, Pads, Shape, same
+from parapipe.zoo.emitter import IMAGENET_CLASSES, Emitter, Pads, Shape, same_pads
 
 # Inner channels, units.
 _RESNET_BLOCKS = ((64, 3), (128, 4), (256, 6), (512, 3))
@@ -84,7 +84,7 @@ def _conv_norm(
     stride: int = 1,
     scale: float = 1,
 ) -> str:
-    x = net.conv(x, f"{name}/convolution", channels, kernel, stride=stride, pads=same(kernel))
+    x = net.conv(x, f"{name}/convolution", channels, kernel, stride=stride, pads=same_pads(kernel))
     return net.batch_norm(x, f"{name}/BatchNorm", scale=scale)
 
 
@@ -119,7 +119,7 @@ def mobilenet_v1(*, weightless: bool = False) -> onnx.ModelProto:
 
 def _separable_block(net: Emitter, x: str, name: str, stride: int, channels: int) -> str:
     read = net.shape(x)[1]
-    pads = same(3) if stride == 1 else _BEHIND
+    pads = same_pads(3) if stride == 1 else _BEHIND
     depthwise = f"{name}_depthwise/depthwise"
     x = net.conv(x, depthwise, read, 3, stride=stride, pads=pads, group=read)
     x = _norm_relu6(net, x, f"{name}_depthwise")
@@ -182,5 +182,5 @@ def _inverted_unit(
 def _mobile_conv(
     net: Emitter, x: str, name: str, channels: int, kernel: int, *, stride: int = 1, group: int = 1
 ) -> str:
-    x = net.conv(x, name, channels, kernel, stride=stride, pads=same(kernel), group=group)
+    x = net.conv(x, name, channels, kernel, stride=stride, pads=same_pads(kernel), group=group)
     return net.batch_norm(x, f"{name}/norm")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 
-from parapipe.zoo.emitter import Emitter, same
+from parapipe.zoo.emitter import Emitter, same_pads
 from parapipe.zoo.transformer import reshape, transpose
 
 _CLASSES = 80
@@ -34,7 +34,7 @@ def _conv(
     net: Emitter, x: str, name: str, channels: int, kernel: int = 1, *, stride: int = 1
 ) -> str:
     """Convolve, and multiply with its own sigmoid (SiLU)."""
-    x = net.conv(x, name, channels, kernel, stride=stride, pads=same(kernel))
+    x = net.conv(x, name, channels, kernel, stride=stride, pads=same_pads(kernel))
     gate = net.operator("Sigmoid", [x], f"{name}/sigmoid")
     return net.operator("Mul", [x, gate], f"{name}/silu")
 
@@ -82,7 +82,7 @@ def _cross_stage(
 def _pyramid_pooling(net: Emitter, x: str, name: str, channels: int) -> str:
     x = _conv(net, x, f"{name}/reduce", channels // 2)
     pools = [
-        net.pool("MaxPool", x, f"{name}/pool{kernel}", kernel, pads=same(kernel))
+        net.pool("MaxPool", x, f"{name}/pool{kernel}", kernel, pads=same_pads(kernel))
         for kernel in _SPP_KERNELS
     ]
     return _conv(net, net.concat([x, *pools], f"{name}/concat"), f"{name}/join", channels)

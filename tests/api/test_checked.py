@@ -14,7 +14,7 @@ from parapipe.api.checked import types_of
 from parapipe.api.map import check_directory
 from parapipe.documents.figure_table import DemandKeywords, Demands
 from parapipe.errors import ArgumentError, KeywordError, ParapipeError, PlatformError
-from parapipe.files.checked_arguments import check_arguments, words
+from parapipe.files.checked_arguments import check_arguments, type_text
 from parapipe.search.options import MapKeywords, MapOptions
 
 GOOD = {
@@ -206,7 +206,7 @@ def test_what_an_argument_may_not_be_is_named_with_what_it_must_be(name, value) 
     with pytest.raises(ArgumentError) as caught:
         check_arguments("f", TYPES, {name: value})
     message = str(caught.value)
-    assert message.startswith(f"f: {name} must be {words(TYPES[name])}, and is ")
+    assert message.startswith(f"f: {name} must be {type_text(TYPES[name])}, and is ")
     assert repr(value)[:40] in message
     assert "\n" not in message
 

@@ -209,11 +209,11 @@ def test_fronts_are_compared_in_memory_and_in_folders(branchy_front, branchy_fol
 
 
 def test_the_options_of_map_are_told_in_the_words_of_python() -> None:
-    from parapipe.cli.verb_options import described
+    from parapipe.cli.verb_options import parameter_texts
 
-    told = described(getdoc(parapipe.MapOptions))
+    told = parameter_texts(getdoc(parapipe.MapOptions))
     for verb in ("map", "pick", "simulate_plan", "run_plan", "split", "evaluate", "explain"):
-        told = {**told, **described(getdoc(getattr(parapipe, verb)))}
+        told = {**told, **parameter_texts(getdoc(getattr(parapipe, verb)))}
     for name, words in told.items():
         text = re.sub(r"`[^`]*`", "", words)  # commands
         assert " --" not in text, name

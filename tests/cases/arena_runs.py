@@ -15,7 +15,7 @@ from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.graph.onnx_import import import_model
 from parapipe.plan.build import build_plan
 from parapipe.plan.layout import laid_out
-from parapipe.plan.mapped import mapped, network_of
+from parapipe.plan.mapped import mapping_view, network_of
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.verify import verify_plan
 from parapipe.platform.memories import MemorySystem
@@ -131,7 +131,7 @@ def staged(path, rng, *, replicated=False, cpus=False):
     mapping = configured(graph, costs, stages)
     if replicated:
         turn = rng.randrange(len(stages))
-        mapping = mapping.taken_in_turn([(turn, *range(len(stages), 5))])
+        mapping = mapping.with_replicas([(turn, *range(len(stages), 5))])
     return build_plan(graph, platform, costs, mapping)
 
 
@@ -143,7 +143,7 @@ def interleaved(path, seed, *, processors=3):
 
 def laid(plan, names=("shared",), memory_of=lambda _: 0, alignment_bytes=4):
     """The plan with offsets, in memories of its processors."""
-    view = mapped(plan)
+    view = mapping_view(plan)
     system = MemorySystem(
         names=tuple(names),
         assumed=False,

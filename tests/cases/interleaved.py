@@ -8,7 +8,7 @@ from itertools import accumulate
 from math import ceil
 
 from parapipe.mappings.event_graph import PICOSECONDS
-from parapipe.plan.build import tensors_of, written_operators
+from parapipe.plan.build import plan_operators, plan_tensors
 from parapipe.plan.program import program
 from parapipe.plan.schema import Plan
 from tests.cases.plan_cases import graph_of, operator, platform_of
@@ -39,9 +39,9 @@ def interleaved(graph, stages, period_s, *, moved_s=0.0, occupies=None):
         "platform": "board",
         "inputs": graph.inputs,
         "outputs": graph.outputs,
-        "tensors": {name: each.model_dump() for name, each in tensors_of(graph).items()},
+        "tensors": {name: each.model_dump() for name, each in plan_tensors(graph).items()},
         "operators": [
-            each.model_dump(by_alias=True, exclude_none=True) for each in written_operators(graph)
+            each.model_dump(by_alias=True, exclude_none=True) for each in plan_operators(graph)
         ],
         "processors": [
             {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from parapipe.profiling.detect import Measured, clusters_here, platform_text
+from parapipe.profiling.detect import MachineFigures, clusters_here, platform_text
 from parapipe.profiling.figures import Figures
 from parapipe.profiling.identical_figures import HandOver
 
@@ -18,6 +18,6 @@ def platform_of_parts(path: Path, parts: int = 2) -> Path:
         (p, q): HandOver(1e-5, 1e12, 0.1) for p in range(parts) for q in range(parts) if p != q
     }
     path.write_text(
-        platform_text("here", clusters, Measured((FIGURES,) * len(clusters), pairs, {}))
+        platform_text("here", clusters, MachineFigures((FIGURES,) * len(clusters), pairs, {}))
     )
     return path

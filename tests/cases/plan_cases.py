@@ -18,7 +18,7 @@ from parapipe.graph.operator_graph import (
 from parapipe.mappings.evaluate import evaluate
 from parapipe.mappings.mapping import Edge, Mapping, Placement, Transfer
 from parapipe.plan.build import build_plan
-from parapipe.platform.fields import known
+from parapipe.platform.fields import named_value
 
 SOURCE = ModelSource("nets/small.onnx", "0" * 64, {"weights.bin": "1" * 64, "a.bin": "2" * 64})
 
@@ -55,7 +55,7 @@ def graph_of(operators, *, inputs, outputs, constants=()):
 
 def platform_of(count):
     names = ["big", "little", "gpu", "npu", "dsp"][:count]
-    link = SimpleNamespace(time=lambda _size_bytes: known("link", 0.25, "s"))
+    link = SimpleNamespace(time=lambda _size_bytes: named_value("link", 0.25, "s"))
     return SimpleNamespace(
         name="board",
         link_of={(p, q): link for p in range(count) for q in range(count)},
@@ -103,7 +103,7 @@ class Costs:
         return 0.0 if p == q else self.moved_s.get((name, p, q), 0.25)
 
     def cost(self, v, p):
-        half, power = known("time", self.table[v][p] / 2, "s"), known("power", 0.0, "W")
+        half, power = named_value("time", self.table[v][p] / 2, "s"), named_value("power", 0.0, "W")
         return OperatorCost(
             tuple(PartCost("part", "Relu", name, "", half, power) for name in self.provenance)
         )

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, replace
 from math import inf
 
-from parapipe.search.problems.cache import read_answer, text_of
+from parapipe.search.problems.cache import answer_text, read_answer
 from parapipe.search.problems.method import Question
 from parapipe.search.problems.solve import Reporter, Solver, solve
 from parapipe.solvers.problem import Flow, MappingProblem
@@ -100,7 +100,7 @@ def timeless(schedule: Schedule) -> Schedule:
 
 def text_of_schedule(schedule: Schedule) -> str:
     """What the cache keeps of a schedule."""
-    return text_of(Answer((schedule,), inf, timed_out=False))
+    return answer_text(Answer((schedule,), inf, timed_out=False))
 
 
 def schedule_of_text(text: str) -> Schedule:

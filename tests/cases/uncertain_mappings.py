@@ -7,8 +7,8 @@ import random
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.mappings.assembly import mapping_of
 from parapipe.mappings.assignment import Assignment
-from parapipe.modulo.cyclic_problem import Cyclic
-from parapipe.modulo.modulo_schedules import Works, scheduled
+from parapipe.modulo.cyclic_problem import CyclicProblem
+from parapipe.modulo.modulo_schedules import Jobs, schedule_jobs
 from parapipe.search.interleaved import mapping_of as mapping_of_schedule
 from parapipe.search.problems.problems import whole_problem
 from tests.cases.hand_built import GraphBuilder, platform, processor
@@ -66,7 +66,7 @@ def random_stages(seed, *, occupying=True, shared=False):
     made = mapping_of(graph, None, costs, Assignment(tuple(place), tuple(stages)))
     used = [stage.processors for stage in made.stages]
     if not shared and (1,) in used and all(2 not in each for each in used):
-        made = made.taken_in_turn([(1, 2)])
+        made = made.with_replicas([(1, 2)])
     return graph, costs, made
 
 
@@ -74,7 +74,7 @@ def random_in_turn(seed):
     """Return a network, its costs, and a random interleaved mapping, or None for it."""
     rng, (graph, costs) = random.Random(seed), priced(seed, occupying=bool(seed % 2))
     place = tuple(rng.randrange(3) for _ in graph.operators)
-    works = Works.of(Cyclic(whole_problem(graph, costs)), place)
+    works = Jobs.of(CyclicProblem(whole_problem(graph, costs)), place)
     period = int(max(works.cyclic.loads(works.place)) * rng.choice([1.0, 1.02, 1.3])) + 1
-    schedule = scheduled(works, period)
+    schedule = schedule_jobs(works, period)
     return graph, costs, schedule and mapping_of_schedule(schedule, graph, costs)

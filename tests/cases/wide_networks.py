@@ -5,7 +5,7 @@ Their sizes are those of the networks they are named after, their weights none.
 
 from __future__ import annotations
 
-from parapipe.zoo.emitter import Emitter, same
+from parapipe.zoo.emitter import Emitter, same_pads
 
 
 def unet(levels=4, channels=64, side=256):
@@ -69,7 +69,7 @@ def densenet(blocks=(6, 12, 24, 16), growth=32, side=224):
             joint = net.concat(parts, f"{name}/concat") if i else x
             x = net.relu(net.batch_norm(joint, f"{name}/norm"), f"{name}/relu0")
             parts.append(net.conv(conv(net, x, f"{name}/one", 4 * growth, 1), f"{name}/three",
-                                  growth, 3, pads=same(3)))  # fmt: skip
+                                  growth, 3, pads=same_pads(3)))  # fmt: skip
         x = net.concat(parts, f"block{b}/concat")
         x = net.relu(net.batch_norm(x, f"block{b}/norm"), f"block{b}/relu")
         if b + 1 < len(blocks):
@@ -127,7 +127,7 @@ def double(net, x, name, channels):
 
 
 def conv(net, x, name, channels, kernel, *, stride=1):
-    x = net.conv(x, name, channels, kernel, stride=stride, pads=same(kernel))
+    x = net.conv(x, name, channels, kernel, stride=stride, pads=same_pads(kernel))
     return net.relu(x, f"{name}/relu")
 
 

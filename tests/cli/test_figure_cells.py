@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parapipe.api.checked import BY_NAME, DRAWN, medians_of
-from parapipe.cli.advice import answer, best
+from parapipe.cli.advice import advice_text, best
 from parapipe.cli.figure_cells import are_even, doubt_cells, doubt_mark, interval_cells
 
 KEYS = ("latency_s", "period_s", "energy_j")
@@ -92,12 +92,14 @@ def test_the_sentence_goes_by_what_draws_say_where_costs_are_rough():
         "options": {"objectives": ["latency", "throughput"]},
     }
     assert best([few, many, alone], "throughput", medians_of([few, many, alone])) is few
-    said = answer(document)
+    said = advice_text(document)
     assert "c1 (167–1000 frames/s, median 476.2, 3.00 times that of npu alone)" in said
     assert "medians are compared" in said
     many["intervals"]["period_s"], many["medians"]["period_s"] = (0.0009, 0.0011), 0.001
-    assert "for throughput c2 (1000 frames/s, 6.00 times that of npu alone)" in answer(document)
-    assert "medians" not in answer(document)
+    assert "for throughput c2 (1000 frames/s, 6.00 times that of npu alone)" in advice_text(
+        document
+    )
+    assert "medians" not in advice_text(document)
 
 
 def test_what_is_best_goes_by_medians_where_the_table_shows_them():

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from parapipe.api.checked import medians_of
-from parapipe.cli.advice import MOST_ROWS, answer, headline
-from parapipe.cli.front_table import NARROW, coverage_lines, front_table, marks, search_notes
+from parapipe.cli.advice import MOST_ROWS, advice_text, headline_rows
+from parapipe.cli.front_table import NARROW, coverage_lines, front_table, legend_lines, search_notes
 from parapipe.cli.output import WIDTH, print_table
 
 OBJECTIVES = ["latency", "throughput", "energy"]
@@ -82,9 +82,9 @@ def document(configurations: list[dict], **changes) -> dict:
 )
 def test_a_cut_inside_a_subgraph_is_explained_where_a_row_shows_one(drawing, cut) -> None:
     rows = [row(1), row(2, drawing=drawing)]
-    told = "; ".join(marks(document(rows), rows))
+    told = "; ".join(legend_lines(document(rows), rows))
     assert ("…: cut inside a subgraph" in told) == cut
-    assert "cut inside" not in "; ".join(marks(document(rows), rows[:1]))
+    assert "cut inside" not in "; ".join(legend_lines(document(rows), rows[:1]))
 
 
 @pytest.mark.parametrize("robust", [None, {"quantile": 0.9}])
@@ -109,7 +109,7 @@ def test_three_lines_explain_a_table_with_all_columns_and_marks(robust, even, ob
     medians = medians_of(rows)
     assert bool(medians) != even
     whole = document(rows, options=options, memory=memory, robust=robust)
-    told = marks(whole, rows, medians)
+    told = legend_lines(whole, rows, medians)
     assert len(told) <= 3
     assert all(len(line) <= WIDTH for line in told)
     assert told[0].startswith("front by stated costs: none better in all of L") != even
@@ -124,7 +124,7 @@ def test_three_lines_explain_a_table_with_all_columns_and_marks(robust, even, ob
     assert sorted(mark.partition(":")[0] for line in told for mark in line.split("; ")) == sorted(
         keys
     )
-    narrow = "; ".join(marks(whole, rows, medians, narrow=True))
+    narrow = "; ".join(legend_lines(whole, rows, medians, narrow=True))
     assert not {"peak", "sust.", "±", "90%", "gap"}.intersection(
         mark.partition(":")[0] for mark in narrow.split("; ")
     )
@@ -133,7 +133,7 @@ def test_three_lines_explain_a_table_with_all_columns_and_marks(robust, even, ob
 def test_a_gap_is_explained_where_no_schedule_was_searched_for():
     whole = document([row(1)])
     whole["options"]["proves"] = []
-    assert "gap: 0, as each stage has one processor" in "; ".join(marks(whole, [row(1)]))
+    assert "gap: 0, as each stage has one processor" in "; ".join(legend_lines(whole, [row(1)]))
 
 
 def test_a_row_keeps_its_figure_whichever_rows_are_shown_and_least_latency_is_first(capsys) -> None:
@@ -166,7 +166,7 @@ def test_a_row_of_the_front_is_marked_with_the_letters_of_the_objectives(
     *_, first, second = capsys.readouterr().out.splitlines()
     assert (first.split()[-1], second.split()[-1]) == (mark, "LT")
     options = {**document([])["options"], "objectives": asked}
-    told = marks(document([row(1)], options=options), [row(1)])[0]
+    told = legend_lines(document([row(1)], options=options), [row(1)])[0]
     letters = ", ".join(f"{each[0].upper()} {each}" for each in asked)
     assert told.startswith(f"front: no row is better in all of {letters}")
 
@@ -253,7 +253,7 @@ def test_the_first_rows_are_the_best_of_each_objective_and_then_those_with_names
         }
         for n, (names, latency_s, period_s, energy_j) in enumerate(some)
     ]
-    shown = headline(rows, OBJECTIVES)
+    shown = headline_rows(rows, OBJECTIVES)
     ids = [r["id"] for r in shown]
     assert len(set(ids)) == len(ids) <= MOST_ROWS
     for key in ("latency_s", "period_s", "energy_j"):
@@ -283,7 +283,7 @@ def test_identical_processors_alone_are_one_row_with_all_their_names() -> None:
         figures(4, "sequential npu2", 0.1, 0.1, 0.4) | {"names": ("npu2-alone",)},
         figures(5, "sequential gpu", 0.1, 0.1, 0.5) | {"names": ("gpu-alone",)},
     ]
-    assert [(row["id"], tuple(row["names"])) for row in headline(rows, OBJECTIVES)] == [
+    assert [(row["id"], tuple(row["names"])) for row in headline_rows(rows, OBJECTIVES)] == [
         ("c01", ("replicated-T",)),
         ("c02", ("sequential", "npu0-alone", "npu1-alone (c03)", "npu2-alone (c04)")),
         ("c05", ("gpu-alone",)),
@@ -297,22 +297,26 @@ def test_the_answer_says_what_to_take_and_what_it_gains() -> None:
         figures(3, "sequential cpu", 0.1, 0.1, 0.4),
         figures(4, "sequential gpu", 0.12, 0.08, 0.6),
     ]
-    assert answer(document(rows)) == (
+    assert advice_text(document(rows)) == (
         "Take for latency c01 (50 ms, 2.00 times as fast as cpu alone), for throughput c02 "
         "(25 frames/s, 2.00 times that of gpu alone), for energy c03 (400 mJ per frame, cpu alone)."
     )
     rows[0]["latency_s"] = 0.0999  # a gain that is not worth saying
-    assert answer(document(rows)).startswith("Take for latency c01 (99.9 ms), for throughput")
+    assert advice_text(document(rows)).startswith("Take for latency c01 (99.9 ms), for throughput")
     rows[0]["latency_s"] = 0.05
     rows[1]["energy_j"] = 0.3
-    assert "for energy c02 (300 mJ per frame, 25 % less than cpu alone)" in answer(document(rows))
+    assert "for energy c02 (300 mJ per frame, 25 % less than cpu alone)" in advice_text(
+        document(rows)
+    )
     rows[1]["energy_j"] = 0.3984
-    assert "(398.4 mJ per frame, 0.4 % less than cpu alone)" in answer(document(rows))
+    assert "(398.4 mJ per frame, 0.4 % less than cpu alone)" in advice_text(document(rows))
     rows[1]["energy_j"] = rows[2]["energy_j"]
-    assert "for energy c03 (400 mJ per frame, cpu alone)" in answer(document(rows))
+    assert "for energy c03 (400 mJ per frame, cpu alone)" in advice_text(document(rows))
     rows[1]["latency_s"] = 0.09  # of equal energies that of less latency
-    assert "(400 mJ per frame, as much as cpu alone)" in answer(document(rows))
-    assert answer(document(rows[:1])).startswith("Take for latency c01 (50 ms), for throughput c01")
+    assert "(400 mJ per frame, as much as cpu alone)" in advice_text(document(rows))
+    assert advice_text(document(rows[:1])).startswith(
+        "Take for latency c01 (50 ms), for throughput c01"
+    )
 
 
 def test_the_answer_recommends_no_period_that_hand_overs_do_not_let_be_sustained() -> None:
@@ -321,17 +325,18 @@ def test_the_answer_recommends_no_period_that_hand_overs_do_not_let_be_sustained
         figures(2, "pipe-only", 0.3, 0.05, 0.5),
         figures(3, "sequential gpu", 0.1, 0.1, 0.4),
     ]
-    assert "for throughput c02 (20 frames/s, 2.00 times that of gpu alone)" in answer(
+    assert "for throughput c02 (20 frames/s, 2.00 times that of gpu alone)" in advice_text(
         document(rows)
     )
     rows[1] = figures(2, "pipe-only", 0.3, 0.05, 0.5, sustained_period_s=0.08)
-    assert "for throughput c01 (14.29 frames/s sustained, 1.43 times that of gpu alone)" in answer(
-        document(rows)
+    assert (
+        "for throughput c01 (14.29 frames/s sustained, 1.43 times that of gpu alone)"
+        in advice_text(document(rows))
     )
     drawn = {"period_s": (0.03, 0.06), "throughput_fps": (1 / 0.06, 1 / 0.03)}
     for each in rows:
         each |= {"intervals": drawn, "medians": {"period_s": 0.05, "throughput_fps": 20.0}}
-    assert "for throughput c01 (14.29 frames/s sustained, " in answer(document(rows))
+    assert "for throughput c01 (14.29 frames/s sustained, " in advice_text(document(rows))
 
 
 def test_the_table_fits_in_100_columns_and_is_plain_when_not_on_a_terminal(capsys) -> None:
@@ -413,8 +418,8 @@ def test_what_can_be_sustained_stands_beside_the_throughput_where_it_differs(cap
         print_table(front_table(rows, OBJECTIVES))
         out = capsys.readouterr().out
         assert ("sust." in out) is ("12.5" in out) is shown
-        assert any("sust.:" in line for line in marks(document(rows), rows)) is shown
-    assert not any("sust.:" in line for line in marks(document([row(1), faster]), [row(1)]))
+        assert any("sust.:" in line for line in legend_lines(document(rows), rows)) is shown
+    assert not any("sust.:" in line for line in legend_lines(document([row(1), faster]), [row(1)]))
 
 
 def test_no_name_is_broken_in_a_table_that_is_not_narrow(capsys) -> None:

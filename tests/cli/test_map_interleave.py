@@ -10,7 +10,7 @@ import yaml
 
 from parapipe import load_model, load_platform
 from parapipe.cost.cost_table import build_cost_table
-from parapipe.front.critical_paths import frame_way, lighter
+from parapipe.front.critical_paths import frame_path, moves_lowering_load
 from parapipe.plan.schema import Plan
 
 PLATFORMS = Path(__file__).parents[2] / "platforms"
@@ -99,7 +99,7 @@ def test_the_steps_of_a_frame_s_way_fill_its_latency(front) -> None:
     for row in json.loads((folder / "front.json").read_text())["configurations"]:
         if row["kind"] == "interleaved":
             plan = Plan.load(folder / "plans" / f"{row['id']}.json")
-            way = frame_way(plan)
+            way = frame_path(plan)
             assert sum(step.time_s for step in way) == pytest.approx(row["latency_s"])
             assert way[0].kind != "transfer"
             assert all(step.time_s > 0 for step in way if step.kind != "operator")
@@ -120,7 +120,7 @@ def test_a_move_that_lowers_the_greatest_load_does_what_it_says(front) -> None:
             for at in processor.operators
         }
         before_s = greatest_load_s(graph, costs, place)
-        for move in lighter(graph, costs, place):
+        for move in moves_lowering_load(graph, costs, place):
             after_s = greatest_load_s(graph, costs, {**place, move.operator: move.processor})
             assert move.load_s == pytest.approx(after_s)
             assert after_s < before_s

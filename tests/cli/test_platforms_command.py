@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import parapipe as package
-from parapipe.profiling.detect import Detected
+from parapipe.profiling.detect import DetectedPlatform
 
 SHIPPED = Path(package.__file__).parents[1] / "platforms" / "amlogic-a311d.yaml"
 
@@ -121,7 +121,9 @@ def test_the_name_of_a_chip_in_place_of_a_platform_says_how_to_make_one(parapipe
 
 @pytest.mark.parametrize("command", [("new", "--chip", "rk3588"), ("detect",)])
 def test_an_edited_file_is_not_replaced_unless_forced(parapipe, tmp_path, monkeypatch, command):
-    monkeypatch.setattr("parapipe.profiling.detect.detect", lambda **_: Detected("name: x\n", ()))
+    monkeypatch.setattr(
+        "parapipe.profiling.detect.detect", lambda **_: DetectedPlatform("name: x\n", ())
+    )
     path = tmp_path / "board.yaml"
     arguments = ("platforms", *command, "--out", path)
     assert parapipe(*arguments).code == 0

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from parapipe.cli import output
-from parapipe.cli.output import Column, TextTable, fold, shortened
+from parapipe.cli.output import Column, TextTable, fold, shorten_names
 
 NAMES = st.text("ab/_.-é深", min_size=1, max_size=40)
 NUMBERS = st.floats(0, 1e9).map(lambda value: f"{value:.2f}")
@@ -58,7 +58,7 @@ def test_titles_are_whole(table, width) -> None:
 
 @given(st.lists(NAMES, min_size=1, max_size=8), st.integers(3, 30))
 def test_shortened_names_stay_different_and_keep_both_ends(names, width) -> None:
-    short = shortened(names, width)
+    short = shorten_names(names, width)
     if short is None:
         return
     assert len(set(short)) == len(set(names))
@@ -70,8 +70,8 @@ def test_shortened_names_stay_different_and_keep_both_ends(names, width) -> None
 
 def test_a_name_is_shortened_where_names_differ() -> None:
     names = [f"inception_{n}/concat" for n in ("3a", "3b", "4a")]
-    assert shortened(names, 16) == ["incept…3a/concat", "incept…3b/concat", "incept…4a/concat"]
-    assert shortened(["abcdXefgh", "abcdYefgh"], 5) is None
+    assert shorten_names(names, 16) == ["incept…3a/concat", "incept…3b/concat", "incept…4a/concat"]
+    assert shorten_names(["abcdXefgh", "abcdYefgh"], 5) is None
 
 
 @given(st.text("ab12 +,│[]", max_size=60), st.integers(6, 40))

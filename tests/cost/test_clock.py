@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parapipe.cost.clock import moved_time
+from parapipe.cost.clock import time_at_clock
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.profile import Measurement, Profile
 from parapipe.cost.signature import signature_of
 from parapipe.errors import CostError
-from parapipe.platform.fields import known
+from parapipe.platform.fields import named_value
 from tests.cases.hand_built import GraphBuilder, platform, processor
 
 GHZ = (0.4e9, 0.6e9, 1.0e9, 1.5e9, 2.0e9)
@@ -62,15 +62,15 @@ def cost_at(frequency_hz, times_s, shares=None):
 def test_what_is_counted_in_cycles_takes_longer_and_the_rest_does_not():
     # 0.75 of 8 ms in cycles, at half the clock: 2 × 6 + 2 ms
     one = big({"conv3x3": 0.75, "default": 0.0}).at([1.0e9]).processors[0]
-    time = known("time", 8e-3, "s")
-    assert moved_time(time, 2.0e9, "conv3x3", one).value == pytest.approx(14e-3)
-    assert moved_time(time, 2.0e9, "pool", one).value == 8e-3
+    time = named_value("time", 8e-3, "s")
+    assert time_at_clock(time, 2.0e9, "conv3x3", one).value == pytest.approx(14e-3)
+    assert time_at_clock(time, 2.0e9, "pool", one).value == 8e-3
 
 
 def test_there_and_back_is_where_it_began():
     there = big({"default": 0.6}).at([0.4e9]).processors[0]
-    slow = moved_time(known("time", 5e-3, "s"), 1.5e9, "pool", there)
-    back = moved_time(slow, 0.4e9, "pool", there.at(1.5e9))
+    slow = time_at_clock(named_value("time", 5e-3, "s"), 1.5e9, "pool", there)
+    back = time_at_clock(slow, 0.4e9, "pool", there.at(1.5e9))
     assert back.value == pytest.approx(5e-3)
 
 

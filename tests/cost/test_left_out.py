@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from parapipe.cost.left_out import (
-    apportioned,
     errors_of,
     fit_rows,
     leave_networks_out,
     leave_operators_out,
+    with_apportioned_times,
 )
 from parapipe.cost.measured_rows import profile_of_rows, rows_behind, rows_path
 from parapipe.cost.measured_source import record_fit, record_path, stored_record, text_of_record
@@ -130,7 +130,7 @@ def test_a_profile_of_some_rows_holds_their_medians(linear):
 
 def test_times_of_blocks_are_shared_out_whole_and_moves_take_as_long_as_the_memory(shipped):
     rows = rows_behind(shipped)
-    shared = apportioned(shipped, rows, "gpu")
+    shared = with_apportioned_times(shipped, rows, "gpu")
     assert sum(r.times_s["gpu"] for r in shared) == pytest.approx(
         sum(r.times_s["gpu"] for r in rows), rel=1e-6
     )

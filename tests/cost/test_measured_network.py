@@ -9,10 +9,10 @@ import pytest
 
 from parapipe.cost.cost_table import build_cost_table, coverage_of
 from parapipe.cost.measured_network import (
-    as_run_elsewhere,
+    costs_as_run,
+    costs_as_run_elsewhere,
     measured_networks,
     networks_of,
-    priced_as_run,
     recognise,
 )
 from parapipe.cost.measured_rows import read_rows, rows_behind
@@ -72,7 +72,7 @@ def test_each_block_of_a_measured_network_takes_what_was_measured_in_the_boards_
     blocks = found.blocks_of(graph)
     assert list(blocks) == sorted(blocks)
     table = build_cost_table(graph, A311D, view="as-measured")
-    costs = priced_as_run(table, graph, A311D, found)
+    costs = costs_as_run(table, graph, A311D, found)
     parts = {name: costs.parts(p) for p, name in enumerate(costs.processors)}
     shares = {name: coverage_of({name: each}).measured.time for name, each in parts.items()}
     assert shares == {"big": 0 if network in OF_2024 else 1, "little": 1, "gpu": 1}
@@ -90,8 +90,8 @@ def test_parts_of_a_cluster_take_what_was_measured_in_proportion():
     graph = graph_of("alexnet")
     whole, divided = settings(graph, Platform.model_validate(soc), most=1).combinations
     found = recognise(graph, measured_networks("amlogic-a311d"))
-    as_run = priced_as_run(whole.costs, graph, whole.platform, found)
-    costs = as_run_elsewhere(divided.costs, whole.costs, as_run, [0, 1, 2, 0, 0])
+    as_run = costs_as_run(whole.costs, graph, whole.platform, found)
+    costs = costs_as_run_elsewhere(divided.costs, whole.costs, as_run, [0, 1, 2, 0, 0])
     for v in range(len(graph.operators)):
         assert costs.time_s(v, 2) == pytest.approx(as_run.time_s(v, 2))
         for p in (3, 4):

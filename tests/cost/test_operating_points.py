@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from parapipe.cost.cost_table import build_cost_table
-from parapipe.cost.operating_points import MOST_COMBINATIONS, considered, settings
+from parapipe.cost.operating_points import MOST_COMBINATIONS, considered_points, settings
 from parapipe.errors import PlatformError
 from parapipe.platform.load import load_platform
 from tests.cases.coverage import assert_shares_add_up_to_one
@@ -43,8 +43,8 @@ def megahertz(points):
 
 def test_the_default_point_comes_first_and_the_others_by_falling_frequency():
     (one,) = platform(clocked("big", FOUR)).processors
-    assert megahertz(considered(one, 4)) == [2000, 1500, 1000, 500]
-    assert megahertz(considered(one, 1)) == [2000]
+    assert megahertz(considered_points(one, 4)) == [2000, 1500, 1000, 500]
+    assert megahertz(considered_points(one, 1)) == [2000]
 
 
 def test_a_point_that_saves_nothing_is_the_last_to_be_considered():
@@ -53,19 +53,19 @@ def test_a_point_that_saves_nothing_is_the_last_to_be_considered():
     power = {"source": "guess", "alpha_w_per_v2_hz": 3.125e-9, "beta_w_per_v": 6.25,
              "utilisation": {"default": 1.0}}  # fmt: skip
     (one,) = platform(clocked("big", FOUR, power=power)).processors
-    assert 500 not in megahertz(considered(one, 3))
-    assert 500 in megahertz(considered(one, 4))
+    assert 500 not in megahertz(considered_points(one, 3))
+    assert 500 in megahertz(considered_points(one, 4))
 
 
 def test_without_clock_scaling_there_is_the_default_point_only():
     (one,) = platform(processor("big")).processors
-    assert considered(one, 3) == (one.point,)
+    assert considered_points(one, 3) == (one.point,)
 
 
 @pytest.mark.parametrize("most", [2, 3, 4])
 @pytest.mark.parametrize("one", A311D.processors, ids=A311D.names)
 def test_of_the_a311d_no_more_are_considered_than_asked_for(one, most):
-    points = considered(one, most)
+    points = considered_points(one, most)
     assert len(set(points)) == most
     assert points[0] == one.point
 

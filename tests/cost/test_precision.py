@@ -6,9 +6,9 @@ import pytest
 
 import parapipe
 from parapipe.cost.cost_table import build_cost_table
-from parapipe.cost.precision import move, working_types
+from parapipe.cost.precision import tensor_move, working_types
 from parapipe.errors import CostError
-from parapipe.graph.data_types import converted
+from parapipe.graph.data_types import convert_graph
 from tests.cases.precisions import (
     CPU,
     ELEMENTS,
@@ -84,8 +84,8 @@ def test_a_tensor_travels_in_the_narrower_type_and_who_works_in_the_wider_one_ca
     assert table.transfer_s("a", GPU, CPU) == pytest.approx(5e-4 + CPU_CAST_S)
     assert table.transfer_s("a", CPU, GPU) == pytest.approx(1e-3 + HALF / 1e9 + CPU_CAST_S)
     platform = soc()
-    there = move(graph.tensors["a"], platform, CPU, GPU, working_types(platform, "float16"))
-    back = move(graph.tensors["a"], platform, GPU, CPU, working_types(platform, "float16"))
+    there = tensor_move(graph.tensors["a"], platform, CPU, GPU, working_types(platform, "float16"))
+    back = tensor_move(graph.tensors["a"], platform, GPU, CPU, working_types(platform, "float16"))
     assert (there.size_bytes, back.size_bytes) == (HALF, HALF)
     assert (there.cast.source_type, there.cast.target_type) == ("float32", "float16")
     assert (back.cast.source_type, back.cast.target_type) == ("float16", "float32")
@@ -97,8 +97,8 @@ def test_to_and_from_int8_a_cast_is_a_quantisation_and_its_reverse(graph):
         ("float32: 32e9, float16: 64e9", "int8: 128e9"), ("[float32, float16]", "[int8]")
     )
     working = working_types(platform, "int8")
-    there = move(graph.tensors["a"], platform, CPU, GPU, working)
-    back = move(graph.tensors["a"], platform, GPU, CPU, working)
+    there = tensor_move(graph.tensors["a"], platform, CPU, GPU, working)
+    back = tensor_move(graph.tensors["a"], platform, GPU, CPU, working)
     assert (there.cast.operator, back.cast.operator) == ("QuantizeLinear", "DequantizeLinear")
     assert there.cast.processor == back.cast.processor == CPU
     assert there.size_bytes == ELEMENTS
@@ -141,7 +141,7 @@ def test_a_model_that_only_lacks_a_type_is_refused_with_what_a_conversion_would_
 
 def test_a_converted_graph_multiplies_as_much_and_moves_half_as_many_bytes():
     model = parapipe.load_model("zoo:squeezenet")
-    half = converted(model, "float16")
+    half = convert_graph(model, "float16")
     for before, after in zip(model.operators, half.operators, strict=True):
         assert after.work.macs == before.work.macs
         assert 2 * after.work.read_bytes == before.work.read_bytes

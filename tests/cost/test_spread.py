@@ -22,8 +22,8 @@ from parapipe.cost.spread import (
     OTHER_STATE,
     REPEATED,
     Spread,
-    of_measurement,
-    of_platform,
+    measurement_spread,
+    platform_spread,
 )
 from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource
@@ -89,33 +89,33 @@ def test_the_spread_of_rows_is_their_range_over_that_of_normal_numbers() -> None
     m = replace(shipped_profiles("amlogic-a311d")[0].measurements[0], method="timed", spread=0.2)
     # expected ranges of 2, 5 and 10 standard normal numbers: 1.128, 2.326, 3.078
     for rows, expected in ((2, 1.128), (5, 2.326), (10, 3.078)):
-        found = of_measurement(replace(m, rows=rows))
+        found = measurement_spread(replace(m, rows=rows))
         assert found == Spread(own=pytest.approx(log(1.2) / expected, rel=0.05))
-    assert of_measurement(replace(m, rows=1)) == ONCE
+    assert measurement_spread(replace(m, rows=1)) == ONCE
 
 
 def test_shares_of_blocks_are_no_surer_than_a_single_run() -> None:
     m = replace(shipped_profiles("amlogic-a311d")[0].measurements[0], rows=5, spread=0.001)
-    assert of_measurement(replace(m, method="apportioned")).own == REPEATED
-    assert of_measurement(replace(m, method="timed")).own < REPEATED
+    assert measurement_spread(replace(m, method="apportioned")).own == REPEATED
+    assert measurement_spread(replace(m, method="timed")).own < REPEATED
 
 
 def test_times_out_of_runs_share_half_of_how_far_segments_lie_apart() -> None:
     m = replace(shipped_profiles("amlogic-a311d")[0].measurements[0], method="run", spread=0.1)
     half = pytest.approx(log(1.1) / 2)
-    assert of_measurement(replace(m, rows=2)) == Spread(half, half, "runs of whole segments")
-    assert of_measurement(replace(m, rows=1)) == ONCE
+    assert measurement_spread(replace(m, rows=2)) == Spread(half, half, "runs of whole segments")
+    assert measurement_spread(replace(m, rows=1)) == ONCE
 
 
 def test_what_a_platform_says_of_spreads_goes_before_what_the_a311d_showed() -> None:
     known = PlatformSpreadSection(state=0.01, hand_overs=0.3, source="synchronisation")
-    found = of_platform(A311D.model_copy(update={"spread": known}))
+    found = platform_spread(A311D.model_copy(update={"spread": known}))
     assert (found.state, found.transfers) == (0.01, 0.3)
-    found = of_platform(
+    found = platform_spread(
         A311D.model_copy(update={"spread": known.model_copy(update={"hand_overs": None})})
     )
     assert (found.state, found.transfers) == (0.01, NOT_MEASURED)
-    assert of_platform(A311D).state == REPEATED
+    assert platform_spread(A311D).state == REPEATED
 
 
 def test_fitted_times_share_what_is_stored_of_networks_left_out() -> None:
@@ -148,16 +148,16 @@ def test_every_time_has_a_spread_by_where_it_comes_from() -> None:
 
 
 def test_links_and_powers_are_as_sure_as_their_source() -> None:
-    found = of_platform(A311D)
+    found = platform_spread(A311D)
     assert found.transfers == NOT_MEASURED
     assert found.states == ("big", "little", "gpu")
     known = {
         name: source.model_copy(update={"provenance": "measured"})
         for name, source in A311D.sources.items()
     }
-    assert of_platform(A311D.model_copy(update={"sources": known})).transfers == REPEATED
+    assert platform_spread(A311D.model_copy(update={"sources": known})).transfers == REPEATED
     guessed = {
         name: source.model_copy(update={"provenance": "nominal"})
         for name, source in A311D.sources.items()
     }
-    assert min(of_platform(A311D.model_copy(update={"sources": guessed})).power) == NOT_MEASURED
+    assert min(platform_spread(A311D.model_copy(update={"sources": guessed})).power) == NOT_MEASURED

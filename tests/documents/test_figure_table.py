@@ -28,13 +28,13 @@ from parapipe.documents.figure_table import (
     Demands,
     FigureEntry,
     Minimise,
-    choices,
+    choice_figures,
 )
 from parapipe.documents.front_schema import ConfigurationRow
 from parapipe.figures.page import page, page_data
 from parapipe.front.demands import figure, limits
 from parapipe.sweeps.document import SweepDocument, sweep_page
-from parapipe.uncertainty.samples import DrawnFront
+from parapipe.uncertainty.samples import SampledFront
 
 _LITERALS = ast.Dict | ast.Tuple | ast.List | ast.Set
 PACKAGE = Path(parapipe.__file__).parent
@@ -47,7 +47,9 @@ def test_a_figure_is_a_field_of_a_configuration_or_follows_from_some(entry: Figu
     assert entry.field in known or entry.rule is not None
     assert entry.unit in UNITS
     assert not entry.reciprocal or entry.direction == "greatest"
-    assert {BY_NAME[name].field for name in get_args(Minimise)} >= {e.field for e in choices()}
+    assert {BY_NAME[name].field for name in get_args(Minimise)} >= {
+        e.field for e in choice_figures()
+    }
 
 
 def test_what_rules_make_is_what_the_front_states(branchy_front) -> None:
@@ -64,7 +66,7 @@ def test_drawn_figures_have_intervals_medians_and_quantiles() -> None:
     for record in (IntervalsRow, MediansRow, QuantilesRow, DrawnRow):
         own = tuple(name for name in record.model_fields if name not in ("id", "share"))
         assert own == SAMPLED_FIELDS
-    assert tuple(each.name for each in fields(DrawnFront)) == SAMPLED_FIELDS
+    assert tuple(each.name for each in fields(SampledFront)) == SAMPLED_FIELDS
 
 
 def test_every_demand_bounds_a_figure_and_is_an_option_of_the_commands(
@@ -151,7 +153,7 @@ def test_the_page_has_the_table_and_a_value_of_every_figure(branchy_front) -> No
 def test_the_page_of_a_sweep_offers_every_figure_of_minimise(branchy_front) -> None:
     document = SweepDocument(schema="parapipe/sweep-results/1", parapipe="", options={}, results=())
     text = sweep_page(document, ()).decode()
-    assert all(f'"{each.name}"' in text and f'"{each.field}"' in text for each in choices())
+    assert all(f'"{each.name}"' in text and f'"{each.field}"' in text for each in choice_figures())
 
 
 def test_tables_for_machines_have_every_figure_of_a_configuration(branchy_front) -> None:

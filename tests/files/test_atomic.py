@@ -13,7 +13,7 @@ import pytest
 
 from parapipe.errors import OutputError
 from parapipe.files import atomic
-from parapipe.files.atomic import check_folder, whole_folder, write_atomically, write_folder
+from parapipe.files.atomic import atomic_folder, check_folder, write_atomically, write_folder
 from tests.cases.full_disk import each_fault, files_of_at_most, tree
 
 
@@ -184,7 +184,7 @@ def test_a_file_that_is_there_may_be_replaced(tmp_path):
 def test_a_whole_folder_takes_the_place_of_the_one_that_is_there(tmp_path: Path) -> None:
     place = tmp_path / "a" / "b"
     for content in ("one", "two"):
-        with whole_folder(place) as fresh:
+        with atomic_folder(place) as fresh:
             (fresh / content).write_text(content)
             assert not (place / content).exists()
         assert names_in(place) == [content]
@@ -192,7 +192,7 @@ def test_a_whole_folder_takes_the_place_of_the_one_that_is_there(tmp_path: Path)
 
 
 def test_a_whole_folder_that_is_not_finished_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(KeyError), whole_folder(tmp_path / "a" / "b"):
+    with pytest.raises(KeyError), atomic_folder(tmp_path / "a" / "b"):
         raise KeyError
     assert names_in(tmp_path) == []
     (tmp_path / "old").mkdir()
@@ -200,7 +200,7 @@ def test_a_whole_folder_that_is_not_finished_leaves_nothing(tmp_path: Path) -> N
     with (
         pytest.raises(OutputError, match=r"old: cannot be written \(File too large\)"),
         files_of_at_most(1000),
-        whole_folder(tmp_path / "old") as fresh,
+        atomic_folder(tmp_path / "old") as fresh,
     ):
         (fresh / "large").write_bytes(bytes(2000))
     assert names_in(tmp_path / "old") == ["file"]
@@ -211,7 +211,7 @@ def test_a_whole_folder_does_not_take_the_place_of_a_file(tmp_path: Path) -> Non
     (tmp_path / "file").write_text("x")
     with (
         pytest.raises(OutputError, match="is a file; name a folder"),
-        whole_folder(tmp_path / "file"),
+        atomic_folder(tmp_path / "file"),
     ):
         pass
     assert (tmp_path / "file").read_text() == "x"
@@ -229,7 +229,7 @@ def _some_files(place: Path) -> None:
 
 
 def _whole(place: Path) -> None:
-    with whole_folder(place) as fresh:
+    with atomic_folder(place) as fresh:
         (fresh / "plans").mkdir()
         for path, content in FILES.items():
             (fresh / path).write_bytes(content)
@@ -290,7 +290,7 @@ def killed_at(call):
 atomic.exchange = killed_at(atomic.exchange)
 for name in ("rename", "replace", "unlink", "rmdir"):
     setattr(os, name, killed_at(getattr(os, name)))
-with atomic.whole_folder(Path("place")) as fresh:
+with atomic.atomic_folder(Path("place")) as fresh:
     (fresh / "file").write_text("new")
 """
 

@@ -17,9 +17,9 @@ import parapipe
 from parapipe.errors import ArgumentError, MappingError, PlatformError, StrategyError
 from parapipe.export.targets import TARGETS
 from parapipe.platform.catalogue import platforms
-from parapipe.platform.load import find
+from parapipe.platform.load import find_platform
 from parapipe.search.options import MapOptions
-from parapipe.search.problems.method import Method, keys
+from parapipe.search.problems.method import Method, answer_keys
 from parapipe.search.registry import SEARCHES, check_search, requested_searches
 from parapipe.solvers.registry import MAPPERS, mapper
 from parapipe.strategies.registry import STRATEGIES, strategy
@@ -192,7 +192,13 @@ def add(tmp_path, monkeypatch):
         ("strategies", "added:number", strategy, StrategyError, "'other 2.0' is no class"),
         ("strategies", "added:Search", strategy, StrategyError, "'other 2.0' has no schedule and"),
         ("export_targets", "added", TARGETS.load, ArgumentError, "'other 2.0' has neither a"),
-        ("platforms", "added:number", find, PlatformError, "'other 2.0' is no path of a file"),
+        (
+            "platforms",
+            "added:number",
+            find_platform,
+            PlatformError,
+            "'other 2.0' is no path of a file",
+        ),
     ],
 )
 def test_what_does_not_fit_is_one_line_that_names_the_package(add, case):
@@ -317,7 +323,7 @@ def test_the_version_and_the_code_of_its_package_belong_to_the_key_of_an_answer(
 
     def key():
         method_module._surroundings.cache_clear()
-        return keys(Method("mine", 1.0, 0), "content", limits=["any"])
+        return answer_keys(Method("mine", 1.0, 0), "content", limits=["any"])
 
     found = set()
     add(code, mappers={"mine": "added:map"})

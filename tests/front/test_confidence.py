@@ -13,11 +13,11 @@ import parapipe
 from parapipe.documents.figure_table import Demands
 from parapipe.errors import ArgumentError, DemandError
 from parapipe.front.demands import certainty, surest
-from parapipe.uncertainty.samples import DrawnFront, at_quantile
+from parapipe.uncertainty.samples import SampledFront, at_quantile
 from tests.front.test_demands import FRONT
 
 # fast 60 ms and 16.7 fps, steady 120 ms and 25 fps, thrifty 100 ms and 10 fps; four draws
-DRAWN = DrawnFront(
+DRAWN = SampledFront(
     latency_s=np.array(
         [[0.05, 0.06, 0.06, 0.09], [0.12, 0.12, 0.12, 0.12], [0.08, 0.1, 0.1, 0.12]]
     ),
@@ -104,7 +104,7 @@ def test_there_is_no_regret_where_no_configuration_keeps_the_demands():
 )
 def test_more_confidence_is_never_cheaper(seed, most_s, confidences):
     rng = np.random.default_rng(seed)
-    drawn = DrawnFront(*(rng.lognormal(-2.5, 0.3, (3, 20)) for _ in range(3)))
+    drawn = SampledFront(*(rng.lognormal(-2.5, 0.3, (3, 20)) for _ in range(3)))
     demands, least = Demands(max_latency_s=most_s, min_fps=8), 0.0
     for confidence in sorted(confidences):
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import parapipe
-from parapipe.front.memory_and_doubt import doubt_of, doubt_rows, doubt_texts, sources
+from parapipe.front.memory_and_doubt import doubt_of, doubt_rows, doubt_texts, largest_sources
 
 FIGURES = ("latency_s", "period_s", "energy_j")
 
@@ -39,7 +39,7 @@ def test_shares_of_the_doubt_add_up_to_one(front):
         told = doubt_rows(doubt)
         assert 0.9 < sum(row.latency for row in told) <= 1 + 1e-9
         assert [row.latency for row in told] == sorted((row.latency for row in told), reverse=True)
-        assert sum(share for _, share in sources(doubt, 0)) <= 1 + 1e-9
+        assert sum(share for _, share in largest_sources(doubt, 0)) <= 1 + 1e-9
 
 
 def test_a_processor_alone_owes_nothing_to_hand_overs_or_to_other_processors(front):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from parapipe.front.pareto_front import plan_texts, texts_by_id
-from parapipe.processes.workers import kept_processes
+from parapipe.processes.workers import shared_processes
 
 TIMES = 80  # so often all plans are made: what is left after the second is worth a helper's while
 
@@ -15,7 +15,7 @@ TIMES = 80  # so often all plans are made: what is left after the second is wort
 @contextmanager
 def helpers(jobs: int) -> Iterator[None]:
     """Processes that have been started, so that little work is enough for them to help."""
-    with kept_processes() as kept:
+    with shared_processes() as kept:
         if jobs > 1:
             kept.running(jobs - 1)
         yield

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from parapipe.documents.inspection import inspected
+from parapipe.documents.inspection import inspect_graph
 from parapipe.errors import ModelError
 from tests.cases.small_models import floats, graph_of, types_of
 
@@ -80,7 +80,7 @@ def test_control_flow_is_one_operator_and_marked_as_opaque():
     (loop,) = graph.operators
     assert loop.opaque
     assert not loop.work.modelled
-    found = inspected(graph, None)
+    found = inspect_graph(graph, None)
     assert found.opaque == found.unmodelled == {"Loop": 1}
 
 

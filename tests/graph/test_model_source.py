@@ -8,7 +8,7 @@ from onnx import TensorProto, helper
 
 import parapipe
 from parapipe.errors import ModelError
-from parapipe.graph.model_source import model_source, with_weights
+from parapipe.graph.model_source import model_source, with_external_digests
 from parapipe.graph.onnx_import import import_model
 from tests.cases.small_models import sha256, value
 
@@ -50,7 +50,7 @@ def test_weights_may_be_hashed_later(tmp_path):
     path, model = external_model(tmp_path, "a.bin")
     source = model_source(path, model, weights=False)
     assert source.external == {"a.bin": ""}
-    assert with_weights(source) == model_source(path, model)
+    assert with_external_digests(source) == model_source(path, model)
 
 
 def test_a_mapped_model_has_the_digests_of_all_its_files(tmp_path):

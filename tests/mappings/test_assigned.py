@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 
 from parapipe.graph.partition import partition
-from parapipe.mappings.assembly import as_early, assignment_of, mapping_of
+from parapipe.mappings.assembly import assignment_of, mapping_of, with_earliest_starts
 from parapipe.mappings.assignment import Assignment
 from parapipe.mappings.evaluate import evaluate
 from parapipe.search.configurations_from_costs import explore
@@ -84,7 +84,7 @@ def test_all_that_a_front_shows_starts_as_early_as_it_can(cut, mapper, occupied)
         for each in found_on(graph, costs, cut, mapper):
             mapping = each.mapping
             assert max(slacks(mapping, graph)) < 1e-9
-            assert as_early(mapping, graph, costs) is mapping
+            assert with_earliest_starts(mapping, graph, costs) is mapping
             for ordered in (True, False):
                 assignment = replace(assignment_of(mapping), ordered=ordered)
                 again = evaluate(mapping_of(graph, None, costs, assignment), graph, costs)
@@ -105,7 +105,7 @@ def test_no_stage_takes_longer_than_its_assignment_evaluated(operators):
             for ordered in (True, False)
         )
         [early], [kept], [listed] = (
-            each.stages for each in (as_early(given, graph, costs), given, free)
+            each.stages for each in (with_earliest_starts(given, graph, costs), given, free)
         )
         assert early.time_s <= min(kept.time_s, listed.time_s) + 1e-9
         shorter += listed.time_s < kept.time_s - 1e-9

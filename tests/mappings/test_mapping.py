@@ -70,7 +70,7 @@ def test_operators_of_different_frames_take_turns_in_one_order_for_each_processo
 
 def test_stages_on_which_no_processors_take_turns_stay_the_same_mapping():
     mapping = two_stages()
-    assert mapping.taken_in_turn([]) is mapping
+    assert mapping.with_replicas([]) is mapping
 
 
 def test_stages_that_share_processors_form_one_group():

@@ -16,7 +16,7 @@ from parapipe.mappings.evaluate import evaluate
 from parapipe.mappings.lifetimes import Storage
 from parapipe.mappings.mapping import Placement
 from parapipe.mappings.memory import peak_memory
-from parapipe.plan.mapped import mapped
+from parapipe.plan.mapped import mapping_view
 from parapipe.platform.memories import MemorySystem
 from tests.cases.interleaved import plan_of, random_document
 from tests.cases.memory_oracle import Run
@@ -213,7 +213,7 @@ def test_interleaved_frames_need_what_frames_run_one_by_one_hold(seed):
     graph, *_ = random_case(seed)
     if (document := random_document(graph, seed)) is None:
         return
-    view = mapped(plan_of(document))
+    view = mapping_view(plan_of(document))
     rng = random.Random(seed)
     names = [*view.resources]
     check(varied(graph, rng), view.mapping, view.plan.predicted.period_s, names, rng)

@@ -34,7 +34,7 @@ from parapipe.mappings.evaluate import evaluate
 from parapipe.mappings.lifetimes import Storage
 from parapipe.mappings.memory import megabytes, peak_memory
 from parapipe.memory_search import selection
-from parapipe.memory_search.low_memory import moves, thrifty_order
+from parapipe.memory_search.low_memory import low_memory_order, moves
 from parapipe.pareto import nondominated
 from parapipe.platform.memories import MemorySystem
 from parapipe.search.configurations_from_costs import explore
@@ -266,23 +266,23 @@ def side_by_side(*, kept=False, sizes=(10, 10, 1, 1)):
 
 def test_a_branch_that_frees_what_it_made_goes_first():
     graph = side_by_side()
-    assert thrifty_order(graph, range(5)) == (0, 2, 1, 3, 4)
+    assert low_memory_order(graph, range(5)) == (0, 2, 1, 3, 4)
     assert peak_activations(graph, range(5)).size_bytes == 21 * 4
-    assert peak_activations(graph, thrifty_order(graph, range(5))).size_bytes == 12 * 4
+    assert peak_activations(graph, low_memory_order(graph, range(5))).size_bytes == 12 * 4
 
 
 def test_a_branch_whose_tensor_stays_goes_last():
-    assert thrifty_order(side_by_side(kept=True), range(5)) == (1, 3, 0, 2, 4)
+    assert low_memory_order(side_by_side(kept=True), range(5)) == (1, 3, 0, 2, 4)
 
 
 def test_a_branch_that_grows_goes_after_one_that_shrinks():
-    assert thrifty_order(side_by_side(sizes=(1, 10, 10, 1)), range(5)) == (1, 3, 0, 2, 4)
+    assert low_memory_order(side_by_side(sizes=(1, 10, 10, 1)), range(5)) == (1, 3, 0, 2, 4)
 
 
 @given(seed=st.integers(0, 10**9))
 def test_thrifty_orders_are_topological(seed):
     graph, *_ = random_case(seed)
-    order = thrifty_order(graph, range(len(graph.operators)))
+    order = low_memory_order(graph, range(len(graph.operators)))
     place = {v: i for i, v in enumerate(order)}
     assert sorted(order) == [*range(len(graph.operators))]
     assert all(place[u] < place[v] for v in order for u in graph.predecessors(v))

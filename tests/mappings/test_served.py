@@ -6,7 +6,7 @@ from math import sqrt
 import pytest
 
 from parapipe.graph.operator_graph import Work
-from parapipe.mappings.evaluate import evaluate, served, with_all_loaded
+from parapipe.mappings.evaluate import evaluate, service_of, with_all_loaded
 from parapipe.modulo.cyclic_problem import Frames
 from tests.cases.plan_cases import graph_of, operator
 from tests.cases.several_cases import patterns
@@ -61,8 +61,8 @@ def test_with_contention_a_pattern_takes_as_long_as_work_that_others_lengthen(mo
         each for each in _mappings(search) if [at.processor for at in each.placements] == [0, 1]
     )
     taken = replace(evaluate(mapping, graph, search.costs), period_s=4.0)
-    got = served(mapping, taken, graph, search.costs, contention=1e-3, bound_s=1.0)
+    got = service_of(mapping, taken, graph, search.costs, contention=1e-3, bound_s=1.0)
     expected_s = (1 + sqrt(1 + 4e-3 * moved)) / 2
     assert got.rate_factor == pytest.approx(4.0)
     assert got.contended_rate_factor == pytest.approx(4.0 / expected_s)
-    assert got.kept_factor == got.contended_rate_factor
+    assert got.effective_factor == got.contended_rate_factor

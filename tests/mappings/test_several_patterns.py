@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parapipe.mappings.evaluate import evaluate, served
+from parapipe.mappings.evaluate import evaluate, service_of
 from parapipe.plan.build import build_plan
 from parapipe.plan.verify import verify_plan
 from parapipe.several_models.patterns import Demand
@@ -24,7 +24,7 @@ def found_in(search, *, energy=False):
     schedules = search.schedules(reached, energy=energy, tell=lambda _done, _of: None)
     for mapping in map(search.mapped, schedules):
         taken = evaluate(mapping, search.graph, search.costs)
-        got = served(
+        got = service_of(
             mapping,
             taken,
             search.graph,

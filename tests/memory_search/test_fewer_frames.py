@@ -17,12 +17,12 @@ from parapipe.mappings.evaluate import evaluate
 from parapipe.mappings.lifetimes import Storage
 from parapipe.mappings.memory import MemoryLimit, peak_memory
 from parapipe.memory_search.low_memory import FewerFrames
-from parapipe.modulo.cyclic_problem import NANO, Cyclic
-from parapipe.modulo.modulo_schedules import Works, scheduled
-from parapipe.modulo.reordering import Held, Sizes, thriftier
+from parapipe.modulo.cyclic_problem import NANO, CyclicProblem
+from parapipe.modulo.modulo_schedules import Jobs, schedule_jobs
+from parapipe.modulo.reordering import BufferedData, Sizes, less_buffered
 from parapipe.modulo.verify import check
 from parapipe.platform.memories import MemorySystem
-from parapipe.search.interleaved import mapping_of, schedule_of
+from parapipe.search.interleaved import mapping_of, modulo_schedule_of
 from parapipe.search.problems.problems import whole_problem
 from tests.cases.pipeline_cases import random_costs
 from tests.cases.plan_cases import random_case
@@ -52,11 +52,11 @@ class Case:
         system = MemorySystem(("a", "b"), False, where, (1, 1), (None, None), copying, {})
         object.__setattr__(self.costs, "memory_system", system)
         self.storage = Storage.of(self.graph, self.costs)
-        self.net = Cyclic(whole_problem(self.graph, self.costs))
+        self.net = CyclicProblem(whole_problem(self.graph, self.costs))
         place = [rng.randrange(3) for _ in self.graph.operators]
-        self.works = Works.of(self.net, place)
+        self.works = Jobs.of(self.net, place)
         period = round(max(self.works.cyclic.loads(self.works.place)) * rng.choice([1, 1.1, 1.5]))
-        self.schedule = scheduled(self.works, period)
+        self.schedule = schedule_jobs(self.works, period)
 
     @property
     def sizes(self):
@@ -67,8 +67,8 @@ class Case:
         )
 
     def held(self, schedule):
-        works = Works.of(self.net, schedule.processor)
-        return Held(works, schedule.period, self.sizes).mean(works.starts(schedule))
+        works = Jobs.of(self.net, schedule.processor)
+        return BufferedData(works, schedule.period, self.sizes).mean(works.starts(schedule))
 
     def sized(self, found):
         peak = peak_memory(found.mapping, self.storage, found.evaluated.period_s)
@@ -108,7 +108,7 @@ def test_thriftier_schedules_pass_the_check_and_the_first_holds_no_more(seed):
     case = Case(seed)
     if case.schedule is None:
         return
-    found = thriftier(case.net, case.schedule, case.sizes, seed, 2_000)
+    found = less_buffered(case.net, case.schedule, case.sizes, seed, 2_000)
     for each in found:
         check(case.net.problem, each)
         assert (each.period, each.processor) == (case.schedule.period, case.schedule.processor)
@@ -122,7 +122,7 @@ def test_a_mapping_becomes_the_schedule_again_that_it_was_made_of(seed):
     case = Case(seed)
     if case.schedule is not None:
         mapping = mapping_of(case.schedule, case.graph, case.costs)
-        again = schedule_of(mapping, case.graph)
+        again = modulo_schedule_of(mapping, case.graph)
         assert again == case.schedule
 
 
@@ -133,7 +133,7 @@ def cases_with_room(count):
         if case.schedule is None or len(case.graph.operators) < 5:
             continue
         total = sum(case.works.time)
-        slow = scheduled(case.works, total)
+        slow = schedule_jobs(case.works, total)
         tight, loose = (case.configuration(each) for each in (case.schedule, slow))
         if slow and loose.memory_bytes < 0.7 * tight.memory_bytes:
             yield case, tight, loose
@@ -151,7 +151,7 @@ def test_a_limit_that_frames_one_by_one_keep_is_kept_at_a_shorter_period():
         for each in found:
             mapping, period_s = each.mapping, each.evaluated.period_s
             assert mapping.period_s in (period_s, None)  # None of frames one by one: of a stage
-            again = schedule_of(replace(mapping, period_s=period_s), case.graph)
+            again = modulo_schedule_of(replace(mapping, period_s=period_s), case.graph)
             check(case.net.problem, again)
             assert period_s >= tight.mapping.period_s
         one_by_one_s = loose.mapping.period_s

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import parapipe
-from parapipe.api.load import located_model
+from parapipe.api.load import locate_model
 from parapipe.errors import MappingError
 from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.graph.onnx_import import import_model, import_proto
@@ -102,7 +102,7 @@ def test_a_limit_alone_gives_the_same(front, model):
 def test_its_plan_runs_with_equal_results_and_holds_what_it_promises(front, model, tmp_path):
     row = next(row for row in recomputed(front) if "least-memory" in row.names)
     plan = front[row.id].plan()
-    with located_model(plan, model) as changed:
+    with locate_model(plan, model) as changed:
         place = tmp_path / "folder"
         place.mkdir()
         write_session_folder(plan, changed, place, single=True, in_place=False)

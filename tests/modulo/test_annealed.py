@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from parapipe.modulo.cyclic_problem import NEVER, Cyclic
+from parapipe.modulo.cyclic_problem import NEVER, CyclicProblem
 from parapipe.modulo.least_period import Loads, anneal, random_change
 from tests.cases.occupying_cases import any_problem
 
@@ -19,7 +19,7 @@ def able(cyclic):
 
 @pytest.mark.parametrize("seed", range(60))
 def test_loads_are_those_of_the_assignment_after_every_change(seed) -> None:
-    cyclic, draw = Cyclic(any_problem(seed)), random.Random(seed)
+    cyclic, draw = CyclicProblem(any_problem(seed)), random.Random(seed)
     state = Loads(cyclic, able(cyclic))
     for _ in range(20):
         loads, place = [*state.loads], [*state.place]
@@ -32,7 +32,7 @@ def test_loads_are_those_of_the_assignment_after_every_change(seed) -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_the_least_load_of_a_few_operators_is_found(seed) -> None:
-    cyclic = Cyclic(any_problem(seed))
+    cyclic = CyclicProblem(any_problem(seed))
     places = product(range(cyclic.processors), repeat=cyclic.operators)
     runs = (
         [*each] for each in places if all(cyclic.time[v][p] < NEVER for v, p in enumerate(each))
@@ -42,6 +42,6 @@ def test_the_least_load_of_a_few_operators_is_found(seed) -> None:
 
 
 def test_it_ends_where_less_is_not_asked() -> None:
-    cyclic = Cyclic(any_problem(3))
+    cyclic = CyclicProblem(any_problem(3))
     begin = able(cyclic)
     assert anneal(cyclic, begin, enough=max(cyclic.loads(begin))) == begin

@@ -11,9 +11,14 @@ from math import inf
 
 import pytest
 
-from parapipe.modulo.cyclic_problem import Cyclic
-from parapipe.modulo.exact_latency import solved
-from parapipe.modulo.latency_curve import LatencyFloors, critical_path_s, curve, least_period_of
+from parapipe.modulo.cyclic_problem import CyclicProblem
+from parapipe.modulo.exact_latency import least_latency_by_cp_sat
+from parapipe.modulo.latency_curve import (
+    LatencyFloors,
+    critical_path_s,
+    least_period_of,
+    low_latency_schedules,
+)
 from parapipe.modulo.verify import check
 from parapipe.solvers.problem import NANO
 from tests.modulo.test_modulo import LINK, NONE, RECEIVER, SENDER, problem_of
@@ -153,33 +158,33 @@ def test_latency_at_each_period_up_to_that_of_one_processor(
     seed, operators, processors, longest, kind
 ):
     case = (seed, operators, processors, longest, kind)
-    cyclic = Cyclic(problem(*case))
+    cyclic = CyclicProblem(problem(*case))
     for period, latency in enumerate(known(*case)[1:10], start=1):
-        assert latency_of(solved(cyclic, period)) == latency, period
+        assert latency_of(least_latency_by_cp_sat(cyclic, period)) == latency, period
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(2))
 def test_latency_of_six_operators_up_to_the_least_period_of_two_processors(seed, kind):
     times, readers, moved = instance(seed, 6, 2, 1)
-    cyclic = Cyclic(problem_of(times, readers, moved, kind))
+    cyclic = CyclicProblem(problem_of(times, readers, moved, kind))
     for period in range(1, 4):
         latency = exhaustive(times, readers, moved, kind, period)
-        assert latency_of(solved(cyclic, period)) == latency, period
+        assert latency_of(least_latency_by_cp_sat(cyclic, period)) == latency, period
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(2))
 def test_latency_at_any_period_up_to_a_longest_one(seed, kind):
     case = (seed, 4, 2, 2, kind)
-    cyclic = Cyclic(problem(*case))
+    cyclic = CyclicProblem(problem(*case))
     for period, least in enumerate(accumulate(known(*case)[1:10], min), start=1):
-        found = solved(cyclic, period, shortest=1)
+        found = least_latency_by_cp_sat(cyclic, period, shortest=1)
         assert latency_of(found) == least, period
         if found.schedule:
             check(cyclic.problem, found.schedule)
             assert found.schedule.period <= period
-            none = solved(cyclic, period, shortest=1, latency=least - 1)
+            none = least_latency_by_cp_sat(cyclic, period, shortest=1, latency=least - 1)
             assert (none.schedule, none.bound, none.proven) == (None, least, True)
 
 
@@ -204,7 +209,9 @@ def test_the_curve_of_few_operators_has_the_least_latency_and_proves_it(seed, ki
     case = (seed, 4, 2, 2, kind)
     latency, given, floors = known(*case), problem(*case), LatencyFloors(problem(*case), [])
     longest_s = (len(latency) - 1) / NANO
-    found = [*curve(given, least_period_of(given, seed=0), longest_s, floors=floors)]
+    found = [
+        *low_latency_schedules(given, least_period_of(given, seed=0), longest_s, floors=floors)
+    ]
     assert found
     for schedule in found:
         least = min(each.latency for each in found if each.period <= schedule.period)
@@ -219,7 +226,7 @@ def test_what_map_finds_is_never_below_and_reaches_the_least_period_of_delays(se
     latency, given = known(*case), problem(*case)
     least = next(period for period, each in enumerate(latency) if each < inf)
     period_s = least_period_of(given, seed=0)
-    schedules = [*curve(given, period_s, (len(latency) - 1) / NANO)]
+    schedules = [*low_latency_schedules(given, period_s, (len(latency) - 1) / NANO)]
     assert int(period_s.bound_s * NANO) <= least
     for schedule in schedules:
         assert schedule.latency >= latency[schedule.period]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parapipe.modulo.least_period import least_period, loads_s, period_s, restricted
+from parapipe.modulo.least_period import least_period, loads_s, period_s, restrict_to
 from parapipe.solvers.problem import Flow, MappingProblem
 from tests.cases.occupying_cases import FAR, LINK, RECEIVER, SENDER, any_problem
 from tests.cases.random_dags import dags, placements
@@ -57,8 +57,8 @@ def test_a_processor_may_stay_unused_and_may_be_left_out() -> None:
     assert solved(problem).period_s == 4.0
     free = replace(problem, transfer_resource=())
     assert solved(free).period_s == 2.0
-    assert solved(restricted(free, [1])).processor == (1, 1)
-    assert restricted(MappingProblem(((1.0, inf),), (), (0,)), [1]) is None
+    assert solved(restrict_to(free, [1])).processor == (1, 1)
+    assert restrict_to(MappingProblem(((1.0, inf),), (), (0,)), [1]) is None
 
 
 @settings(max_examples=60, deadline=None)
@@ -104,7 +104,7 @@ def test_times_k_fold_make_the_period_k_fold(seed, k) -> None:
 @given(st.integers(0, 10_000))
 def test_one_more_processor_never_lengthens_the_period(seed) -> None:
     problem = any_problem(seed)
-    fewer = restricted(problem, range(problem.processors - 1))
+    fewer = restrict_to(problem, range(problem.processors - 1))
     if fewer is not None:
         assert solved(problem).period_s <= solved(fewer).period_s * (1 + ROUNDED)
 

@@ -10,19 +10,19 @@ from hypothesis import strategies as st
 
 from parapipe.errors import VerificationError
 from parapipe.modulo.beam_search import prices_of, times, values_of
-from parapipe.modulo.cyclic_problem import NEVER, Cyclic, ModuloSchedule
-from parapipe.modulo.exact_latency import solved
+from parapipe.modulo.cyclic_problem import NEVER, CyclicProblem, ModuloSchedule
+from parapipe.modulo.exact_latency import least_latency_by_cp_sat
 from parapipe.modulo.least_latency import improve, least_latency
 from parapipe.modulo.modulo_schedules import (
     FREE,
-    Works,
+    Jobs,
     first_fit,
     pack,
-    scheduled,
+    schedule_jobs,
     with_work,
     without_work,
 )
-from parapipe.modulo.reordering import reordered
+from parapipe.modulo.reordering import reorder_jobs
 from parapipe.modulo.verify import check
 from parapipe.solvers.problem import Flow, MappingProblem
 
@@ -65,7 +65,7 @@ def exhaustive(cyclic, period):
 
 
 def exhaustive_for(cyclic, place, period):
-    jobs = Works.of(cyclic, place)
+    jobs = Jobs.of(cyclic, place)
     if max(cyclic.loads(place)) > period:
         return inf
     count = len(jobs.time)
@@ -143,9 +143,9 @@ def test_the_exact_search_equals_exhaustive_search_at_every_period(
 ):
     problem = random_problem(seed, operators=operators, occupies=occupies, processors=processors,
                              longest=2)  # fmt: skip
-    cyclic = Cyclic(problem)
+    cyclic = CyclicProblem(problem)
     for period in periods(cyclic):
-        found = solved(cyclic, period)
+        found = least_latency_by_cp_sat(cyclic, period)
         assert found.proven
         expected = exhaustive(cyclic, period)
         assert (found.schedule.latency if found.schedule else inf) == expected, period
@@ -158,9 +158,9 @@ def test_the_exact_search_equals_exhaustive_search_at_every_period(
 @pytest.mark.parametrize("seed", range(3))
 def test_the_exact_search_equals_exhaustive_search_of_six_operators_at_the_least_period(seed):
     problem = random_problem(seed, operators=6, occupies=NONE, longest=1)
-    cyclic = Cyclic(problem)
+    cyclic = CyclicProblem(problem)
     for period in (3, 4):
-        found = solved(cyclic, period)
+        found = least_latency_by_cp_sat(cyclic, period)
         assert found.proven
         assert (found.schedule.latency if found.schedule else inf) == exhaustive(cyclic, period)
 
@@ -171,24 +171,24 @@ def test_every_schedule_of_a_given_assignment_passes_the_check(seed, kind):
     problem = random_problem(
         seed, operators=rng.randint(1, 14), occupies=kind, processors=3, longest=9
     )
-    cyclic = Cyclic(problem)
+    cyclic = CyclicProblem(problem)
     place = [rng.choice([p for p, t in enumerate(row) if t < NEVER]) for row in cyclic.time]
-    jobs = Works.of(cyclic, place)
+    jobs = Jobs.of(cyclic, place)
     loads = cyclic.loads(place)
     assert loads == [
         sum(t for at, t in zip(jobs.resource, jobs.time, strict=True) if at == resource)
         for resource in range(problem.resources)
     ]
     least = max(loads)
-    assert scheduled(jobs, least - 1) is None
+    assert schedule_jobs(jobs, least - 1) is None
     for period in (least, least + 1, 2 * least):
-        found = scheduled(jobs, period)
+        found = schedule_jobs(jobs, period)
         if kind == NONE:
             assert found is not None
         if found is None:
             continue
         check(problem, found)
-        other = reordered(cyclic, found, seed, pieces=2_000)
+        other = reorder_jobs(cyclic, found, seed, pieces=2_000)
         check(problem, other)
         assert (other.period, other.processor) == (found.period, found.processor)
         assert cyclic.critical_path <= other.latency <= found.latency
@@ -202,10 +202,12 @@ def test_every_schedule_of_a_given_assignment_passes_the_check(seed, kind):
 def test_orders_of_less_latency_are_found_where_no_processor_has_a_gap():
     gains = []
     for seed in range(10):
-        cyclic = Cyclic(random_problem(seed, operators=40, occupies=NONE, processors=3, longest=9))
+        cyclic = CyclicProblem(
+            random_problem(seed, operators=40, occupies=NONE, processors=3, longest=9)
+        )
         place = [min(range(3), key=row.__getitem__) for row in cyclic.time]
-        found = scheduled(Works.of(cyclic, place), max(cyclic.loads(place)))
-        gains.append(reordered(cyclic, found, seed).latency / found.latency)
+        found = schedule_jobs(Jobs.of(cyclic, place), max(cyclic.loads(place)))
+        gains.append(reorder_jobs(cyclic, found, seed).latency / found.latency)
     assert min(gains) < 0.8
     assert max(gains) <= 1
 
@@ -213,7 +215,7 @@ def test_orders_of_less_latency_are_found_where_no_processor_has_a_gap():
 @given(seed=st.integers(0, 10**6))
 def test_what_is_built_passes_the_check_and_keeps_the_bound(seed):
     problem = random_problem(seed, operators=12, occupies=NONE, processors=3, longest=9)
-    cyclic = Cyclic(problem)
+    cyclic = CyclicProblem(problem)
     least = float((times(cyclic) * prices_of(cyclic)).min(axis=1).sum())
     for above in (0.02, 0.3):
         period = int(least * (1 + above)) + 1
@@ -225,9 +227,9 @@ def test_what_is_built_passes_the_check_and_keeps_the_bound(seed):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_no_search_beats_the_exact_one(seed):
-    cyclic = Cyclic(random_problem(seed, operators=5, occupies=NONE, longest=4))
+    cyclic = CyclicProblem(random_problem(seed, operators=5, occupies=NONE, longest=4))
     for period in periods(cyclic):
-        exact = solved(cyclic, period)
+        exact = least_latency_by_cp_sat(cyclic, period)
         found = least_latency(cyclic, period, values_of(cyclic, period), above=0.3)
         if found is not None:
             assert exact.schedule is not None
@@ -236,15 +238,15 @@ def test_no_search_beats_the_exact_one(seed):
 
 def test_a_chain_of_two_processors_takes_turns():
     # a, c on 0 and b, d on 1, 1 each: a period of 2, and nothing waits
-    cyclic = Cyclic(
+    cyclic = CyclicProblem(
         problem_of([[1, inf], [inf, 1], [1, inf], [inf, 1]], {0: [1], 1: [2], 2: [3]}, 0)
     )
-    found = scheduled(Works.of(cyclic, (0, 1, 0, 1)), 2)
+    found = schedule_jobs(Jobs.of(cyclic, (0, 1, 0, 1)), 2)
     assert found is not None
     # c comes two later than a, when the next a starts: it waits for one
     assert (found.period, found.latency) == (2, 5)
-    assert solved(cyclic, 2).bound == 5
-    assert solved(cyclic, 3).bound == 4
+    assert least_latency_by_cp_sat(cyclic, 2).bound == 5
+    assert least_latency_by_cp_sat(cyclic, 3).bound == 4
 
 
 def test_work_goes_over_the_end_of_a_period():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parapipe.modulo.baselines import Rivals
+from parapipe.modulo.baselines import Baselines
 from parapipe.solvers.problem import MappingProblem
 
 SEEDS = st.integers(0, 10**9)
@@ -65,7 +65,7 @@ def least_of_all_shares(models, counts):
 @given(seed=SEEDS)
 def test_processors_of_its_own_are_the_best_of_all_shares_and_assignments(seed):
     models, counts = random_models(seed)
-    found = Rivals(models, counts, 0).own_processors()
+    found = Baselines(models, counts, 0).own_processors()
     assert found.period_s == pytest.approx(least_of_all_shares(models, counts))
     place = iter(found.processor)
     for each, count, own in zip(models, counts, found.sets, strict=True):
@@ -81,11 +81,11 @@ def test_in_turn_each_model_has_its_frames_where_they_are_through_first(seed):
         least_load(each.time_s * count, everyone)
         for each, count in zip(models, counts, strict=True)
     ]
-    assert Rivals(models, counts, 0).in_turn().period_s == pytest.approx(sum(loads))
+    assert Baselines(models, counts, 0).in_turn().period_s == pytest.approx(sum(loads))
 
 
 def test_two_frames_of_one_operator_take_a_processor_each():
-    found = Rivals([model([(10.0, 10.0, 99.0)]), model([(9.0, 9.0, 12.0)])], [2, 1], 0)
+    found = Baselines([model([(10.0, 10.0, 99.0)]), model([(9.0, 9.0, 12.0)])], [2, 1], 0)
     assert found.alone(0, (0, 1)).period_s == 10.0
     assert found.one(0, (0, 1)).period_s == 10.0
     own = found.own_processors()
@@ -94,5 +94,5 @@ def test_two_frames_of_one_operator_take_a_processor_each():
 
 @pytest.mark.parametrize(("period_s", "fits"), [(9.999, False), (10.0, True), (20.0, True)])
 def test_frames_fit_from_the_least_period_on(period_s, fits):
-    found = Rivals([model([(10.0, 10.0)])], [2], 0)
+    found = Baselines([model([(10.0, 10.0)])], [2], 0)
     assert found.fits(0, (0, 1), period_s) is fits

@@ -11,7 +11,7 @@ from parapipe.errors import SplitError
 from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource
 from parapipe.memory_search.recompute import numbered, rules_of
-from parapipe.parts.recompute import again_proto, read_again
+from parapipe.parts.recompute import read_recompute_rule, recompute_proto
 from tests.cases import split_models
 from tests.cases.random_networks import network
 from tests.cases.small_network import small_network
@@ -23,7 +23,7 @@ def graph_of(model):
 
 
 def again(model, *rules):
-    return again_proto(model, "m", [read_again(rule) for rule in rules])
+    return recompute_proto(model, "m", [read_recompute_rule(rule) for rule in rules])
 
 
 def random_row(graph, rng):
@@ -111,6 +111,6 @@ def test_what_is_drawn_by_chance_does_not_run_again():
 
 
 def test_other_rules_are_none_of_these():
-    assert read_again("Conv:rows=2") is None
-    assert read_again("a:again0=b") is None
-    assert read_again("a:b:again12=c=d").operator == "a:b"
+    assert read_recompute_rule("Conv:rows=2") is None
+    assert read_recompute_rule("a:again0=b") is None
+    assert read_recompute_rule("a:b:again12=c=d").operator == "a:b"

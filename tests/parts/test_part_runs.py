@@ -2,7 +2,7 @@
 
 import pytest
 
-from parapipe.parts.part import Range, WholeError, shared_out
+from parapipe.parts.part import NotCuttableError, Range, divide_axis
 from parapipe.parts.work import CutAxis, cuttable_axes, run_of
 from tests.cases.parts_alone import parts_of
 from tests.cases.small_models import floats, graph_of
@@ -88,7 +88,7 @@ def test_groups_are_cut_between_or_one_by_one():
     assert part.reads == {"x": (Range(1, 2, 4),), "w": (Range(0, 3, 6),)}
     (part,) = parts_of(graph, conv, [Range(1, 1, 2)])
     assert part.reads == {"x": (Range(1, 0, 2),), "w": (Range(0, 1, 2),)}
-    with pytest.raises(WholeError, match="between its 2 groups only"):
+    with pytest.raises(NotCuttableError, match="between its 2 groups only"):
         parts_of(graph, conv, [Range(1, 2, 4)])
 
 
@@ -154,6 +154,6 @@ def test_a_type_without_a_rule_stays_whole():
 def test_shares_become_ranges_at_multiples_of_a_step_and_all_get_something(
     extent, step, shares, ends
 ):
-    ranges = shared_out(2, extent, step, shares)
+    ranges = divide_axis(2, extent, step, shares)
     assert [each.end for each in ranges] == ends
     assert [each.begin for each in ranges] == [0, *ends[:-1]]

@@ -10,7 +10,7 @@ from parapipe.errors import VerificationError
 from parapipe.mappings.event_graph import PICOSECONDS, picoseconds
 from parapipe.mappings.mapping import Placement
 from parapipe.plan.build import build_plan, fewest_slots, with_slots
-from parapipe.plan.mapped import mapped, route_of
+from parapipe.plan.mapped import mapping_view, route_of
 from parapipe.plan.program import program
 from parapipe.plan.segments import segments
 from parapipe.plan.verify import verify_plan
@@ -65,12 +65,12 @@ def test_a_frame_is_under_way_from_its_first_start_to_its_last_end():
 
 
 def test_the_mapping_of_a_plan_says_what_is_interleaved():
-    view = mapped(plan_of(wrapped()))
+    view = mapping_view(plan_of(wrapped()))
     assert view.mapping.kind == "interleaved"
     assert view.mapping.lags == {0: (0, 1), 1: (0, 2)}
     late = [at for at in view.placements.values() if at.end_s > view.mapping.period_s]
     assert [view.id(at) for at in late] == ["b"]
-    assert mapped(plan_of(between_stages())).interleaved == {1}
+    assert mapping_view(plan_of(between_stages())).interleaved == {1}
 
 
 def test_a_mapping_written_down_is_read_again():
@@ -82,7 +82,7 @@ def test_a_mapping_written_down_is_read_again():
     ]
     mapping = mapping_of(graph, costs, placements, period_s=3.0)
     plan = build_plan(graph, platform_of(2), costs, mapping)
-    found = mapped(plan).mapping
+    found = mapping_view(plan).mapping
     assert sorted(found.placements, key=lambda at: at.operator) == placements
     assert (found.transfers, found.edges) == (mapping.transfers, mapping.edges)
     assert found.period_s == 3.0
@@ -259,7 +259,7 @@ def test_a_queue_has_a_slot_for_each_frame_that_is_held_and_keeps_the_period(see
     if document is None:
         return
     plan = plan_of(document)
-    view, period_s = mapped(plan), plan.predicted.period_s
+    view, period_s = mapping_view(plan), plan.predicted.period_s
     slots = view.mapping.channel_slots
     assert slots == tuple(
         max(2, *(held_at_once(each.made, each.read, period_s) for each in view.users[route]))

@@ -15,7 +15,7 @@ from parapipe.errors import VerificationError
 from parapipe.plan import layout
 from parapipe.plan.build import build_plan
 from parapipe.plan.layout import laid_out
-from parapipe.plan.mapped import mapped, network_of
+from parapipe.plan.mapped import mapping_view, network_of
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.verify import verify_plan
 from parapipe.platform.memories import MemorySystem
@@ -239,7 +239,7 @@ def system_of(rng, names):
 
 def replay(plan):
     """Run frames in the plan's arenas, with lives that the oracle finds by itself."""
-    view = mapped(plan)
+    view = mapping_view(plan)
     lives = PlanLives(plan, network_of(plan), plan.memory.system)
     lags = max(at.lag for at in view.mapping.placements)
     Replay(plan, view.mapping, lives.storage).frames(lags + 12)
@@ -268,7 +268,7 @@ def staged(seed, *, replicated=False, casts=False):
     mapping = configured(graph, costs, stages)
     if replicated and len(stages) < len(NAMES):
         turn = rng.randrange(len(stages))
-        mapping = mapping.taken_in_turn(
+        mapping = mapping.with_replicas(
             [(turn, *range(len(stages), rng.randint(len(stages), 4) + 1))]
         )
     return build_plan(graph, platform, costs, mapping)
@@ -369,7 +369,7 @@ def test_interleaved_frames_find_what_they_read(seed):
     if (document := random_document(graph, seed)) is None:
         return
     plan = plan_of(document)
-    view = mapped(plan)
+    view = mapping_view(plan)
     plan = laid_out(plan, PlanLives(plan, graph, system_of(rng, [*view.resources])))
     verify_plan(plan)
     replay(plan)

@@ -7,7 +7,7 @@ import pytest
 import parapipe
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.errors import CostError
-from parapipe.platform.load import find, load_platform, read_platform
+from parapipe.platform.load import find_platform, load_platform, read_platform
 
 A1000 = load_platform("bst-a1000")
 NPU, DSP0, DSP1 = A1000.processors
@@ -191,7 +191,7 @@ def test_the_front_does_not_depend_on_the_number_of_jobs(front):
 
 
 def test_operators_that_no_processor_supports_are_told_by_type_with_every_ones_reason():
-    text = find("bst-a1000").read_text(encoding="utf-8")
+    text = find_platform("bst-a1000").read_text(encoding="utf-8")
     refusal = "deny:\n        - {type: LRN, reason: nobody wrote it}\n        - {type: [If, "
     poorer = read_platform(text.replace("deny:\n        - {type: [If, ", refusal), "soc.yaml")
     with pytest.raises(CostError) as caught:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from parapipe.platform.divided import divisions_used, holding, named_processors, variants
+from parapipe.platform.divided import divisions_used, named_processors, variant_with, variants
 from parapipe.platform.load import read_platform
 from tests.cases.divided import divided
 from tests.cases.soc_texts import SOC, line_of, mistakes, spoil
@@ -100,9 +100,9 @@ def test_parts_keep_their_tensors_in_the_memory_of_their_cluster():
 
 def test_the_division_is_found_by_the_parts_that_are_used():
     platform = divided((2, 2), (1, 3))
-    assert holding(platform, ["gpu", "big-5-7"]).names[2:] == ("big-4", "big-5-7")
-    assert holding(platform, ["big", "gpu"]) == holding(platform, ["nobody"]) == platform
-    assert holding(platform, ["big-4-5", "big-4"]) == platform
+    assert variant_with(platform, ["gpu", "big-5-7"]).names[2:] == ("big-4", "big-5-7")
+    assert variant_with(platform, ["big", "gpu"]) == variant_with(platform, ["nobody"]) == platform
+    assert variant_with(platform, ["big-4-5", "big-4"]) == platform
     _, pairs, _ = variants(platform)
     assert divisions_used(pairs, ["gpu", "big-6-7"]) == ("big 2+2",)
     assert divisions_used(pairs, ["gpu"]) == ()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from parapipe.errors import PlatformError
 from parapipe.files.yaml_file import MAX_BYTES, MAX_NODES
 from parapipe.platform.catalogue import shipped
-from parapipe.platform.load import find, load_platform, read_platform
+from parapipe.platform.load import find_platform, load_platform, read_platform
 from tests.cases.soc_texts import SOC, line_of, mistakes, spoil
 
 TO_GPU = "to: gpu, latency_s: 1e-3"
@@ -328,7 +328,7 @@ def test_a_shipped_name_wins_over_a_file_of_that_name(tmp_path, monkeypatch):
 
 def test_the_amlogic_a311d_is_shipped():
     assert "amlogic-a311d" in shipped()
-    assert find("amlogic-a311d").name == "amlogic-a311d.yaml"
+    assert find_platform("amlogic-a311d").name == "amlogic-a311d.yaml"
 
 
 def test_shipped_names_are_sorted():
@@ -338,7 +338,7 @@ def test_shipped_names_are_sorted():
 @pytest.mark.parametrize("name", ["", "..", "../amlogic-a311d", "amlogic-a311d.yaml", "*"])
 def test_only_a_shipped_name_is_found(name):
     with pytest.raises(PlatformError, match=r"shipped: .*amlogic-a311d"):
-        find(name)
+        find_platform(name)
 
 
 SHORT = """\

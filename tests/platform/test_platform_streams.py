@@ -2,7 +2,7 @@
 
 import pytest
 
-from parapipe.platform.divided import divisions_used, holding, named_processors, variants
+from parapipe.platform.divided import divisions_used, named_processors, variant_with, variants
 from parapipe.platform.load import read_platform
 from tests.cases.soc_texts import line_of, mistakes, spoil
 
@@ -55,7 +55,11 @@ def test_a_stream_has_the_links_of_its_processor_and_the_hand_over_to_others():
 
 def test_the_number_of_streams_is_found_by_those_that_are_used():
     platform = read_platform(text(), "soc.yaml")
-    assert holding(platform, ["cpu", "gpu-2of3"]).names[2:] == ("gpu-1of3", "gpu-2of3", "gpu-3of3")
+    assert variant_with(platform, ["cpu", "gpu-2of3"]).names[2:] == (
+        "gpu-1of3",
+        "gpu-2of3",
+        "gpu-3of3",
+    )
     _, _, three = variants(platform)
     assert divisions_used(three, ["gpu-2of3"]) == ("gpu 3 streams",)
 

@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from parapipe.platform.fields import OPERATOR_CLASSES
-from parapipe.platform.load import find, read_platform
+from parapipe.platform.load import find_platform, read_platform
 from parapipe.platform.platform import Platform
 
 PAGE = Path(__file__).parents[2] / "docs" / "platforms.md"
@@ -47,7 +47,7 @@ def test_every_yaml_on_the_page_is_the_whole_file_or_quoted_from_a_named_one():
 
 @pytest.mark.parametrize(("name", "quote"), QUOTES)
 def test_a_quotation_stands_in_its_file_line_for_line(name, quote):
-    lines = find(name).read_text(encoding="utf-8").splitlines(keepends=True)
+    lines = find_platform(name).read_text(encoding="utf-8").splitlines(keepends=True)
     size = len(quote.splitlines())
     windows = {dedent("".join(lines[i : i + size])) for i in range(len(lines))}
     assert quote in windows

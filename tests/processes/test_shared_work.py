@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from parapipe.processes.shared_work import run_beside, shared_work
-from parapipe.processes.workers import kept_processes
+from parapipe.processes.workers import shared_processes
 from tests.cases.refusals import no_more_files
 
 ITEMS = [f"item {number}" for number in range(40)]
@@ -62,7 +62,7 @@ def test_others_help(tmp_path):
 
 
 def test_what_takes_no_time_is_made_without_other_processes():
-    with kept_processes() as kept:
+    with shared_processes() as kept:
         assert [*shared_work(iter, ITEMS, 2)] == [*enumerate(ITEMS)]
         assert kept.count == 0
 
@@ -100,13 +100,13 @@ def test_where_no_process_can_be_started_all_is_made_here():
 
 
 def test_processes_that_are_kept_help_and_stay(tmp_path):
-    with kept_processes() as kept:
+    with shared_processes() as kept:
         _, who = found_by(2, partial(waits_for_others, tmp_path / "begun", HERE))
         assert kept.running(1).submit(os.getpid).result() in who
 
 
 def test_processes_end_where_nobody_waits_for_what_they_do(tmp_path):
-    with kept_processes() as kept:
+    with shared_processes() as kept:
         begun = tmp_path / "begun"
         sleeper = partial(elsewhere, partial(time.sleep, 1000), begun, HERE)
         some = shared_work(sleeper, ITEMS, 2)
@@ -131,7 +131,7 @@ def test_something_is_made_beside_where_another_process_does(case, tmp_path):
     (tmp_path / case).mkdir()
     make = partial(several, tmp_path / case / "begun", HERE)
     refused = no_more_files() if case == "refused" else nullcontext()
-    kept = nullcontext() if case == "alone" else kept_processes()
+    kept = nullcontext() if case == "alone" else shared_processes()
     with kept, refused, run_beside(make, here=make, over=lambda: False) as made:
         found = [*made]
     assert [each for each, _ in found] == ITEMS
@@ -146,7 +146,7 @@ def sleeps(begun: Path) -> list[str]:
 
 def test_nobody_waits_for_what_is_made_beside_once_work_is_over(tmp_path):
     begun = tmp_path / "begun"
-    with kept_processes() as kept:
+    with shared_processes() as kept:
         here = partial(pytest.fail, "here")
         with run_beside(partial(sleeps, begun), here=here, over=begun.exists) as made:
             assert [*made] == []
@@ -154,7 +154,7 @@ def test_nobody_waits_for_what_is_made_beside_once_work_is_over(tmp_path):
 
 
 def test_nobody_makes_anything_beside_once_its_context_is_left(tmp_path):
-    with kept_processes() as kept:
+    with shared_processes() as kept:
         make = partial(sleeps, tmp_path / "begun")
         with run_beside(make, here=partial(pytest.fail, "here"), over=lambda: False):
             assert kept.count == 1
@@ -163,7 +163,7 @@ def test_nobody_makes_anything_beside_once_its_context_is_left(tmp_path):
 
 def test_no_more_processes_help_than_there_are_jobs(tmp_path):
     """There are more of another call, which waited for them."""
-    with kept_processes() as kept:
+    with shared_processes() as kept:
         kept.running(3)
         _, who = found_by(2, partial(waits_for_others, tmp_path / "begun", HERE))
         assert kept.count == 1

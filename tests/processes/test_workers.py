@@ -24,7 +24,7 @@ from parapipe.processes.workers import (
     SharedProcesses,
     WorkerProcesses,
     current_processes,
-    kept_processes,
+    shared_processes,
 )
 from tests.cases.refusals import no_more_files
 
@@ -195,7 +195,7 @@ def calls(tasks, record, deadline=None) -> None:
 
 def test_kept_processes_answer_call_after_call_and_end_with_their_context() -> None:
     rounds = []
-    with kept_processes():
+    with shared_processes():
         for _ in range(5):
             pids = {}
             calls(["a", "b", "c"], pids.__setitem__)
@@ -216,8 +216,8 @@ def test_without_any_to_keep_processes_end_with_their_call() -> None:
 
 def test_the_outermost_context_keeps_processes_for_those_within_in_its_thread_alone() -> None:
     assert current_processes() is None
-    with kept_processes() as outer:
-        with kept_processes() as inner:
+    with shared_processes() as outer:
+        with shared_processes() as inner:
             assert inner is current_processes() is outer
             pid = outer.running(1).submit(os.getpid).result()
         assert outer.count == 1
@@ -230,7 +230,7 @@ def test_the_outermost_context_keeps_processes_for_those_within_in_its_thread_al
 
 
 def test_processes_of_which_one_has_ended_are_replaced() -> None:
-    with kept_processes() as processes:
+    with shared_processes() as processes:
         before = processes.running(1)
         pid = before.submit(os.getpid).result()
         os.kill(pid, signal.SIGKILL)
@@ -285,7 +285,7 @@ def test_more_processes_replace_fewer() -> None:
 
 
 def test_kept_processes_are_replaced_where_work_was_left() -> None:
-    with kept_processes() as processes:
+    with shared_processes() as processes:
         deadline = Deadline()
 
         def first_alone(_task, _pid) -> None:

@@ -7,10 +7,10 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from parapipe.cost.spread import of_platform
+from parapipe.cost.spread import platform_spread
 from parapipe.errors import ArgumentError, ProfilingError
 from parapipe.platform.load import load_placed, read_platform
-from parapipe.profiling.detect import Measured, platform_text, processors_of
+from parapipe.profiling.detect import MachineFigures, platform_text, processors_of
 from parapipe.profiling.figures import Figures, StateSpread, state_spread
 from parapipe.profiling.identical_figures import HandOver, same_figures
 from parapipe.profiling.topology import clusters_of, read_cores
@@ -26,7 +26,9 @@ def described(root, *, split=None, chosen=(), accelerators=(), busy=False):
         (p, q): hand_over for p in range(len(clusters)) for q in range(len(clusters)) if p != q
     }
     others = dict.fromkeys(accelerators, FIGURES)
-    measured = Measured((FIGURES,) * len(clusters), pairs, others, StateSpread(0.03, 0.02), 10)
+    measured = MachineFigures(
+        (FIGURES,) * len(clusters), pairs, others, StateSpread(0.03, 0.02), 10
+    )
     return read_platform(platform_text("mine", clusters, measured), "mine.yaml")
 
 
@@ -53,9 +55,9 @@ def test_what_a_hand_over_takes_is_synchronisation_and_has_a_spread(tmp_path):
     assert {(link.overhead_s, link.latency_s, link.occupies) for link in platform.links} == {
         (1e-5, 0, "nothing")
     }
-    assert of_platform(platform).transfers == 0.2
-    assert of_platform(platform).state == 0.03
-    assert of_platform(platform).common == 0.02
+    assert platform_spread(platform).transfers == 0.2
+    assert platform_spread(platform).state == 0.03
+    assert platform_spread(platform).common == 0.02
 
 
 def test_hand_overs_that_are_work_keep_the_receiver_busy(tmp_path):
@@ -116,7 +118,7 @@ def test_unknown_power_is_nominal_and_one_watt_for_each_core(tmp_path):
 
 def test_placeholders_of_voltage_and_of_an_accelerators_clock_are_nominal(tmp_path):
     clusters = clusters_of(read_cores(trees.virtual(tmp_path)))
-    measured = Measured((FIGURES,), {}, {("onnxruntime-cuda", "gpu"): FIGURES})
+    measured = MachineFigures((FIGURES,), {}, {("onnxruntime-cuda", "gpu"): FIGURES})
     path = tmp_path / "mine.yaml"
     path.write_text(platform_text("mine", clusters, measured), encoding="utf-8")
     placed = load_placed(str(path))

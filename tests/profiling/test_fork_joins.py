@@ -10,9 +10,9 @@ from parapipe.profiling.identical_figures import (
     FORMS,
     MODULES,
     Form,
-    Taken,
+    FrameTime,
     hand_over_of,
-    hand_overs_add,
+    hand_over_time,
     trunk_and_branch,
 )
 
@@ -25,7 +25,7 @@ def rounds(overhead_s, bandwidth_bytes_per_s, factors=(1.0,), busy_share=0.0):
         form: MODULES * (2 * overhead_s + form.size_bytes / bandwidth_bytes_per_s) for form in FORMS
     }
     return {
-        form: [Taken(factor * time_s, busy_share * time_s) for factor in factors]
+        form: [FrameTime(factor * time_s, busy_share * time_s) for factor in factors]
         for form, time_s in once_s.items()
     }
 
@@ -69,13 +69,13 @@ def test_hand_overs_are_work_where_processors_are_busy_for_most_of_them(busy_sha
 
 
 def test_no_noise_makes_a_hand_over_quicker_than_a_copy() -> None:
-    found = hand_over_of({form: [Taken(MODULES * 80e-6, 0)] for form in FORMS}, COPY)
+    found = hand_over_of({form: [FrameTime(MODULES * 80e-6, 0)] for form in FORMS}, COPY)
     assert found.overhead_s == pytest.approx(40e-6)
     assert found.bandwidth_bytes_per_s == pytest.approx(COPY)
 
 
 def test_hand_overs_that_noise_hides_take_no_more_than_a_copy_and_have_a_large_spread() -> None:
-    found = hand_over_of({form: [Taken(-1e-3, 0)] for form in FORMS}, COPY)
+    found = hand_over_of({form: [FrameTime(-1e-3, 0)] for form in FORMS}, COPY)
     assert (found.overhead_s, found.bandwidth_bytes_per_s) == (0, pytest.approx(COPY))
     assert found.spread > 1
     assert not found.busy
@@ -84,8 +84,8 @@ def test_hand_overs_that_noise_hides_take_no_more_than_a_copy_and_have_a_large_s
 def test_the_slower_processor_has_the_branch_which_is_a_third_of_the_work() -> None:
     assert trunk_and_branch({0: 2e-3, 1: 5e-3}) == (0, 1)
     assert trunk_and_branch({0: 5e-3, 1: 2e-3}) == (1, 0)
-    slow, fast = Taken(5e-3, 4e-3), Taken(2e-3, 1e-3)
-    added = hand_overs_add(Taken(4e-3, 3e-3), trunk=fast, branch=slow)
+    slow, fast = FrameTime(5e-3, 4e-3), FrameTime(2e-3, 1e-3)
+    added = hand_over_time(FrameTime(4e-3, 3e-3), trunk=fast, branch=slow)
     assert added.latency_s == pytest.approx(4e-3 - (2e-3 + (5e-3 - 2e-3) / 3))
     assert added.busy_s == pytest.approx(3e-3 - (1e-3 + 4e-3 / 3))
-    assert hand_overs_add(Taken(4e-3, 3e-3), fast, fast).latency_s == pytest.approx(2e-3)
+    assert hand_over_time(FrameTime(4e-3, 3e-3), fast, fast).latency_s == pytest.approx(2e-3)

@@ -7,9 +7,9 @@ import pytest
 
 import parapipe
 from parapipe.cost.profile import read_profile
-from parapipe.documents.compared_runs import segments_of
+from parapipe.documents.compared_runs import segment_times
 from parapipe.errors import ComparisonError, ProfilingError
-from parapipe.profiling.detect import Measured, clusters_here, platform_text
+from parapipe.profiling.detect import MachineFigures, clusters_here, platform_text
 from parapipe.profiling.figures import Figures
 from parapipe.profiling.from_run import SegmentTime, measurements_of
 from parapipe.profiling.identical_figures import HandOver
@@ -29,7 +29,7 @@ def here(tmp_path_factory):
         (p, q): HandOver(1e-5, 1e12, 0.1) for p in range(PARTS) for q in range(PARTS) if p != q
     }
     platform = folder / "here.yaml"
-    measured = Measured((FIGURES,) * len(clusters), pairs, {})
+    measured = MachineFigures((FIGURES,) * len(clusters), pairs, {})
     platform.write_text(platform_text("here", clusters, measured))
     model = saved(folder)
     front = parapipe.map(model, platform, cache=False, jobs=1, note=lambda _note: None)
@@ -138,7 +138,7 @@ def test_the_bytes_of_hand_overs_are_no_time_of_operators(here):
     slow = free.model_copy(
         update={"links": tuple(each.model_copy(update=rate) for each in free.links)}
     )
-    taken = [sum(each.time_s for each in segments_of(run, graph, p)) for p in (free, slow)]
+    taken = [sum(each.time_s for each in segment_times(run, graph, p)) for p in (free, slow)]
     assert sent_bytes > 0
     own_s = sum(task.own.time_s for task in run.tasks if task.own)
     assert taken[0] == pytest.approx(own_s, rel=1e-3)

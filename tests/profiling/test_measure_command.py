@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from parapipe.cli.command_line import run
-from parapipe.profiling.detect import Measured, clusters_here, platform_text
+from parapipe.profiling.detect import MachineFigures, clusters_here, platform_text
 from parapipe.profiling.figures import Figures
 from tests.cases.small_network import saved
 
@@ -21,7 +21,7 @@ FIGURES = Figures({"float32": 2e10, "int32": 3e9}, 1e-6, 8e9, 2e-5)
 def bundle(tmp_path) -> Path:
     """The folder of a small model, whose measurement takes two rounds."""
     platform = tmp_path / "here.yaml"
-    measured = Measured((FIGURES,), {}, {})
+    measured = MachineFigures((FIGURES,), {}, {})
     platform.write_text(platform_text("here", clusters_here()[:1], measured))
     folder = tmp_path / "bundle"
     words = ["profile", str(saved(tmp_path)), "--platform", str(platform), "--bundle", str(folder)]

@@ -13,7 +13,7 @@ from parapipe.cost.profile import read_profile
 from parapipe.export.constants import Constants
 from parapipe.graph.onnx_import import resolve_proto
 from parapipe.graph.skim import skim
-from parapipe.profiling.detect import Measured, clusters_here, platform_text
+from parapipe.profiling.detect import MachineFigures, clusters_here, platform_text
 from parapipe.profiling.figures import Figures
 from parapipe.profiling.identical_figures import HandOver
 from parapipe.profiling.single_models import distinct_units, opsets_of, single_model
@@ -37,7 +37,7 @@ def platform(tmp_path):
     pairs = {
         (p, q): HandOver(1e-5, 1e12, 0.1) for p in range(count) for q in range(count) if p != q
     }
-    measured = Measured((Figures(RATES, 1e-6, 8e9, 2e-5),) * count, pairs, {})
+    measured = MachineFigures((Figures(RATES, 1e-6, 8e9, 2e-5),) * count, pairs, {})
     path = tmp_path / "here.yaml"
     path.write_text(platform_text("here", clusters, measured))
     return path

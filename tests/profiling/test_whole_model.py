@@ -14,7 +14,7 @@ from parapipe.api import profile_runs
 from parapipe.cost.profile import Measurement, read_profile
 from parapipe.cost.signature import Signature
 from parapipe.documents import compared_runs
-from parapipe.profiling.from_run import among
+from parapipe.profiling.from_run import with_range_among
 from parapipe.profiling.single_models import distinct_units, unit_key
 from tests.cases.measuring import platform_of_parts
 from tests.cases.small_network import saved
@@ -35,13 +35,13 @@ def platform(tmp_path):
 def runs(monkeypatch):
     """What the segments took in the runs of whole models."""
     found = []
-    told = compared_runs.segments_of
+    told = compared_runs.segment_times
 
     def watched(*given):
         found.extend(told(*given))
         return told(*given)
 
-    monkeypatch.setattr(compared_runs, "segments_of", watched)
+    monkeypatch.setattr(compared_runs, "segment_times", watched)
     return found
 
 
@@ -75,7 +75,9 @@ def test_the_spread_is_how_far_times_alone_in_stages_and_at_once_lie_apart():
         *(Signature("Conv", "1x1", "1x1", "", "", "", "float32"), "conv1x1", 1, 1, "cpu0"),
         *(1e9, 1.1e-3, 1, 0.3, "run"),
     )
-    (among_all,) = among([row], [[replace(row, time_s=1e-3)], [replace(row, time_s=1.2e-3)]])
+    (among_all,) = with_range_among(
+        [row], [[replace(row, time_s=1e-3)], [replace(row, time_s=1.2e-3)]]
+    )
     assert among_all.time_s == row.time_s
     assert (among_all.rows, among_all.spread) == (3, pytest.approx(0.2))
 

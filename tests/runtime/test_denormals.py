@@ -11,7 +11,7 @@ from onnx import numpy_helper
 
 import parapipe
 from parapipe.runtime.folder import open_folder
-from parapipe.runtime.machine import _CONTROL, sentence
+from parapipe.runtime.machine import _CONTROL, denormals_note
 from tests.cases.hand_made import Piece, folder_of, node, scalar
 from tests.cases.small_network import small_network
 
@@ -98,13 +98,13 @@ print(half())
 def test_weights_with_many_denormals_are_told_the_worst_first_and_few_are_not():
     found = [("a", 10, 1000), ("b", 9, 1000), ("c", 2000, 4000), ("d", 30, 40), ("e", 20, 20)]
     found += [("f", 5, 5), ("g", 4, 5)]
-    assert sentence(found) == (
+    assert denormals_note(found) == (
         "weights are denormal, smaller than the normal range (2,000 of 4,000 in 'c', 30 of 40 in "
         "'d', 20 of 20 in 'e', 10 of 1,000 in 'a', 5 of 5 in 'f' and 1 more): they count as zero "
         "here, and slow down a runtime that does not do so"
     )
-    assert sentence(found[1:2]) == ""
-    assert sentence([]) == ""
+    assert denormals_note(found[1:2]) == ""
+    assert denormals_note([]) == ""
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from parapipe.graph.lifetimes import peak_activations
 from parapipe.graph.onnx_import import import_model
 from parapipe.mappings.lifetimes import Storage
 from parapipe.mappings.memory import peak_memory
-from parapipe.plan.mapped import mapped
+from parapipe.plan.mapped import mapping_view
 from parapipe.platform.memories import MemorySystem
 from parapipe.runtime.executor import Executor
 from parapipe.runtime.folder import RunError, open_folder
@@ -101,7 +101,7 @@ def test_in_step_any_interleaving_holds_no_more_than_its_plan(tmp_path, name, se
     graph = import_model(path)
     if (document := random_document(graph, seed)) is None:
         return
-    view = mapped(plan_of(document))
+    view = mapping_view(plan_of(document))
     names = view.resources
     storage = Storage(graph, MemorySystem.assumed_for(names), names, (None,) * len(names))
     promised = peak_memory(view.mapping, storage, view.plan.predicted.period_s).total

@@ -19,11 +19,11 @@ import pytest
 import parapipe
 from parapipe.cost.profile import read_profile
 from parapipe.profiling import measure
-from parapipe.profiling.detect import Measured, clusters_here, platform_text
+from parapipe.profiling.detect import MachineFigures, clusters_here, platform_text
 from parapipe.profiling.figures import Figures
 from parapipe.profiling.identical_figures import HandOver
 from parapipe.runtime.folder import open_folder
-from parapipe.runtime.sessions import open_sessions, pin
+from parapipe.runtime.sessions import open_sessions, pin_thread
 from tests.cases.session_runs import assert_equal, session
 from tests.cases.small_network import saved
 
@@ -55,7 +55,7 @@ def platform_file(path, options="{}"):
         (only,) = clusters
         clusters = (only, replace(only, name="cpu1"))
     pairs = dict.fromkeys([(0, 1), (1, 0)], HandOver(1e-5, 1e12, 0.1))
-    text = platform_text("here", clusters, Measured((FIGURES,) * 2, pairs, {}))
+    text = platform_text("here", clusters, MachineFigures((FIGURES,) * 2, pairs, {}))
     first, second = text.split("- name: cpu1")
     second = second.replace("onnxruntime-cpu", f"onnxruntime-openvino\n  options: {options}", 1)
     path.write_text(f"{first}- name: cpu1{second}")
@@ -161,7 +161,7 @@ def test_a_thread_stays_on_its_core_while_openvino_works_for_it(exported):
     found = []
 
     def work():
-        pin(processor.cores)
+        pin_thread(processor.cores)
         for _ in range(3):
             opened[segment.processor, segment.id].run(None, feeds)
             found.append(tuple(os.sched_getaffinity(0)))

@@ -11,7 +11,7 @@ import pytest
 
 import parapipe
 from parapipe.cost.cost_table import build_cost_table
-from parapipe.documents.compared_runs import segments_of
+from parapipe.documents.compared_runs import segment_times
 from parapipe.errors import ComparisonError
 from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.mappings.assembly import mapping_of
@@ -207,7 +207,7 @@ def test_hand_overs_through_what_runs_in_no_session_are_no_time_of_operators(tmp
             each.model_copy(update={"occupies": "receiver", **kind}) for each in target.links
         )
         platform = target.model_copy(update={"links": links})
-        taken_s.append(sum(each.time_s for each in segments_of(found, graph, platform)))
+        taken_s.append(sum(each.time_s for each in segment_times(found, graph, platform)))
     handed = 8 + 4  # tokens: those that the first part of `b` reads, and those of the second one
     sent_s = handed * CHANNELS * 4 / 1e9
     assert taken_s[0] - taken_s[1] == pytest.approx(sent_s, rel=1e-3)

@@ -24,7 +24,7 @@ from parapipe.search import candidate_selection, search_sequence
 from parapipe.search import configurations_from_costs as exploring
 from parapipe.search.contract import Moment
 from parapipe.search.options import MapOptions
-from parapipe.search.problems.solve import Solved, solve
+from parapipe.search.problems.solve import SolvedQuestions, solve
 from parapipe.search.stages import stage_incumbents
 from parapipe.search.stages.labels import Bounds
 from parapipe.search.stages.search import search
@@ -62,7 +62,7 @@ def after(monkeypatch, most):
         answered = solve(list(dict.fromkeys(questions))[:most], solver)
         meanwhile(answered.answers)
         deadline.interrupted = True
-        return Solved(answered.answers, answered.cached)
+        return SolvedQuestions(answered.answers, answered.cached)
 
     monkeypatch.setattr(search_sequence, "solve", some)
     return mapped()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from parapipe.mappings.configuration import Configuration
 from parapipe.pareto import ENERGY_TIE, TIE, least, on_front
-from parapipe.search.candidate_selection import marked, names_among
+from parapipe.search.candidate_selection import mark_fronts, names_among
 from tests.cases.bare_configurations import bare
 
 PROCESSORS = ("p0", "p1", "p2")
@@ -32,7 +32,7 @@ def listed(some, *, energy=True):
     found = [bare(*each, stages=stages) for each, stages in some]
     objectives = [each.objectives[: 2 + energy] for each in found]
     names = names_among(found, objectives, PROCESSORS, memory=False)
-    return marked(found, objectives, names)
+    return mark_fronts(found, objectives, names)
 
 
 @given(rows, st.booleans())
@@ -78,7 +78,7 @@ def test_hardly_more_energy_does_not_make_a_slow_row_the_most_efficient(share, n
     fast, slow = bare(0.021, 0.021, 1 + share * ENERGY_TIE, (0,)), bare(0.208, 0.208, 1.0, (1,))
     found = [fast, slow]
     objectives = [each.objectives for each in found]
-    made = marked(found, objectives, names_among(found, objectives, PROCESSORS, memory=False))
+    made = mark_fronts(found, objectives, names_among(found, objectives, PROCESSORS, memory=False))
     (efficient,) = (each for each in made if "most-efficient" in each.names)
     assert efficient.objectives == {"fast": fast, "frugal": slow}[name].objectives
     assert all(each.pareto for each in made)

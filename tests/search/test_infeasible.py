@@ -13,7 +13,7 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.cost.price import OperatorCost, PartCost
 from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, Tensor, Work
 from parapipe.graph.partition import partition
-from parapipe.platform.fields import known
+from parapipe.platform.fields import named_value
 from parapipe.platform.support import Refusal, Unlisted
 from parapipe.search.infeasible import absent_kinds
 from parapipe.search.problems.problems import requests
@@ -21,7 +21,7 @@ from parapipe.search.stages.search import search
 from parapipe.search.stages.stage_table import Option, StageTable
 from parapipe.solvers.coarse import map as coarse
 
-ONE_MS, ONE_W = known("time", 1e-3, "s"), known("power", 1.0, "W")
+ONE_MS, ONE_W = named_value("time", 1e-3, "s"), named_value("power", 1.0, "W")
 KINDS = ["sequential", "pipe-only", "para-only", "hybrid"]
 
 

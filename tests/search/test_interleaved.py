@@ -16,23 +16,23 @@ from parapipe.mappings.configuration import Least
 from parapipe.mappings.evaluate import evaluate
 from parapipe.mappings.event_graph import PICOSECONDS
 from parapipe.memory_search.low_memory import variants
-from parapipe.modulo.cyclic_problem import Cyclic, ModuloSchedule
+from parapipe.modulo.cyclic_problem import CyclicProblem, ModuloSchedule
 from parapipe.modulo.latency_curve import (
     MOST_OPERATORS,
     WORTH,
-    curve,
     least_period_of,
-    shares_tried,
+    low_latency_schedules,
+    period_shares,
 )
-from parapipe.modulo.modulo_schedules import Works, scheduled
+from parapipe.modulo.modulo_schedules import Jobs, schedule_jobs
 from parapipe.plan.build import build_plan
 from parapipe.plan.program import program
 from parapipe.plan.verify import verify_plan
 from parapipe.processes.deadline import Deadline
-from parapipe.processes.workers import kept_processes
+from parapipe.processes.workers import shared_processes
 from parapipe.search import search_sequence
 from parapipe.search.configurations_from_costs import explore
-from parapipe.search.interleaved import InterleavedSearch, interleaved_candidates, repeating
+from parapipe.search.interleaved import InterleavedSearch, interleaved_candidates, repeating_mapping
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.problems import whole_problem
 from parapipe.solvers.problem import NANO
@@ -69,7 +69,13 @@ def schedules(seed, scale=1.0):
     problem = whole_problem(graph, costs)
     longest_s = min(sum(row[p] for row in costs.table) for p in range(len(costs.processors)))
     least = least_period_of(problem, seed=0)
-    return graph, costs, longest_s, int(least.bound_s * NANO), [*curve(problem, least, longest_s)]
+    return (
+        graph,
+        costs,
+        longest_s,
+        int(least.bound_s * NANO),
+        [*low_latency_schedules(problem, least, longest_s)],
+    )
 
 
 @settings(max_examples=12)
@@ -78,7 +84,7 @@ def test_every_plan_passes_the_verifier_and_repeats_every_period(seed):
     graph, costs, longest_s, least, found = schedules(seed)
     for schedule in found:
         assert least <= schedule.period <= longest_s * 1e9
-        mapping = repeating(schedule, graph, costs)
+        mapping = repeating_mapping(schedule, graph, costs)
         taken = evaluate(mapping, graph, costs)
         assert taken.latency_s == pytest.approx(schedule.latency / 1e9, rel=1e-6)
         plan = build_plan(graph, platform_of(len(costs.processors)), costs, mapping, found=taken)
@@ -119,7 +125,7 @@ def test_no_latency_and_no_period_is_below_its_bound_and_the_gap_is_to_the_neare
 def test_the_same_is_found_where_another_process_helps(helped_s, monkeypatch):
     alone = parapipe.map("zoo:alexnet", "amlogic-a311d", jobs=1, split="none", draws=0)
     monkeypatch.setattr(search_sequence, "HELPED_S", helped_s)
-    with kept_processes() as kept:
+    with shared_processes() as kept:
         beside = parapipe.map("zoo:alexnet", "amlogic-a311d", jobs=2, split="none", draws=0)
         assert kept.count == (0 if helped_s else 1)
     assert beside.document.configurations == alone.document.configurations
@@ -147,7 +153,7 @@ def test_one_more_processor_never_lowers_the_best_throughput(seed):
         given_costs = Moving(costs, processors)
         longest_s = min(sum(row[p] for row in given_costs.table) for p in range(processors))
         problem = whole_problem(graph, given_costs)
-        found = curve(problem, least_period_of(problem, seed=0), longest_s)
+        found = low_latency_schedules(problem, least_period_of(problem, seed=0), longest_s)
         best_s.append(min([longest_s, *(schedule.period / 1e9 for schedule in found)]))
     assert best_s[1] <= best_s[0] * (1 + WORTH)  # a gain of less is not looked for
 
@@ -158,7 +164,7 @@ def test_a_search_that_is_over_ends():
     deadline = Deadline(0.0)
     problem = whole_problem(graph, costs)
     least = least_period_of(problem, seed=0)
-    assert [*curve(problem, least, 100.0, over=lambda: deadline.over)] == []
+    assert [*low_latency_schedules(problem, least, 100.0, over=lambda: deadline.over)] == []
 
 
 @given(
@@ -167,7 +173,7 @@ def test_a_search_that_is_over_ends():
     more=st.integers(0, 10**5),
 )
 def test_of_large_networks_fewer_periods_are_tried_and_the_shortest_always(ratio, few, more):
-    every, some = shares_tried(ratio, few), shares_tried(ratio, few + more)
+    every, some = period_shares(ratio, few), period_shares(ratio, few + more)
     assert set(some) <= set(every)
     assert some[-1] == every[-1] == min(every)
     assert every == sorted(every, reverse=True)
@@ -203,8 +209,8 @@ def chain_of_two(lengths_s, moved_s):
     graph = graph_of([operator("a", "x"), operator("b", "a")], inputs=["x"], outputs=["b"])
     table = [[lengths_s[0], inf], [inf, lengths_s[1]]]
     costs = Moving(Costs(table, {("a", 0, 1): moved_s}), 2)
-    works = Works.of(Cyclic(whole_problem(graph, costs)), [0, 1])
-    return graph, costs, scheduled(works, round(max(lengths_s) * 1e9))
+    works = Jobs.of(CyclicProblem(whole_problem(graph, costs)), [0, 1])
+    return graph, costs, schedule_jobs(works, round(max(lengths_s) * 1e9))
 
 
 @pytest.mark.parametrize(
@@ -222,7 +228,7 @@ def test_a_processor_with_one_stage_hands_over_while_both_ends_work(
     lengths_s, moved_s, lags, starts_s
 ):
     graph, costs, schedule = chain_of_two(lengths_s, moved_s)
-    mapping = repeating(schedule, graph, costs)
+    mapping = repeating_mapping(schedule, graph, costs)
     assert mapping.kind == "pipe-only"
     assert [mapping.at[v].lag for v in (0, 1)] == lags
     assert [mapping.at[v].start_s for v in (0, 1)] == pytest.approx(starts_s)
@@ -235,7 +241,7 @@ def test_a_processor_with_one_stage_hands_over_while_both_ends_work(
 def test_frames_one_by_one_are_a_stage_that_is_as_long_as_they_take():
     graph, costs, schedule = chain_of_two((1.0, 1.0), 0.25)
     slow = ModuloSchedule(3 * 10**9, schedule.processor, schedule.start, (), schedule.latency)
-    mapping = repeating(slow, graph, costs)
+    mapping = repeating_mapping(slow, graph, costs)
     assert (mapping.kind, mapping.period_s) == ("para-only", None)
     assert evaluate(mapping, graph, costs).period_s == pytest.approx(2.25)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import parapipe
-from parapipe.platform.load import find
+from parapipe.platform.load import find_platform
 from parapipe.processes.workers import WorkerProcesses
 from parapipe.search.problems.cache import Cache
 from parapipe.search.problems.method import Method, solve_one
@@ -16,7 +16,7 @@ from tests.cases.solve_cases import branchy, own_key, schedules_of, timeless
 
 def mapped(folder, occupied):
     """Map SqueezeNet on the A311D, all of whose links occupy something."""
-    text = find("amlogic-a311d").read_text(encoding="utf-8")
+    text = find_platform("amlogic-a311d").read_text(encoding="utf-8")
     marked = text.replace("source: synchronisation}}", "source: synchronisation}, occupies: LINK}")
     assert marked.count("LINK") == 6
     file = folder / f"{occupied}.yaml"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from parapipe.cost.operating_points import settings
 from parapipe.errors import VerificationError
 from parapipe.graph.partition import partition
-from parapipe.mappings.event_graph import executed, sustained_period_s
+from parapipe.mappings.event_graph import execution_of, sustained_period_s
 from parapipe.mappings.lifetimes import Storage
 from parapipe.mappings.mapping import Edge, Mapping, Placement, Transfer, channel_depth
 from parapipe.mappings.memory import peak_memory
@@ -223,7 +223,7 @@ def chain():
         (Placement(0, 0, 0.0, 6.0, 0), Placement(1, 2, 1.0, 3.0, 1)),
         (Transfer("t", 0, 0, 2, 1, 1.0),),
         (Edge(0, 1, 0),),
-    ).taken_in_turn([(0, 1)])
+    ).with_replicas([(0, 1)])
 
 
 def test_a_stage_on_two_cores_in_turn_keeps_the_pace_of_one_of_half_its_time():
@@ -238,7 +238,7 @@ def test_a_stage_on_two_cores_in_turn_keeps_the_pace_of_one_of_half_its_time():
 
 def test_with_too_few_slots_the_cores_that_take_turns_wait():
     # Of two slots one is held from a frame's start on the first stage, 6 s, to its end, 3 s later.
-    graph = executed(chain(), slots=[2]).graph
+    graph = execution_of(chain(), slots=[2]).graph
     assert graph.period_ps() == 4.5e12
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parapipe.mappings.mapping import kind_of
-from parapipe.pareto import most_balanced, nondominated, thinned
+from parapipe.pareto import most_balanced, nondominated, thin_front
 from parapipe.search.stages.search import search
 from parapipe.search.stages.stage_table import Option, StageTable
 from tests.cases.pipeline_cases import every_division
@@ -240,7 +240,7 @@ def test_equal_points_are_kept_once():
 @given(st.lists(st.tuples(*[st.integers(1, 50)] * 3), min_size=1, max_size=30))
 def test_a_thinned_front_stays_within_its_resolution(points):
     front = nondominated(points, lambda x: x)
-    kept = thinned(front, lambda x: x, 0.1, front[-1:])
+    kept = thin_front(front, lambda x: x, 0.1, front[-1:])
     assert front[-1] in kept
     assert set(kept) <= set(front)
     for point in front:
@@ -250,4 +250,4 @@ def test_a_thinned_front_stays_within_its_resolution(points):
 @given(st.lists(st.tuples(*[st.integers(1, 50)] * 3), min_size=1, max_size=30))
 def test_a_resolution_of_zero_leaves_a_front_whole(points):
     front = nondominated(points, lambda x: x)
-    assert sorted(thinned(front, lambda x: x, 0.0, ())) == front
+    assert sorted(thin_front(front, lambda x: x, 0.0, ())) == front

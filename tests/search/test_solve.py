@@ -21,8 +21,8 @@ import pytest
 from parapipe.errors import MappingError, VerificationError
 from parapipe.processes.deadline import Deadline
 from parapipe.processes.shared_work import distribute
-from parapipe.processes.workers import kept_processes
-from parapipe.search.problems.cache import Cache, text_of
+from parapipe.processes.workers import shared_processes
+from parapipe.search.problems.cache import Cache, answer_text
 from parapipe.search.problems.method import Method, Question
 from parapipe.search.problems.solve import Solver, solve
 from parapipe.solvers.coarse import map as coarse
@@ -72,7 +72,7 @@ def solved(problems=PROBLEMS, *, time_limit_s=60.0, seed=1, jobs=2, deterministi
 
 def kept(schedule):
     """The text of a schedule in the cache."""
-    return text_of(Answer((schedule,), inf, timed_out=False))
+    return answer_text(Answer((schedule,), inf, timed_out=False))
 
 
 def schedules(found):
@@ -92,7 +92,7 @@ def cache(tmp_path):
 
 @pytest.fixture
 def no_process():
-    with kept_processes() as kept:
+    with shared_processes() as kept:
         yield
         assert kept.count == 0
 
@@ -110,7 +110,7 @@ def test_the_number_of_jobs_does_not_show(expected, jobs) -> None:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_processes_do_not_show(jobs) -> None:
-    with kept_processes() as kept:
+    with shared_processes() as kept:
         found = schedules(solved(LARGE, jobs=jobs))
         assert kept.count == jobs
     assert found == schedules(solved(LARGE, executor=Here()))
@@ -141,7 +141,7 @@ def test_small_problems_are_solved_in_this_process(expected, no_process) -> None
 
 def test_what_is_slow_in_this_process_is_handed_over() -> None:
     pids, tasks = {}, range(40)
-    with kept_processes() as kept:
+    with shared_processes() as kept:
         distribute(
             process_of, tasks, pids.__setitem__, given=(0.0,), jobs=2, size=lambda _task: 1,
             here=lambda task, _least_s: process_of(task, 0.3),

@@ -13,7 +13,7 @@ from parapipe.pareto import nondominated
 from parapipe.search.configurations_from_costs import explore
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.cache import Cache
-from parapipe.search.problems.solve import Solved
+from parapipe.search.problems.solve import SolvedQuestions
 from parapipe.search.problems.time_energy import EXACT, Tolerance, unit_tolerance
 from parapipe.search.stages import stage_incumbents
 from parapipe.search.stages.search import search
@@ -82,7 +82,9 @@ def test_a_look_before_the_first_set_is_solved_finds_the_shortest_schedules(monk
     looked = []
 
     def trade(sets, *given, **more):
-        looked.append(trade_energy(replace(sets, solved=Solved({}, frozenset())), *given, **more))
+        looked.append(
+            trade_energy(replace(sets, solved=SolvedQuestions({}, frozenset())), *given, **more)
+        )
         return trade_energy(sets, *given, **more)
 
     monkeypatch.setattr(stage_incumbents, "trade_energy", trade)

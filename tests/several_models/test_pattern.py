@@ -5,20 +5,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parapipe.errors import ArgumentError
-from parapipe.several_models.search import MOST_FRAMES, pattern
+from parapipe.several_models.search import MOST_FRAMES, shortest_pattern
 
 RATES = st.lists(st.floats(1.0, 8.0), min_size=1, max_size=4)
 
 
 def test_thirty_and_ten_a_second_are_three_and_one_in_a_tenth():
-    found = pattern([30, 10])
+    found = shortest_pattern([30, 10])
     assert found.frames == (3, 1)
     assert found.period_s == pytest.approx(0.1)
     assert found.excess == 0
 
 
 def test_a_rate_that_is_off_by_a_thousandth_makes_no_long_pattern():
-    found = pattern([29.97, 10])
+    found = shortest_pattern([29.97, 10])
     assert found.frames == (3, 1)
     assert 3 / found.period_s >= 29.97
     assert 1 / found.period_s == pytest.approx(10, rel=0.002)
@@ -26,7 +26,7 @@ def test_a_rate_that_is_off_by_a_thousandth_makes_no_long_pattern():
 
 @given(rates=RATES)
 def test_no_model_gets_fewer_frames_than_are_asked(rates):
-    found = pattern(rates)
+    found = shortest_pattern(rates)
     assert sum(found.frames) <= MOST_FRAMES
     given_fps = [count / found.period_s for count in found.frames]
     assert all(n >= rate * (1 - 1e-9) for n, rate in zip(given_fps, rates, strict=True))
@@ -36,4 +36,4 @@ def test_no_model_gets_fewer_frames_than_are_asked(rates):
 
 def test_rates_too_far_apart_are_refused():
     with pytest.raises(ArgumentError, match="nearer to each other"):
-        pattern([*[1.0] * 23, 1.5, 1.5])
+        shortest_pattern([*[1.0] * 23, 1.5, 1.5])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import parapipe
 from parapipe.mappings.event_graph import PICOSECONDS
-from parapipe.plan.mapped import mapped
+from parapipe.plan.mapped import mapping_view
 from parapipe.simulate.simulation import simulate
 from tests.cases.interleaved import (
     DRAWN,
@@ -65,7 +65,7 @@ def test_what_is_said_of_a_saturated_simulation_is_what_can_be_sustained(seed):
     if document is None:
         return
     plan = plan_of(document)
-    lags = max(at.lag for at in mapped(plan).placements.values()) + 2
+    lags = max(at.lag for at in mapping_view(plan).placements.values()) + 2
     run = parapipe.simulate_plan(plan, frames=rng.randint(5 * lags, 30 * lags), saturate=True)
     period = run.document.period
     assert period.observed_s == period.sustained_s

@@ -11,7 +11,7 @@ from parapipe.errors import SimulationError
 from parapipe.plan.build import build_plan
 from parapipe.plan.program import program
 from parapipe.simulate.simulation import simulate
-from parapipe.simulate.variation import Luck, MeasuredTimes, TaskTimes
+from parapipe.simulate.variation import MeasuredTimes, RandomFactors, TaskTimes
 from tests.cases.plan_cases import drawn_plan, random_case
 
 PLAN = drawn_plan()  # big: a, b; little: c; gpu: d, e; see `drawn`
@@ -60,7 +60,9 @@ def test_what_is_slow_together_stays_together():
 
 def test_a_disturbed_processor_takes_twice_what_was_measured():
     measured = MeasuredTimes("run", run_of([[1.0], [2.0], [1.0], [3.0], [1.0]]))
-    made = simulate(PLAN, frames=1, measured=measured, luck=Luck(disturbed={"gpu": 1 - 1e-9}))
+    made = simulate(
+        PLAN, frames=1, measured=measured, luck=RandomFactors(disturbed={"gpu": 1 - 1e-9})
+    )
     assert ends(made) == [3.0 + 2 * 4.0]
 
 

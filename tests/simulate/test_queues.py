@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parapipe.errors import VerificationError
-from parapipe.plan.build import build_plan, fewest_slots, with_slots, written_with_slots
+from parapipe.plan.build import build_plan, fewest_slots, rebuild_with_slots, with_slots
 from parapipe.plan.program import program
 from parapipe.plan.verify import verify_plan
 from parapipe.simulate.queues import least_slots
 from parapipe.simulate.simulation import simulate
-from parapipe.simulate.variation import Luck
+from parapipe.simulate.variation import RandomFactors
 from tests.cases.plan_cases import random_case
 
 FRAMES = 30
@@ -33,7 +33,7 @@ class Case:
 
     def __post_init__(self):
         self.plan = build_plan(*random_case(self.seed))
-        luck = Luck(0.6, {each.name: 0.2 for each in self.plan.processors}, self.seed)
+        luck = RandomFactors(0.6, {each.name: 0.2 for each in self.plan.processors}, self.seed)
         self.run = partial(simulate, frames=FRAMES, luck=luck, saturate=self.saturate)
 
     def longest_s(self, made):
@@ -106,7 +106,7 @@ def test_what_the_fewest_slots_keep_gets_no_more():
 @given(seed=st.integers(0, 10**9), saturate=st.booleans(), data=st.data())
 def test_more_slots_let_no_task_end_later(seed, saturate, data):
     plan = build_plan(*random_case(seed))
-    luck = Luck(0.5, {each.name: 0.3 for each in plan.processors}, seed)
+    luck = RandomFactors(0.5, {each.name: 0.3 for each in plan.processors}, seed)
     few = [n + data.draw(st.integers(0, 2)) for n in fewest_slots(plan)]
     many = [n + data.draw(st.integers(0, 3)) for n in few]
     ends = [
@@ -121,7 +121,7 @@ def test_more_slots_let_no_task_end_later(seed, saturate, data):
 @given(seed=st.integers(0, 10**9), more=st.integers(0, 3))
 def test_a_plan_with_more_slots_keeps_all_rules_and_has_room_for_them(seed, more):
     plan = build_plan(*random_case(seed))
-    made = written_with_slots(plan, [each.queue_depth + more for each in plan.transfers])
+    made = rebuild_with_slots(plan, [each.queue_depth + more for each in plan.transfers])
     verify_plan(made)
     assert made.predicted.sustained_period_s <= plan.predicted.sustained_period_s * (1 + 1e-9)
     assert program(made).graph.channels == tuple(
@@ -136,10 +136,10 @@ def test_a_plan_with_more_slots_keeps_all_rules_and_has_room_for_them(seed, more
 
 def test_as_many_slots_as_a_plan_has_change_nothing():
     plan = build_plan(*random_case(15))
-    assert written_with_slots(plan, [each.queue_depth for each in plan.transfers]) == plan
+    assert rebuild_with_slots(plan, [each.queue_depth for each in plan.transfers]) == plan
 
 
 def test_fewer_slots_than_a_plan_needs_are_refused():
     plan = build_plan(*random_case(15))
     with pytest.raises(VerificationError):
-        written_with_slots(plan, [1] * len(plan.transfers))
+        rebuild_with_slots(plan, [1] * len(plan.transfers))

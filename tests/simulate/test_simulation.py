@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from parapipe.mappings.event_graph import PICOSECONDS
 from parapipe.plan.build import build_plan
 from parapipe.simulate.simulation import simulate
-from parapipe.simulate.variation import Luck, jitter_factors
+from parapipe.simulate.variation import RandomFactors, jitter_factors
 from tests.cases.plan_cases import drawn_plan, random_case
 
 PLAN = drawn_plan()
@@ -66,7 +66,7 @@ def test_a_saturated_pipeline_sustains_what_the_plan_says(seed):
 @given(seed=st.integers(0, 10**9), jitter=st.sampled_from([0.0, 0.2]))
 def test_frames_stay_in_order_and_resources_do_one_thing_at_a_time(seed, jitter):
     plan = build_plan(*random_case(seed))
-    record = simulate(plan, frames=12, saturate=True, luck=Luck(jitter, seed=seed)).record
+    record = simulate(plan, frames=12, saturate=True, luck=RandomFactors(jitter, seed=seed)).record
     for resource in record.resources:
         mine = [span for span in record.spans if span.resource == resource]
         assert all(a.end_s <= b.start_s for a, b in pairwise(mine))
@@ -84,24 +84,24 @@ def test_frames_stay_in_order_and_resources_do_one_thing_at_a_time(seed, jitter)
 @given(seed=st.integers(0, 10**9))
 def test_longer_queues_never_make_a_frame_later_whatever_happens(seed):
     plan = build_plan(*random_case(seed))
-    done_s = [
-        [f.done_s for f in simulate(
-            plan, frames=12, saturate=True, luck=Luck(0.3, seed=seed), queue=k).record.frames]
-        for k in (1, 2, 3)
-    ]  # fmt: skip
+    luck = RandomFactors(0.3, seed=seed)
+    runs = [simulate(plan, frames=12, saturate=True, luck=luck, queue=k) for k in (1, 2, 3)]
+    done_s = [[frame.done_s for frame in run.record.frames] for run in runs]
     for shorter, longer in pairwise(done_s):
         assert all(b <= a + 1e-9 for a, b in zip(shorter, longer, strict=True))
 
 
 def test_the_same_seed_gives_the_same_run_and_another_one_another():
-    runs = [simulate(PLAN, frames=5, luck=Luck(0.1, seed=seed)).record for seed in (1, 1, 2)]
+    runs = [
+        simulate(PLAN, frames=5, luck=RandomFactors(0.1, seed=seed)).record for seed in (1, 1, 2)
+    ]
     assert runs[0] == runs[1] != runs[2]
 
 
 def test_only_what_is_without_chance_and_saturated_recurs():
     assert simulate(PLAN, frames=30, saturate=True).steady is not None
     assert simulate(PLAN, frames=30).steady is None
-    assert simulate(PLAN, frames=30, saturate=True, luck=Luck(0.01)).steady is None
+    assert simulate(PLAN, frames=30, saturate=True, luck=RandomFactors(0.01)).steady is None
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5])

@@ -8,7 +8,7 @@ from math import inf
 import pytest
 from hypothesis import given
 
-from parapipe.solvers.all_processors import all_used
+from parapipe.solvers.all_processors import use_all_processors
 from parapipe.solvers.problem import Flow, MappingProblem
 from parapipe.solvers.registry import mapper
 from parapipe.solvers.replay import certified, one_at_a_time
@@ -34,7 +34,7 @@ def test_the_operator_that_costs_least_elsewhere_goes_there():
     rows = ((1.0, 4.0), (1.0, 3.5), (1.0, 9.0))
     problem = MappingProblem(rows, (), (0, 1, 2))
     assert shortest(problem).processor == (0, 0, 0)
-    found = all_used(problem, shortest(problem))
+    found = use_all_processors(problem, shortest(problem))
     assert found.processor == (0, 1, 0)
     # The second processor needs 3.5 for whatever it runs.
     claim = found.certificate
@@ -45,23 +45,23 @@ def test_the_operators_that_read_it_wait_for_the_transfer():
     there_and_back = ((0.0, 0.25), (0.5, 0.0))
     rows = ((1.0, 2.0), (1.0, inf))
     problem = MappingProblem(rows, (Flow(0, (1,), there_and_back),), (0, 1))
-    found = all_used(problem, shortest(problem))
+    found = use_all_processors(problem, shortest(problem))
     assert (found.processor, found.start_s) == ((1, 0), (0.0, 2.5))
 
 
 def test_there_is_none_where_all_are_used_or_an_operator_lacks():
     problem = MappingProblem(((1.0, 9.0), (9.0, 1.0)), (), (0, 1))
-    assert all_used(problem, shortest(problem)) is None
+    assert use_all_processors(problem, shortest(problem)) is None
     lonely = MappingProblem(((1.0, 9.0),), (), (0,))
-    assert all_used(lonely, shortest(lonely)) is None
+    assert use_all_processors(lonely, shortest(lonely)) is None
     pinned = MappingProblem(((1.0, 9.0, 9.0), (1.0, inf, inf)), (), (0, 1))
-    assert all_used(pinned, shortest(pinned)) is None
+    assert use_all_processors(pinned, shortest(pinned)) is None
 
 
 @given(dags())
 def test_all_processors_are_used_and_nothing_is_claimed_that_is_not_so(problem):
     schedule = heft(problem, time_limit_s=1, seed=0)
-    found = all_used(problem, schedule)
+    found = use_all_processors(problem, schedule)
     if found is not None:
         verify(problem, found)
         assert set(found.processor) == usable(problem) > set(schedule.processor)
@@ -72,7 +72,7 @@ def test_all_processors_are_used_and_nothing_is_claimed_that_is_not_so(problem):
 def test_the_bound_holds_for_every_schedule_that_uses_all(seed):
     problem = small_problem(seed, most=5)
     schedule = heft(problem, time_limit_s=1, seed=0)
-    found = all_used(problem, schedule)
+    found = use_all_processors(problem, schedule)
     if found is not None:
         least_s = max(
             min(
@@ -97,14 +97,14 @@ def test_every_processor_gets_an_operator_if_there_are_enough(problem):
         problem, [0] * problem.operators, timed,
         bound_s=0.0, solver="by hand", seed=0, began_s=0.0,
     )  # fmt: skip
-    found = all_used(problem, schedule)
+    found = use_all_processors(problem, schedule)
     assert (found is not None) == (1 < problem.processors <= problem.operators)
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_transfers_that_keep_something_busy_are_reckoned_with(seed):
     problem = any_problem(seed)
-    found = all_used(problem, shortest(problem))
+    found = use_all_processors(problem, shortest(problem))
     if found is not None:
         verify(problem, found)
         assert set(found.processor) == usable(problem)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parapipe.solvers import registry
-from parapipe.solvers.chain import is_chain, place_run, without_choice
+from parapipe.solvers.chain import is_chain, only_schedule, place_run
 from parapipe.solvers.problem import Flow, MappingProblem
 from parapipe.solvers.replay import replay
 from parapipe.solvers.verify import verify
@@ -111,7 +111,7 @@ def on_one(problem, processor):
 def test_what_a_chain_on_one_processor_takes_is_what_every_mapper_answers(problem, processor):
     if processor >= problem.processors or (problem := on_one(problem, processor)) is None:
         return
-    found = without_choice(problem, 7)
+    found = only_schedule(problem, 7)
     verify(problem, found)
     assert found.certificate.proven
     for name in registry.MAPPERS.names():
@@ -132,13 +132,13 @@ def test_a_single_operator_starts_when_its_last_transfer_has_ended(seed) -> None
             continue
         row = tuple(t if q == p else inf for q, t in enumerate(problem.time_s[0]))
         single = replace(problem, time_s=(row,), flows=outside, structure=(0,))
-        found = without_choice(single, 0)
+        found = only_schedule(single, 0)
         verify(single, found)
         best = registry.mapper("fine")(single, time_limit_s=10, seed=0)
         assert found.makespan_s == pytest.approx(best.makespan_s)
 
 
 def test_a_choice_of_processors_or_branches_is_left_to_mappers() -> None:
-    assert without_choice(MappingProblem(((1.0, 2.0),), (), (0,)), 0) is None
-    assert without_choice(MappingProblem(((1.0, inf), (inf, 1.0)), (), (0, 1)), 0) is None
-    assert without_choice(MappingProblem(((1.0,), (1.0,)), (), (0, 1)), 0) is None
+    assert only_schedule(MappingProblem(((1.0, 2.0),), (), (0,)), 0) is None
+    assert only_schedule(MappingProblem(((1.0, inf), (inf, 1.0)), (), (0, 1)), 0) is None
+    assert only_schedule(MappingProblem(((1.0,), (1.0,)), (), (0, 1)), 0) is None

@@ -89,7 +89,7 @@ print("solved")
 
 def test_threads_that_work_for_others_are_stopped_with_them() -> None:
     stop = Stop()
-    solve = stop.heeded(lambda make: run_cp_sat(make()))
+    solve = stop.stoppable(lambda make: run_cp_sat(make()))
     with ThreadPoolExecutor(2) as threads:
         quick = threads.submit(solve, lambda: balanced(6, 2))
         assert quick.result().optimal

@@ -8,7 +8,7 @@ import pytest
 
 from parapipe.errors import MappingError
 from parapipe.solvers.problem import Flow, MappingProblem
-from parapipe.solvers.replay import needed_transfers, one_at_a_time, replay, timed
+from parapipe.solvers.replay import needed_transfers, one_at_a_time, replay, time_placement
 from parapipe.solvers.schedule import Certificate, Schedule, Transfer
 from parapipe.solvers.verify import verify
 from tests.cases.occupying_cases import FAR, LINK, RECEIVER, SENDER, any_problem, fork
@@ -102,7 +102,7 @@ def test_any_placement_gets_times_that_the_verifier_passes(seed) -> None:
     order = range(problem.operators)
     for processor in placements(problem):
         in_order = replay(problem, processor, order)
-        better = timed(problem, processor, order)
+        better = time_placement(problem, processor, order)
         for found in (in_order, better, one_at_a_time(problem, processor)):
             verify(
                 problem,

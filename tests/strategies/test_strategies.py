@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from parapipe.api.load import load_platform
 from parapipe.errors import SimulationError
 from parapipe.plan.build import build_plan
-from parapipe.simulate.priced_work import costs_of, with_delays
+from parapipe.simulate.priced_work import price_operators, with_delays
 from parapipe.simulate.simulation import simulate
-from parapipe.simulate.strategies import Arrivals, WaitsForeverError, priced, strategy_replay
+from parapipe.simulate.strategies import Arrivals, WaitsForeverError, price_plan, strategy_replay
 from parapipe.simulate.strategies import simulate_decided as simulate_together
-from parapipe.simulate.variation import Luck
+from parapipe.simulate.variation import RandomFactors
 from parapipe.strategies.registry import STRATEGIES, strategy
 from parapipe.strategies.steal import LOOKED, LOST, Steal
 from tests.cases.decided import random_costs, random_work, work
@@ -40,7 +40,7 @@ def random_plan(seed):
 
 
 def simulate_decided(plan, costs, decides, name, *, unit="operator", **how):
-    one = priced(plan, costs, decides, unit=unit)
+    one = price_plan(plan, costs, decides, unit=unit)
     return simulate_together([one], decides, name, **how)[0]
 
 
@@ -66,7 +66,7 @@ def close(one, other):
 )  # fmt: skip
 def test_the_plan_on_the_engine_is_the_plan_as_it_is_replayed(seed, saturate, jitter, unit):
     plan = random_plan(seed)
-    luck = Luck(jitter, {plan.processors[0].name: 0.5} if jitter else {}, seed)
+    luck = RandomFactors(jitter, {plan.processors[0].name: 0.5} if jitter else {}, seed)
     how = {"frames": 12, "saturate": saturate, "luck": luck, "unit": unit}
     found = simulate_decided(plan, random_costs(plan, seed), strategy("plan")[1], "plan", **how)
     wanted = simulate(plan, **how)
@@ -257,7 +257,7 @@ def test_so_it_is_where_processors_take_turns_on_frames(saturate):
     )
     plan = replicated_plan(convolutions(8, 16, 8), soc)
     assert any(each.replicas for stage in plan.stages for each in stage.processors)
-    costs, how = costs_of(plan, soc), {"frames": 20, "saturate": saturate}
+    costs, how = price_operators(plan, soc), {"frames": 20, "saturate": saturate}
     wanted = simulate(plan, **how).record
     found = simulate_decided(plan, costs, *reversed(strategy("plan")), **how).record
     close(timetable(found.spans), timetable(wanted.spans))
@@ -268,7 +268,7 @@ def test_so_it_is_where_processors_take_turns_on_frames(saturate):
 
 def test_a_platform_that_lacks_what_the_plan_uses_is_refused():
     with pytest.raises(SimulationError) as caught:
-        costs_of(drawn_plan(), load_platform("amlogic-a311d"))
+        price_operators(drawn_plan(), load_platform("amlogic-a311d"))
     assert str(caught.value) == (
         "platform 'amlogic-a311d' lacks processors of the plan, or their operating points "
         "('little' at 1 GHz, 'gpu' at 1 GHz): give the platform that it was made for by `platform`"
@@ -372,7 +372,7 @@ def test_the_same_strategy_decides_in_the_same_way_twice():
                 strategy(name)[1],
                 name,
                 frames=9,
-                luck=Luck(0.1, seed=3),
+                luck=RandomFactors(0.1, seed=3),
             ).record
             for _ in range(2)
         ]

@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from parapipe.solvers.streams import clusters, streams_of
+from parapipe.solvers.streams import assign_streams, clusters
 from parapipe.strategies import streams
 from parapipe.strategies.cut import operators_of
 from parapipe.strategies.streams import Streams
@@ -39,7 +39,7 @@ EDGES = [(0, 1), (0, 2), (0, 3), (1, 4), (2, 5), (3, 6), (4, 7), (5, 7), (6, 7)]
 def test_tasks_run_on_their_stream_in_turn_older_frames_first():
     todo = work([[1.0, 1.0]] * 8, EDGES, [range(8), ()])
     spans, _ = replayed(todo, "streams", frames=2)
-    stream = dict(zip(todo.tasks, streams_of(todo.readers, 2), strict=True))
+    stream = dict(zip(todo.tasks, assign_streams(todo.readers, 2), strict=True))
     assert stream == {"a": 0, "b": 1, "c": 0, "d": 1, "e": 0, "f": 1, "g": 0, "h": 1}
     assert all("pq".index(span.resource) == stream[name] for (name, _), span in spans.items())
     # a | b d f h and c e g side by side: 1 + 3 + 1 s
@@ -48,7 +48,7 @@ def test_tasks_run_on_their_stream_in_turn_older_frames_first():
 
 def test_what_its_stream_cannot_run_goes_where_it_is_fastest():
     todo = work([[1.0, 1.0, 1.0], [4.0, inf, 2.0]], [(0, 1)], [(0,), (), (1,)])
-    assert streams_of(todo.readers, 3) == (0, 1)
+    assert assign_streams(todo.readers, 3) == (0, 1)
     spans, _ = replayed(todo, "streams", frames=1)
     assert spans["b", 0].resource == "r"
 

@@ -11,10 +11,10 @@ import pytest
 
 from parapipe.mappings.assembly import assignment_of, mapping_of
 from parapipe.mappings.evaluate import evaluate
-from parapipe.mappings.event_graph import executed
+from parapipe.mappings.event_graph import execution_of
 from parapipe.platform.fields import Expression
 from parapipe.uncertainty.causes import SampledCosts
-from parapipe.uncertainty.samples import drawn_figures
+from parapipe.uncertainty.samples import figures_at_costs
 from tests.cases.uncertain_mappings import random_in_turn, random_stages
 
 DRAWS = 12
@@ -105,7 +105,7 @@ def test_stages_take_in_each_draw_what_they_take_one_by_one(seed, shared):
     _, costs, mapping = random_stages(seed, shared=shared)
     drawn = drawn_costs(mapping, costs, seed)
     latency_s, period_s = one_by_one(mapping, drawn, 0)
-    found = drawn_figures(mapping, drawn, latency_s=latency_s, period_s=period_s)
+    found = figures_at_costs(mapping, drawn, latency_s=latency_s, period_s=period_s)
     for draw in range(1 + DRAWS):
         expected = one_by_one(mapping, drawn, draw)
         assert (found.latency_s[draw], found.period_s[draw]) == pytest.approx(expected, rel=1e-9)
@@ -119,11 +119,11 @@ def test_stages_take_in_each_draw_what_the_evaluator_says_of_its_costs(seed):
     drawn = drawn_costs(mapping, costs, seed)
     stated = evaluate(mapping, graph, costs)
     of = {"latency_s": stated.latency_s, "period_s": stated.period_s}
-    found = drawn_figures(mapping, drawn, **of)
+    found = figures_at_costs(mapping, drawn, **of)
     for draw in range(1 + DRAWS):
         table = with_times(costs, mapping, drawn, draw)
         again = mapping_of(graph, None, table, assignment_of(mapping))
-        made = evaluate(again.taken_in_turn(mapping.replicated), graph, table)
+        made = evaluate(again.with_replicas(mapping.replicated), graph, table)
         assert found.latency_s[draw] == pytest.approx(made.latency_s, rel=1e-9)
         assert found.period_s[draw] == pytest.approx(made.period_s, rel=1e-9)
 
@@ -135,7 +135,7 @@ def test_where_processors_take_turns_the_period_grows_as_the_sustained_one_does(
         return  # nothing fits into that period
     drawn = drawn_costs(mapping, costs, seed)
     of = {"latency_s": mapping.elapsed_s, "period_s": mapping.period_s}
-    found = drawn_figures(mapping, drawn, **of)
+    found = figures_at_costs(mapping, drawn, **of)
     least_s = []
     for draw in range(1 + DRAWS):
         placed = tuple(
@@ -145,8 +145,8 @@ def test_where_processors_take_turns_the_period_grows_as_the_sustained_one_does(
         moves = float(drawn.moves[draw])
         moved = tuple(replace(each, time_s=each.time_s * moves) for each in mapping.transfers)
         # The channels keep their slots and the resources their orders: those of the plan.
-        graph = executed(mapping).graph
-        times = executed(replace(mapping, placements=placed, transfers=moved))
+        graph = execution_of(mapping).graph
+        times = execution_of(replace(mapping, placements=placed, transfers=moved))
         assert graph.orders == times.graph.orders
         least_s.append(float(replace(times.graph, channels=graph.channels).period_ps()))
     ratios = found.period_s / found.period_s[0]

@@ -13,7 +13,7 @@ import parapipe
 from parapipe.errors import ArgumentError
 from parapipe.search.options import MapOptions
 from parapipe.uncertainty.robust import RobustFront, RobustRow, quantiles
-from parapipe.uncertainty.samples import DrawnFront, at_quantile
+from parapipe.uncertainty.samples import SampledFront, at_quantile
 from tests.cases.bare_configurations import bare
 from tests.cases.branchy import branchy
 
@@ -29,7 +29,7 @@ def test_a_quantile_is_the_least_draw_that_is_not_exceeded_in_that_share(share, 
 
 
 def test_each_figure_has_its_own_quantile():
-    drawn = DrawnFront(
+    drawn = SampledFront(
         latency_s=np.array([[1.0, 2, 3, 4]]),
         period_s=np.array([[8.0, 7, 6, 5]]),
         energy_j=np.array([[1.0, 9, 1, 1]]),

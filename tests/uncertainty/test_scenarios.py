@@ -19,9 +19,9 @@ from parapipe.search.options import MapOptions
 from parapipe.search.problems.identical_processors import identical_processors
 from parapipe.uncertainty.causes import Draws
 from parapipe.uncertainty.robust import quantiles, with_robust
-from parapipe.uncertainty.samples import at_quantile, drawn
+from parapipe.uncertainty.samples import at_quantile, figures_in_draws
 from parapipe.uncertainty.scenarios import (
-    DrawnCostsSearch,
+    SampledCostsSearch,
     Scenario,
     ScenarioConfiguration,
     at_stated_costs,
@@ -64,11 +64,11 @@ def test_a_mapping_takes_in_a_drawn_table_what_its_draws_say(seed):
     names = [operator.id for operator in graph.operators]
     draws = Draws(COUNT, seed)
     stated = evaluate(mapping, graph, costs)
-    expected = drawn(mapping, stated, costs, names, draws)
+    expected = figures_in_draws(mapping, stated, costs, names, draws)
     for draw in range(COUNT + 1):
         table = sampled_table(graph, costs, draws, draw)
         again = mapping_of(graph, None, table, assignment_of(mapping))
-        found = evaluate(again.taken_in_turn(mapping.replicated), graph, table)
+        found = evaluate(again.with_replicas(mapping.replicated), graph, table)
         assert found.latency_s == pytest.approx(expected.latency_s[draw], rel=1e-9)
         assert found.period_s == pytest.approx(expected.period_s[draw], rel=1e-9)
         assert found.energy_j == pytest.approx(expected.energy_j[draw], rel=1e-9)
@@ -129,7 +129,7 @@ def test_a_robust_front_is_searched_in_the_time_that_the_stated_costs_leave(gone
     options = replace(OPTIONS, budget_s=600.0)
     found, drawn, robust = with_robust(
         known, graph, parts, [costs], options,
-        costs_of=lambda _: costs, searches=[DrawnCostsSearch()], gone_s=gone_s,
+        costs_of=lambda _: costs, searches=[SampledCostsSearch()], gone_s=gone_s,
     )  # fmt: skip
     assert robust.scenarios == searched
     assert len(drawn.latency_s) == len(found.found) >= len(known.found)
@@ -169,14 +169,14 @@ def test_of_a_tiny_network_the_best_at_the_quantile_is_that_of_all_assignments(s
     known = explore(graph, parts, costs, replace(asked, interleave="none", robust=None))
     _, taken, _ = with_robust(
         known, graph, parts, [costs], asked,
-        costs_of=lambda _: costs, searches=[DrawnCostsSearch()],
+        costs_of=lambda _: costs, searches=[SampledCostsSearch()],
     )  # fmt: skip
     names, draws = [operator.id for operator in graph.operators], Draws(30, 0)
 
     def kept_s(place):
         mapping = mapping_of(graph, None, costs, Assignment(place, (tuple(range(len(place))),)))
         made = evaluate(mapping, graph, costs)
-        return at_quantile(drawn(mapping, made, costs, names, draws).latency_s[1:], 0.9)
+        return at_quantile(figures_in_draws(mapping, made, costs, names, draws).latency_s[1:], 0.9)
 
     least_s = min(map(kept_s, product(range(3), repeat=len(graph.operators))))
     found_s = min(latency_s for latency_s, _, _ in quantiles(taken, 0.9))

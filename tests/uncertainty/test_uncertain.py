@@ -14,9 +14,9 @@ from parapipe.cost.spread import PlatformSpread, Spread
 from parapipe.mappings.assembly import mapping_of
 from parapipe.mappings.assignment import Assignment
 from parapipe.mappings.evaluate import evaluate
-from parapipe.uncertainty.causes import Draws, uncertain
+from parapipe.uncertainty.causes import Draws, uncertain_costs
 from parapipe.uncertainty.contributions import Doubt
-from parapipe.uncertainty.samples import drawn_figures, interval, least_chances, pareto_chances
+from parapipe.uncertainty.samples import figures_at_costs, interval, least_chances, pareto_chances
 from tests.cases.hand_built import GraphBuilder, platform
 
 CERTAIN = PlatformSpread(0.0, (0.0, 0.0), 0.0, ("big", "little"))
@@ -43,10 +43,10 @@ def two_operators(*, own=0.0, shared=0.0, spread=CERTAIN, stages=False, cause="a
 def drawn(case, count=400, seed=0):
     graph, costs, mapping = case
     made = evaluate(mapping, graph, costs)
-    known = uncertain(mapping, costs, [operator.id for operator in graph.operators])
+    known = uncertain_costs(mapping, costs, [operator.id for operator in graph.operators])
     values = known.costs(Draws(count, seed).of(known.causes))
     of = {"latency_s": made.latency_s, "period_s": made.period_s}
-    return made, drawn_figures(mapping, values, **of)
+    return made, figures_at_costs(mapping, values, **of)
 
 
 def quantile(share, sigma):
@@ -111,7 +111,7 @@ def test_a_processor_in_a_slower_state_draws_less_power():
 
 def correlation(case):
     graph, costs, mapping = case
-    known = uncertain(mapping, costs, [operator.id for operator in graph.operators])
+    known = uncertain_costs(mapping, costs, [operator.id for operator in graph.operators])
     times = np.log(known.costs(Draws(2000, 1).of(known.causes)).time_s[:, 1:])
     return float(np.corrcoef(times)[0, 1])
 
@@ -162,7 +162,7 @@ def test_chances_count_the_draws():
 def doubt(case):
     graph, costs, mapping = case
     made = evaluate(mapping, graph, costs)
-    known = uncertain(mapping, costs, [operator.id for operator in graph.operators])
+    known = uncertain_costs(mapping, costs, [operator.id for operator in graph.operators])
     return Doubt(mapping, known, Draws(400, 0), made.latency_s, made.period_s)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parapipe.zoo.emitter import Emitter, same
+from parapipe.zoo.emitter import Emitter, same_pads
 
 
 def run(model, **inputs):
@@ -63,7 +63,7 @@ def test_weights_depend_on_the_names_and_on_nothing_else():
 
 def test_a_net_of_every_operator_computes_what_numpy_does():
     net = Emitter("net", {"x": (2, 3, 5, 5)})
-    conv = net.relu(net.conv("x", "conv", 4, 3, pads=same(3)), "relu")
+    conv = net.relu(net.conv("x", "conv", 4, 3, pads=same_pads(3)), "relu")
     joined = net.concat([conv, "x"], "concat")
     pooled = net.pool("AveragePool", joined, "pool", 5)
     result = net.softmax(net.gemm(net.flatten(pooled, "flat"), "gemm", 6), "prob")
@@ -98,7 +98,7 @@ def test_local_response_normalisation_divides_by_neighbouring_channels():
 def test_a_weightless_net_has_nodes_for_weights_and_runs():
     def net_of(weightless):
         net = Emitter("net", {"x": (1, 3, 9, 7)}, weightless=weightless)
-        x = net.conv("x", "conv", 4, (1, 3), pads=same((1, 3)))
+        x = net.conv("x", "conv", 4, (1, 3), pads=same_pads((1, 3)))
         return net, net.model([net.relu(net.batch_norm(x, "norm"), "relu")])
 
     (full, with_weights), (light, without) = net_of(False), net_of(True)

@@ -8,7 +8,7 @@ import pytest
 import parapipe
 from parapipe.zoo import emitter
 from parapipe.zoo.emitter import digest, pieces
-from parapipe.zoo.registry import DIGESTS, build, described, examples, serialize
+from parapipe.zoo.registry import DIGESTS, build, examples, model_and_digest, serialize
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def no_weights(monkeypatch):
 
 @pytest.mark.parametrize("name", ["squeezenet", "mobilenet-v2", "bevformer"])
 def test_the_pieces_together_are_the_file(name):
-    with emitter.weights_left_out() as left_out:
+    with emitter.without_weights() as left_out:
         model = build(name)
     file = serialize(build(name))
     assert b"".join(pieces(model, left_out)) == file
@@ -34,7 +34,7 @@ def test_the_pieces_together_are_the_file(name):
 @pytest.mark.parametrize("name", examples())
 def test_kept_digests_are_those_of_the_files(name):
     """Update with `python -m tools.zoo_digests`."""
-    with emitter.weights_left_out() as left_out:
+    with emitter.without_weights() as left_out:
         model = build(name)
     with DIGESTS.open(encoding="utf-8") as file:
         kept = {row["model"]: row for row in csv.DictReader(file)}[name]
@@ -46,11 +46,15 @@ def test_kept_digests_are_those_of_the_files(name):
 @pytest.mark.parametrize("name", examples())
 def test_a_model_to_be_mapped_gets_no_weights(name):
     graph = parapipe.load_model(f"zoo:{name}", note=lambda _: None)
-    assert graph.source.sha256 == described(name)[1]
+    assert graph.source.sha256 == model_and_digest(name)[1]
 
 
 def test_a_digest_that_is_not_kept_is_found_by_making_the_weights(monkeypatch, tmp_path):
-    known = described("squeezenet")[1]
+    known = model_and_digest("squeezenet")[1]
     (tmp_path / "none.csv").write_text("model,without_numbers,file\n")
     monkeypatch.setattr("parapipe.zoo.registry.DIGESTS", tmp_path / "none.csv")
-    assert described("squeezenet")[1] == known == sha256(serialize(build("squeezenet"))).hexdigest()
+    assert (
+        model_and_digest("squeezenet")[1]
+        == known
+        == sha256(serialize(build("squeezenet"))).hexdigest()
+    )

@@ -20,17 +20,17 @@ from parapipe.cost.precision import CHAINS, narrower, type_there
 from parapipe.export.onnxruntime.network import Network
 from parapipe.graph.operator_graph import size_in_bytes
 from parapipe.graph.part_marks import is_within_buffer
-from parapipe.plan.mapped import producers, reads
+from parapipe.plan.mapped import operands_of, producers
 from parapipe.plan.schema import Operator, Plan, Tensor, Transfer
 from parapipe.plan.segments import NO_PIECES, Pieces, segments
-from parapipe.plan.sharing import CUT, JOIN, InPlace, made_of, without
+from parapipe.plan.sharing import CUT, JOIN, InPlace, tensors_in_place_of, without_operators
 from parapipe.runtime.document import Segment
 
 CONVERTED_TO: Final = "float16"
 """The precision whose plans are written in converted segments."""
 
 
-def unconverted(plan: Plan) -> list[str]:
+def conversion_notes(plan: Plan) -> list[str]:
     """Return a sentence if segments are not of the types that a plan is for."""
     if plan.precision in (None, CONVERTED_TO):
         return []
@@ -153,7 +153,7 @@ def drop_copies(
     """
     left = {} if plan.precision == CONVERTED_TO else _candidates(plan, network)
     while left:
-        in_place = without(left, plan)
+        in_place = without_operators(left, plan)
         blocked = _read_in_making_session(plan, in_place, left, single=single, pieces=pieces)
         if not blocked:
             break
@@ -174,7 +174,7 @@ def _candidates(plan: Plan, network: Network) -> dict[str, Operator]:
     candidates: dict[str, Operator] = {}
     parts: set[str] = set()
     for name, each in marked.items():
-        read = reads(each, plan)
+        read = operands_of(each, plan)
         disjoint = set(read).isdisjoint({*marked, *parts, *plan.outputs})
         if each.type == JOIN and disjoint and all(part in producer_of for part in each.inputs):
             candidates[name] = each
@@ -197,8 +197,8 @@ def _read_in_making_session(
     plan: Plan, in_place: InPlace, left: Mapping[str, Operator], *, single: bool, pieces: Pieces
 ) -> set[str]:
     """Return what is read in one session with a part of it, or with what it is cut from."""
-    before = {each.id: reads(each, plan) for each in plan.operators}
-    after = {each.id: set(reads(each, in_place.plan)) for each in in_place.plan.operators}
+    before = {each.id: operands_of(each, plan) for each in plan.operators}
+    after = {each.id: set(operands_of(each, in_place.plan)) for each in in_place.plan.operators}
     producer_of = producers(in_place.plan)
     run_of = {
         v: run
@@ -212,6 +212,6 @@ def _read_in_making_session(
         if v in after
         for name in names
         if name in left
-        for part in made_of(name, left, in_place.ranges)
+        for part in tensors_in_place_of(name, left, in_place.ranges)
         if part in producer_of and run_of[producer_of[part]] is run_of[v]
     }

@@ -16,19 +16,19 @@ import onnx
 from parapipe.errors import ExportError
 from parapipe.export.exported import Exported, export_folder, readme
 from parapipe.export.onnxruntime.arena import with_places
-from parapipe.export.onnxruntime.boundary import Handovers, unconverted
+from parapipe.export.onnxruntime.boundary import Handovers, conversion_notes
 from parapipe.export.onnxruntime.network import placed_tensors, segment_model, staged_model
 from parapipe.export.onnxruntime.parts import parts_of
 from parapipe.export.onnxruntime.session_document import WHOLE, session_plan
 from parapipe.export.onnxruntime.weights import Place, assign_places, write_weights
 from parapipe.files.mistakes import listed
 from parapipe.graph.operator_graph import ITEM_BYTES
-from parapipe.graph.skim import denormals_in
+from parapipe.graph.skim import count_denormals
 from parapipe.plan.schema import Plan
 from parapipe.plan.segments import NO_PIECES, Pieces
 from parapipe.runtime.copied import runner_files
 from parapipe.runtime.document import SCHEMA, Denormals, Segment, SessionPlan
-from parapipe.runtime.machine import sentence
+from parapipe.runtime.machine import denormals_note
 
 PLAN = "plan.json"
 WITHOUT_ARRAY = frozenset(
@@ -81,7 +81,7 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
         return (
             f"segments    {len(document.segments)}: {shares}",
             f"channels    {sum(each.producer is not None for each in document.channels)}",
-        ), (*unconverted(plan), *_notes_of_document(document))
+        ), (*conversion_notes(plan), *_notes_of_document(document))
 
     about = readme(plan, "onnxruntime", USE, FILES)
     return export_folder("onnxruntime", destination, SCHEMA, _earlier_names, write, readme=about)
@@ -91,7 +91,9 @@ def _notes_of_document(document: SessionPlan) -> Iterator[str]:
     for each in document.processors:
         if each.substitute:
             yield f"segments of '{each.name}' run on the CPU: {each.substitute}"
-    if denormal := sentence((each.tensor, each.count, each.of) for each in document.denormals):
+    if denormal := denormals_note(
+        (each.tensor, each.count, each.of) for each in document.denormals
+    ):
         yield denormal
 
 
@@ -144,7 +146,7 @@ def write_session_folder(
     denormal: Counter[str] = Counter()
 
     def count(place: Place, chunk: bytes) -> None:
-        denormal[place.name] += denormals_in(chunk, place.dtype)
+        denormal[place.name] += count_denormals(chunk, place.dtype)
 
     digests = write_weights(where.values(), network.folder, folder, count)
     for each in numbered:

@@ -21,9 +21,9 @@ from parapipe.files.mistakes import listed
 from parapipe.graph.data_types import dtype_names
 from parapipe.graph.model_source import is_external, tensors_of_nodes
 from parapipe.graph.onnx_import import resolve_proto
-from parapipe.graph.order import inlined, reads_of, renamed_node
+from parapipe.graph.order import inline_functions, reads_of, rename_node
 from parapipe.graph.resolve import Resolved, ResolvedNode
-from parapipe.plan.mapped import reads
+from parapipe.plan.mapped import operands_of
 from parapipe.plan.schema import Plan
 
 _PLAIN = frozenset(dtype_names()) - {"float8"}  # which is the name of several types
@@ -70,7 +70,7 @@ def load_network(plan: Plan, path: Path) -> Network:
     PlanError
         If the plan's operators are not those of the model.
     """
-    model = inlined(_load_model(path), plan.model.name)
+    model = inline_functions(_load_model(path), plan.model.name)
     _fix_unused_inputs(model, plan)
     model_tensors = {*plan.inputs, *(name for node in model.graph.node for name in node.output)}
     shapes = {
@@ -132,7 +132,7 @@ def _operator_nodes(plan: Plan, resolved: Resolved) -> dict[str, tuple[onnx.Node
     new_name = _new_names(plan, resolved.nodes)
     return {
         operator.id: tuple(
-            renamed_node(deepcopy(by_name[name].node), new_name) for name in operator.members
+            rename_node(deepcopy(by_name[name].node), new_name) for name in operator.members
         )
         for operator in plan.operators
     }
@@ -169,7 +169,7 @@ def _check_reads(
             read.update(name for name in reads_of(node) if name and name not in outputs)
             outputs.update(node.output)
         read = {name for name in read if name not in resolved.origins}
-        if read != set(reads(operator, plan)) or not outputs.issuperset(operator.outputs):
+        if read != set(operands_of(operator, plan)) or not outputs.issuperset(operator.outputs):
             mistakes.append(f"'{operator.id}'")
     if mistakes:
         raise PlanError(

@@ -23,11 +23,11 @@ from parapipe.export.constants import constant_parts
 from parapipe.export.onnxruntime.boundary import CONVERTED_TO, Handovers, drop_copies
 from parapipe.export.onnxruntime.network import Marked, ModelFile, Network, load_network
 from parapipe.export.onnxruntime.session_document import numbered_segments
-from parapipe.graph.data_types import CONVERTED, dtype_name, element_type, element_type_of
+from parapipe.graph.data_types import CONVERTIBLE_TYPES, dtype_name, element_type, element_type_of
 from parapipe.graph.infer import schema_of
 from parapipe.graph.order import reads_of
 from parapipe.graph.walk import Origin
-from parapipe.plan.mapped import reads
+from parapipe.plan.mapped import operands_of
 from parapipe.plan.schema import Plan
 from parapipe.plan.segments import NO_PIECES, Pieces
 from parapipe.plan.sharing import InPlace
@@ -84,7 +84,7 @@ class _TypedNetwork:
     def own_type(self, name: str) -> str | None:
         """Return the model's type of what is converted; None for all else."""
         dtype = dtype_name(element_type_of(self.network.resolved.types.get(name)))
-        return dtype if dtype in CONVERTED else None
+        return dtype if dtype in CONVERTIBLE_TYPES else None
 
     def name_in_type(self, name: str, dtype: str) -> str:
         """Return the name of a tensor in a type, which is known from then on."""
@@ -310,5 +310,5 @@ def _plan_inputs(segment: Segment, plan: Plan) -> tuple[str, ...]:
     """Return what the operators of a segment read in the plan and do not make."""
     operators = [each for each in plan.operators if each.id in segment.operators]
     outputs = {name for each in operators for name in each.outputs}
-    names = dict.fromkeys(name for each in operators for name in reads(each, plan))
+    names = dict.fromkeys(name for each in operators for name in operands_of(each, plan))
     return tuple(name for name in names if name not in outputs)

@@ -8,7 +8,7 @@ from dataclasses import fields
 from graphlib import TopologicalSorter
 
 from parapipe.export.onnxruntime.boundary import Handovers
-from parapipe.plan.mapped import mapped
+from parapipe.plan.mapped import mapping_view
 from parapipe.plan.schema import Plan, Processor
 from parapipe.plan.segments import NO_PIECES, Pieces, Segment, segments
 from parapipe.profiling.providers import CPU_PROVIDER, choice_of
@@ -32,7 +32,7 @@ def numbered_segments(
     single, pieces
         As of `segments`.
     """
-    placements = mapped(plan).placements
+    placements = mapping_view(plan).placements
     listed = [
         (position, segment)
         for mine in segments(plan, prompt=True, single=single, pieces=pieces).values()
@@ -107,7 +107,7 @@ def session_plan(
         Ranges of tensors.
     """
     channels = tuple(_channels(plan, listed, handovers))
-    turns = {name: names for names in mapped(plan).replicas.values() for name in names}
+    turns = {name: names for names in mapping_view(plan).replicas.values() for name in names}
     ranges = (name for each in views for name in (each.tensor, each.whole))
     crossing = (channel.tensor for channel in channels)
     named = sorted({*plan.inputs, *plan.outputs, *crossing, *ranges})

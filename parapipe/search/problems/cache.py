@@ -35,7 +35,7 @@ def _restore_infinity(content: object) -> object:
 _ANSWER: TypeAdapter[Answer] = TypeAdapter(Annotated[Answer, BeforeValidator(_restore_infinity)])
 
 
-def text_of(answer: Answer) -> str:
+def answer_text(answer: Answer) -> str:
     """Write an answer as JSON; every number comes back to the last bit."""
     return _ANSWER.dump_json(answer).decode()
 

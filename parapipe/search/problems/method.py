@@ -23,7 +23,7 @@ from parapipe.errors import MappingError
 from parapipe.processes.deadline import Deadline
 from parapipe.solvers import registry
 from parapipe.solvers.assignments.enumerate import LEAST_S
-from parapipe.solvers.chain import without_choice
+from parapipe.solvers.chain import only_schedule
 from parapipe.solvers.energy.trade_offs import small_set, trade_offs
 from parapipe.solvers.problem import MappingProblem
 from parapipe.solvers.registry import MAPPERS
@@ -32,9 +32,9 @@ from parapipe.solvers.schedule import (
     Energies,
     Names,
     Schedule,
-    renamed,
-    renamed_columns,
-    renamed_schedule,
+    rename_columns,
+    rename_processors,
+    rename_schedule,
 )
 from parapipe.solvers.verify import verify_answer
 from parapipe.version import __version__
@@ -115,7 +115,7 @@ def stays_with_more_time(schedule: Schedule, method: Method) -> bool:
     return schedule.certificate.proven or not (by_work or stopped_by_clock([schedule], method))
 
 
-def keys(method: Method, *content: object, limits: Iterable[float | str]) -> tuple[str, ...]:
+def answer_keys(method: Method, *content: object, limits: Iterable[float | str]) -> tuple[str, ...]:
     """Return what an answer is found again by: SHA-256 digests of all that decides it.
 
     The same are problems with the same numbers in the same order, whatever model, subgraph or
@@ -223,22 +223,22 @@ class Question:
         if self.energy_j is not None:
             kind = "trade-offs" if self.fastest else "the shortest and trade-offs"
             content = (kind, self.resolution, self.problem, self.energy_j)
-            return keys(method, *content, limits=(limit_s,))
+            return answer_keys(method, *content, limits=(limit_s,))
         limits = (limit_s,) if method.deterministic else (ANY_LIMIT, limit_s)
-        return keys(method, self.problem, limits=limits)
+        return answer_keys(method, self.problem, limits=limits)
 
     def renamed(self, names: Names) -> Question:
         """Return the question with other numbers of the processors."""
         return Question(
-            renamed(self.problem, names),
-            self.energy_j and renamed_columns(self.energy_j, names),
+            rename_processors(self.problem, names),
+            self.energy_j and rename_columns(self.energy_j, names),
             self.resolution,
-            self.fastest and renamed_schedule(self.fastest, names),
+            self.fastest and rename_schedule(self.fastest, names),
         )
 
     def without_choice(self, method: Method) -> Schedule | None:
         """Return the answer if it is the only one, see `chain.without_choice`."""
-        return without_choice(self.problem, method.seed) if self.energy_j is None else None
+        return only_schedule(self.problem, method.seed) if self.energy_j is None else None
 
     def verify(self, answer: Answer) -> None:
         """Raise a VerificationError if an answer breaks a rule."""

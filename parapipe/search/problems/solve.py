@@ -18,7 +18,7 @@ from parapipe.errors import VerificationError
 from parapipe.files.progress import ALONE, Phase, Progress, Tell
 from parapipe.processes.deadline import Deadline
 from parapipe.processes.shared_work import distribute
-from parapipe.search.problems.cache import Cache, read_answer, text_of
+from parapipe.search.problems.cache import Cache, answer_text, read_answer
 from parapipe.search.problems.identical_processors import names_in_order
 from parapipe.search.problems.method import (
     Method,
@@ -29,7 +29,7 @@ from parapipe.search.problems.method import (
     is_optimum,
 )
 from parapipe.solvers.registry import is_own
-from parapipe.solvers.schedule import Answer, Names, back, renamed_answer
+from parapipe.solvers.schedule import Answer, Names, inverse_names, rename_answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Solver:
 
 
 @dataclass(frozen=True, slots=True)
-class Solved:
+class SolvedQuestions:
     """The answer to each distinct question that has one, in the order in which they were asked.
 
     Parameters
@@ -101,7 +101,7 @@ def solve(
     deadline: Deadline | None = None,
     meanwhile: Callable[[Mapping[Question, Answer]], None] | None = None,
     earlier: Mapping[Question, Answer] | None = None,
-) -> Solved:
+) -> SolvedQuestions:
     """Answer questions, equal ones once; each answer has passed its verifier.
 
     Parameters
@@ -156,7 +156,7 @@ def solve(
             meanwhile=meanwhile and (lambda: meanwhile(answers())),
         )
     cached = (question for question, proxy in proxies.items() if proxy.question in work.cached)
-    return Solved(answers(), frozenset(cached))
+    return SolvedQuestions(answers(), frozenset(cached))
 
 
 def solve_here(
@@ -207,11 +207,11 @@ class _Proxy:
 
     def to_proxy(self, answer: Answer) -> Answer:
         """Return the answer to the question that stands for what was asked."""
-        return answer if self.names is None else renamed_answer(answer, self.names)
+        return answer if self.names is None else rename_answer(answer, self.names)
 
     def to_original(self, answer: Answer) -> Answer:
         """Return the answer to what was asked."""
-        return answer if self.names is None else renamed_answer(answer, back(self.names))
+        return answer if self.names is None else rename_answer(answer, inverse_names(self.names))
 
 
 @dataclass(slots=True)
@@ -264,7 +264,7 @@ class _Questions:
         question.verify(answer)
         if self.cache is not None:
             key = self.keys[question][0 if is_optimum(answer.schedules[0]) else -1]
-            self.cache.put(key, text_of(answer))
+            self.cache.put(key, answer_text(answer))
         self._add(question, answer)
         self._report_progress()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from parapipe.pareto import staircase, thinned
+from parapipe.pareto import staircase, thin_front
 from parapipe.processes.deadline import Deadline
 from parapipe.search.problems.time_energy import TimeEnergy, coarsen
 from parapipe.search.stages.candidates import Aim, ChosenStage, SearchSpace, StageCandidate
@@ -43,7 +43,7 @@ class Pass:
         self.static_w = search.static_w * search.stages.energy
         few = staircase(incumbents, self._figures_of)
         if len(few) > MOST_INCUMBENTS:
-            few = thinned(few, self._figures_of, 0.05, few[:1])
+            few = thin_front(few, self._figures_of, 0.05, few[:1])
         self.incumbents = [self._figures_of(each) for each in few[:MOST_INCUMBENTS]]
         self.best = {aim: aim.best(incumbents) for aim in search.aims if aim.kind}
         self.points: dict[int, Points] = {}

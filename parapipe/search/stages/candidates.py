@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.mappings.assembly import as_early, assemble, hand_overs_of
+from parapipe.mappings.assembly import assemble, hand_overs_of, with_earliest_starts
 from parapipe.mappings.configuration import Configuration
 from parapipe.mappings.evaluate import evaluate
 from parapipe.mappings.mapping import Kind, Mapping, Placement, Transfer, kind_of
@@ -69,7 +69,7 @@ class StageCandidate:
     latency_ns: int
     period_ns: int
     energy_nj: float
-    found_in: StageTable = field(repr=False, compare=False)
+    stage_table: StageTable = field(repr=False, compare=False)
     table: int = 0
 
     @property
@@ -245,13 +245,13 @@ def configure(
         return candidate
     costs = tables[candidate.table]
     traces = (
-        candidate.found_in.trace(stage.shape, stage.time_ns, stage.energy_nj)
+        candidate.stage_table.trace(stage.shape, stage.time_ns, stage.energy_nj)
         for stage in candidate.stages
     )
     stages = [[o.choice for o in some if isinstance(o.choice, Choice)] for some in traces]
     sets = (stage.replicas for stage in candidate.stages if stage.replicas)
     turns = [tuple(p for p in range(len(costs.processors)) if mask >> p & 1) for mask in sets]
-    mapping = as_early(_join(stages, graph, costs), graph, costs).taken_in_turn(turns)
+    mapping = with_earliest_starts(_join(stages, graph, costs), graph, costs).with_replicas(turns)
     claims = [choice.claim for choices in stages for choice in choices]
     return Configuration(
         mapping,

@@ -31,11 +31,22 @@ from parapipe.search.stages.relaxed import Relaxed
 from parapipe.search.stages.search import FEW_CUTS, MOST_CUTS, search
 from parapipe.search.stages.stage_table import StageTable
 from parapipe.search.stages.trade_energy import Sets, TradedStages, coarse_table, trade_energy
-from parapipe.search.stages.unit_schedules import Choice, cheapest_first, lookup, options_of
-from parapipe.solvers.all_processors import all_used
+from parapipe.search.stages.unit_schedules import (
+    Choice,
+    cheapest_first,
+    options_lookup,
+    unit_options,
+)
+from parapipe.solvers.all_processors import use_all_processors
 from parapipe.solvers.problem import NANO, MappingProblem
 from parapipe.solvers.registry import proves_shortest
-from parapipe.solvers.schedule import Answer, Schedule, back, renamed, renamed_schedule
+from parapipe.solvers.schedule import (
+    Answer,
+    Schedule,
+    inverse_names,
+    rename_processors,
+    rename_schedule,
+)
 
 
 def schedules_on_all(
@@ -49,12 +60,12 @@ def schedules_on_all(
         problem, names = choice.request.problem, None
         if identical:
             names = names_in_order(problem, identical)
-            problem = renamed(problem, names)
+            problem = rename_processors(problem, names)
         if problem not in schedules:
-            shortest = renamed_schedule(choice.schedule, names) if names else choice.schedule
-            schedules[problem] = all_used(problem, shortest)
+            shortest = rename_schedule(choice.schedule, names) if names else choice.schedule
+            schedules[problem] = use_all_processors(problem, shortest)
         if schedule := schedules[problem]:
-            schedule = renamed_schedule(schedule, back(names)) if names else schedule
+            schedule = rename_schedule(schedule, inverse_names(names)) if names else schedule
             yield Choice(choice.request, schedule)
 
 
@@ -129,7 +140,7 @@ class StageSearches:
 
         Tells whether there is one.
         """
-        times = StageTable(lookup(options_of(choices, self.tables[0])), energy=False)
+        times = StageTable(options_lookup(unit_options(choices, self.tables[0])), energy=False)
         return bool(self._search_stages(0, times, (), look=True, most_cuts=FEW_CUTS, pipes=pipes))
 
     def look(self, table: int, choices: Sequence[Choice]) -> None:
@@ -194,14 +205,14 @@ class StageSearches:
         more: list[Choice] = []
         if proves_shortest(self.options.mapper) and not look:
             more += schedules_on_all(choices, self.identical[table], self.deadline)
-        options = options_of([*choices, *more], costs)
-        times = StageTable(lookup(options), energy=False)
+        options = unit_options([*choices, *more], costs)
+        times = StageTable(options_lookup(options), energy=False)
         candidates = self._search_stages(table, times, incumbents, look=look)
         if not self.options.energy or units > MOST_CUTS:
             return candidates
         incumbents, low_energy = [*incumbents, *candidates], cheapest_first(options)
         if units <= ENERGY_UNITS:
-            stages = StageTable(lookup(low_energy), deadline=self.deadline)
+            stages = StageTable(options_lookup(low_energy), deadline=self.deadline)
             return [*candidates, *self._search_stages(table, stages, incumbents, look=look)]
         share = self.options.energy_resolution
         few, within = coarse_table(low_energy, units, len(costs.processors), share, self.deadline)

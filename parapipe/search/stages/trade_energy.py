@@ -13,7 +13,7 @@ from parapipe.processes.deadline import Deadline
 from parapipe.search.problems.identical_processors import NO_REPLICAS, Replicable
 from parapipe.search.problems.method import Question
 from parapipe.search.problems.problems import Request
-from parapipe.search.problems.solve import Reporter, Solved, Solver, solve
+from parapipe.search.problems.solve import Reporter, SolvedQuestions, Solver, solve
 from parapipe.search.problems.time_energy import Tolerance, unit_tolerance
 from parapipe.search.stages.candidates import StageCandidate
 from parapipe.search.stages.search import search
@@ -22,12 +22,12 @@ from parapipe.search.stages.unit_schedules import (
     Choice,
     OptionsByPlace,
     cheapest_first,
-    lookup,
-    options_of,
+    options_lookup,
+    unit_options,
 )
 from parapipe.solvers.assignments.enumerate import is_small
 from parapipe.solvers.problem import MappingProblem
-from parapipe.solvers.replay import as_short
+from parapipe.solvers.replay import is_as_short
 from parapipe.solvers.schedule import Answer, Schedule
 
 SETS_SHARE = 0.5  # of the resolution, for the units' schedules; the search has the rest
@@ -35,7 +35,7 @@ SEARCH_PARTS = 3  # unit tolerance, stages, labels
 COARSE_PARTS = 4  # units, units between two cuts, stages, labels
 TIME_PARTS = 20  # a set gets at most one part of so many of a problem's time limit
 TIMES_ALL = 8  # all sets together get at most so many times that
-NO_ANSWERS = Solved({}, frozenset())
+NO_ANSWERS = SolvedQuestions({}, frozenset())
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Sets:
 
     fastest: tuple[Choice, ...]
     questions: tuple[Question, ...]
-    solved: Solved
+    solved: SolvedQuestions
 
 
 def joint_questions(
@@ -101,7 +101,7 @@ def find_sets(
     *,
     resolution: float,
     report: Reporter,
-    before: Solved = NO_ANSWERS,
+    before: SolvedQuestions = NO_ANSWERS,
     deadline: Deadline | None = None,
     meanwhile: Callable[[Sets], None] | None = None,
 ) -> Sets:
@@ -129,7 +129,7 @@ def find_sets(
     part = min(1 / TIME_PARTS, TIMES_ALL / max(1, len(set(with_choice))))
     method = replace(solver.method, time_limit_s=solver.method.time_limit_s * part)
 
-    def make_sets(solved: Solved) -> Sets:
+    def make_sets(solved: SolvedQuestions) -> Sets:
         choices = (
             _with_less_energy(choice, solved.answers.get(question))
             for choice, question in zip(fastest, questions, strict=True)
@@ -142,7 +142,8 @@ def find_sets(
         replace(solver, method=method),
         report,
         deadline=deadline,
-        meanwhile=meanwhile and (lambda some: meanwhile(make_sets(Solved(some, frozenset())))),
+        meanwhile=meanwhile
+        and (lambda some: meanwhile(make_sets(SolvedQuestions(some, frozenset())))),
         earlier=earlier,
     )
     cached = solved.cached | before.cached.intersection(solved.answers)
@@ -193,7 +194,7 @@ def trade_energy(
         return TradedStages((), reached, timed_out)
     search_share = ((1 + resolution) / (1 + share)) ** (1 / SEARCH_PARTS) - 1
     units = partition.cuts.last
-    options = cheapest_first(options_of([*fastest, *more], costs))
+    options = cheapest_first(unit_options([*fastest, *more], costs))
     stages, tolerance = _table_within(options, units, len(costs.processors), search_share, deadline)
     candidates = search(
         units,
@@ -224,7 +225,7 @@ def _table_within(
 ) -> tuple[StageTable, Tolerance]:
     """Return stages and a tolerance: units, stages and labels may be off by a share each."""
     tolerance = unit_tolerance(_least_ns(options, units), share)
-    stages = StageTable(lookup(options), tolerance=tolerance, deadline=deadline)
+    stages = StageTable(options_lookup(options), tolerance=tolerance, deadline=deadline)
     return stages, Tolerance(share, (1 + share) ** (1 / processors) - 1)
 
 
@@ -233,7 +234,7 @@ def _with_less_energy(choice: Choice, answer: Answer | None) -> Choice:
     if answer is None:
         return choice
     first, problem = answer.schedules[0], choice.request.problem
-    if not as_short(problem, first.makespan_s, choice.schedule.makespan_s):
+    if not is_as_short(problem, first.makespan_s, choice.schedule.makespan_s):
         return choice
     # what is proven of the one holds for the other
     return Choice(choice.request, replace(first, certificate=choice.schedule.certificate))

@@ -31,7 +31,7 @@ class Choice:
 OptionsByPlace = Mapping[tuple[int, Locations], Sequence[Option]]
 
 
-def options_of(choices: Sequence[Choice], costs: CostTable) -> OptionsByPlace:
+def unit_options(choices: Sequence[Choice], costs: CostTable) -> OptionsByPlace:
     """Return the options of every unit by the locations before it, dominated ones left out."""
     every: dict[tuple[int, Locations], list[Option]] = {}
     energies_nj: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
@@ -67,7 +67,7 @@ def _time_ns(choice: Choice) -> int:
     return sum(round(time_s * NANO) for time_s in each_s) + round(waits_s * NANO)
 
 
-def lookup(options: OptionsByPlace) -> Options:
+def options_lookup(options: OptionsByPlace) -> Options:
     """Return options by unit and locations; none where there are none."""
     return lambda unit, locations: options.get((unit, locations), ())
 

@@ -14,7 +14,7 @@ from parapipe.solvers.assignments.tables import Best, Tables, assignments, spars
 from parapipe.solvers.chain import is_chain
 from parapipe.solvers.paths import inputs_of, supporting
 from parapipe.solvers.problem import Flow, MappingProblem
-from parapipe.solvers.replay import Timed, by_start, replay
+from parapipe.solvers.replay import Timed, order_by_start, replay
 from parapipe.solvers.schedule import Energies
 
 
@@ -189,5 +189,5 @@ def _replayed(
     """Replay a schedule."""
     end_s = [s + row[p] for s, row, p in zip(start_s, problem.time_s, processor, strict=True)]
     return EnumeratedSchedule(
-        tuple(processor), replay(problem, processor, by_start(start_s, end_s)), bound_j
+        tuple(processor), replay(problem, processor, order_by_start(start_s, end_s)), bound_j
     )

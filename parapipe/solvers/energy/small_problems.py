@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from parapipe.solvers.assignments.enumerate import NAME, EnumeratedSchedule, enumerated
 from parapipe.solvers.assignments.tables import Floats, Tables, tables
 from parapipe.solvers.problem import MappingProblem
-from parapipe.solvers.replay import as_short
+from parapipe.solvers.replay import is_as_short
 from parapipe.solvers.schedule import Answer, Certificate, Energies, EnergyClaim, Schedule
 from parapipe.solvers.verify import energy_of
 
@@ -215,8 +215,8 @@ def _better(
 ) -> Schedule:
     """Return the first schedule if it is as good in time and energy, else the other one."""
     one_j, other_j = (energy_of(energy_j, each.processor) for each in (one, other))
-    as_fast = as_short(problem, one.makespan_s, other.makespan_s)
-    return one if as_fast and as_short(problem, one_j, other_j) else other
+    as_fast = is_as_short(problem, one.makespan_s, other.makespan_s)
+    return one if as_fast and is_as_short(problem, one_j, other_j) else other
 
 
 def _descending(
@@ -226,9 +226,9 @@ def _descending(
     front: list[tuple[EnumeratedSchedule, float]] = []
     for each in optima:
         taken_j = energy_of(energy_j, each.processor)
-        if front and as_short(problem, front[-1][1], taken_j):
+        if front and is_as_short(problem, front[-1][1], taken_j):
             continue
-        if front and as_short(problem, each.timed.makespan_s, front[-1][0].timed.makespan_s):
+        if front and is_as_short(problem, each.timed.makespan_s, front[-1][0].timed.makespan_s):
             front.pop()
         front.append((each, taken_j))
     return front

@@ -26,7 +26,7 @@ from parapipe.solvers.fine.integer_problem import IntegerProblem, integer_proble
 from parapipe.solvers.fine.list_schedules import MOST_SEARCHED, Placement, in_order
 from parapipe.solvers.paths import list_order
 from parapipe.solvers.problem import MICRO, NANO, MappingProblem, floor_units
-from parapipe.solvers.replay import by_start, replay, with_transfers
+from parapipe.solvers.replay import order_by_start, replay, with_transfers
 from parapipe.solvers.schedule import Answer, Certificate, Energies, EnergyClaim, Schedule
 from parapipe.solvers.verify import energy_of
 
@@ -299,7 +299,7 @@ class _Search:
             proven=taken_nj <= least_nj,
         )
         with_energy = replace(schedule.certificate, energy=claim)
-        order = by_start(schedule.start_s, schedule.end_s)
+        order = order_by_start(schedule.start_s, schedule.end_s)
         return _Point(
             replace(schedule, certificate=with_energy),
             in_order(self.rounded, schedule.processor, order),
@@ -312,7 +312,7 @@ class _Search:
         """Return a placement in exact times, with what is proven about its energy."""
         pure = replace(self.problem, transfer_resource=())
         delayed = replay(
-            pure, placement.processor, by_start(placement.start_units, placement.end_units)
+            pure, placement.processor, order_by_start(placement.start_units, placement.end_units)
         )
         times = with_transfers(self.problem, placement.processor, delayed)
         certificate = Certificate(

@@ -26,7 +26,7 @@ from parapipe.solvers.fine.integer_problem import (
 )
 from parapipe.solvers.fine.list_schedules import MOST_SEARCHED
 from parapipe.solvers.problem import MICRO, Flow, MappingProblem, floor_units, rounded_down
-from parapipe.solvers.replay import Job, Timed, certified, expanded, replay, with_transfers
+from parapipe.solvers.replay import Job, Timed, certified, expand_transfers, replay, with_transfers
 from parapipe.solvers.schedule import Certificate, Schedule
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def search(
         return bound_units, None
     processor = tuple(model.processors(solver))
     start_units = moves.starts(solver)
-    jobs = expanded(problem, processor)
+    jobs = expand_transfers(problem, processor)
     ranked = []
     for i, (job, resource) in enumerate(zip(jobs.jobs, jobs.processor, strict=True)):
         time_units = floor_units(jobs.problem.time_s[i][resource])
@@ -280,7 +280,7 @@ class _BusySearch:
 
     def offer(self, processor: tuple[int, ...], timed: Timed) -> None:
         """Take a schedule if its order makes the shortest one; its own times may be longer."""
-        expansion = expanded(self.rounded, processor)
+        expansion = expand_transfers(self.rounded, processor)
         times: dict[Job, tuple[float, float]] = dict(
             enumerate(zip(timed.start_s, timed.end_s, strict=True))
         )

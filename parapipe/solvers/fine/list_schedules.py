@@ -29,7 +29,7 @@ from parapipe.solvers.fine.integer_problem import (
 from parapipe.solvers.lists import Gaps, heft, peft
 from parapipe.solvers.paths import by_priority, list_order
 from parapipe.solvers.problem import MappingProblem, floor_units
-from parapipe.solvers.replay import Timed, by_start, certified, replay
+from parapipe.solvers.replay import Timed, certified, order_by_start, replay
 from parapipe.solvers.schedule import Schedule
 
 
@@ -204,7 +204,7 @@ def scheduled(problem: MappingProblem, *, seed: int, began_s: float) -> Schedule
     inner = _inner_operators(bounds)
     candidates = [(best.processor, Timed(best.start_s, best.end_s))]
     for listed in islice(priced_list_schedules(bounds, prices, seed), LISTS):
-        order = by_start(listed.start_units, listed.end_units)
+        order = order_by_start(listed.start_units, listed.end_units)
         candidates.append((listed.processor, replay(problem, listed.processor, order)))
     able = {p for v in inner for p in bounds.problem.choices[v]}
     idle_units = {p: idle(bounds, inner, p) for p in able}

@@ -56,7 +56,7 @@ from parapipe.solvers.fine.list_schedules import (
 from parapipe.solvers.lists import cpop_table, heft_table, peft_table
 from parapipe.solvers.paths import list_order, simple_bound_s, supporting
 from parapipe.solvers.problem import NEVER, MappingProblem
-from parapipe.solvers.replay import Timed, as_short, by_start, certified, replay
+from parapipe.solvers.replay import Timed, certified, is_as_short, order_by_start, replay
 from parapipe.solvers.schedule import Schedule
 
 WINDOW = 14  # operators before a join
@@ -318,9 +318,9 @@ def map(  # the protocol's name
     bound_s = simple_bound_s(problem)
     per_second = units_per_second(best.makespan_s)
     rounded = integer_problem(problem, per_second)
-    start = in_order(rounded, quick.processor, by_start(best.start_s, best.end_s))
+    start = in_order(rounded, quick.processor, order_by_start(best.start_s, best.end_s))
     search = Search(seed)
-    if as_short(problem, best.makespan_s, bound_s):
+    if is_as_short(problem, best.makespan_s, bound_s):
         answer = Answer(start.makespan_units, None)
     else:
         answer = search.solve(rounded, start.makespan_units - 1, budget)
@@ -328,7 +328,7 @@ def map(  # the protocol's name
     # a heuristic's schedule may wait where its own order need not, so that is replayed as well
     schedules = [(tuple(quick.processor), best)]
     for placement in placements:
-        order = by_start(placement.start_units, placement.end_units)
+        order = order_by_start(placement.start_units, placement.end_units)
         schedules.append((placement.processor, replay(problem, placement.processor, order)))
     processor, timed = min(schedules, key=lambda schedule: schedule[1].makespan_s)
     return certified(

@@ -17,7 +17,7 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
-from parapipe.solvers.memory.offsets import FirstFits, Placed, ceil_to
+from parapipe.solvers.memory.offsets import FirstFits, Packing, ceil_to
 
 Offsets = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.float64]
@@ -41,7 +41,7 @@ class Ejections:
         Of choices among places where as much stands in the way.
     """
 
-    def __init__(self, fits: FirstFits, start: Placed, seed: int) -> None:
+    def __init__(self, fits: FirstFits, start: Packing, seed: int) -> None:
         self._fits, self._best, self._random = fits, start, Random(seed)
         self._size = fits.problem.size_bytes
         self._met = [(met, self._size[met]) for met in fits.overlaps]
@@ -55,7 +55,7 @@ class Ejections:
         self._top = start.size_bytes
         self._out: list[tuple[float, int]] = []  # a heap
 
-    def least(self, enough_bytes: int, most: int) -> Placed:
+    def least(self, enough_bytes: int, most: int) -> Packing:
         """Return the smallest arena that is found, or the first of at most `enough_bytes`.
 
         Parameters
@@ -80,7 +80,7 @@ class Ejections:
         ends = self._offset + self._size
         size_bytes = int(ends.max())
         if size_bytes < self._best.size_bytes:
-            self._best = Placed(size_bytes, self._offset.tolist())
+            self._best = Packing(size_bytes, self._offset.tolist())
         self._set_top(enough_bytes)
         self._take_out([b for b in self._fits.others if ends[b] > self._top])
         return bool(self._out)

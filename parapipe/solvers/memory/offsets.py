@@ -241,7 +241,7 @@ POWERS = (1, 2)
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class Packing:
     """Offsets of all buffers.
 
     Parameters
@@ -282,7 +282,7 @@ class FirstFits:
         fits = not any(size % most for size in sizes)  # then all ends are aligned for all others
         self.steps = [1] * len(count) if fits else alignments
 
-    def smallest_first(self, enough_bytes: int) -> list[Placed]:
+    def smallest_first(self, enough_bytes: int) -> list[Packing]:
         """Return one of each order, the smallest first, up to one of at most `enough_bytes`."""
         orders = MOST_PAIRS // ((1 + ROUNDS) * max(1, sum(map(len, self.met))))
         packings = []
@@ -292,7 +292,7 @@ class FirstFits:
                 break
         return sorted(packings, key=_size)
 
-    def _in_rounds(self, order: list[int], enough_bytes: int) -> Placed:
+    def _in_rounds(self, order: list[int], enough_bytes: int) -> Packing:
         """Place what ends above the peak before all else, again and again."""
         best = packing = self.placed(order)
         for _ in range(ROUNDS):
@@ -332,13 +332,13 @@ class FirstFits:
         """Return an order in which most of the first goes first, then most of the other."""
         return sorted(self.others, key=lambda b: (first[b], then[b]), reverse=True)
 
-    def placed(self, order: list[int]) -> Placed:
+    def placed(self, order: list[int]) -> Packing:
         """Put each buffer in the lowest gap where it fits, in an order."""
         offsets, is_placed = self.bottom.copy(), bytearray(len(self.sizes))
         for b in order:
             offsets[b] = self._lowest(b, offsets, is_placed)
             is_placed[b] = True
-        return Placed(max(map(int.__add__, offsets, self.sizes)), offsets)
+        return Packing(max(map(int.__add__, offsets, self.sizes)), offsets)
 
     def _lowest(self, b: int, offsets: Sequence[int], is_placed: bytearray) -> int:
         """Return the lowest offset of a buffer beside those that are placed."""
@@ -352,7 +352,7 @@ class FirstFits:
         return offset
 
 
-def _size(packing: Placed) -> int:
+def _size(packing: Packing) -> int:
     return packing.size_bytes
 
 

@@ -12,7 +12,7 @@ from parapipe.export.constants import Constants, Network
 from parapipe.files.mistakes import listed, listed_sentences
 from parapipe.graph.work import operator_class
 from parapipe.plan import schema
-from parapipe.plan.mapped import mapped, network_of
+from parapipe.plan.mapped import mapping_view, network_of
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.records import MemoryLayout, PlacedBuffer, PredictedTimes
 from parapipe.plan.schema import Operator, Plan, Processor, StageProcessor
@@ -284,7 +284,7 @@ def _stage_processor(
 
 def _transfers(plan: Plan, into: Steps) -> Iterator[library_plan.Transfer]:
     """Yield the plan's transfers, but for what no step reads there: a size that is known by now."""
-    view = mapped(plan)
+    view = mapping_view(plan)
     place = {operator: view.name(at) for operator, at in view.placements.items()}
     read = {(name, place[step.source or step.id]) for step in into.steps for name in step.inputs}
     for transfer in plan.transfers:

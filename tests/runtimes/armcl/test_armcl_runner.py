@@ -14,7 +14,7 @@ from parapipe import build_zoo, import_profile, load_platform
 from parapipe.cost.profile import read_profile
 from parapipe.parts.rules import read_rule
 from parapipe.parts.split import split_proto
-from parapipe.plan.mapped import mapped
+from parapipe.plan.mapped import mapping_view
 from tests.cases.armcl_cases import cases, inception, separable, write_case
 from tests.cases.armcl_plans import BIG, LITTLE, parts_apart, taking_turns
 from tests.cases.runner import on_this_machine, refused
@@ -72,7 +72,7 @@ def test_an_inception_network_runs_in_every_kind_of_configuration(arm, tmp_path,
 def in_turns(tmp_path_factory):
     folder = tmp_path_factory.mktemp("in_turns") / "inception"
     plan = write_case(inception(), folder, frames=3, plan_of=taking_turns, seed=3)
-    assert mapped(plan).interleaved
+    assert mapping_view(plan).interleaved
     return folder
 
 

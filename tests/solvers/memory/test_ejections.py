@@ -15,7 +15,7 @@ from parapipe.solvers.memory.offsets import (
     ArenaProblem,
     Buffer,
     FirstFits,
-    Placed,
+    Packing,
     frames_of,
     violations,
 )
@@ -57,7 +57,7 @@ def least_bytes(problem: ArenaProblem) -> int:
     return least
 
 
-def least_found(problem: ArenaProblem) -> Placed:
+def least_found(problem: ArenaProblem) -> Packing:
     """The smallest arena that first fits and ejections find."""
     fits = FirstFits(problem)
     first, *_ = fits.smallest_first(problem.peak_bytes)
@@ -79,7 +79,7 @@ def test_where_the_peak_cannot_be_reached_more_is_tried_and_the_least_is_kept():
     # Each of the three overlaps the other two, two at any time.
     problem = problem_of((1, 0, 4), (1, 3, 7), (1, 6, 10), (2, 0, 4), (2, 4, 9), period=9)
     fits = FirstFits(problem)
-    start = Placed(9, [2, 0, 1, 5, 7])
+    start = Packing(9, [2, 0, 1, 5, 7])
     found = Ejections(fits, start, 0).least(problem.peak_bytes, 20_000)
     assert (problem.peak_bytes, found.size_bytes) == (4, 5)
     assert violations(problem, found.offset_bytes) == []

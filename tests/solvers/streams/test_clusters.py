@@ -2,7 +2,7 @@
 
 import pytest
 
-from parapipe.solvers.streams import cluster_readers, clusters, streams_of
+from parapipe.solvers.streams import assign_streams, cluster_readers, clusters
 from tests.cases.ppd import algorithm_1, algorithm_2, random_graph
 
 SEEDS = range(1000)
@@ -20,7 +20,7 @@ def test_clusters_and_streams_of_1000_random_graphs_are_those_of_the_pseudo_code
         found = clusters(times, readers, most)
         assert [*map(list, found)] == algorithm_1(times, edges, most), seed
         between, count = cluster_readers(found, readers), 1 + seed % 4
-        assert [*streams_of(between, count)] == algorithm_2(found, edges, count), seed
+        assert [*assign_streams(between, count)] == algorithm_2(found, edges, count), seed
 
 
 def test_clusters_of_1000_random_graphs_hold_each_operator_once_and_have_no_circles():
@@ -54,8 +54,8 @@ def test_three_branches_are_cut_as_by_hand():
     assert found == ((0, 1), (2, 5), (3, 6), (4, 7))
     between = cluster_readers(found, BRANCHES)
     assert between == ({1, 2, 3}, {3}, {3}, set())
-    assert streams_of(between, 2) == (0, 1, 0, 1)
-    assert streams_of(between, 4) == (0, 1, 2, 3)
+    assert assign_streams(between, 2) == (0, 1, 0, 1)
+    assert assign_streams(between, 4) == (0, 1, 2, 3)
 
 
 def test_an_operator_of_a_long_time_is_a_cluster_by_itself():
@@ -76,15 +76,15 @@ def test_an_operator_with_two_edges_from_the_cluster_goes_before_one_with_one():
 
 def test_streams_go_in_turn_over_several_inputs_first():
     # clusters 0 and 2 read from no other; 1 reads 0, 3 reads 2
-    assert streams_of([{1}, set(), {3}, set()], 4) == (0, 2, 1, 3)
+    assert assign_streams([{1}, set(), {3}, set()], 4) == (0, 2, 1, 3)
 
 
 @pytest.mark.parametrize("streams", [1, 2, 3])
 def test_a_chain_is_one_stream_after_the_other(streams):
     chain = [{1}, {2}, {3}, set()]
-    assert streams_of(chain, streams) == tuple(c % streams for c in range(4))
+    assert assign_streams(chain, streams) == tuple(c % streams for c in range(4))
 
 
 def test_of_nothing_there_are_no_clusters():
     assert clusters([], []) == ()
-    assert streams_of([], 2) == ()
+    assert assign_streams([], 2) == ()
