@@ -303,8 +303,10 @@ def build_cost_table(
 def _transfer_matrices(
     graph: OperatorGraph, platform: Platform, working: Sequence[str | None]
 ) -> dict[str, Matrix]:
-    alike = {(each.size_bytes, each.dtype): each for each in graph.tensors.values()}
-    matrices = {key: move_times_s(each, platform, working) for key, each in alike.items()}
+    by_size_and_type = {(each.size_bytes, each.dtype): each for each in graph.tensors.values()}
+    matrices = {
+        key: move_times_s(each, platform, working) for key, each in by_size_and_type.items()
+    }
     return {name: matrices[each.size_bytes, each.dtype] for name, each in graph.tensors.items()}
 
 
