@@ -322,7 +322,7 @@ def test_the_version_and_the_code_of_its_package_belong_to_the_key_of_an_answer(
     code = "def map(problem, *, time_limit_s, seed): ..."
 
     def key():
-        method_module._surroundings.cache_clear()
+        method_module._list_versions.cache_clear()
         return answer_keys(Method("mine", 1.0, 0), "content", limits=["any"])
 
     found = set()
@@ -335,7 +335,7 @@ def test_the_version_and_the_code_of_its_package_belong_to_the_key_of_an_answer(
     monkeypatch.setattr(type(MAPPERS), "package", lambda *_: "'other 2.1'")
     found.add(key())
     assert len(found) == 3
-    method_module._surroundings.cache_clear()
+    method_module._list_versions.cache_clear()
 
 
 def test_answers_of_its_mapper_are_kept_for_later_runs(site):

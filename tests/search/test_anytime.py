@@ -281,7 +281,7 @@ def test_no_greater_budget_gives_a_worse_front_of_a_long_network(
 ):
     most = 5 if units < 100 else stage_incumbents.ENERGY_UNITS
     monkeypatch.setattr(stage_incumbents, "ENERGY_UNITS", most)
-    monkeypatch.setattr(candidate_selection, "thinned", lambda front, *_: front)  # to within 5 %
+    monkeypatch.setattr(candidate_selection, "thin_front", lambda front, *_: front)  # to within 5 %
     graph = chain(units)
     costs = identical_costs(graph, kinds, 0)
     fronts = [(w, explored(graph, costs, monkeypatch, w, ENERGY)[0]) for w in budgets]
