@@ -45,6 +45,17 @@ def test_the_tour_names_functions_that_are_there_in_at_most_twelve_stops() -> No
         assert re.search(rf"^def {function}\(", (REPOSITORY / path).read_text(), re.MULTILINE)
 
 
+def test_the_documents_name_modules_that_are_there() -> None:
+    folders = [REPOSITORY, REPOSITORY / "parapipe", *(REPOSITORY / "parapipe").glob("*/")]
+    missing = [
+        f"{document}: {path}"
+        for document in ("CONTRIBUTING.md", "docs/architecture.md", "docs/glossary.md")
+        for path in re.findall(r"`([\w/]+\.py)`", (REPOSITORY / document).read_text("utf-8"))
+        if not any((folder / path).is_file() for folder in folders)
+    ]
+    assert missing == []
+
+
 def test_the_picture_of_the_rooms_is_that_of_the_code() -> None:
     path = REPOSITORY / "docs/images/rooms.svg"
     assert path.read_text(encoding="utf-8") == rooms.picture()
