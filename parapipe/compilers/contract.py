@@ -199,8 +199,14 @@ class Compiler(Protocol):
     def prices(self) -> bool:
         """Whether it tells cycles."""
 
-    def version(self, environment: Environment) -> str:
-        """Return the tool's version; a CompileError of cause "missing" if it is not there."""
+    def version(self, environment: Environment, folder: Path) -> str:
+        """Return the tool's version, asked in an empty folder.
+
+        Raises
+        ------
+        CompileError
+            Of cause "missing" or "crashed" if it is not there.
+        """
 
     def compile(self, job: CompileJob, environment: Environment, folder: Path) -> CompiledSegment:
         """Compile a segment in a folder of its own, which is empty and belongs to the job.
@@ -220,6 +226,8 @@ class Compiler(Protocol):
         ----------
         inputs
             A `.npz` with the inputs by name, of one frame.
+        folder
+            Empty, and of this job.
 
         Raises
         ------

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parapipe.files.user_folders import cache_folder
 from parapipe.search.problems import cache as cache_module
-from parapipe.search.problems.cache import ASIDE, NAME, Cache, user_folder
+from parapipe.search.problems.cache import ASIDE, NAME, Cache
 from parapipe.solvers.schedule import Transfer
 from tests.cases.full_disk import files_of_at_most
 from tests.cases.solve_cases import alone_schedule, schedule_of_text, text_of_schedule
@@ -281,18 +282,18 @@ def test_a_file_that_another_process_never_lets_go_of_is_given_up(
 
 def test_the_users_folder_is_the_one_of_the_environment(monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("PARAPIPE_CACHE", str(tmp_path / "own"))
-    assert user_folder() == tmp_path / "own"
+    assert cache_folder() == tmp_path / "own"
     for unset in ("", None):
         if unset is None:
             monkeypatch.delenv("PARAPIPE_CACHE")
         else:
             monkeypatch.setenv("PARAPIPE_CACHE", unset)
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-        assert user_folder() == tmp_path / "xdg" / "parapipe"
+        assert cache_folder() == tmp_path / "xdg" / "parapipe"
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for ignored in ("relative", ""):
         monkeypatch.setenv("XDG_CACHE_HOME", ignored)
-        assert user_folder() == tmp_path / "home" / ".cache" / "parapipe"
+        assert cache_folder() == tmp_path / "home" / ".cache" / "parapipe"
 
 
 # Size

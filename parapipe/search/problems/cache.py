@@ -11,7 +11,6 @@ No trouble with the cache stops a run. It is told once, and the run goes on with
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -23,6 +22,7 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import BeforeValidator, TypeAdapter
 
+from parapipe.files.user_folders import cache_folder
 from parapipe.solvers.schedule import Answer
 
 
@@ -58,21 +58,6 @@ _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 Result = TypeVar("Result")
 
 
-def user_folder() -> Path:
-    """Return the user's cache folder: PARAPIPE_CACHE, or parapipe's in XDG_CACHE_HOME or ~/.cache.
-
-    Raises
-    ------
-    RuntimeError
-        The user has no home folder.
-    """
-    if own := os.environ.get("PARAPIPE_CACHE"):
-        return Path(own)
-    shared = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    # the specification has it that a relative path is ignored
-    return (shared if shared.is_absolute() else Path.home() / ".cache") / "parapipe"
-
-
 class Cache:
     """Texts by key, in a file in a folder of their own; also a context that closes it.
 
@@ -88,7 +73,7 @@ class Cache:
         self._note = note
         self._connection: sqlite3.Connection | None = None
         try:
-            self._file = (folder or user_folder()) / NAME
+            self._file = (folder or cache_folder()) / NAME
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except RuntimeError:
             self._give_up("the user has no home folder; set PARAPIPE_CACHE to a folder")
