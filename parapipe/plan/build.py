@@ -191,6 +191,9 @@ def _processors(
             name=processor.name,
             kind=processor.kind,
             backend=processor.backend,
+            compiler=schema.CompilerTarget(**processor.compiler.model_dump())
+            if processor.compiler
+            else None,
             options=processor.options or None,
             cores=tuple(processor.cores),
             stream=schema.Stream(of=processor.stream_of, count=processor.at_once)

@@ -191,6 +191,15 @@ class Stream(Record):
     """How many streams it has here, those that the plan does not use included."""
 
 
+class CompilerTarget(Record):
+    """The compiler that makes files for a processor."""
+
+    name: Name
+    """Name of the compiler, as `parapipe compilers list` has it."""
+    target: Name
+    """The chip, as the compiler calls it."""
+
+
 class Processor(Record):
     """A processor that the plan uses."""
 
@@ -200,6 +209,8 @@ class Processor(Record):
     """What it is: cpu, gpu, npu, dsp."""
     backend: Name
     """What its operators were timed with."""
+    compiler: CompilerTarget | None = None
+    """The compiler of its vendor; left out where the platform names none."""
     options: ByName[str] | None = None
     """What an execution provider of ONNX Runtime is given; left out where that is nothing."""
     cores: tuple[NonNegativeInt, ...]

@@ -41,7 +41,7 @@ from parapipe.platform.fields import (
     WattsPerV2Hz,
 )
 from parapipe.platform.platform import Board, Source
-from parapipe.platform.sections import Launch, Memory, Scaling
+from parapipe.platform.sections import CompilerTarget, Launch, Memory, Scaling
 from parapipe.platform.support import Support
 
 KIND = FileKind("catalogue file", PlatformError, "install parapipe again")
@@ -85,6 +85,8 @@ class Part(Strict):
         units of a CPU are its cores.
     backend
         The library that runs operators on it.
+    compiler
+        The compiler of its vendor; None if parapipe runs none.
     operators
         Entry of `operators` that says what it runs; everything in its data types if left out.
     achieved
@@ -96,6 +98,7 @@ class Part(Strict):
     kind: Kind
     description: Text
     backend: Name
+    compiler: CompilerTarget | None = None
     units: Annotated[int, Field(ge=1, le=1000)] = 1
     operators: Name | None = None
     peak: MacsPerCycle

@@ -40,6 +40,7 @@ def full_processor(part: Part, entry: Raw, memory: object, add_source: AddSource
         "description": part.description if units == 1 else f"{units} × {part.description}",
         "source": kind.data_types.source,
         **_operators(part),
+        **({"compiler": part.compiler.model_dump()} if part.compiler else {}),
         **{key: value for key, value in entry.items() if key not in SHORT_KEYS},
         "clock": _clock(part, entry, kind),
     }

@@ -28,6 +28,7 @@ from parapipe.platform.fields import (
 from parapipe.platform.memories import WeightStorage
 from parapipe.platform.sections import (
     Clock,
+    CompilerTarget,
     Divisions,
     Launch,
     Memory,
@@ -55,6 +56,8 @@ class Processor(Strict):
     kind, backend
         What it is, and the library that runs operators on it (armcl-neon, onnxruntime-openvino,
         nominal).
+    compiler
+        The compiler of its vendor, see docs/compilers.md; None if it has none that parapipe runs.
     options
         What an execution provider of ONNX Runtime is given: names and values, both texts.
     cores
@@ -80,6 +83,7 @@ class Processor(Strict):
     name: Name
     kind: Literal["cpu", "gpu", "npu", "dsp"]
     backend: Name
+    compiler: CompilerTarget | None = None
     options: Mapping[OptionName, OptionValue] = {}
     description: Prose = ""
     source: Name

@@ -80,6 +80,13 @@ class Launch(Section):
     overhead_s: Seconds
 
 
+class CompilerTarget(Strict):
+    """The compiler that makes files for the processor, and how it calls the chip."""
+
+    name: Name
+    target: Name
+
+
 class Peak(Section):
     """Multiply-accumulates per second at the default operating point, by data type."""
 

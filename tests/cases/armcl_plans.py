@@ -19,6 +19,7 @@ BOARD = SimpleNamespace(
             name=name,
             kind="gpu" if name == "gpu" else "cpu",
             backend="nominal",
+            compiler=None,
             options=None,
             cores=cores,
             stream_of=None,

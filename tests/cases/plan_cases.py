@@ -64,6 +64,7 @@ def platform_of(count):
                 name=name,
                 kind="cpu" if i < 2 else name,
                 backend=f"backend-{name}",
+                compiler=None,
                 options={},
                 cores=(2 * i, 2 * i + 1) if i < 2 else (),
                 stream_of=None,
