@@ -1,5 +1,8 @@
 """The page of a sweep in a real browser: it picks as `parapipe pick` does, and shows any name."""
 
+import json
+import re
+
 import pytest
 
 import parapipe
@@ -40,6 +43,26 @@ def test_demands_pick_what_the_command_picks(opened, swept) -> None:
         assert cells[1] == platform
         assert cells[3] == expected
     assert page.console() == []
+
+
+def test_a_figure_that_a_front_does_not_state_meets_no_demand(opened, swept, tmp_path) -> None:
+    text = (swept.folder / "index.html").read_text(encoding="utf-8")
+    data = re.search(r'<script[^>]*id="data"[^>]*>(.*?)</script>', text, re.DOTALL)[1]
+    sweep = json.loads(data)
+    column = sweep["columns"].index("peak_memory_bytes")
+    for rows in sweep["configurations"].values():
+        for row in rows:
+            row[column] = None
+    changed = tmp_path / "index.html"
+    changed.write_text(text.replace(data, json.dumps(sweep)), encoding="utf-8")
+    page = opened(changed)
+    page.run(
+        "const each = document.getElementById('max-memory');"
+        "each.value = '1e9'; each.dispatchEvent(new Event('input'))"
+    )
+    rows = page.all("#results tbody tr")[: len(BOARDS)]
+    picked = {row.find_elements("css selector", "td")[3].text for row in rows}
+    assert picked == {"no configuration meets all demands"}
 
 
 def test_names_and_errors_are_text(opened, swept) -> None:

@@ -37,6 +37,23 @@ def test_every_command_stands_in_the_readme() -> None:
     assert [command for command in COMMANDS if f"`parapipe {command} " not in readme] == []
 
 
+def test_every_target_of_an_export_stands_where_users_look() -> None:
+    import parapipe
+    from parapipe.cli.export import command
+
+    texts = {
+        name: (REPOSITORY / name).read_text("utf-8") for name in ("README.md", "docs/export.md")
+    }
+    texts["export --help"] = command.help or ""
+    missing = [
+        f"{place}: {target}"
+        for target in parapipe.export_targets()
+        for place, text in texts.items()
+        if target not in text
+    ]
+    assert missing == []
+
+
 def test_the_tour_names_functions_that_are_there_in_at_most_twelve_stops() -> None:
     text = (REPOSITORY / "docs/architecture.md").read_text(encoding="utf-8")
     stops = re.findall(r"^\| \d+ \| `([\w/]+\.py)`: `(\w+)` \|", text, re.MULTILINE)

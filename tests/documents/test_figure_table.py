@@ -38,7 +38,7 @@ from parapipe.uncertainty.samples import SampledFront
 
 _LITERALS = ast.Dict | ast.Tuple | ast.List | ast.Set
 PACKAGE = Path(parapipe.__file__).parent
-TABLE = PACKAGE / "formats" / "figure_table.py"
+TABLE = PACKAGE / "documents" / "figure_table.py"
 
 
 @pytest.mark.parametrize("entry", FIGURES, ids=lambda entry: entry.name)

@@ -16,7 +16,7 @@ const DEMANDS = sweep.figures.filter(({ demand }) => demand).map(({ demand, dire
   return {
     id: demand.replace(/_([sjw]|bytes)$/, "").replaceAll("_", "-"),
     title: great ? `at least, ${unit}` : `${name} at most${unit && `, ${unit}`}`,
-    keeps: (row, most) => (great ? row[field] * scale >= most : row[field] * scale <= most),
+    keeps: (row, most) => row[field] !== null && (great ? row[field] * scale >= most : row[field] * scale <= most),
   };
 });
 
