@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
+from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -12,10 +13,14 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.files.progress import Tell
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
+from parapipe.mappings.configuration import Configuration
 from parapipe.processes.deadline import Deadline, OverError
 from parapipe.processes.workers import shared_processes
-from parapipe.search.exploration_result import Exploration
-from parapipe.search.infeasible import check_times
+from parapipe.search.candidate_selection import as_configurations, select_candidates, within_limit
+from parapipe.search.contract import Moment, SearchProblem
+from parapipe.search.exploration_result import Exploration, UnfinishedRow, by_processors
+from parapipe.search.explored_bounds import ExploredBounds
+from parapipe.search.infeasible import absent_kinds, check_times
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.cache import Cache
 from parapipe.search.problems.identical_processors import (
@@ -24,15 +29,153 @@ from parapipe.search.problems.identical_processors import (
     replicable,
 )
 from parapipe.search.problems.method import Method
-from parapipe.search.problems.solve import Solver
-from parapipe.search.search_sequence import SearchSequence
+from parapipe.search.problems.solve import SolvedQuestions, Solver
+from parapipe.search.stages.candidates import Candidate, configure
 from parapipe.search.stages.finest_cuts import MOST_REQUESTS, all_requests, many_requests
 from parapipe.search.stages.problem_order import OtherTables, Periods, PromisingRequests
 from parapipe.search.stages.relaxed import Relaxed
 from parapipe.search.stages.stage_incumbents import ListSchedules, StageSearches
+from parapipe.search.stages.stage_search import StageProblems, StageSearch
 
 if TYPE_CHECKING:
     from parapipe.search.contract import Search, SplitSources
+
+LATER_SHARE = 0.25  # of a budget, for searches behind that over stages, if there are any
+
+
+@dataclass(slots=True)
+class SearchSequence:
+    """An exploration on its way.
+
+    Parameters
+    ----------
+    results
+        What searches have yielded, but for those of memory.
+    complete
+        Whether all has been searched.
+    """
+
+    stages: StageProblems
+    searches: Sequence[Search]
+    sources: SplitSources | None = None
+    results: list[Candidate] = field(default_factory=list)
+    lacking: dict[str, str] = field(default_factory=dict)
+    complete: bool = False
+
+    @property
+    def configurations(self) -> list[Configuration]:
+        """What searches beside that over stages have yielded, but for those of memory."""
+        return [each for each in self.results if isinstance(each, Configuration)]
+
+    def run_all(self) -> None:
+        """Run all searches but those of memory; OverError where time runs out."""
+        later = any(each.moment is Moment.LATER for each in self.searches)
+        with self.stages.deadline.earlier(LATER_SHARE if later else 0.0):
+            self.run_searches(Moment.FIRST, self.results)
+            self.run_searches(Moment.STAGES, self.results)
+            self.complete = not self.stages.deadline.over
+        if self.results:
+            self.run_searches(Moment.LATER, self.results)
+
+    def run_searches(
+        self, moment: Moment, into: list[Candidate], incumbents: Sequence[Candidate] = ()
+    ) -> None:
+        """Add what the searches of a moment find, each of which knows what those before found."""
+        for search in self.searches:
+            if search.moment is moment:
+                into += search.run(self.problem(moment), [*incumbents, *into], self.stages.deadline)
+
+    def has_search(self, name: str) -> bool:
+        """Whether a search of that name is among them."""
+        return any(each.name == name for each in self.searches)
+
+    def problem(self, moment: Moment) -> SearchProblem:
+        """Return what a search of a moment is given."""
+        stages, searches = self.stages, self.stages.searches
+        schedules = (lambda: stages.fastest) if moment is Moment.STAGES else stages.shortest
+        return SearchProblem(
+            stages.graph, searches.partition, searches.tables, searches.identical, searches.options,
+            schedules, searches.reporter, stages.undone.append, self.lacking,
+            stages.is_helping_worth, self.sources, stages,
+        )  # fmt: skip
+
+    def result(self) -> Exploration:
+        """Choose from what has been found: of the last searches, or of all if they were ended."""
+        stages, searches = self.stages, self.stages.searches
+        options, tables = searches.options, searches.tables
+        resolution = options.resolution
+        if not self.complete:
+            stages.undone.append("the search over stages and schedules was ended early")
+        if searches.large:
+            resolution = max(resolution, options.energy_resolution * options.energy)
+            stages.undone += searches.left_out(resolution)
+        candidates: Sequence[Candidate] = self.candidates()
+        every = candidates
+        if any(each.moment is Moment.MEMORY for each in self.searches):
+            every = self.fit_memory(candidates)
+        answers = {**stages.lists.answers, **stages.answers}
+        bounds = self.bounds()
+        chosen = select_candidates(
+            every,
+            tables[0].processors,
+            energy=options.energy,
+            resolution=resolution,
+            large=searches.large,
+            memory=options.memory,
+        )
+        configurations = as_configurations(chosen, stages.graph, tables, options)
+        return Exploration(
+            tuple(map(bounds.with_bounds, configurations)),
+            {question.problem: answer.schedules[0] for question, answer in answers.items()},
+            absent_kinds([*candidates, *chosen], stages.graph, searches.partition, tables[0])
+            | self.lacking,
+            frozenset(question.problem for question in stages.solved.cached),
+            by_processors(tables, stages.requests),
+            stages.sets.solved if stages.sets else SolvedQuestions({}, frozenset()),
+            resolution,
+            stages.traded.resolution if stages.trades else None,
+            stages.trades and stages.traded.timed_out,
+            self.unfinished(bounds),
+            stages.deadline.interrupted,
+        )
+
+    def fit_memory(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+        """Return what keeps the limit of memory, of what was found and of others that need less."""
+        stages, sized = self.stages, list[Candidate]()
+        with stages.deadline.ending():
+            incumbents = [*candidates, *stages.searches.incumbents]
+            self.run_searches(Moment.MEMORY, sized, incumbents)
+        configurations = [configure(each, stages.graph, stages.searches.tables) for each in sized]
+        fitting = within_limit(configurations, self.problem(Moment.MEMORY), stages.deadline)
+        if self.complete and stages.deadline.interrupted:
+            stages.undone.append("the search for what needs less memory was ended early")
+        return fitting
+
+    def candidates(self) -> list[Candidate]:
+        """Return what there is to choose from: of stages ended early, all that was found."""
+        if self.complete:
+            return self.results
+        return [*self.stages.searches.incumbents, *self.configurations]
+
+    def bounds(self) -> ExploredBounds:
+        """Return bounds of all that may be listed."""
+        stages, configurations = self.stages, self.configurations
+        own = (each.least for each in configurations if not each.split)
+        splits = {id(each.split): each.split for each in configurations if each.split}
+        return ExploredBounds(
+            stages,
+            complete=self.complete and not stages.others.left_out,
+            interleaved=self.has_search("interleaved") or bool(stages.searches.options.search),
+            interleaved_s=min((each.period_s for each in own if each), default=inf),
+            splits=[*splits.values()],
+        )
+
+    def unfinished(self, bounds: ExploredBounds) -> UnfinishedRow | None:
+        """Say what was left undone; None if nothing."""
+        undone = tuple(self.stages.undone)
+        if undone and self.has_search("split"):
+            undone += ("of operators split, the bounds hold for the ways to split that were found",)
+        return bounds.unfinished(undone) if undone else None
 
 
 def explore(
@@ -45,7 +188,7 @@ def explore(
     executor: Executor | None = None,
     progress: Tell | None = None,
     others: Sequence[CostTable] = (),
-    searches: Sequence[Search] = (),
+    searches: Sequence[Search] = (StageSearch(),),
     sources: SplitSources | None = None,
     deadline: Deadline | None = None,
     most_requests: int = MOST_REQUESTS,
@@ -72,8 +215,7 @@ def explore(
     cache, executor
         As for `solve`.
     searches
-        What is searched beside stages, see `requested_searches`; options that ask for other
-        searches have no effect.
+        What is searched, see `requested_searches`; options that ask for others have no effect.
     sources
         For searches that split operators.
     deadline
@@ -101,7 +243,7 @@ def explore(
         promising = PromisingRequests(relaxed, Periods(relaxed, replicas), options.resolution)
     solver = Solver(method, options.workers, cache, executor, identical[0])
     with shared_processes():
-        sequence = SearchSequence(
+        stages = StageProblems(
             graph,
             (requests, *((),) * len(others)),
             OtherTables(graph, partition, others, identical[1:], most_requests),
@@ -112,9 +254,8 @@ def explore(
             ),
             ListSchedules(solver),
             promising,
-            searches,
-            sources,
         )
+        sequence = SearchSequence(stages, searches, sources)
         with deadline.ending(), suppress(OverError):
             sequence.run_all()
         return sequence.result()

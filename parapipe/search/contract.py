@@ -13,18 +13,19 @@ if TYPE_CHECKING:
     from parapipe.files.progress import Phase
     from parapipe.graph.operator_graph import OperatorGraph
     from parapipe.graph.partition import Partition
-    from parapipe.mappings.configuration import Configuration
     from parapipe.platform.platform import Platform
     from parapipe.processes.deadline import Deadline
     from parapipe.search.options import MapOptions
     from parapipe.search.problems.solve import Reporter
     from parapipe.search.stages.candidates import Candidate
+    from parapipe.search.stages.stage_search import StageProblems
     from parapipe.search.stages.unit_schedules import Choice
 
 
 class Moment(Enum):
     """When an exploration runs a search; those of one moment run in the order of the registry."""
 
+    FIRST = "before all others, with all time but the share that is kept for later ones"
     STAGES = "behind the search over stages, with what it has left of its time"
     LATER = "behind those, with a share of the budget that is kept for it"
     MEMORY = "behind all others, if memory is limited or an objective"
@@ -71,6 +72,8 @@ class SearchProblem:
         Whether another process may take a part of the work: the same is found.
     sources
         For searches that split operators; None if none was asked for.
+    stages
+        For the search over stages, which keeps here what it has solved; None if there is none.
     patterns
         What a search for patterns of several models is given by its front, `PatternSources`; None
         if it is one model.
@@ -87,6 +90,7 @@ class SearchProblem:
     lacking: MutableMapping[str, str]
     helped: bool = False
     sources: SplitSources | None = None
+    stages: StageProblems | None = None
     patterns: object = None
 
     @property
@@ -112,8 +116,11 @@ class Search(Protocol):
 
     def run(
         self, problem: SearchProblem, incumbents: Sequence[Candidate], deadline: Deadline
-    ) -> Iterator[Configuration]:
+    ) -> Iterator[Candidate]:
         """Yield configurations that may be better than the incumbents in some figure.
+
+        Of stages there are very many: candidates stand for them, in whole nanoseconds, and
+        `configure` makes those that are chosen.
 
         Parameters
         ----------

@@ -8,7 +8,6 @@ from functools import cache, cached_property
 from math import inf
 
 from parapipe.cost.cost_table import CostTable
-from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.configuration import Configuration, SplitModel
 from parapipe.search.exploration_result import UnfinishedRow, least_energy_j
 from parapipe.search.mapping_bounds import (
@@ -20,9 +19,7 @@ from parapipe.search.mapping_bounds import (
     relaxed_bounds,
     stage_bounds,
 )
-from parapipe.search.stages.problem_order import PromisingRequests
-from parapipe.search.stages.stage_incumbents import StageSearches
-from parapipe.search.stages.unit_schedules import Choice
+from parapipe.search.stages.stage_search import StageProblems
 
 
 @dataclass(frozen=True)
@@ -31,11 +28,8 @@ class ExploredBounds:
 
     Parameters
     ----------
-    promising
-        What is known of stages with the first cost table where not all of their problems were
-        solved; else none.
-    choices
-        By number of the cost table: the shortest schedules.
+    stages
+        With bounds of those with the first cost table where not all problems were solved.
     complete
         Whether all problems of all cost tables were solved.
     interleaved
@@ -47,10 +41,7 @@ class ExploredBounds:
         The models with operators split that were found.
     """
 
-    graph: OperatorGraph
-    searches: StageSearches
-    promising: PromisingRequests | None
-    choices: Callable[[int], Sequence[Choice]]
+    stages: StageProblems
     complete: bool
     interleaved: bool
     interleaved_s: float
@@ -80,7 +71,7 @@ class ExploredBounds:
 
     def unfinished(self, reasons: Sequence[str]) -> UnfinishedRow:
         """Return what was left undone, with bounds."""
-        tables, operators = self.searches.tables, len(self.graph.operators)
+        tables, operators = self.stages.searches.tables, len(self.stages.graph.operators)
         times = [self._stage_bounds(i) for i in self._fast_tables]
         if self._cuts_anywhere:
             times += map(self._mapping_bounds, self._fast_tables)
@@ -102,12 +93,12 @@ class ExploredBounds:
     @cached_property
     def _any_bounds(self) -> TimeBounds:
         """Bounds of all mappings of whole operators by the first cost table."""
-        return operator_bounds(self.graph, self.searches.tables[0])
+        return operator_bounds(self.stages.graph, self.stages.searches.tables[0])
 
     @cached_property
     def _fast_tables(self) -> list[int]:
         """Numbers of the cost tables by which some mapping may take less time than by the first."""
-        first, *others = self.searches.tables
+        first, *others = self.stages.searches.tables
         faster = (i for i, each in enumerate(others, 1) if not is_nowhere_faster(each, first))
         return [0, *faster]
 
@@ -121,9 +112,9 @@ class ExploredBounds:
     @cached_property
     def _other_energies(self) -> list[EnergyBounds]:
         """Energies of all that bounds of interleaved frames do not cover."""
-        operators, energies = len(self.graph.operators), []
+        operators, energies = len(self.stages.graph.operators), []
         bounds: list[tuple[CostTable, TimeBounds]] = []
-        for i, costs in enumerate(self.searches.tables):
+        for i, costs in enumerate(self.stages.searches.tables):
             usable = (times for other, times in bounds if is_nowhere_faster(costs, other))
             if (times := next(usable, None)) is None:
                 covered = i == 0 and self._is_covered
@@ -131,8 +122,10 @@ class ExploredBounds:
                 times = interleaved if covered else self._mapping_bounds(i)
                 bounds.append((costs, times))
             if i == 0 and self._only_receivers_busy and self.interleaved_s < inf:
-                if groups := self.searches.replicable(0).alone:
-                    energies.append(EnergyBounds.of_replicas(self.graph, costs, times, groups))
+                if groups := self.stages.searches.replicable(0).alone:
+                    energies.append(
+                        EnergyBounds.of_replicas(self.stages.graph, costs, times, groups)
+                    )
             else:
                 energies.append(EnergyBounds.of(operators, costs, times.periods_s))
         splits = zip(self.splits, self._split_times, strict=True)
@@ -148,19 +141,19 @@ class ExploredBounds:
         They do if no processors take turns, and if all that hand-overs keep busy is the receiver,
         whose stage counts them.
         """
-        alone = self.searches.replicable(0).alone
+        alone = self.stages.searches.replicable(0).alone
         return self._only_receivers_busy and not alone and self.interleaved_s < inf
 
     @property
     def _only_receivers_busy(self) -> bool:
         """Whether hand-overs keep nothing but the receiver busy."""
-        busy = self.searches.tables[0].transfer_resource
+        busy = self.stages.searches.tables[0].transfer_resource
         return all(each in (None, q) for row in busy for q, each in enumerate(row))
 
     @property
     def _cuts_anywhere(self) -> bool:
         """Whether stages may be cut inside of units: to need less memory, or by other packages."""
-        options = self.searches.options
+        options = self.stages.searches.options
         return options.memory or options.max_memory_bytes is not None or bool(options.search)
 
     @cached_property
@@ -173,7 +166,7 @@ class ExploredBounds:
             return self._stage_bounds(table)
         if not table:
             return self._any_bounds
-        return operator_bounds(self.graph, self.searches.tables[table])
+        return operator_bounds(self.stages.graph, self.stages.searches.tables[table])
 
     @cached_property
     def _stage_bounds(self) -> Callable[[int], TimeBounds]:
@@ -181,16 +174,16 @@ class ExploredBounds:
         return cache(self._compute_stage_bounds)
 
     def _compute_stage_bounds(self, table: int) -> TimeBounds:
-        searches = self.searches
+        searches = self.stages.searches
         costs, partition = searches.tables[table], searches.partition
-        if table == 0 and (promising := self.promising):
+        if table == 0 and self.stages.undone and (promising := self.stages.promising):
             period_s = max(promising.period_s, self._any_bounds.period_s)
             latency_s = max(promising.latency_s, self._any_bounds.latency_s)
             return bounds_of_all_sets(costs, period_s, latency_s)
         if table and not self.complete:
-            return relaxed_bounds(self.graph, partition, costs)
-        sizes = partition.cuts.last, len(self.graph.operators)
-        return stage_bounds(*sizes, self.choices(table), costs, searches.replicable(table))
+            return relaxed_bounds(self.stages.graph, partition, costs)
+        sizes = partition.cuts.last, len(self.stages.graph.operators)
+        return stage_bounds(*sizes, self.stages.shortest(table), costs, searches.replicable(table))
 
     @cached_property
     def _split_times(self) -> list[TimeBounds]:

@@ -1,4 +1,4 @@
-"""Searches beside that over stages, by name: which options ask for each, and where it is.
+"""Searches by name: which options ask for each, and where it is.
 
 A new one is one file with a class that has `name`, `moment` and `run` (see `Search`), and a line in
 both tables here, or an entry point of a package: that one is asked for by its name. Searches run in
@@ -37,6 +37,7 @@ SEARCHES = Registry(
     "search",
     "parapipe.searches",
     {
+        "stages": "parapipe.search.stages.stage_search:StageSearch",
         "split": "parapipe.split_search.search:SplitSearch",
         "interleaved": "parapipe.search.interleaved:InterleavedSearch",
         "less-memory": "parapipe.memory_search.selection:LessMemorySearch",
@@ -48,6 +49,7 @@ SEARCHES = Registry(
     _describe_misfit,
 )
 _REQUESTED: Mapping[str, Callable[[MapOptions], bool]] = {
+    "stages": lambda _options: True,
     "split": lambda options: options.split == "auto",
     "interleaved": lambda options: options.interleave == "auto",
     "less-memory": memory_counts,

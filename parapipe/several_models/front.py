@@ -24,6 +24,7 @@ from parapipe.search.contract import Moment, Search, SearchProblem
 from parapipe.search.exploration_result import Exploration, UnfinishedRow, least_energy_j
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.solve import Reporter, SolvedQuestions
+from parapipe.search.stages.candidates import configure
 from parapipe.several_models.patterns import Demand, LeastPeriods, Patterns
 from parapipe.several_models.search import Length, PatternSources, best_length
 from parapipe.solvers.problem import NANO
@@ -117,7 +118,7 @@ def explore_several(
         for search in searches:
             if search.moment is Moment.PATTERNS:
                 for each in search.run(problem, configurations, deadline):
-                    configurations.append(each)
+                    configurations.append(configure(each, graph, (costs,)))
                     deadline.interruptible = True
     in_time = [each for each in configurations if not _late_by(each, demands)]
     in_time = [each for each in in_time if _served(each).effective_factor >= 1 - NEAR]

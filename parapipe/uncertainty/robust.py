@@ -22,6 +22,7 @@ from parapipe.search.contract import Moment, Search, SearchProblem
 from parapipe.search.exploration_result import Exploration
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.solve import Reporter
+from parapipe.search.stages.candidates import configure
 from parapipe.uncertainty.causes import Draws
 from parapipe.uncertainty.samples import SampledFront, at_quantile, sampled_front
 
@@ -105,7 +106,8 @@ def with_robust(
     if not (exploration.interrupted or deadline.over):
         for search in searches:
             if search.moment is Moment.DRAWS:
-                configurations += search.run(problem, [*configurations], deadline)
+                candidates = search.run(problem, [*configurations], deadline)
+                configurations += (configure(each, graph, tables) for each in candidates)
     draws = Draws(options.draws, options.seed)
     sampled = sampled_front(configurations, graph, costs_of, draws, options.workers)
 

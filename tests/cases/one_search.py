@@ -10,7 +10,7 @@ from parapipe.search.contract import Moment
 
 @dataclass(frozen=True)
 class OneSearch:
-    """A search beside that over stages; `run` is a function."""
+    """A search whose `run` is a function."""
 
     name: str
     moment: Moment

@@ -20,14 +20,15 @@ from parapipe.pareto import nondominated
 from parapipe.plan import build, layout
 from parapipe.processes import shared_work
 from parapipe.processes.deadline import LOOK_S, Deadline
-from parapipe.search import candidate_selection, search_sequence
+from parapipe.search import candidate_selection
 from parapipe.search import configurations_from_costs as exploring
 from parapipe.search.contract import Moment
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.solve import SolvedQuestions, solve
-from parapipe.search.stages import stage_incumbents
+from parapipe.search.stages import stage_incumbents, stage_search
 from parapipe.search.stages.labels import Bounds
 from parapipe.search.stages.search import search
+from parapipe.search.stages.stage_search import StageSearch
 from parapipe.search.stages.stage_table import StageTable
 from tests.cases.one_search import OneSearch
 from tests.cases.pipeline_cases import identical_costs, random_costs
@@ -64,7 +65,7 @@ def after(monkeypatch, most):
         deadline.interrupted = True
         return SolvedQuestions(answered.answers, answered.cached)
 
-    monkeypatch.setattr(search_sequence, "solve", some)
+    monkeypatch.setattr(stage_search, "solve", some)
     return mapped()
 
 
@@ -216,7 +217,7 @@ def test_a_share_of_the_budget_is_left_for_interleaved_frames(most, monkeypatch)
     costs, parts = identical_costs(graph, (0, 1, 2), 0), cut_everywhere(graph)
     found = exploring.explore(
         graph, parts, costs, options, executor=given["executor"],
-        searches=[OneSearch("interleaved", Moment.LATER, run)],
+        searches=[StageSearch(), OneSearch("interleaved", Moment.LATER, run)],
     )  # fmt: skip
     assert found.unfinished
     assert asked == [(True, True)]
@@ -233,8 +234,8 @@ def test_the_time_for_reading_a_model_starts_no_process_that_helps_and_no_look(r
     deadline = Deadline(clock=chained([0.0], repeat(read_s)).__next__)
     costs, parts = identical_costs(graph, (0, 1, 2), 0), cut_everywhere(graph)
     options = MapOptions(mapper="auto", jobs=2)
-    search = OneSearch("interleaved", Moment.LATER, run)
-    exploring.explore(graph, parts, costs, options, searches=[search], deadline=deadline)
+    searches = [StageSearch(), OneSearch("interleaved", Moment.LATER, run)]
+    exploring.explore(graph, parts, costs, options, searches=searches, deadline=deadline)
     assert asked == [False]
     assert deadline.look_s == read_s + LOOK_S
 
@@ -339,7 +340,7 @@ def test_an_interruption_ends_with_the_best_so_far_once_there_is_a_front(monkeyp
             raise KeyboardInterrupt
         return answered
 
-    monkeypatch.setattr(search_sequence, "solve", interrupted)
+    monkeypatch.setattr(stage_search, "solve", interrupted)
     assert mapped().document.unfinished
 
 

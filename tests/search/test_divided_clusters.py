@@ -17,6 +17,7 @@ from parapipe.search.configurations_from_costs import explore
 from parapipe.search.interleaved import InterleavedSearch
 from parapipe.search.mapping_bounds import relaxed_bounds
 from parapipe.search.options import MapOptions
+from parapipe.search.stages.stage_search import StageSearch
 from tests.cases.divided import convolutions, divided, divisions
 from tests.cases.hand_built import platform, processor
 from tests.cases.pipeline_cases import turns_taken
@@ -26,7 +27,8 @@ EXACT = MapOptions(mapper="coarse", resolution=0.0, energy_resolution=0.0, jobs=
 NANO = 1e-9  # the search compares in whole nanoseconds and nanojoules
 
 
-def explored(graph, platform, searches=()):
+def explored(graph, platform, *further):
+    searches = [StageSearch(), *further]
     known = settings(graph, platform, most=1, profiles=[])
     costs, *others = (each.costs for each in known.combinations)
     found = explore(graph, partition(graph), costs, EXACT, others=others, searches=searches).found
@@ -161,7 +163,7 @@ def check_declared(seed):
 
     def found(big, gpu):
         soc = platform(processor("big", cores=[4, 5, 6, 7], **big), processor("gpu", **gpu))
-        return explored(graph, soc, [InterleavedSearch()])
+        return explored(graph, soc, InterleavedSearch())
 
     before = found({}, gpu)
     check_never_worse(before, found({"divisions": into}, gpu))

@@ -30,11 +30,12 @@ from parapipe.plan.program import program
 from parapipe.plan.verify import verify_plan
 from parapipe.processes.deadline import Deadline
 from parapipe.processes.workers import shared_processes
-from parapipe.search import search_sequence
 from parapipe.search.configurations_from_costs import explore
 from parapipe.search.interleaved import InterleavedSearch, interleaved_candidates, repeating_mapping
 from parapipe.search.options import MapOptions
 from parapipe.search.problems.problems import whole_problem
+from parapipe.search.stages import stage_search
+from parapipe.search.stages.stage_search import StageSearch
 from parapipe.solvers.problem import NANO
 from tests.cases.plan_cases import Costs, graph_of, operator, platform_of, random_case
 
@@ -124,7 +125,7 @@ def test_no_latency_and_no_period_is_below_its_bound_and_the_gap_is_to_the_neare
 @pytest.mark.parametrize("helped_s", [0, inf])
 def test_the_same_is_found_where_another_process_helps(helped_s, monkeypatch):
     alone = parapipe.map("zoo:alexnet", "amlogic-a311d", jobs=1, split="none", draws=0)
-    monkeypatch.setattr(search_sequence, "HELPED_S", helped_s)
+    monkeypatch.setattr(stage_search, "HELPED_S", helped_s)
     with shared_processes() as kept:
         beside = parapipe.map("zoo:alexnet", "amlogic-a311d", jobs=2, split="none", draws=0)
         assert kept.count == (0 if helped_s else 1)
@@ -279,7 +280,8 @@ def least_period_s(graph, costs):
 
 
 def explored(graph, costs):
-    return explore(graph, partition(graph), costs, EXACT, searches=[InterleavedSearch()]).found
+    searches = [StageSearch(), InterleavedSearch()]
+    return explore(graph, partition(graph), costs, EXACT, searches=searches).found
 
 
 def check_front(seed):

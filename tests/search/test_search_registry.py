@@ -1,4 +1,4 @@
-"""Searches beside that over stages: which options ask for them, and in which order they run."""
+"""Searches: which options ask for them, and in which order they run."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from parapipe.search.configurations_from_costs import explore
 from parapipe.search.contract import Moment
 from parapipe.search.options import MapOptions
 from parapipe.search.registry import requested_searches
+from parapipe.search.stages.stage_search import StageSearch
 from tests.cases.one_search import OneSearch
 from tests.cases.pipeline_cases import identical_costs
 from tests.search.test_live_boundaries import cut_everywhere, tangled
@@ -35,13 +36,15 @@ BY_OPTIONS = [
 
 @pytest.mark.parametrize(("options", "names"), BY_OPTIONS)
 def test_options_ask_for_searches(options, names):
-    assert [each.name for each in requested_searches(replace(STAGES, **options))] == names
+    requested = [each.name for each in requested_searches(replace(STAGES, **options))]
+    assert requested == ["stages", *names]
 
 
 def test_searches_are_listed_as_they_run():
     options = replace(STAGES, split="auto", interleave="auto", max_memory_bytes=1e6, recompute=True)
     found = requested_searches(options)
-    assert [each.name for each in found] == ["split", "interleaved", "less-memory", "recomputed"]
+    names = [each.name for each in found]
+    assert names == ["stages", "split", "interleaved", "less-memory", "recomputed"]
     moments = [[*Moment].index(each.moment) for each in found]
     assert moments == sorted(moments)
 
@@ -83,12 +86,13 @@ def test_each_search_knows_what_those_before_it_found_and_the_front_is_of_all():
 
         return OneSearch(name, moment, run)
 
-    slow = explored(()).found[0]
+    slow = explored([StageSearch()]).found[0]
     fast = replace(slow.evaluated, latency_s=slow.evaluated.latency_s / 2)
     better = [replace(slow, evaluated=fast, names=(), pareto=False)]
     found = explored(
         [
             search("later", Moment.LATER),
+            StageSearch(),
             search("first", Moment.STAGES),
             search("second", Moment.STAGES),
         ]
@@ -106,6 +110,6 @@ def test_a_search_says_what_it_left_out_and_why_it_found_nothing():
         problem.left_out("half of it was left out")
         return iter(())
 
-    found = explored([OneSearch("own", Moment.LATER, run)])
+    found = explored([StageSearch(), OneSearch("own", Moment.LATER, run)])
     assert found.absent["interleaved"] == "there is no use for it"
     assert found.unfinished.reasons == ("half of it was left out",)

@@ -21,6 +21,7 @@ from parapipe.plan import schema
 from parapipe.plan.verify import verify_plan
 from parapipe.search.configurations_from_costs import explore
 from parapipe.search.contract import Moment
+from parapipe.search.stages.stage_search import StageSearch
 from parapipe.split_search import search
 from parapipe.split_search.execution_modes import ExecutionModes, Split
 from parapipe.split_search.part_prices import PartPrices
@@ -360,7 +361,7 @@ def test_an_interruption_while_splitting_ends_with_the_best_so_far(model):
 
     search = OneSearch("split", Moment.STAGES, interrupted)
     whole = explore(graph, parts, costs, options)
-    found = explore(graph, parts, costs, options, searches=[search])
+    found = explore(graph, parts, costs, options, searches=[StageSearch(), search])
     assert whole.unfinished is None
     assert found.unfinished is not None
     figures = [[each.evaluated.latency_s for each in run.found] for run in (whole, found)]
