@@ -181,10 +181,13 @@ def run_all(
     records = [finished.executor.record]
     if len(plans) > 1:
         records = [record_of_plan(records[0], number) for number in range(len(plans))]
-    sentences = tuple(notes)
-    return tuple(
-        Run(_run_document(plan, one, record, finished, settings), record, sentences)
+    documents = [
+        _run_document(plan, one, record, finished, settings)
         for plan, one, record in zip(plans, folders, records, strict=True)
+    ]
+    return tuple(
+        Run(document, record, (*notes, *(each.sentence() for each in document.strays or ())))
+        for document, record in zip(documents, records, strict=True)
     )
 
 

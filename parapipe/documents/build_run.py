@@ -24,6 +24,7 @@ from parapipe.documents.run_schema import (
     SimulationRow,
     TaskRow,
 )
+from parapipe.documents.strays import stray_rows
 from parapipe.mappings.event_graph import PICOSECONDS, picoseconds
 from parapipe.plan.mapped import mapping_view
 from parapipe.plan.program import Program, Task
@@ -172,8 +173,14 @@ def run_document(
         simulation=simulation,
         peak_tensor_bytes=record.peak_tensor_bytes,
         arenas=_arenas_row(record, in_arenas),
-        providers=None if used is None else tuple(ProviderRow(**asdict(each)) for each in used),
+        providers=None if used is None else tuple(map(_provider_row, used)),
+        strays=None if used is None else tuple(stray_rows(plan, used, tasks)),
     )
+
+
+def _provider_row(use: ProviderUse) -> ProviderRow:
+    fields = asdict(use)
+    return ProviderRow(**{name: fields[name] for name in ProviderRow.model_fields})
 
 
 def _arenas_row(record: Record, use: ArenaUse | None) -> ArenasRow | None:

@@ -89,6 +89,7 @@ def compare_runs(
         prediction = _prediction_of(fitting[0], run) if fitting else _own_prediction(run)
         pairs += _pairs_of_run(run, prediction)
         notes += _describe_omissions(name, run)
+        notes += [f"'{name}': {each.sentence()}" for each in run.strays or ()]
     if mistakes:
         raise ComparisonError("; ".join(mistakes))
     return Comparison(tuple(pairs), tuple(errors_of(pairs)), (), tuple(notes))

@@ -9,6 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from parapipe.documents.strays import StrayRow
 from parapipe.files.record import Row
 
 SCHEMA: Literal["parapipe/run/2"] = "parapipe/run/2"
@@ -356,6 +357,9 @@ class RunDocument(Row):
     """Of a run whose tensors lie in arenas, how much; null if none do."""
     providers: tuple[ProviderRow, ...] | None = None
     """Of a run, what ran each processor."""
+    strays: tuple[StrayRow, ...] | None = None
+    """Of a run, operators that ran elsewhere than planned; none if all ran as planned, null where
+    that is not known."""
     split: tuple[str, ...] = ()
     """Rules by which the model's operators are split, as `parapipe split` takes them; empty if none
     are. Tasks name the operators of the split model."""

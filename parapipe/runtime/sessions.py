@@ -35,6 +35,8 @@ class ProviderUse:
         `provider` does not take. None where ONNX Runtime is older than 1.24 and does not tell.
     substitute
         Why `provider` stands in for the one that the platform names.
+    strays
+        Provider of each node that another one than `provider` took, by the node's name.
     """
 
     processor: str
@@ -42,6 +44,7 @@ class ProviderUse:
     options: Mapping[str, str]
     nodes: Mapping[str, int] | None
     substitute: str | None
+    strays: Mapping[str, str]
 
     def sentences(self) -> tuple[str, ...]:
         """Return what is to be known of it."""
@@ -112,6 +115,7 @@ def open_sessions(
                 _provider_options(opened_processor),
                 _node_counts(sessions),
                 opened_processor.substitute,
+                _stray_nodes(sessions, opened_processor.provider),
             )
 
     threads = [
@@ -218,6 +222,18 @@ def _node_counts(sessions: Mapping[str, Session]) -> Mapping[str, int] | None:
         for part in session.get_provider_graph_assignment_info():
             counts[part.ep_name] += len(part.get_nodes())
     return dict(sorted(counts.items()))
+
+
+def _stray_nodes(sessions: Mapping[str, Session], provider: str) -> Mapping[str, str]:
+    """Return the provider of each node that another one than the processor's took."""
+    return {
+        node.name: part.ep_name
+        for session in sessions.values()
+        if hasattr(session, "get_provider_graph_assignment_info")
+        for part in session.get_provider_graph_assignment_info()
+        if part.ep_name != provider
+        for node in part.get_nodes()
+    }
 
 
 def pin_thread(cores: Collection[int]) -> None:

@@ -29,19 +29,19 @@ def test_the_cpu_runs_what_is_meant_for_a_provider_that_is_not_offered_and_it_is
     assert (result["y"] == 11).all()
     why = f"this ONNX Runtime does not offer {OTHER}"
     assert executor.used == (
-        ProviderUse("a", CPU, {}, {CPU: 1}, None),
-        ProviderUse("b", CPU, {}, {CPU: 2}, why),
-        ProviderUse("c", CPU, {}, {CPU: 2}, None),
+        ProviderUse("a", CPU, {}, {CPU: 1}, None, {}),
+        ProviderUse("b", CPU, {}, {CPU: 2}, why, {}),
+        ProviderUse("c", CPU, {}, {CPU: 2}, None, {}),
     )
     said = [sentence for each in executor.used for sentence in each.sentences()]
     assert said == [f"'b' is run by {CPU}, since {why}"]
 
 
 def test_nodes_that_a_provider_leaves_to_the_cpu_are_told():
-    used = ProviderUse("npu", OTHER, {}, {OTHER: 7, CPU: 2}, None)
+    used = ProviderUse("npu", OTHER, {}, {OTHER: 7, CPU: 2}, None, {})
     assert used.sentences() == (f"{OTHER} leaves 2 of 9 nodes of 'npu' to the CPU",)
-    assert ProviderUse("npu", OTHER, {}, {OTHER: 7}, None).sentences() == ()
-    assert ProviderUse("npu", OTHER, {}, None, None).sentences() == ()
+    assert ProviderUse("npu", OTHER, {}, {OTHER: 7}, None, {}).sentences() == ()
+    assert ProviderUse("npu", OTHER, {}, None, None, {}).sentences() == ()
 
 
 def test_other_cores_keep_a_cpus_provider_and_make_a_cpu_of_anything_else(tmp_path):
