@@ -102,7 +102,7 @@ def explain(
     )
     if graph.source.sha256 != front.model_sha256:
         raise FrontError(f"model '{front.model}' has changed since it was mapped; map again")
-    placed = load_placed(inputs.platform)
+    placed = load_placed(inputs.platform).without(front.options.exclude or ())
     points = {p.name: p.operating_point.frequency_hz for p in plan.processors}
     variant = variant_with(placed.platform, points)
     _check_points(front, variant, points)

@@ -73,11 +73,12 @@ def map(
     from parapipe.cost.operating_points import settings
     from parapipe.cost.profile import chosen_profiles
     from parapipe.mappings.memory import MemoryLimit
+    from parapipe.platform.excluded import without_processors
     from parapipe.search.contract import SplitSources
     from parapipe.search.infeasible import check_energies
     from parapipe.search.stages.finest_cuts import finest_partition
 
-    target = load_platform(platform)
+    target = without_processors(load_platform(platform), options.exclude)
     measured = chosen_profiles(options.profiles, beside=platform, platform=target.profile_name)
     note = note or warnings.warn
     models = models_by_name(model, options)

@@ -135,6 +135,7 @@ def front_document(
             options,
             resolution=exploration.resolution,
             precision=costs.precision,
+            exclude=tuple(options.exclude) or None,
             objectives=objectives,
             schedules=_describe_schedules(exploration.energy_resolution),
             proves=tuple(sorted(proves)),

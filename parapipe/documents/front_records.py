@@ -148,6 +148,8 @@ class Options(Row):
     """Whether activations are mapped with the operator before them."""
     precision: Precision = "model"
     """What the model is planned in: as it stands, or as after conversion to this type."""
+    exclude: tuple[str, ...] | None = None
+    """Processors of the platform that were left out; none if there are none."""
     split: Literal["none", "auto"] = "none"
     """Whether operators may be split over several processors."""
     interleave: Literal["none", "auto"] = "none"

@@ -15,7 +15,7 @@ from math import inf
 from parapipe.cost.cost_table import CostTable
 from parapipe.digits import plain
 from parapipe.errors import MappingError
-from parapipe.files.mistakes import listed
+from parapipe.files.mistakes import join_with_and, listed
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mappings.mapping import Kind
@@ -190,7 +190,9 @@ def _too_few_reason(needed: int, support: _Support) -> str | None:
     processors = range(len(support.names))
     workers = [p for p in processors if any(mask >> p & 1 for mask in support.runs)]
     if len(processors) < needed:
-        return f"it needs {needed} processors, and the platform has {len(processors)}"
+        excluded = support.costs.excluded
+        without = f" without {join_with_and(excluded)}" if excluded else ""
+        return f"it needs {needed} processors, and the platform has {len(processors)}{without}"
     if len(workers) < needed:
         working = support.names_of(sum(1 << p for p in workers))
         lacks = support.describe_lacks(sorted({*processors} - {*workers}), support.operators)

@@ -60,6 +60,7 @@ DrawCount = Annotated[int, Must(f"a whole number from 0 to {MOST_DRAWS}", ge=0, 
 FilePath = Annotated[NotEmpty | Path, Must("the path of a file")]
 Profiles = Annotated[Sequence[NotEmpty | Path], Must("a list of paths of CSV files")]
 Searches = Annotated[Sequence[NotEmpty], Must("a list of names of searches")]
+Names = Annotated[Sequence[NotEmpty], Must("a list of names of processors")]
 Dims = Annotated[
     Mapping[str, Count], Must("whole numbers of at least 1 by name, as in {'batch': 1}")
 ]
@@ -127,6 +128,8 @@ class MapOptions:
         Plan the model as if it were converted to float16 or int8: each processor computes in that
         type or, if it lacks it, in the next wider one that it has; casts are priced. model:
         unchanged. Check the accuracy yourself. Default: what the platform's file says, else model.
+    exclude
+        Leave a processor of the platform out, by its name, as if there were none.
     split
         auto: also split operators into parts that run on several processors at once, each part in
         proportion to its processor's speed.
@@ -205,6 +208,7 @@ class MapOptions:
     mapper: MapperName = field(default="auto", metadata=_search(several="refused", solves=True))
     granularity: Granularity = field(default="fused", metadata=_model(reads_model=True))
     precision: Precision | None = field(default=None, metadata=_model())
+    exclude: Names = field(default=(), metadata=_search(metavar="NAME"))
     split: Splitting = field(default="none", metadata=_search(several="refused"))
     search: Searches = field(default=(), metadata=_search(several="refused"))
     interleave: Interleaving = field(default="auto", metadata=_search(several="refused"))
@@ -291,6 +295,7 @@ class MapKeywords(TypedDict, total=False):
     mapper: MapperName
     granularity: Granularity
     precision: Precision | None
+    exclude: Names
     split: Splitting
     search: Searches
     interleave: Interleaving
