@@ -136,6 +136,7 @@ def front_document(
             resolution=exploration.resolution,
             precision=costs.precision,
             exclude=tuple(options.exclude) or None,
+            pins=dict(options.pins or {}) or None,
             objectives=objectives,
             schedules=_describe_schedules(exploration.energy_resolution),
             proves=tuple(sorted(proves)),

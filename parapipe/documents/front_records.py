@@ -150,6 +150,9 @@ class Options(Row):
     """What the model is planned in: as it stands, or as after conversion to this type."""
     exclude: tuple[str, ...] | None = None
     """Processors of the platform that were left out; none if there are none."""
+    pins: dict[str, str] | None = None
+    """Processors that operators had to run on, by their names or by patterns; none if there are
+    none."""
     split: Literal["none", "auto"] = "none"
     """Whether operators may be split over several processors."""
     interleave: Literal["none", "auto"] = "none"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import inf
 
 from parapipe.cost.cost_table import CostTable
+from parapipe.cost.pins import PINNED
 from parapipe.digits import plain
 from parapipe.errors import MappingError
 from parapipe.files.mistakes import join_with_and, listed
@@ -116,12 +117,20 @@ class _Support:
         return [v for v in operators if not self.runs[v] >> p & 1]
 
     def describe_lacks(self, processors: Iterable[int], operators: Sequence[int]) -> str:
-        """Say what each processor lacks: npu lacks LRN ('norm1', 'norm2') and Softmax ('prob')."""
-        return "; ".join(
-            f"{self.names[p]} lacks {_list_by_type(self.refusal(v, p)[:2] for v in lacking)}"
-            for p in processors
-            if (lacking := self.lacking(p, operators))
-        )
+        """Say what each processor lacks: npu lacks LRN ('norm1', 'norm2') and Softmax ('prob').
+
+        Operators that it may not run because of pins are named apart.
+        """
+        lacks = []
+        for p in processors:
+            refused = [self.refusal(v, p) for v in self.lacking(p, operators)]
+            pinned = [each[:2] for each in refused if each[2].startswith(PINNED)]
+            lacking = [each[:2] for each in refused if not each[2].startswith(PINNED)]
+            if lacking:
+                lacks.append(f"{self.names[p]} lacks {_list_by_type(lacking)}")
+            if pinned:
+                lacks.append(f"{self.names[p]} may not run {_list_by_type(pinned)}: pinned")
+        return "; ".join(lacks)
 
     def describe_refusals(self, p: int) -> str:
         """Say which operators of the model the processor does not run, with its own reasons."""

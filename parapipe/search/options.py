@@ -61,6 +61,10 @@ FilePath = Annotated[NotEmpty | Path, Must("the path of a file")]
 Profiles = Annotated[Sequence[NotEmpty | Path], Must("a list of paths of CSV files")]
 Searches = Annotated[Sequence[NotEmpty], Must("a list of names of searches")]
 Names = Annotated[Sequence[NotEmpty], Must("a list of names of processors")]
+Pins = Annotated[
+    Mapping[str, NotEmpty],
+    Must("names of processors by operator or pattern, as in {'conv*': 'npu'}"),
+]
 Dims = Annotated[
     Mapping[str, Count], Must("whole numbers of at least 1 by name, as in {'batch': 1}")
 ]
@@ -130,6 +134,10 @@ class MapOptions:
         unchanged. Check the accuracy yourself. Default: what the platform's file says, else model.
     exclude
         Leave a processor of the platform out, by its name, as if there were none.
+    pins
+        Run an operator on one processor only, or all operators that a shell pattern of names
+        matches. Any node that is fused into an operator names it, too. A name goes before a
+        pattern.
     split
         auto: also split operators into parts that run on several processors at once, each part in
         proportion to its processor's speed.
@@ -209,6 +217,7 @@ class MapOptions:
     granularity: Granularity = field(default="fused", metadata=_model(reads_model=True))
     precision: Precision | None = field(default=None, metadata=_model())
     exclude: Names = field(default=(), metadata=_search(metavar="NAME"))
+    pins: Pins | None = field(default=None, metadata=_search())
     split: Splitting = field(default="none", metadata=_search(several="refused"))
     search: Searches = field(default=(), metadata=_search(several="refused"))
     interleave: Interleaving = field(default="auto", metadata=_search(several="refused"))
@@ -296,6 +305,7 @@ class MapKeywords(TypedDict, total=False):
     granularity: Granularity
     precision: Precision | None
     exclude: Names
+    pins: Pins | None
     split: Splitting
     search: Searches
     interleave: Interleaving

@@ -1,4 +1,4 @@
-"""What a user decides beforehand: processors left out, pins, most stages, a rate that frames have."""
+"""What a user decides beforehand: processors left out, pins, the most stages, a rate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import onnx
 import pytest
 
 import parapipe
-from parapipe.errors import CostError, PlatformError
+from parapipe.errors import CostError, MappingError, PlatformError
+from parapipe.graph.part_marks import tensor_and_part
+from parapipe.plan.verify import verify_plan
 from tests.cases.random_fronts import random_model, random_platform
 
 QUICK = {"mapper": "coarse", "draws": 0, "resolution": 0.0, "jobs": 1, "cache": False}
@@ -114,3 +116,121 @@ def test_explain_finds_prices_and_lines_of_what_was_left(tmp_path) -> None:
     )
     assert some.operators == every.operators
     assert some.processors == every.processors
+
+
+def owners(board):
+    """Return by the name of a processor, or of a part of one, the name of the whole."""
+    names = [each["name"] for each in board["processors"]]
+    return lambda name: max((own for own in names if name.startswith(own)), key=len)
+
+
+def where_it_runs(plan, owner):
+    """Return the processors by node of the model, parts of operators included."""
+    where = {}
+    named = {each.id: each for each in plan.operators}
+    for stage in plan.stages:
+        for processor in stage.processors:
+            names = {owner(each) for each in (processor.name, *(processor.replicas or ()))}
+            for placed in processor.operators:
+                operator = named[placed.operator]
+                for name in {operator.name, *operator.members}:
+                    part = tensor_and_part(name)
+                    where.setdefault(part[0] if part else name, set()).update(names)
+    return where
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"split": "auto"},
+        {"dvfs": True, "dvfs_points": 2, "objectives": "latency-throughput"},
+        {"objectives": "latency-throughput-energy-memory", "recompute": True},
+        {"robust": 0.9, "draws": 20, "scenarios": 2},
+    ],
+    ids=["plain", "split", "dvfs", "memory", "robust"],
+)
+def test_pins_hold_in_every_configuration(tmp_path, seed, options) -> None:
+    model, path, board = written(tmp_path, seed)
+    rng = random.Random(seed)
+    names = [each["name"] for each in board["processors"]]
+    nodes = [each.name for each in onnx.load(model).graph.node]
+    pins = {rng.choice(nodes): names[0], nodes[-1]: names[0]}
+    able = {each["name"] for each in board["processors"] if "operators" not in each}
+    pins[rng.choice(nodes[:-1])] = rng.choice([name for name in names if name in able])
+    try:
+        front = parapipe.map(model, path, pins=pins, **{**QUICK, **options})
+    except MappingError as error:  # two nodes that are one operator
+        assert "leave one" in str(error)  # noqa: PT017
+        return
+    assert front.document.options.pins == pins
+    for row in front:
+        plan = row.plan()
+        verify_plan(plan)
+        where = where_it_runs(plan, owners(board))
+        assert {node: where[node] for node in pins} == {node: {name} for node, name in pins.items()}
+
+
+def test_pins_that_cannot_hold_are_all_told() -> None:
+    pins = {"conv11": "gpu", "conv1": "gpuu", "fire2/*": "big", "fire2/con*": "little", "x*": "big"}
+    with pytest.raises(MappingError) as caught:
+        parapipe.map("zoo:squeezenet", "amlogic-a311d", pins=pins)
+    assert str(caught.value) == (
+        "'conv1' is pinned to 'gpuu', and platform 'amlogic-a311d' has big, little, gpu; did you "
+        "mean 'gpu'?; the pin 'conv11' matches no operator; did you mean 'conv1'?; the pin 'x*' "
+        "matches no operator; 'fire2/concat' is pinned to big by 'fire2/*' and little by "
+        "'fire2/con*'; leave one"
+    )
+    with pytest.raises(MappingError, match="pinned to gpu, which `exclude` leaves out; leave out"):
+        parapipe.map("zoo:squeezenet", "amlogic-a311d", pins={"conv1": "gpu"}, exclude=["gpu"])
+
+
+def test_a_processor_that_cannot_run_what_is_pinned_to_it_is_told(tmp_path) -> None:
+    model, path, board = written(tmp_path, 3)
+    deny = {"deny": [{"type": "*", "reason": "it does not"}], "source": "s"}
+    first, second, *others = board["processors"]
+    board["processors"] = [first, {**second, "operators": deny}, *others]
+    path.write_text(json.dumps(board))
+    (node, *_) = (each.name for each in onnx.load(model).graph.node)
+    told = f"'{node}' is pinned to {second['name']}: .* it does not; .*{first['name']}.* can run it"
+    with pytest.raises(MappingError, match=told):
+        parapipe.map(model, path, pins={node: second["name"]})
+
+
+def test_a_name_goes_before_a_pattern_and_a_fused_node_names_its_operator() -> None:
+    options = {**QUICK, "objectives": "latency-throughput", "interleave": "none"}
+    pins = {"*": "big", "relu_conv1": "gpu"}
+    graph = parapipe.load_model("zoo:squeezenet")
+    assert "relu_conv1" not in {each.name for each in graph.operators}  # it is part of conv1
+    (row,) = parapipe.map("zoo:squeezenet", "amlogic-a311d", pins=pins, **options)[:1]
+    where = where_it_runs(row.plan(), str)
+    assert where["conv1"] == {"gpu"}
+    assert {frozenset(names) for node, names in where.items() if "conv1" not in node} == {
+        frozenset({"big"})
+    }
+
+
+def test_a_pin_of_one_of_several_models_holds_for_all_its_frames() -> None:
+    models = {"a": "zoo:alexnet", "b": "zoo:squeezenet"}
+    options = {"rates": {"a": 4, "b": 8}, "pins": {"b/conv1": "gpu", "a/fc*": "big"}}
+    front = parapipe.map(models, "amlogic-a311d", jobs=1, cache=False, **options)
+    for row in front:
+        where = where_it_runs(row.plan(), str)
+        pinned = {node: names for node, names in where.items() if node.endswith("/conv1")}
+        assert [pinned[node] for node in pinned if node.startswith("b")] == [{"gpu"}] * 2
+        assert where["a/fc6"] == {"big"}
+
+
+def test_explain_and_absent_kinds_say_what_is_pinned(tmp_path) -> None:
+    options = {**QUICK, "objectives": "latency-throughput", "interleave": "none"}
+    pins = {"conv1": "big", "conv3": "gpu"}
+    front = parapipe.map("zoo:alexnet", "amlogic-a311d", pins=pins, **options)
+    told = front.document.absent
+    assert "big may not run Conv ('conv3'): pinned" in told["sequential"]
+    assert told["big-alone"].endswith("Conv ('conv3') – pinned to gpu")
+    assert front.document.command.endswith("--pin conv1=big --pin conv3=gpu")
+    front.write(tmp_path / "out")
+    document = parapipe.explain(tmp_path / "out", what_if=True)
+    assert "pinned to gpu" in str(document.to_json())
+    assert [each for each in document.what_if if each.change == "big runs Conv"] == []
