@@ -277,6 +277,7 @@ def _processor_name(text: str) -> str:
     return text
 
 
+_A_PIN = "conv1=npu or 'head/*=gpu'"
 _A_DIM, _A_SHAPE = "batch=1", "data=1x3x224x224 or result=float32:1x3x224x224"
 _DIM = f"NAME=VALUE with a whole number, as in {_A_DIM}"
 _SHAPE = f"NAME=SHAPE with whole numbers, as in {_A_SHAPE}"
@@ -295,8 +296,8 @@ FORMS: dict[str, dict[str, Any]] = {
     },
     "pins": {
         "metavar": "OPERATOR|PATTERN=PROCESSOR",
-        "callback": _by_name(_processor_name, "OPERATOR=PROCESSOR, as in conv1=npu or 'head/*=gpu'"),
-        "example": "conv1=npu or 'head/*=gpu'",
+        "callback": _by_name(_processor_name, f"OPERATOR=PROCESSOR, as in {_A_PIN}"),
+        "example": _A_PIN,
     },
     "rates": _by_model(number, "NAME=FPS", "detect=30"),
     "deadline_s": _by_model(

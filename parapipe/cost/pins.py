@@ -41,8 +41,11 @@ def pinned_operators(graph: OperatorGraph, platform: Platform, pins: Pins) -> di
     names = [{*_names_of(each, graph)} for each in graph.operators]
     every = dict.fromkeys(name for own in names for name in sorted(own))
     matched = {pin: [name for name in every if _matches(pin, name, every)] for pin in pins}
-    for pin in (pin for pin, some in matched.items() if not some):
-        wrong.append(f"the pin '{pin}' matches no operator{did_you_mean(pin, every)}")
+    wrong += (
+        f"the pin '{pin}' matches no operator{did_you_mean(pin, every)}"
+        for pin, some in matched.items()
+        if not some
+    )
     pinned: dict[int, str] = {}
     for v, own in enumerate(names):
         mine = [pin for pin, some in matched.items() if not own.isdisjoint(some)]

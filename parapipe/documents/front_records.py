@@ -162,6 +162,8 @@ class Options(Row):
     max_memory_bytes: float | dict[str, float] | None = None
     """The most memory that a configuration may need at one moment, of all memories together or by
     memory; none if there is no limit."""
+    max_stages: int | None = None
+    """The most stages that a configuration may have; none if there is no limit."""
     recompute: bool = False
     """Whether tensors may be made again in place of keeping them."""
     schedules: str

@@ -142,7 +142,7 @@ class PlacedPlatform:
         """Return it without processors; errors are those of `without_processors`."""
         reduced, whole = without_processors(self.platform, names), self.platform
         ends = ({each.sender, each.receiver} for each in whole.links)
-        kept = {
+        kept: dict[KeyPath, Sequence[int]] = {
             ("processors",): [i for i, p in enumerate(whole.processors) if p.name not in names],
             ("links",): [i for i, pair in enumerate(ends) if pair.isdisjoint(names)],
         }

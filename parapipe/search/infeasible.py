@@ -31,7 +31,12 @@ LONGEST_S = 1e6  # of one frame, all operators one by one on all processors
 
 
 def absent_kinds(
-    candidates: Sequence[Candidate], graph: OperatorGraph, partition: Partition, costs: CostTable
+    candidates: Sequence[Candidate],
+    graph: OperatorGraph,
+    partition: Partition,
+    costs: CostTable,
+    *,
+    most_stages: int | None = None,
 ) -> dict[str, str]:
     """Say why kinds of configuration do not exist, and which processors cannot work alone.
 
@@ -39,13 +44,15 @@ def absent_kinds(
     ----------
     candidates
         What an exact search found: at least one of each kind that exists.
+    most_stages
+        Of a configuration that the search was to find; any number if it is None.
 
     Returns
     -------
     Reasons by name: absent kinds in a fixed order, then `<processor>-alone`, in the platform's
     order, for each processor that cannot run the whole model.
     """
-    support = _Support.of(graph, partition, costs)
+    support = _Support.of(graph, partition, costs, most_stages)
     kinds = [kind for kind in NEEDED if kind not in {each.kind for each in candidates}]
     alone = {
         f"{name}-alone": support.describe_refusals(p)
@@ -72,6 +79,8 @@ class _Support:
         Operators between each two places to cut, in order.
     runs_unit
         `runs_unit[u]`: the processors that run every operator of unit u.
+    most_stages
+        Of a configuration; any number if it is None.
     """
 
     graph: OperatorGraph
@@ -79,9 +88,16 @@ class _Support:
     units: tuple[tuple[int, ...], ...]
     runs: tuple[int, ...]
     runs_unit: tuple[int, ...]
+    most_stages: int | None
 
     @classmethod
-    def of(cls, graph: OperatorGraph, partition: Partition, costs: CostTable) -> _Support:
+    def of(
+        cls,
+        graph: OperatorGraph,
+        partition: Partition,
+        costs: CostTable,
+        most_stages: int | None = None,
+    ) -> _Support:
         processors = range(len(costs.processors))
         runs = tuple(
             sum(1 << p for p in processors if costs.time_s(v, p) < inf)
@@ -94,7 +110,7 @@ class _Support:
             for v in unit:
                 mask &= runs[v]
             runs_unit.append(mask)
-        return cls(graph, costs, units, runs, tuple(runs_unit))
+        return cls(graph, costs, units, runs, tuple(runs_unit), most_stages)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -192,6 +208,8 @@ def _absence_reason(kind: Kind, support: _Support) -> str:
         return (
             f"the model cannot be cut into stages between {support.first(0)} and {support.last(0)}"
         )
+    if support.most_stages == 1:
+        return "it has 2 stages or more, at most 1 may be"
     return _no_pipe_reason(support) if kind == "pipe-only" else _no_hybrid_reason(support)
 
 
@@ -247,6 +265,8 @@ def _stuck_reason(support: _Support) -> str:
                     longest = (end, (*stages, stage))
         best.append(longest)
     end, stages = best[-1]
+    if end == len(support.units):  # it takes more stages than are allowed
+        return f"it takes more than {support.most_stages} stages, no more may be"
     # Who could go on has a stage already, or there would be one stage more.
     able = support.names_of(support.runs_unit[end])
     return (

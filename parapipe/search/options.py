@@ -157,6 +157,9 @@ class MapOptions:
     max_memory_bytes
         Only configurations that need at most this many bytes at any moment: in all memories
         together, or in memories of the platform by their names.
+    max_stages
+        Only configurations of at most so many stages; of frames that take turns on processors,
+        each frame lag counts as one.
     recompute
         Also compute tensors again instead of keeping them, where the model runs on one processor:
         less memory for more time and energy. Needs `max_memory_bytes`, or memory as an objective.
@@ -227,6 +230,7 @@ class MapOptions:
     max_memory_bytes: MaxMemory | None = field(
         default=None, metadata=_limits(several="refused", text="{:.17g}B".format)
     )
+    max_stages: Count | None = field(default=None, metadata=_limits(several="refused"))
     recompute: bool = field(default=False, metadata=_search(several="refused", idle=_needs_memory))
     resolution: Share = field(default=0.01, metadata=_limits())
     energy_resolution: ShareToOne = field(default=0.05, metadata=_limits(idle=_needs_energy))
@@ -313,6 +317,7 @@ class MapKeywords(TypedDict, total=False):
     budget_s: Seconds | None
     objectives: Objectives
     max_memory_bytes: MaxMemory | None
+    max_stages: Count | None
     recompute: bool
     resolution: Share
     energy_resolution: ShareToOne

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.configuration import Configuration
+from parapipe.mappings.restriction import Restriction
 from parapipe.processes.deadline import Deadline, OverError
 from parapipe.processes.workers import current_processes
 from parapipe.search.candidate_selection import as_configurations, select_candidates, within_limit
@@ -56,6 +57,8 @@ class SearchSequence:
         What searches beside that over stages have found, but for those of memory.
     complete
         Whether all has been searched.
+    refused
+        What searches beside that over stages have found that the options do not allow.
     """
 
     graph: OperatorGraph
@@ -77,6 +80,12 @@ class SearchSequence:
     undone: list[str] = field(default_factory=list)
     lacking: dict[str, str] = field(default_factory=dict)
     complete: bool = False
+    refused: list[Configuration] = field(default_factory=list)
+
+    @property
+    def restriction(self) -> Restriction:
+        """What a configuration must be."""
+        return Restriction(self.options.max_stages)
 
     @property
     def options(self) -> MapOptions:
@@ -254,7 +263,8 @@ class SearchSequence:
         for search in self.further:
             if search.moment is moment:
                 best = [*incumbents, *into]
-                into += search.run(self.search_problem(schedules), best, self.deadline)
+                for each in search.run(self.search_problem(schedules), best, self.deadline):
+                    (into if self.restriction.allows(each) else self.refused).append(each)
 
     def has_search(self, name: str) -> bool:
         """Whether a search of that name is among those beside that over stages."""
@@ -300,10 +310,12 @@ class SearchSequence:
             self.undone += searches.left_out(resolution)
         candidates = self.candidates()
         every: Sequence[Candidate] = [*candidates, *self.configurations]
+        bounds = self.bounds()
+        self.check_allowed(every, bounds)
+        every = [*self.restriction.allowed(every)]
         if any(each.moment is Moment.MEMORY for each in self.further):
             every = self.fit_memory(every)
         tables, answers = searches.tables, {**self.lists.answers, **self.answers}
-        bounds = self.bounds()
         chosen = select_candidates(
             every,
             tables[0].processors,
@@ -312,10 +324,18 @@ class SearchSequence:
             large=searches.large,
             memory=options.memory,
         )
+        refused = [each for each in candidates if not self.restriction.allows(each)]
+        self.lacking |= self.restriction.lacking([*refused, *self.refused], chosen)
         return Exploration(
             tuple(map(bounds.with_bounds, as_configurations(chosen, self.graph, tables, options))),
             {question.problem: answer.schedules[0] for question, answer in answers.items()},
-            absent_kinds([*candidates, *chosen], self.graph, searches.partition, tables[0])
+            absent_kinds(
+                [*candidates, *chosen],
+                self.graph,
+                searches.partition,
+                tables[0],
+                most_stages=options.max_stages,
+            )
             | self.lacking,
             frozenset(question.problem for question in self.solved.cached),
             by_processors(tables, self.requests),
@@ -327,6 +347,14 @@ class SearchSequence:
             self.deadline.interrupted,
         )
 
+    def check_allowed(self, found: Sequence[Candidate], bounds: ExploredBounds) -> None:
+        """Raise a MappingError if the options allow nothing of what was found."""
+        every = [*found, *self.refused]
+        if not any(map(self.restriction.allows, every)) and self.deadline.interrupted:
+            raise KeyboardInterrupt
+        least_s = bounds.unfinished(()).period_s if self.restriction.rate_fps else 0.0
+        self.restriction.check(self.graph.source.name, every, least_s)
+
     def fit_memory(self, candidates: Sequence[Candidate]) -> list[Configuration]:
         """Return what keeps the limit of memory, of what was found and of others that need less."""
         sized: list[Configuration] = []
@@ -334,6 +362,7 @@ class SearchSequence:
             self.run_searches(
                 Moment.MEMORY, [*candidates, *self.searches.incumbents], self.first_shortest, sized
             )
+        self.check_allowed(sized, self.bounds())
         fitting = within_limit(sized, self.search_problem(self.first_shortest), self.deadline)
         if self.complete and self.deadline.interrupted:
             self.undone.append("the search for what needs less memory was ended early")

@@ -233,4 +233,56 @@ def test_explain_and_absent_kinds_say_what_is_pinned(tmp_path) -> None:
     front.write(tmp_path / "out")
     document = parapipe.explain(tmp_path / "out", what_if=True)
     assert "pinned to gpu" in str(document.to_json())
-    assert [each for each in document.what_if if each.change == "big runs Conv"] == []
+    (effect,) = (each for each in document.what_if if each.change == "big runs Conv")
+    assert effect.remark == "Conv cannot run on big: pinned to gpu"
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"split": "auto"},
+        {"objectives": "latency-throughput-energy-memory"},
+        {"robust": 0.9, "draws": 20, "scenarios": 2},
+        {"budget_s": 2.0},
+    ],
+    ids=["plain", "split", "memory", "robust", "budget"],
+)
+def test_no_configuration_has_more_stages_than_allowed(tmp_path, seed, options) -> None:
+    model, path, _ = written(tmp_path, seed)
+    most = 1 + seed % 3
+    front = parapipe.map(model, path, max_stages=most, **{**QUICK, **options})
+    assert front.document.options.max_stages == most
+    assert f"--max-stages {most}" in front.document.command
+    for row in front:
+        assert len(row.stages) <= most
+        assert len({at.lag for at in placements(row.plan())}) <= most
+
+
+def placements(plan):
+    return [
+        at for stage in plan.stages for processor in stage.processors for at in processor.operators
+    ]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_fewer_stages_are_those_of_the_whole_front_that_have_so_few(tmp_path, seed) -> None:
+    model, path, _ = written(tmp_path, seed)
+    options = {**QUICK, "objectives": "latency-throughput", "interleave": "none"}
+    whole = parapipe.map(model, path, **options)
+    few = parapipe.map(model, path, max_stages=2, **options)
+    shown = {(row.latency_s, row.period_s) for row in few if row.pareto}
+    kept = {(row.latency_s, row.period_s) for row in whole if row.pareto and len(row.stages) <= 2}
+    assert kept <= shown
+    if all(len(row.stages) <= 2 for row in whole if row.pareto):
+        assert kept == shown
+
+
+def test_kinds_that_need_more_stages_than_allowed_are_absent_with_the_reason() -> None:
+    options = {**QUICK, "objectives": "latency-throughput"}
+    front = parapipe.map("zoo:squeezenet", "amlogic-a311d", max_stages=1, **options)
+    told = front.document.absent
+    assert told["hybrid"] == "it has 2 stages or more, at most 1 may be"
+    assert told["interleaved"] == "those found have 2 stages or more, at most 1 may be"
+    assert {row.kind for row in front} == {"sequential", "para-only"}

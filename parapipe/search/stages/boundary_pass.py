@@ -54,7 +54,7 @@ class Pass:
         units = self.search.units
         arriving: list[list[Labels]] = [[] for _ in range(units + 1)]
         aims = np.arange(len(self.search.aims))
-        arriving[0].append(Labels(aims, *[np.zeros_like(aims)] * 9))
+        arriving[0].append(Labels(aims, *[np.zeros_like(aims)] * 10))
         for begin in range(units):
             if self.deadline.over:
                 return
@@ -214,11 +214,12 @@ class Pass:
         for rows in groups_of_equal(labels.state):
             first = int(rows[0])
             after = labels.used[first] | points.mask
+            is_last = labels.stages[first] + 1 == self.search.most_stages
             chosen = np.flatnonzero(
                 (points.place == labels.place[first])
                 & (points.mask & labels.used[first] == 0)
                 & self.search.is_leading[after]
-                & ((after < self.full) | (points.end == self.search.units))
+                & ((after < self.full) & (not is_last) | (points.end == self.search.units))
                 & self.search.aims[int(labels.aim[first])].allows(points.mask)
                 & ((points.replicas == 0) | (self.search.aims[int(labels.aim[first])].kind is None))
             )
@@ -237,6 +238,7 @@ class Pass:
         mask, end = points.mask[point], points.end[point]
         extended = labels._replace(
             wide=labels.wide | ((np.bitwise_count(mask) > 1) & (points.replicas[point] == 0)),
+            stages=labels.stages + self.search.counts_stages,
             used=labels.used | mask,
             place=points.out[point],
             latency_ns=labels.latency_ns + points.time_ns[point],

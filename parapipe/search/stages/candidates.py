@@ -132,6 +132,8 @@ class SearchSpace:
         Whether to look only for pipelines of one processor for each stage.
     replicable
         Groups of identical processors that may take turns on frames.
+    most_stages
+        Of a configuration; any number if it is None.
     """
 
     units: int
@@ -142,11 +144,17 @@ class SearchSpace:
     identical: Sequence[Sequence[int]]
     pipes: bool = False
     replicable: Replicable = NO_REPLICAS
+    most_stages: int | None = None
 
     @cached_property
     def places(self) -> Sequence[Sequence[Locations]]:
         """Locations of live tensors at each boundary."""
         return self.stages.places(self.units)
+
+    @property
+    def counts_stages(self) -> bool:
+        """Whether the number of stages is limited to less than that of processors."""
+        return self.most_stages is not None and self.most_stages < len(self.static_power_w)
 
     @cached_property
     def number(self) -> list[dict[Locations, int]]:

@@ -48,6 +48,7 @@ def search(
     most_cuts: int = MOST_CUTS,
     line: Sequence[int] | None = None,
     pipes: bool = False,
+    most_stages: int | None = None,
     deadline: Deadline | None = None,
     tell: Callable[[int, int], None] | None = None,
     better: Callable[[Sequence[StageCandidate]], None] | None = None,
@@ -83,6 +84,8 @@ def search(
         stages are not cut everywhere, they are cut at some of these; all boundaries if not given.
     pipes
         Whether to search only pipelines of one processor for each stage.
+    most_stages
+        Of a configuration; any number if not given.
     deadline
         When to end with what has been found: all configurations of one stage (with many processors
         perhaps only those on one processor), and those that the passes so far have found. Where
@@ -111,7 +114,7 @@ def search(
     deadline = deadline or Deadline()
     static_w = tuple(static_power_w)
     space = SearchSpace(
-        units, stages, static_w, tolerance, cost_table, identical, pipes, replicable
+        units, stages, static_w, tolerance, cost_table, identical, pipes, replicable, most_stages
     )
     alone = pipes or (len(static_w) > FEW_PROCESSORS and not stages.energy)
     candidates: list[StageCandidate] = []
