@@ -112,7 +112,7 @@ def explain(
     _check_profiles(front, profiles, at.profile_name)
     pinned = pinned_operators(graph, at, front.options.pins or {})
     priced = build_cost_table(graph, at, profiles=profiles, precision=front.options.precision)
-    costs = with_pins(priced, graph, at, pinned)
+    costs = with_pins(replace(priced, arrival_s=row.arrival_s or 0.0), graph, at, pinned)
     document = explain_configuration(
         row,
         plan,

@@ -93,7 +93,7 @@ def map(
     most = options.dvfs_points if options.dvfs else 1
     price = partial(
         settings, platform=target, most=most, profiles=measured, precision=options.precision,
-        pins=options.pins or {},
+        pins=options.pins or {}, arrival_s=1 / options.rate_fps if options.rate_fps else 0.0,
     )  # fmt: skip
     priced = price(graph)
     check_energies(priced.combinations[0].costs)

@@ -299,7 +299,13 @@ FORMS: dict[str, dict[str, Any]] = {
         "callback": _by_name(_processor_name, f"OPERATOR=PROCESSOR, as in {_A_PIN}"),
         "example": _A_PIN,
     },
-    "rates": _by_model(number, "NAME=FPS", "detect=30"),
+    "rates": {
+        "metavar": "FPS|NAME=FPS", "callback": _for_all_or_by_name(
+            lambda text: _read_quantity(text, _QUANTITIES["rate"][0], "30"),
+            "rate", "model", "a single model", "30",
+        ),
+        "example": "30 or, of several models, detect=30",
+    },
     "deadline_s": _by_model(
         lambda text: _read_quantity(text.lower(), _SECONDS, "40ms"), "NAME=TIME", "detect=40ms"
     ),

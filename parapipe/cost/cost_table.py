@@ -174,6 +174,8 @@ class CostTable:
         What the platform's own numbers may be off by; None if that is not known.
     excluded
         Names of the platform's processors that are left out.
+    arrival_s
+        Seconds between frames as they arrive; 0 if the next one is always there.
     """
 
     processors: tuple[str, ...]
@@ -190,6 +192,17 @@ class CostTable:
     makes: tuple[object, ...] = ()
     spread: PlatformSpread | None = None
     excluded: tuple[str, ...] = ()
+    arrival_s: float = 0.0
+
+    def frame_s(self, period_s: float) -> float:
+        """Return the seconds for which static power counts in a frame's energy.
+
+        Parameters
+        ----------
+        period_s
+            Least seconds between frames.
+        """
+        return max(period_s, self.arrival_s)
 
     def time_s(self, v: int, p: int) -> float:
         """Return the seconds of operator v on processor p; infinite if p does not run it."""

@@ -68,6 +68,7 @@ def settings(
     profiles: Sequence[Profile] | None = None,
     precision: Precision | None = None,
     pins: Pins = MappingProxyType({}),
+    arrival_s: float = 0.0,
 ) -> Settings:
     """Return the costs of each division at each combination of at most `most` points a processor.
 
@@ -79,6 +80,8 @@ def settings(
         As for `build_cost_table`.
     pins
         Operators that run on one processor only.
+    arrival_s
+        Seconds between frames as they arrive; 0 if the next one is always there.
 
     Raises
     ------
@@ -105,7 +108,8 @@ def settings(
             build_cost_table(graph, each, profiles=profiles, precision=precision) for each in at
         )
         columns = [
-            with_pins(table, graph, each, pinned) for table, each in zip(tables, at, strict=True)
+            with_pins(replace(table, arrival_s=arrival_s), graph, each, pinned)
+            for table, each in zip(tables, at, strict=True)
         ]
         combinations += _combinations(variant, chosen, columns)
         for p, name in enumerate(variant.names):

@@ -264,6 +264,7 @@ def _configuration_row(
         sustained_period_s=stated_figure(predicted.sustained_period_s),
         board_energy_j=board_energy_j,
         board_frames_per_joule=1 / board_energy_j,
+        arrival_s=at.costs.arrival_s or None,
         latency_with_io_s=predicted.input_s + latency_s + predicted.output_s,
         evaluated=evaluated,
         least=_round_bounds(LeastRow.of(configuration.least)) if configuration.least else None,

@@ -190,10 +190,10 @@ FIGURES = (
         field="power_w",
         unit="W",
         follows=("energy_j", "throughput_fps"),
-        rule=lambda of: of["energy_j"] / of["period_s"],
+        rule=lambda of: of["energy_j"] / (of.get("arrival_s") or of["period_s"]),
         demand="max_power_w",
         heading="power, W",
-        means="Energy per frame over the period.",
+        means="Energy per frame over the period, or over the time between frames as they arrive.",
     ),
     FigureEntry(
         name="efficiency",

@@ -162,6 +162,9 @@ class Options(Row):
     max_memory_bytes: float | dict[str, float] | None = None
     """The most memory that a configuration may need at one moment, of all memories together or by
     memory; none if there is no limit."""
+    rate_fps: PositiveFigure | None = None
+    """Frames per second that arrive, of a single model: all configurations reach them, and energy
+    is stated at this rate; none if nothing was said."""
     max_stages: int | None = None
     """The most stages that a configuration may have; none if there is no limit."""
     recompute: bool = False

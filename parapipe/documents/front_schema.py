@@ -102,13 +102,16 @@ class ConfigurationRow(Row):
     throughput_fps: PositiveFigure
     """Frames per second: the reciprocal of the period."""
     energy_j: PositiveFigure
-    """Joules of the used processors per frame."""
+    """Joules of the used processors per frame: one each period, or each `arrival_s`."""
     board_energy_j: PositiveFigure
     """The same with the board's idle power."""
     frames_per_joule: PositiveFigure
     """Efficiency of the used processors."""
     board_frames_per_joule: PositiveFigure
     """Efficiency of the board."""
+    arrival_s: PositiveFigure | None = None
+    """Time between frames as they arrive, if their rate was given: static power counts for so long
+    in energies; none if a frame comes each period."""
     input_s: Figure
     """Loading a frame; in none of the figures but `latency_with_io_s`."""
     output_s: Figure
@@ -172,8 +175,13 @@ class ConfigurationRow(Row):
 
     @property
     def power_w(self) -> float:
-        """Watts of the used processors while a frame comes once per period."""
-        return self.energy_j / self.period_s
+        """Watts of the used processors while a frame comes once per period, or as they arrive."""
+        return self.energy_j / self.frame_s
+
+    @property
+    def frame_s(self) -> float:
+        """Seconds between frames at which energy and power are stated."""
+        return self.period_s if self.arrival_s is None else self.arrival_s
 
 
 class PlatformProcessor(Row):

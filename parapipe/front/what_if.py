@@ -112,6 +112,7 @@ class Chip:
         table = build_cost_table(
             self.graph, changed, profiles=self.profiles, precision=self.costs.precision
         )
+        table = replace(table, arrival_s=self.costs.arrival_s)
         return with_pins(table, self.graph, changed, self.pinned)
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeVar, get_args
 
 from parapipe.digits import plain
 from parapipe.errors import MappingError
 from parapipe.mappings.mapping import Kind
-from parapipe.solvers.problem import NANO
+
+CLOSE = 1e-9  # share by which a period may be longer than that of the rate
+NEAR = 1e-4  # share within which whole nanoseconds do not tell whether a period is short enough
 
 
 class Found(Protocol):
@@ -24,8 +26,8 @@ class Found(Protocol):
         """Bit mask of the processors that each stage uses."""
 
     @property
-    def nano_objectives(self) -> tuple[float, float, float]:
-        """Latency and period in nanoseconds, energy in nanojoules."""
+    def period_s(self) -> float:
+        """Least seconds between frames."""
 
 
 AnyFound = TypeVar("AnyFound", bound=Found)
@@ -51,9 +53,19 @@ class Restriction:
         """Tell whether a configuration is as it must be."""
         return self._has_few(candidate) and self._reaches(candidate)
 
-    def allowed(self, candidates: Iterable[AnyFound]) -> Iterator[AnyFound]:
-        """Yield the configurations that are as they must be."""
-        return filter(self.allows, candidates)
+    def is_near(self, candidate: Found) -> bool:
+        """Tell whether a period in whole nanoseconds, rounded up, may be the one of the rate."""
+        return self.rate_fps is not None and abs(candidate.period_s * self.rate_fps - 1) < NEAR
+
+    def allowed(
+        self, candidates: Iterable[AnyFound], refused: list[AnyFound] | None = None
+    ) -> Iterator[AnyFound]:
+        """Yield the configurations that are as they must be; `refused` takes the others."""
+        for each in candidates:
+            if self.allows(each):
+                yield each
+            elif refused is not None:
+                refused.append(each)
 
     def lacking(self, refused: Iterable[Found], allowed: Iterable[Found]) -> dict[str, str]:
         """Say why kinds of configuration are absent: by kind, of those that only refused ones have.
@@ -73,7 +85,9 @@ class Restriction:
             if kind in by_kind and kind not in there
         }
 
-    def check(self, model: str, found: Iterable[Found], least_period_s: float) -> None:
+    def check(
+        self, model: str, found: Iterable[Found], least_period_s: Callable[[], float]
+    ) -> None:
         """Raise a MappingError if no configuration is as it must be: says what would do.
 
         Parameters
@@ -81,7 +95,7 @@ class Restriction:
         found
             All that was found.
         least_period_s
-            No configuration has a shorter period: proven.
+            Returns a period that no configuration is below: proven.
         """
         every = list(found)
         if not every or any(map(self.allows, every)):
@@ -97,15 +111,14 @@ class Restriction:
         raise MappingError(
             f"no configuration of '{model}'{fewer} that was found reaches {plain(self.rate_fps)} "
             f"frames/s: {_most_throughput(every)}, and none can have more than "
-            f"{plain(1 / least_period_s)} (proven); ask for less with `rates`, or allow more"
+            f"{plain(1 / least_period_s())} (proven); ask for less with `rates`, or allow more"
         )
 
     def _has_few(self, candidate: Found) -> bool:
         return self.most_stages is None or _stage_count(candidate) <= self.most_stages
 
     def _reaches(self, candidate: Found) -> bool:
-        # figures of searches are whole nanoseconds, rounded up
-        return self.rate_fps is None or candidate.nano_objectives[1] <= NANO / self.rate_fps + 1
+        return self.rate_fps is None or candidate.period_s * self.rate_fps <= 1 + CLOSE
 
     def _describe_refused(self, some: list[Found]) -> str:
         if not any(map(self._has_few, some)):
@@ -119,5 +132,5 @@ def _stage_count(candidate: Found) -> int:
 
 
 def _most_throughput(some: Iterable[Found]) -> str:
-    shortest_ns = min(each.nano_objectives[1] for each in some)
-    return f"the most throughput found is {plain(NANO / shortest_ns)} frames/s"
+    most_fps = max(1 / each.period_s for each in some)
+    return f"the most throughput found is {plain(most_fps)} frames/s"

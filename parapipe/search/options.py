@@ -81,6 +81,7 @@ ByModel = Annotated[
     Mapping[str, Annotated[float, Must("a positive finite number", gt=0)]],
     Must("positive numbers by model, as in {'detect': 30}"),
 ]
+Rates = Annotated[float, Must("a positive finite number of frames per second", gt=0)] | ByModel
 
 
 DRAWS = 200
@@ -204,7 +205,9 @@ class MapOptions:
     rules
         YAML file with the work of operator types that parapipe does not know.
     rates
-        With several models: frames per second of each, by the models' names.
+        Frames per second that arrive. Configurations that cannot reach them are left out, and
+        energy and power are stated at this rate, not at full throughput. With several models: of
+        each, by the models' names.
     deadline_s
         With several models: the greatest latency that a model may have, by name.
     priority
@@ -249,7 +252,7 @@ class MapOptions:
     )
     profiles: Profiles = field(default=(), metadata=_model())
     rules: Rules | None = field(default=None, metadata=_model(reads_model=True))
-    rates: ByModel | None = field(default=None, metadata=_model(several="by model"))
+    rates: Rates | None = field(default=None, metadata=_model(several="by model"))
     deadline_s: ByModel | None = field(
         default=None, metadata=_model(several="by model", text="{}s".format)
     )
@@ -297,6 +300,11 @@ class MapOptions:
         return "memory" in self.objectives
 
     @property
+    def rate_fps(self) -> float | None:
+        """Frames per second of a single model, if they were given."""
+        return None if isinstance(self.rates, Mapping) else self.rates
+
+    @property
     def workers(self) -> int:
         """Subgraphs solved at the same time."""
         return worker_count(self.jobs)
@@ -334,7 +342,7 @@ class MapKeywords(TypedDict, total=False):
     shapes: Shapes | None
     profiles: Profiles
     rules: Rules | None
-    rates: ByModel | None
+    rates: Rates | None
     deadline_s: ByModel | None
     priority: ByModel | None
 

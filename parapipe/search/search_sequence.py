@@ -13,7 +13,12 @@ from parapipe.mappings.configuration import Configuration
 from parapipe.mappings.restriction import Restriction
 from parapipe.processes.deadline import Deadline, OverError
 from parapipe.processes.workers import current_processes
-from parapipe.search.candidate_selection import as_configurations, select_candidates, within_limit
+from parapipe.search.candidate_selection import (
+    as_configurations,
+    exact_near_rate,
+    select_candidates,
+    within_limit,
+)
 from parapipe.search.contract import Moment, SearchProblem
 from parapipe.search.exploration_result import Exploration, UnfinishedRow, by_processors
 from parapipe.search.explored_bounds import ExploredBounds
@@ -58,7 +63,7 @@ class SearchSequence:
     complete
         Whether all has been searched.
     refused
-        What searches beside that over stages have found that the options do not allow.
+        Likewise, what the options do not allow.
     """
 
     graph: OperatorGraph
@@ -83,14 +88,14 @@ class SearchSequence:
     refused: list[Configuration] = field(default_factory=list)
 
     @property
-    def restriction(self) -> Restriction:
-        """What a configuration must be."""
-        return Restriction(self.options.max_stages)
-
-    @property
     def options(self) -> MapOptions:
         """Those of the searches."""
         return self.searches.options
+
+    @property
+    def restriction(self) -> Restriction:
+        """What the options allow."""
+        return Restriction(self.options.max_stages, self.options.rate_fps)
 
     @property
     def trades(self) -> bool:
@@ -263,8 +268,8 @@ class SearchSequence:
         for search in self.further:
             if search.moment is moment:
                 best = [*incumbents, *into]
-                for each in search.run(self.search_problem(schedules), best, self.deadline):
-                    (into if self.restriction.allows(each) else self.refused).append(each)
+                more = search.run(self.search_problem(schedules), best, self.deadline)
+                into += self.restriction.allowed(more, self.refused)
 
     def has_search(self, name: str) -> bool:
         """Whether a search of that name is among those beside that over stages."""
@@ -302,20 +307,21 @@ class SearchSequence:
     def result(self) -> Exploration:
         """Choose from what has been found: of the last searches, or of all if they were ended."""
         searches, options = self.searches, self.options
-        resolution = options.resolution
+        resolution, refused = options.resolution, list[Candidate]()
         if not self.complete:
             self.undone.append("the search over stages and schedules was ended early")
         if searches.large:
             resolution = max(resolution, options.energy_resolution * options.energy)
             self.undone += searches.left_out(resolution)
         candidates = self.candidates()
-        every: Sequence[Candidate] = [*candidates, *self.configurations]
-        bounds = self.bounds()
+        bounds, tables = self.bounds(), searches.tables
+        exact = exact_near_rate(candidates, self.restriction, self.graph, tables)
+        every: Sequence[Candidate] = [*exact, *self.configurations]
         self.check_allowed(every, bounds)
-        every = [*self.restriction.allowed(every)]
+        every = [*self.restriction.allowed(every, refused)]
         if any(each.moment is Moment.MEMORY for each in self.further):
             every = self.fit_memory(every)
-        tables, answers = searches.tables, {**self.lists.answers, **self.answers}
+        answers = {**self.lists.answers, **self.answers}
         chosen = select_candidates(
             every,
             tables[0].processors,
@@ -324,19 +330,13 @@ class SearchSequence:
             large=searches.large,
             memory=options.memory,
         )
-        refused = [each for each in candidates if not self.restriction.allows(each)]
+        known, cuts, most = [*candidates, *chosen], searches.partition, options.max_stages
+        absent = absent_kinds(known, self.graph, cuts, tables[0], most_stages=most)
         self.lacking |= self.restriction.lacking([*refused, *self.refused], chosen)
         return Exploration(
             tuple(map(bounds.with_bounds, as_configurations(chosen, self.graph, tables, options))),
             {question.problem: answer.schedules[0] for question, answer in answers.items()},
-            absent_kinds(
-                [*candidates, *chosen],
-                self.graph,
-                searches.partition,
-                tables[0],
-                most_stages=options.max_stages,
-            )
-            | self.lacking,
+            absent | self.lacking,
             frozenset(question.problem for question in self.solved.cached),
             by_processors(tables, self.requests),
             self.sets.solved if self.sets else SolvedQuestions({}, frozenset()),
@@ -349,11 +349,10 @@ class SearchSequence:
 
     def check_allowed(self, found: Sequence[Candidate], bounds: ExploredBounds) -> None:
         """Raise a MappingError if the options allow nothing of what was found."""
-        every = [*found, *self.refused]
-        if not any(map(self.restriction.allows, every)) and self.deadline.interrupted:
+        if self.deadline.interrupted and not any(self.restriction.allowed(found)):
             raise KeyboardInterrupt
-        least_s = bounds.unfinished(()).period_s if self.restriction.rate_fps else 0.0
-        self.restriction.check(self.graph.source.name, every, least_s)
+        every = [*found, *self.refused]
+        self.restriction.check(self.searches.model, every, lambda: bounds.unfinished(()).period_s)
 
     def fit_memory(self, candidates: Sequence[Candidate]) -> list[Configuration]:
         """Return what keeps the limit of memory, of what was found and of others that need less."""

@@ -15,6 +15,7 @@ from parapipe.files.record import Row
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mappings.configuration import Configuration
+from parapipe.mappings.restriction import Restriction
 from parapipe.pareto import ENERGY_TIE, least, nondominated, on_front, thin_front
 from parapipe.processes.deadline import Deadline, search_s
 from parapipe.search.candidate_selection import mark_fronts, names_among
@@ -105,7 +106,8 @@ def with_robust(
     if not (exploration.interrupted or deadline.over):
         for search in searches:
             if search.moment is Moment.DRAWS:
-                configurations += search.run(problem, [*configurations], deadline)
+                more = search.run(problem, [*configurations], deadline)
+                configurations += Restriction(options.max_stages, options.rate_fps).allowed(more)
     draws = Draws(options.draws, options.seed)
     sampled = sampled_front(configurations, graph, costs_of, draws, options.workers)
 

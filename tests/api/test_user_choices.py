@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 import parapipe
-from parapipe.errors import CostError, MappingError, PlatformError
+from parapipe.errors import ArgumentError, CostError, MappingError, PlatformError
 from parapipe.graph.part_marks import tensor_and_part
 from parapipe.plan.verify import verify_plan
 from tests.cases.random_fronts import random_model, random_platform
@@ -286,3 +286,114 @@ def test_kinds_that_need_more_stages_than_allowed_are_absent_with_the_reason() -
     assert told["hybrid"] == "it has 2 stages or more, at most 1 may be"
     assert told["interleaved"] == "those found have 2 stages or more, at most 1 may be"
     assert {row.kind for row in front} == {"sequential", "para-only"}
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"split": "auto"},
+        {"dvfs": True, "dvfs_points": 2},
+        {"objectives": "latency-throughput-energy-memory", "recompute": True},
+        {"robust": 0.9, "draws": 20, "scenarios": 2},
+    ],
+    ids=["plain", "split", "dvfs", "memory", "robust"],
+)
+def test_every_configuration_reaches_the_rate_and_its_energy_is_of_that_rate(
+    tmp_path, seed, options
+) -> None:
+    model, path, board = written(tmp_path, seed)
+    whole = parapipe.map(model, path, **QUICK)
+    rate = sorted(row.throughput_fps for row in whole)[len(whole) // 2]
+    front = parapipe.map(model, path, rates=rate, **{**QUICK, **options})
+    assert front.document.options.rate_fps == rate
+    assert f"--rate {rate}" in front.document.command
+    for row in front:
+        assert row.throughput_fps >= rate * (1 - 1e-9)
+        assert row.arrival_s == 1 / rate
+        dynamic_j = sum(p.dynamic_energy_j for p in row.processors)
+        static_j = sum(p.static_power_w for p in row.processors) / rate
+        assert row.energy_j == pytest.approx(dynamic_j + static_j)
+        assert row.power_w == pytest.approx(row.energy_j * rate)
+        assert row.board_energy_j == pytest.approx(
+            row.energy_j + board["board"]["idle_power_w"] / rate
+        )
+        if row.least:
+            assert row.least.energy_j <= row.energy_j * (1 + 1e-9)
+        verify_plan(row.plan())
+        assert row.plan().predicted.energy_j == pytest.approx(row.energy_j)
+        if row.intervals:
+            assert row.intervals.energy_j[0] <= row.medians.energy_j <= row.intervals.energy_j[1]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_bounds_of_less_energy_hold_for_all_that_reach_the_rate(tmp_path, seed) -> None:
+    model, path, _ = written(tmp_path, seed)
+    whole = parapipe.map(model, path, **QUICK)
+    rate = sorted(row.throughput_fps for row in whole)[len(whole) // 2]
+    front = parapipe.map(model, path, rates=rate, **QUICK)
+    every = [*whole, *front]
+    reaching = [row for row in every if row.throughput_fps >= rate * (1 - 1e-9)]
+    static_j = [sum(p.static_power_w for p in row.processors) / rate for row in reaching]
+    dynamic_j = [sum(p.dynamic_energy_j for p in row.processors) for row in reaching]
+    energies_j = [dynamic + static for dynamic, static in zip(dynamic_j, static_j, strict=True)]
+    for row in front:
+        if row.least:
+            assert row.least.energy_j <= min(
+                each for each, other in zip(energies_j, reaching, strict=True)
+                if other.period_s <= row.period_s
+            ) * (1 + 1e-9)  # fmt: skip
+
+
+def test_power_at_a_rate_is_what_one_works_out_by_hand(tmp_path) -> None:
+    # gpu alone: 28.6 frames/s at full throughput; at 10 frames/s, static power is for 100 ms
+    options = {**QUICK, "interleave": "none"}
+    full = parapipe.map("zoo:squeezenet", "amlogic-a311d", **options)
+    slow = parapipe.map("zoo:squeezenet", "amlogic-a311d", rates=10, **options)
+    (one,), (other,) = ([r for r in front if "gpu-alone" in r.names] for front in (full, slow))
+    assert one.period_s == other.period_s
+    (gpu,) = other.processors
+    dynamic_j = one.energy_j - gpu.static_power_w * one.period_s
+    assert other.energy_j == pytest.approx(dynamic_j + gpu.static_power_w * 0.1)
+    assert other.power_w == pytest.approx(10 * other.energy_j)
+    assert "9.3" not in [f"{row.throughput_fps:.1f}" for row in slow]  # little alone is too slow
+    assert "frames/s" in slow.document.absent.get("little-alone", "frames/s")
+    best = parapipe.pick(slow_folder(slow, tmp_path), minimise="power")
+    assert best.figures["power_w"] == pytest.approx(min(row.power_w for row in slow))
+
+
+def slow_folder(front, folder):
+    front.write(folder / "slow")
+    return folder / "slow"
+
+
+def test_a_rate_that_nothing_reaches_is_told_with_what_would_do() -> None:
+    options = {**QUICK, "objectives": "latency-throughput"}
+    told = (
+        r"^no configuration of 'zoo:squeezenet' that was found reaches 500 frames/s: the most "
+        r"throughput found is [0-9.]+ frames/s, and none can have more than [0-9.]+ \(proven\); "
+        "ask for less with `rates`"
+    )
+    with pytest.raises(MappingError, match=told):
+        parapipe.map("zoo:squeezenet", "amlogic-a311d", rates=500, **options)
+    with pytest.raises(
+        MappingError, match="at most 1 stages and reaches 50 frames/s: the fewest are 2"
+    ):
+        parapipe.map("zoo:squeezenet", "amlogic-a311d", rates=50, max_stages=1, **options)
+
+
+def test_a_rate_without_a_name_is_of_a_single_model() -> None:
+    told = "a rate without a name is of a single model; give a rate for 'a', 'b', as in a=30"
+    with pytest.raises(ArgumentError, match=told):
+        parapipe.map({"a": "zoo:alexnet", "b": "zoo:squeezenet"}, "amlogic-a311d", rates=5)
+
+
+def test_explain_derives_energy_at_the_rate(tmp_path) -> None:
+    options = {**QUICK, "interleave": "none"}
+    front = parapipe.map("zoo:alexnet", "amlogic-a311d", rates=5, **options)
+    front.write(tmp_path / "out")
+    document = parapipe.explain(tmp_path / "out")
+    row = front["balanced"]
+    assert document.figures.energy_j.value == pytest.approx(row.energy_j)
+    assert "time between frames" in document.figures.energy_j.rule

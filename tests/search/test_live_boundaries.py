@@ -179,3 +179,19 @@ def test_the_front_with_pins_equals_brute_force_over_what_keeps_them(seed):
     object.__setattr__(costs, "times", pinned_times)
     shown = nondominated(set(found_on(graph, costs)), lambda values: values)
     assert shown == nondominated(every, lambda values: values)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("kinds", [(0, 1, 2), (0, 1, 1, 1), (0, 0, 1, 1)])
+def test_the_front_at_a_rate_equals_brute_force_over_what_reaches_it(kinds, seed):
+    graph = tangled(4, seed)
+    costs = identical_costs(graph, kinds, seed)
+    periods = sorted({period for _, period, _ in every_configuration(graph, costs, kinds)})
+    arrival_s = periods[len(periods) // 3]  # exactly what some reach
+    every = {
+        rounded(values)
+        for values in every_configuration(graph, costs, kinds, arrival_s=arrival_s + 1e-15)
+    }
+    object.__setattr__(costs, "arrival_s", arrival_s)
+    shown = nondominated(set(found_on(graph, costs, rates=1 / arrival_s)), lambda values: values)
+    assert shown == nondominated(every, lambda values: values)
