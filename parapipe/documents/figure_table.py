@@ -288,7 +288,7 @@ class Demands:
     max_energy_j
         Joules per frame, at most.
     max_power_w
-        Watts at full throughput, at most.
+        Watts at most: at full throughput, or at the rate that the front is for.
     max_memory_bytes
         Bytes at any moment, at most, of activations, queues and weights: in all memories together,
         or in memories of the platform by their names.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-from parapipe.files.record import Figure, PositiveFigure, Row
+from parapipe.files.record import Figure, PositiveFigure, Row, without_none
 from parapipe.mappings.memory import AliveRow, MemoryPeak
 from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.memories import MemorySystem
@@ -194,6 +194,11 @@ class Options(Row):
     """What that share was to be at most. null if the mapper's own schedules are all there was."""
     energy_timed_out: bool
     """Whether time limits kept that share from being less."""
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out the choices that were not made."""
+        return without_none(write(self), "exclude", "pins", "rate_fps", "max_stages")
 
 
 class Inputs(Row):
