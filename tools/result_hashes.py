@@ -131,6 +131,10 @@ CASES = (
     Case("in-turns", "forks.onnx", SIX, "--precision model"),
     Case("split", "forks.onnx", A311D, "--split auto --json"),
     Case(
+        "choices", "zoo:squeezenet", A311D,
+        "--exclude little --pin conv1=big --max-stages 2 --rate 20",
+    ),
+    Case(
         "memory-limit", "forks.onnx", A311D,
         "--max-memory 3MB --recompute --objectives latency-throughput-energy-memory",
     ),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from parapipe.api.checked import Folder, Note, PlatformFile, checked
-from parapipe.api.load import load_graph, load_platform
+from parapipe.api.load import load_graph, load_platform_without
 from parapipe.api.several import Models, loaded_models, models_by_name, requests_of, search_patterns
 from parapipe.errors import ModelError
 from parapipe.files.locked_folders import clear_abandoned_scratch
@@ -77,7 +77,7 @@ def map(
     from parapipe.search.infeasible import check_energies
     from parapipe.search.stages.finest_cuts import finest_partition
 
-    target = load_platform(platform)
+    target = load_platform_without(platform, options.exclude)
     measured = chosen_profiles(options.profiles, beside=platform, platform=target.profile_name)
     note = note or warnings.warn
     models = models_by_name(model, options)
@@ -92,8 +92,9 @@ def map(
         graph = load_graph(single, **read, digests=True, weights=False, note=note)
     most = options.dvfs_points if options.dvfs else 1
     price = partial(
-        settings, platform=target, most=most, profiles=measured, precision=options.precision
-    )
+        settings, platform=target, most=most, profiles=measured, precision=options.precision,
+        pins=options.pins or {}, arrival_s=1 / options.rate_fps if options.rate_fps else 0.0,
+    )  # fmt: skip
     priced = price(graph)
     check_energies(priced.combinations[0].costs)
     MemoryLimit(options.max_memory_bytes).check(target.memory_system)

@@ -90,7 +90,7 @@ def _by_name(read: Callable[[str], object], form: str) -> Callable[..., dict[str
         for value in values:
             name, _, text = value.rpartition("=")
             try:
-                each = read(text.lower())
+                each = read(text)
             except ValueError:
                 name = ""
             if not name:
@@ -112,7 +112,7 @@ def _dimension(text: str) -> int:
 
 
 def _shape(text: str) -> Shape | tuple[str, Shape]:
-    dtype, typed, sizes = text.rpartition(":")
+    dtype, typed, sizes = text.lower().rpartition(":")
     if typed and not dtype:
         raise ValueError
     shape = tuple(map(_dimension, sizes.split("x")))
@@ -269,6 +269,15 @@ def _by_model(read: Callable[[str], float], metavar: str, example: str) -> dict[
 
 
 _DISTURBED = "PROCESSOR=SHARE with a share below 100 %, as in big=50%"
+
+
+def _processor_name(text: str) -> str:
+    if not text:
+        raise ValueError
+    return text
+
+
+_A_PIN = "conv1=npu or 'head/*=gpu'"
 _A_DIM, _A_SHAPE = "batch=1", "data=1x3x224x224 or result=float32:1x3x224x224"
 _DIM = f"NAME=VALUE with a whole number, as in {_A_DIM}"
 _SHAPE = f"NAME=SHAPE with whole numbers, as in {_A_SHAPE}"
@@ -285,9 +294,20 @@ FORMS: dict[str, dict[str, Any]] = {
     "shapes": {
         "metavar": "NAME=1x3x224x224", "callback": _by_name(_shape, _SHAPE), "example": _A_SHAPE,
     },
-    "rates": _by_model(number, "NAME=FPS", "detect=30"),
+    "pins": {
+        "metavar": "OPERATOR|PATTERN=PROCESSOR",
+        "callback": _by_name(_processor_name, f"OPERATOR=PROCESSOR, as in {_A_PIN}"),
+        "example": _A_PIN,
+    },
+    "rates": {
+        "metavar": "FPS|NAME=FPS", "callback": _for_all_or_by_name(
+            lambda text: _read_quantity(text, _QUANTITIES["rate"][0], "30"),
+            "rate", "model", "a single model", "30",
+        ),
+        "example": "30 or, of several models, detect=30",
+    },
     "deadline_s": _by_model(
-        lambda text: _read_quantity(text, _SECONDS, "40ms"), "NAME=TIME", "detect=40ms"
+        lambda text: _read_quantity(text.lower(), _SECONDS, "40ms"), "NAME=TIME", "detect=40ms"
     ),
     "priority": _by_model(number, "NAME=NUMBER", "detect=2"),
     "jitter": {"type": str, "default": "0%", "metavar": "SHARE", "callback": _jitter},

@@ -172,6 +172,10 @@ class CostTable:
         By processor: what it is beside its costs, equal where one may do another's work.
     spread
         What the platform's own numbers may be off by; None if that is not known.
+    excluded
+        Names of the platform's processors that are left out.
+    arrival_s
+        Seconds between frames as they arrive; 0 if the next one is always there.
     """
 
     processors: tuple[str, ...]
@@ -187,6 +191,18 @@ class CostTable:
     memory_system: MemorySystem | None = None
     makes: tuple[object, ...] = ()
     spread: PlatformSpread | None = None
+    excluded: tuple[str, ...] = ()
+    arrival_s: float = 0.0
+
+    def frame_s(self, period_s: float) -> float:
+        """Return the seconds for which static power counts in a frame's energy.
+
+        Parameters
+        ----------
+        period_s
+            Least seconds between frames.
+        """
+        return max(period_s, self.arrival_s)
 
     def time_s(self, v: int, p: int) -> float:
         """Return the seconds of operator v on processor p; infinite if p does not run it."""
@@ -297,6 +313,7 @@ def build_cost_table(
             (p.kind, p.backend, p.options, len(p.cores), p.point) for p in platform.processors
         ),
         spread=platform_spread(platform),
+        excluded=tuple(each.name for each in platform.excluded),
     )
 
 
@@ -344,12 +361,13 @@ def _check_clocks(platform: Platform, profiles: Sequence[Profile]) -> None:
 
 def _check_rules(graph: OperatorGraph, platform: Platform) -> None:
     """Raise if rules name processors that the platform does not have."""
+    known = {*platform.names, *(each.name for each in platform.excluded)}
     wrong = {
         (single.work.rule, name)
         for operator in graph.operators
         for single in operator.singles
         for name in single.work.runs_on
-        if name not in platform.names
+        if name not in known
     }
     if wrong:
         files = " and ".join(sorted({f"'{file}'" for file, _ in wrong}))

@@ -190,10 +190,10 @@ FIGURES = (
         field="power_w",
         unit="W",
         follows=("energy_j", "throughput_fps"),
-        rule=lambda of: of["energy_j"] / of["period_s"],
+        rule=lambda of: of["energy_j"] / (of.get("arrival_s") or of["period_s"]),
         demand="max_power_w",
         heading="power, W",
-        means="Energy per frame over the period.",
+        means="Energy per frame over the period, or over the time between frames as they arrive.",
     ),
     FigureEntry(
         name="efficiency",
@@ -288,7 +288,7 @@ class Demands:
     max_energy_j
         Joules per frame, at most.
     max_power_w
-        Watts at full throughput, at most.
+        Watts at most: at full throughput, or at the rate that the front is for.
     max_memory_bytes
         Bytes at any moment, at most, of activations, queues and weights: in all memories together,
         or in memories of the platform by their names.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-from parapipe.files.record import Figure, PositiveFigure, Row
+from parapipe.files.record import Figure, PositiveFigure, Row, without_none
 from parapipe.mappings.memory import AliveRow, MemoryPeak
 from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.memories import MemorySystem
@@ -148,6 +148,11 @@ class Options(Row):
     """Whether activations are mapped with the operator before them."""
     precision: Precision = "model"
     """What the model is planned in: as it stands, or as after conversion to this type."""
+    exclude: tuple[str, ...] | None = None
+    """Processors of the platform that were left out; none if there are none."""
+    pins: dict[str, str] | None = None
+    """Processors that operators had to run on, by their names or by patterns; none if there are
+    none."""
     split: Literal["none", "auto"] = "none"
     """Whether operators may be split over several processors."""
     interleave: Literal["none", "auto"] = "none"
@@ -157,6 +162,11 @@ class Options(Row):
     max_memory_bytes: float | dict[str, float] | None = None
     """The most memory that a configuration may need at one moment, of all memories together or by
     memory; none if there is no limit."""
+    rate_fps: PositiveFigure | None = None
+    """Frames per second that arrive, of a single model: all configurations reach them, and energy
+    is stated at this rate; none if nothing was said."""
+    max_stages: int | None = None
+    """The most stages that a configuration may have; none if there is no limit."""
     recompute: bool = False
     """Whether tensors may be made again in place of keeping them."""
     schedules: str
@@ -184,6 +194,11 @@ class Options(Row):
     """What that share was to be at most. null if the mapper's own schedules are all there was."""
     energy_timed_out: bool
     """Whether time limits kept that share from being less."""
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out the choices that were not made."""
+        return without_none(write(self), "exclude", "pins", "rate_fps", "max_stages")
 
 
 class Inputs(Row):

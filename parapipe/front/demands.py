@@ -106,9 +106,9 @@ def figure(row: ConfigurationRow, of: Figure, demands: Demands = Demands()) -> f
     if demands.sustained:
         lasting_w = sum(processor.static_power_w for processor in row.processors)
         if demands.board:
-            lasting_w += (row.board_energy_j - row.energy_j) / row.period_s
-        energy_j += lasting_w * (period_s - row.period_s)
-    return energy_j / period_s if of == "power" else energy_j
+            lasting_w += (row.board_energy_j - row.energy_j) / row.frame_s
+        energy_j += lasting_w * (max(period_s, row.arrival_s or 0.0) - row.frame_s)
+    return energy_j / max(period_s, row.arrival_s or 0.0) if of == "power" else energy_j
 
 
 def _stated_value(row: ConfigurationRow, of: str) -> float:
@@ -300,6 +300,7 @@ def _sampled_figure(
         return period_s
     if of not in ("energy", "power"):  # it has no draws
         return np.full(samples.count, figure(row, of, demands))
-    idle_w = (row.board_energy_j - row.energy_j) / row.period_s if demands.board else 0.0
-    energy_j: Array = samples.energy_j[i] + idle_w * period_s
-    return energy_j / period_s if of == "power" else energy_j
+    idle_w = (row.board_energy_j - row.energy_j) / row.frame_s if demands.board else 0.0
+    frame_s = np.maximum(period_s, row.arrival_s or 0.0)
+    energy_j: Array = samples.energy_j[i] + idle_w * frame_s
+    return energy_j / frame_s if of == "power" else energy_j

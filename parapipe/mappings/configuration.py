@@ -139,6 +139,11 @@ class Configuration:
         return tuple(sum(1 << p for p in stage.replicas or stage.processors) for stage in stages)
 
     @property
+    def period_s(self) -> float:
+        """Least seconds between frames."""
+        return self.evaluated.period_s
+
+    @property
     def objectives(self) -> tuple[float, float, float]:
         """Latency and period in seconds, energy in joules, as a front states them."""
         evaluated = self.evaluated

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from parapipe.files.mistakes import KeyPath, Mistake
 from parapipe.files.yaml_file import Strict, WholeFile
@@ -198,6 +198,7 @@ class Platform(WholeFile):
     spread: Spread | None = None
     links: Annotated[Many[Link], Field(max_length=992)] = ()
     sources: dict[Name, Source]
+    _excluded: tuple[Processor, ...] = PrivateAttr(())
 
     @classmethod
     def contradictions(cls, raw: object) -> Iterable[Mistake]:
@@ -214,6 +215,11 @@ class Platform(WholeFile):
     def names(self) -> tuple[str, ...]:
         """Names of the processors, in order."""
         return tuple(processor.name for processor in self.processors)
+
+    @property
+    def excluded(self) -> tuple[Processor, ...]:
+        """Processors of the file that are left out here."""
+        return self._excluded
 
     def index(self, name: str) -> int:
         """Return the index of the processor of that name.

@@ -6,7 +6,7 @@ chosen is marked afterwards, by the exact figures that front.json states: `marke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -31,6 +31,7 @@ from parapipe.solvers.problem import NANO
 if TYPE_CHECKING:
     from parapipe.cost.cost_table import CostTable
     from parapipe.graph.operator_graph import OperatorGraph
+    from parapipe.mappings.restriction import Restriction
     from parapipe.processes.deadline import Deadline
     from parapipe.search.contract import SearchProblem
     from parapipe.search.options import MapOptions
@@ -291,6 +292,17 @@ class _Selection:
     def latency_first(self, i: int) -> tuple[float, float, float]:
         """Return latency, period, energy."""
         return self.candidates[i].nano_objectives
+
+
+def exact_near_rate(
+    candidates: Iterable[Candidate],
+    restriction: Restriction,
+    graph: OperatorGraph,
+    tables: Sequence[CostTable],
+) -> Iterator[Candidate]:
+    """Yield candidates, in exact seconds if those decide whether they reach a rate."""
+    for each in candidates:
+        yield configure(each, graph, tables) if restriction.is_near(each) else each
 
 
 def within_limit(

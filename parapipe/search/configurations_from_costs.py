@@ -14,9 +14,15 @@ from parapipe.files.progress import Tell
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mappings.configuration import Configuration
+from parapipe.mappings.restriction import Restriction
 from parapipe.processes.deadline import Deadline, OverError
 from parapipe.processes.workers import shared_processes
-from parapipe.search.candidate_selection import as_configurations, select_candidates, within_limit
+from parapipe.search.candidate_selection import (
+    as_configurations,
+    exact_near_rate,
+    select_candidates,
+    within_limit,
+)
 from parapipe.search.contract import Moment, SearchProblem
 from parapipe.search.exploration_result import Exploration, UnfinishedRow, by_processors
 from parapipe.search.explored_bounds import ExploredBounds
@@ -51,6 +57,8 @@ class SearchSequence:
     ----------
     results
         What searches have yielded, but for those of memory.
+    refused
+        Likewise, what the options do not allow; stages are looked at in the end.
     complete
         Whether all has been searched.
     """
@@ -59,8 +67,15 @@ class SearchSequence:
     searches: Sequence[Search]
     sources: SplitSources | None = None
     results: list[Candidate] = field(default_factory=list)
+    refused: list[Candidate] = field(default_factory=list)
     lacking: dict[str, str] = field(default_factory=dict)
     complete: bool = False
+
+    @property
+    def restriction(self) -> Restriction:
+        """What the options allow."""
+        options = self.stages.searches.options
+        return Restriction(options.max_stages, options.rate_fps)
 
     @property
     def configurations(self) -> list[Configuration]:
@@ -83,7 +98,10 @@ class SearchSequence:
         """Add what the searches of a moment find, each of which knows what those before found."""
         for search in self.searches:
             if search.moment is moment:
-                into += search.run(self.problem(moment), [*incumbents, *into], self.stages.deadline)
+                best = [*incumbents, *into]
+                more = search.run(self.problem(moment), best, self.stages.deadline)
+                first = moment is Moment.FIRST
+                into += more if first else self.restriction.allowed(more, self.refused)
 
     def has_search(self, name: str) -> bool:
         """Whether a search of that name is among them."""
@@ -109,12 +127,16 @@ class SearchSequence:
         if searches.large:
             resolution = max(resolution, options.energy_resolution * options.energy)
             stages.undone += searches.left_out(resolution)
-        candidates: Sequence[Candidate] = self.candidates()
-        every = candidates
+        candidates, bounds = self.candidates(), self.bounds()
+        every: Sequence[Candidate] = [
+            *exact_near_rate(candidates, self.restriction, stages.graph, tables)
+        ]
+        self.check_allowed(every, bounds)
+        refused: list[Candidate] = []
+        every = [*self.restriction.allowed(every, refused)]
         if any(each.moment is Moment.MEMORY for each in self.searches):
-            every = self.fit_memory(candidates)
+            every = self.fit_memory(every)
         answers = {**stages.lists.answers, **stages.answers}
-        bounds = self.bounds()
         chosen = select_candidates(
             every,
             tables[0].processors,
@@ -124,11 +146,13 @@ class SearchSequence:
             memory=options.memory,
         )
         configurations = as_configurations(chosen, stages.graph, tables, options)
+        known, cuts, most = [*candidates, *chosen], searches.partition, options.max_stages
+        absent = absent_kinds(known, stages.graph, cuts, tables[0], most_stages=most)
+        self.lacking |= self.restriction.lacking([*refused, *self.refused], chosen)
         return Exploration(
             tuple(map(bounds.with_bounds, configurations)),
             {question.problem: answer.schedules[0] for question, answer in answers.items()},
-            absent_kinds([*candidates, *chosen], stages.graph, searches.partition, tables[0])
-            | self.lacking,
+            absent | self.lacking,
             frozenset(question.problem for question in stages.solved.cached),
             by_processors(tables, stages.requests),
             stages.sets.solved if stages.sets else SolvedQuestions({}, frozenset()),
@@ -139,12 +163,21 @@ class SearchSequence:
             stages.deadline.interrupted,
         )
 
+    def check_allowed(self, some: Sequence[Candidate], bounds: ExploredBounds) -> None:
+        """Raise a MappingError if the options allow nothing of what was found."""
+        if self.stages.deadline.interrupted and not any(self.restriction.allowed(some)):
+            raise KeyboardInterrupt
+        model = self.stages.searches.model
+        every = [*some, *self.refused]
+        self.restriction.check(model, every, lambda: bounds.unfinished(()).period_s)
+
     def fit_memory(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         """Return what keeps the limit of memory, of what was found and of others that need less."""
         stages, sized = self.stages, list[Candidate]()
         with stages.deadline.ending():
             incumbents = [*candidates, *stages.searches.incumbents]
             self.run_searches(Moment.MEMORY, sized, incumbents)
+        self.check_allowed(sized, self.bounds())
         configurations = [configure(each, stages.graph, stages.searches.tables) for each in sized]
         fitting = within_limit(configurations, self.problem(Moment.MEMORY), stages.deadline)
         if self.complete and stages.deadline.interrupted:

@@ -148,7 +148,7 @@ def interleaved_candidates(
             fast = low_latency_schedules(
                 problem,
                 least,
-                longest_s,
+                min(longest_s, costs.arrival_s or longest_s),
                 floors=floors,
                 seed=seed,
                 over=lambda: deadline.over,
@@ -219,6 +219,7 @@ def low_energy_schedules(
         cyclic.problem,
         energy_j,
         costs.static_power_w,
+        arrival_s=costs.arrival_s,
         resolution=RESOLUTION,
         time_limit_s=LIMIT_S,
         seed=seed,

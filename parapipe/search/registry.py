@@ -55,7 +55,7 @@ _REQUESTED: Mapping[str, Callable[[MapOptions], bool]] = {
     "less-memory": memory_counts,
     "recomputed": lambda options: options.recompute and memory_counts(options),
     "drawn-costs": lambda options: options.robust is not None,
-    "several": lambda options: bool(options.rates),
+    "several": lambda options: bool(options.rates) and options.rate_fps is None,
 }
 
 

@@ -15,6 +15,7 @@ from parapipe.files.record import Row
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mappings.configuration import Configuration
+from parapipe.mappings.restriction import Restriction
 from parapipe.pareto import ENERGY_TIE, least, nondominated, on_front, thin_front
 from parapipe.processes.deadline import Deadline, search_s
 from parapipe.search.candidate_selection import mark_fronts, names_among
@@ -107,7 +108,8 @@ def with_robust(
         for search in searches:
             if search.moment is Moment.DRAWS:
                 candidates = search.run(problem, [*configurations], deadline)
-                configurations += (configure(each, graph, tables) for each in candidates)
+                more = [configure(each, graph, tables) for each in candidates]
+                configurations += Restriction(options.max_stages, options.rate_fps).allowed(more)
     draws = Draws(options.draws, options.seed)
     sampled = sampled_front(configurations, graph, costs_of, draws, options.workers)
 

@@ -213,6 +213,7 @@ def search_scenarios(
         recompute=False,
         robust=None,
         draws=0,
+        rates=None,  # what reaches it by the stated costs is chosen later
     )
     number = {scenario: i for i, scenario in enumerate(scenarios)}
     of_scenarios: dict[int, tuple[ScenarioConfiguration, ...]] = {}

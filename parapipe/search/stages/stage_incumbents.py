@@ -162,6 +162,7 @@ class StageSearches:
             identical=self.identical[0],
             replicable=self.replicable(0),
             incumbents=incumbents,
+            most_stages=self.options.max_stages,
             deadline=self.deadline,
             better=self.add,
         )
@@ -247,6 +248,8 @@ class StageSearches:
             most_cuts=most_cuts,
             line=self.partition.cuts.line,
             pipes=pipes,
+            most_stages=self.options.max_stages,
+            arrival_s=self.tables[table].arrival_s,
             deadline=self.deadline,
             tell=None if look else self._reporter_of_search(),
             better=self.add,

@@ -159,6 +159,7 @@ def trade_energy(
     identical: Sequence[Sequence[int]] = (),
     replicable: Replicable = NO_REPLICAS,
     incumbents: Sequence[StageCandidate] = (),
+    most_stages: int | None = None,
     deadline: Deadline | None = None,
     better: Callable[[Sequence[StageCandidate]], None] | None = None,
 ) -> TradedStages:
@@ -171,7 +172,7 @@ def trade_energy(
     ----------
     resolution
         Relative, of latency, period and energy; 0 for exact sets and an exact search.
-    identical, replicable, incumbents, deadline, better
+    identical, replicable, incumbents, most_stages, deadline, better
         As for `search`.
     """
     share = resolution * SETS_SHARE
@@ -204,6 +205,8 @@ def trade_energy(
         identical=identical,
         replicable=replicable,
         incumbents=incumbents,
+        most_stages=most_stages,
+        arrival_s=costs.arrival_s,
         line=partition.cuts.line,
         deadline=deadline,
         better=better,
