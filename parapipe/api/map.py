@@ -73,6 +73,7 @@ def map(
     from parapipe.cost.operating_points import settings
     from parapipe.cost.profile import chosen_profiles
     from parapipe.mappings.memory import MemoryLimit
+    from parapipe.mappings.segments import SegmentLimit
     from parapipe.search.contract import SplitSources
     from parapipe.search.infeasible import check_energies
     from parapipe.search.stages.finest_cuts import finest_partition
@@ -97,6 +98,9 @@ def map(
     priced = price(graph)
     check_energies(priced.combinations[0].costs)
     MemoryLimit(options.max_memory_bytes).check(target.memory_system)
+    asked = SegmentLimit(options.max_segments)
+    asked.check(target.names)
+    searched = replace(options, max_segments=asked.within(target.segment_rules).most)
     _note_costs(graph, priced.combinations[0], note)
     if requests:
         result = search_patterns(
@@ -119,7 +123,7 @@ def map(
             graph,
             parts,
             priced,
-            options.of_stated_costs,
+            searched.of_stated_costs,
             note=note,
             executor=executor,
             progress=progress,
@@ -133,7 +137,7 @@ def map(
 
     graph = replace(graph, source=_with_weight_digests(graph.source, note))
     exploration, samples, robust = _sample_costs(
-        exploration, graph, parts, priced, options,
+        exploration, graph, parts, priced, searched,
         jobs=ALONE if executor else options.workers, gone_s=deadline.gone_s,
     )  # fmt: skip
     if robust:

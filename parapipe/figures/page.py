@@ -194,7 +194,7 @@ def _memory_data(plan: Plan, row: MemorySystemRow | None) -> list[dict[str, Any]
     return [
         {
             "name": each.name,
-            "weights": each.weights_bytes,
+            "weights": each.weights_bytes + each.segments_bytes,
             "peak": each.size_bytes,
             "usage": [[_microseconds(time_s), size_bytes] for time_s, size_bytes in each.usage],
         }

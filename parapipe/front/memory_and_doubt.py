@@ -47,11 +47,13 @@ def running_operators(plan: Plan, at_s: float) -> list[str]:
 
 
 def _memory_text(memory: MemoryRow, operators: list[str]) -> str:
-    activations_bytes = memory.peak_bytes - memory.weights_bytes
+    activations_bytes = memory.peak_bytes - memory.constant_bytes
     beginning = (
         f"Memory ({memory.name}): at most {_mb(memory.peak_bytes)}, of which "
         f"{_mb(memory.weights_bytes)} are weights"
     )
+    if memory.segments_bytes:
+        beginning += f" and {_mb(memory.segments_bytes)} what segments take by themselves"
     if not memory.alive:
         return f"{beginning}."
     largest = ", ".join(map(_tensor_text, memory.alive[:LARGEST]))

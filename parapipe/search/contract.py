@@ -27,6 +27,7 @@ class Moment(Enum):
 
     STAGES = "behind the search over stages, with what it has left of its time"
     LATER = "behind those, with a share of the budget that is kept for it"
+    SEGMENTS = "behind those, if segments are limited"
     MEMORY = "behind all others, if memory is limited or an objective"
     DRAWS = "behind a whole exploration, with drawn costs"
     PATTERNS = "alone, for several models together"

@@ -39,6 +39,7 @@ SEARCHES = Registry(
     {
         "split": "parapipe.split_search.search:SplitSearch",
         "interleaved": "parapipe.search.interleaved:InterleavedSearch",
+        "few-segments": "parapipe.segment_search.search:FewSegmentsSearch",
         "less-memory": "parapipe.memory_search.selection:LessMemorySearch",
         "recomputed": "parapipe.memory_search.recompute:RecomputedSearch",
         "drawn-costs": "parapipe.uncertainty.scenarios:SampledCostsSearch",
@@ -50,6 +51,7 @@ SEARCHES = Registry(
 _REQUESTED: Mapping[str, Callable[[MapOptions], bool]] = {
     "split": lambda options: options.split == "auto",
     "interleaved": lambda options: options.interleave == "auto",
+    "few-segments": lambda options: options.max_segments is not None,
     "less-memory": memory_counts,
     "recomputed": lambda options: options.recompute and memory_counts(options),
     "drawn-costs": lambda options: options.robust is not None,

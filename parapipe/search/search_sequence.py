@@ -12,7 +12,12 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.configuration import Configuration
 from parapipe.processes.deadline import Deadline, OverError
 from parapipe.processes.workers import current_processes
-from parapipe.search.candidate_selection import as_configurations, select_candidates, within_limit
+from parapipe.search.candidate_selection import (
+    as_configurations,
+    select_candidates,
+    within_limit,
+    within_segments,
+)
 from parapipe.search.contract import Moment, SearchProblem
 from parapipe.search.exploration_result import Exploration, UnfinishedRow, by_processors
 from parapipe.search.explored_bounds import ExploredBounds
@@ -300,8 +305,12 @@ class SearchSequence:
             self.undone += searches.left_out(resolution)
         candidates = self.candidates()
         every: Sequence[Candidate] = [*candidates, *self.configurations]
+        if self.has_search("few-segments"):
+            every = self.fit_segments(every)
         if any(each.moment is Moment.MEMORY for each in self.further):
             every = self.fit_memory(every)
+            if self.has_search("few-segments"):
+                every = within_segments(every, self.search_problem(self.first_shortest))
         tables, answers = searches.tables, {**self.lists.answers, **self.answers}
         bounds = self.bounds()
         chosen = select_candidates(
@@ -326,6 +335,15 @@ class SearchSequence:
             self.unfinished(bounds),
             self.deadline.interrupted,
         )
+
+    def fit_segments(self, candidates: Sequence[Candidate]) -> list[Configuration]:
+        """Return what keeps the limit of segments, of what was found and of others with fewer."""
+        every: list[Configuration] = []
+        with self.deadline.ending():
+            self.run_searches(Moment.SEGMENTS, candidates, self.first_shortest, every)
+        if self.complete and self.deadline.interrupted:
+            self.undone.append("the search for fewer segments was ended early")
+        return within_segments(every, self.search_problem(self.first_shortest))
 
     def fit_memory(self, candidates: Sequence[Candidate]) -> list[Configuration]:
         """Return what keeps the limit of memory, of what was found and of others that need less."""
