@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from parapipe.graph.operator_graph import ModelSource, OperatorGraph
     from parapipe.graph.partition import Partition
     from parapipe.mappings import configuration as pipeline
+    from parapipe.platform.platform import Platform
     from parapipe.search.contract import SplitSources
     from parapipe.search.exploration_result import Exploration
     from parapipe.uncertainty.robust import RobustRow
@@ -72,8 +73,6 @@ def map(
     clear_abandoned_scratch()
     from parapipe.cost.operating_points import settings
     from parapipe.cost.profile import chosen_profiles
-    from parapipe.mappings.memory import MemoryLimit
-    from parapipe.mappings.segments import SegmentLimit
     from parapipe.search.contract import SplitSources
     from parapipe.search.infeasible import check_energies
     from parapipe.search.stages.finest_cuts import finest_partition
@@ -97,10 +96,7 @@ def map(
     )
     priced = price(graph)
     check_energies(priced.combinations[0].costs)
-    MemoryLimit(options.max_memory_bytes).check(target.memory_system)
-    asked = SegmentLimit(options.max_segments)
-    asked.check(target.names)
-    searched = replace(options, max_segments=asked.within(target.segment_rules).most)
+    searched = _with_limits_of(target, options)
     _note_costs(graph, priced.combinations[0], note)
     if requests:
         result = search_patterns(
@@ -168,6 +164,17 @@ def map(
         for row, configuration in zip(document.configurations, exploration.found, strict=True)
     )
     return ParetoFront(document, configurations, exploration, parts, samples)
+
+
+def _with_limits_of(target: Platform, options: MapOptions) -> MapOptions:
+    """Return the options with limits of the platform too; MappingError for names it has not."""
+    from parapipe.mappings.memory import MemoryLimit
+    from parapipe.mappings.segments import SegmentLimit
+
+    MemoryLimit(options.max_memory_bytes).check(target.memory_system)
+    asked = SegmentLimit(options.max_segments)
+    asked.check(target.names)
+    return replace(options, max_segments=asked.within(target.segment_rules).most)
 
 
 def _sample_costs(

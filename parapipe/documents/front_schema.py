@@ -120,6 +120,12 @@ class ConfigurationRow(Row):
     and weights, frames coming once per period. None in documents of older versions."""
     memories: tuple[MemoryRow, ...] = ()
     """What each memory needs."""
+    most_segments: int | None = None
+    """The most segments of one processor: what an export makes one file of. None where they are
+    neither limited nor cost anything, and of several models."""
+    load_s: Figure | None = None
+    """Seconds to load all segments, one after the other, before the first frame: those of
+    processors whose load time the platform states. None if it states none of those used."""
     split: tuple[str, ...] = ()
     """Rules by which operators are split into parts, as `parapipe split` takes them, or run again,
     OPERATOR:againN=READER; its plan is of the model that is changed so."""

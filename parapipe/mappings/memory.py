@@ -133,9 +133,7 @@ def peaks_of(
     return peak_of
 
 
-def _peak(
-    name: str, lives: Sequence[Life], weights_bytes: int, segments_bytes: int
-) -> MemoryPeak:
+def _peak(name: str, lives: Sequence[Life], weights_bytes: int, segments_bytes: int) -> MemoryPeak:
     constant_bytes = weights_bytes + segments_bytes
     present_bytes = constant_bytes + sum(each.frames * each.size_bytes for each in lives)
     at: Point = (0, -1, 0, 0)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Mapping as ByKey
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from parapipe.errors import MappingError
@@ -103,10 +104,14 @@ def count_segments(mapping: Mapping, graph: OperatorGraph) -> dict[int, int]:
     ends = awaited_operators(mapping.orders, moved, begins, lambda each: each.lag in repeating)
     segments: dict[int, int] = {}
     for p, order in mapping.orders.items():
-        pairs = zip(order, order[1:], strict=False)
-        new = (b in begins or a in ends or a.lag != b.lag for a, b in pairs)
+        new = (b in begins or a in ends or a.lag != b.lag for a, b in pairwise(order))
         segments |= dict.fromkeys(mapping.replicas.get(p, (p,)), 1 + sum(new))
     return segments
+
+
+def counts_of(some: Iterable[Configuration], graph: OperatorGraph) -> list[dict[int, int]]:
+    """Return how many segments each processor has in each configuration of a model."""
+    return [count_segments(each.mapping, each.graph_of(graph)) for each in some]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +188,10 @@ def segments_by_name(
         Those that it rests on.
     """
     whole = costs.segment_rules.whole if costs.segment_rules else costs.processors
-    own = configuration.split.graph if configuration.split else graph
     total: dict[str, int] = {}
-    for p, count in sorted(count_segments(configuration.mapping, own).items()):
+    for p, count in sorted(
+        count_segments(configuration.mapping, configuration.graph_of(graph)).items()
+    ):
         total[whole[p]] = total.get(whole[p], 0) + count
     return total
 

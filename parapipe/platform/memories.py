@@ -104,9 +104,7 @@ class MemorySystem:
         """Return the system of a platform that states no memories."""
         memory_of = dict.fromkeys(processors, 0)
         units, usable = (1,), (None,)
-        return cls(
-            (ASSUMED,), True, memory_of, units, usable, copying, packing, segment_bytes
-        )
+        return cls((ASSUMED,), True, memory_of, units, usable, copying, packing, segment_bytes)
 
     def size_bytes(self, memory: int, content_bytes: float) -> int:
         """Return what a tensor takes in a memory, whole multiples of the alignment."""

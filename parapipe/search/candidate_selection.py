@@ -324,9 +324,7 @@ def within_limit(
     return fitting
 
 
-def within_segments(
-    every: Sequence[Configuration], problem: SearchProblem
-) -> list[Configuration]:
+def within_segments(every: Sequence[Configuration], problem: SearchProblem) -> list[Configuration]:
     """Return the configurations that keep the limit of segments.
 
     The kinds that there are, of which none keeps it, are told with the reason.

@@ -123,7 +123,7 @@ class _UnitSegments:
         return awaited
 
     def _ended(self, awaited: dict[int, list[int]]) -> set[int]:
-        """Return operators of the stage that others wait for: of each processor and reader, last."""
+        """Return what others of the stage wait for: of each processor and reader, the last."""
         turn = {u: i for i, u in enumerate(self.makers)}
         for order in self.orders.values():
             turn |= {v: len(self.makers) + i for i, v in enumerate(order)}

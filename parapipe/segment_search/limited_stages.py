@@ -14,7 +14,7 @@ from typing import Any
 
 from parapipe.processes.deadline import Deadline
 from parapipe.search.problems.time_energy import Locations, TimeEnergy
-from parapipe.search.stages.stage_table import Option, Options, StageShape, Stages, StageTable
+from parapipe.search.stages.stage_table import Option, Options, Stages, StageShape, StageTable
 from parapipe.search.stages.stage_times import StageFilter
 from parapipe.search.stages.unit_schedules import Choice
 from parapipe.segment_search.counting import START, SegmentCounter, SegmentState
@@ -72,10 +72,7 @@ class LimitedStages(StageTable):
         """Return what every last stage may take, by first unit, locations and processors."""
         return [
             {
-                at: {
-                    mask: front
-                    for (mask, _), front in self._fronts_at(begin, at, units).items()
-                }
+                at: {mask: front for (mask, _), front in self._fronts_at(begin, at, units).items()}
                 for at in places
             }
             for begin, places in enumerate(self.places(units))
