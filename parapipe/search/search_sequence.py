@@ -336,14 +336,15 @@ class SearchSequence:
             self.deadline.interrupted,
         )
 
-    def fit_segments(self, candidates: Sequence[Candidate]) -> list[Configuration]:
+    def fit_segments(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         """Return what keeps the limit of segments, of what was found and of others with fewer."""
         every: list[Configuration] = []
         with self.deadline.ending():
             self.run_searches(Moment.SEGMENTS, candidates, self.first_shortest, every)
         if self.complete and self.deadline.interrupted:
             self.undone.append("the search for fewer segments was ended early")
-        return within_segments(every, self.search_problem(self.first_shortest))
+        fitting = within_segments(every, self.search_problem(self.first_shortest))
+        return candidates if len(fitting) == len(every) == len(candidates) else fitting
 
     def fit_memory(self, candidates: Sequence[Candidate]) -> list[Configuration]:
         """Return what keeps the limit of memory, of what was found and of others that need less."""

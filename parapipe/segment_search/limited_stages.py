@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from parapipe.processes.deadline import Deadline
@@ -35,7 +35,6 @@ class UnitOptions:
     options: Options
     counter: SegmentCounter
     thinned: bool = False
-    steps: dict[int, Any] = field(default_factory=dict)
 
 
 class LimitedStages(StageTable):
@@ -56,6 +55,7 @@ class LimitedStages(StageTable):
     ) -> None:
         super().__init__(table.options, energy=table.energy, deadline=deadline)
         self._table, self._units, self._cuts = table, units, cuts
+        self._steps_of: dict[int, tuple[Option, _Front]] = {}
         self._walks: dict[tuple[int, Locations], dict[int, dict[_Way, _Front]]] = {}
 
     def beginning(
@@ -149,9 +149,10 @@ class LimitedStages(StageTable):
                     ahead.setdefault(unit + option.units, {}).setdefault(reached, []).append(step)
 
     def _steps_from(self, unit: int, way: _Way) -> Iterator[tuple[Option, _Way]]:
-        """Yield what may come next, up to the next cut, and the way behind it."""
+        """Yield what may come next, up to the next cut if not all are, and the way behind it."""
         mask, at, state = way
-        next_cut = self._cuts[bisect_right(self._cuts, unit)]
+        every = len(self._cuts) > self._cuts[-1]  # one may lead past others: they are ideals
+        next_cut = self._cuts[-1 if every else bisect_right(self._cuts, unit)]
         for option in self._units.options(unit, at):
             if unit + option.units <= next_cut:
                 assert isinstance(option.choice, Choice)
@@ -160,6 +161,6 @@ class LimitedStages(StageTable):
                     yield option, (mask | option.processors, option.locations, behind)
 
     def _step(self, option: Option) -> _Front:
-        if id(option) not in self._units.steps:
-            self._units.steps[id(option)] = option, self._fronts.of([option])
-        return self._units.steps[id(option)][1]
+        if id(option) not in self._steps_of:
+            self._steps_of[id(option)] = option, self._fronts.of([option])
+        return self._steps_of[id(option)][1]
