@@ -154,8 +154,8 @@ def best(rows: Sequence[Row], minimise: Minimise, demands: Demands) -> Row:
 
 def _check_processors(rows: Sequence[ConfigurationRow], demands: Demands) -> None:
     """Raise a DemandError if segments are limited of what no configuration uses."""
-    used = dict.fromkeys(each.name for row in rows for each in row.processors)
-    asked = (of.name for of in limits(demands) if isinstance(of, OnProcessor))
+    asked = [of.name for of in limits(demands) if isinstance(of, OnProcessor)]
+    used = dict.fromkeys(each.name for row in rows if asked for each in row.processors)
     if unknown := [name for name in asked if name not in used]:
         wrong, there = (listed([f"'{name}'" for name in each]) for each in (unknown, used))
         raise DemandError(

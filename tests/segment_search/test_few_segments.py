@@ -139,7 +139,7 @@ def test_kinds_that_exceed_it_are_absent_with_the_fewest_found():
     costs = random_costs(graph, 2, 0)
     times = [[1, 3], [1, 9], [9, 1], [1, 3]]
     object.__setattr__(costs, "times", [[t / 1e3 for t in row] for row in times])
-    still = {name: ((0.0, 0.0), (0.0, 0.0)) for name in graph.tensors}
+    still = dict.fromkeys(graph.tensors, ((0.0, 0.0), (0.0, 0.0)))
     object.__setattr__(costs, "transfers", still)
     free = explored(graph, costs, partition(graph), objectives="latency-throughput").found
     fastest = min(free, key=lambda each: each.evaluated.latency_s)
