@@ -104,9 +104,8 @@ def front_document(
     sampled: Iterable[dict[str, DrawnFigureRow]] = repeat({})
     if drawn:
         sizes = [peak.total.size_bytes for peak in peaks]
-        sampled = doubt_fields(
-            exploration.found, drawn, objectives, sizes, robust and robust.quantile
-        )
+        quantile = robust.quantile if robust else None
+        sampled = doubt_fields(exploration.found, drawn, objectives, sizes, quantile)
     limited = options.max_segments is not None or platform.segment_rules.sections
     counts = counts_of(exploration.found, graph) if limited and not several else repeat({})
     width = max(2, len(str(len(exploration.found))))
@@ -164,9 +163,9 @@ def front_document(
                 stages=tuple(_stage_rows(configuration, at, graph, partition, segments)),
                 evaluated=evaluated(configuration),
                 memory=peak,
-                segments=segments,
                 several=growth_row(configuration, several[0]) if several else None,
                 **doubt,
+                **at.platform.segment_rules.figures(segments),
             )
             for number, (configuration, peak, segments, doubt) in enumerate(
                 zip(exploration.found, peaks, counts, sampled, strict=False), start=1
@@ -246,9 +245,8 @@ def _configuration_row(
     stages: tuple[StageRow, ...],
     evaluated: EvaluatedRow | None,
     memory: PeakMemory,
-    segments: Mapping[int, int],
     several: GrowthRow | None,
-    **doubt: DrawnFigureRow,
+    **figures: DrawnFigureRow | float | None,
 ) -> ConfigurationRow:
     predicted = configuration.evaluated
     latency_s, period_s, energy_j = configuration.objectives
@@ -272,10 +270,8 @@ def _configuration_row(
         least=_round_bounds(LeastRow.of(configuration.least)) if configuration.least else None,
         peak_memory_bytes=memory.total.size_bytes,
         memories=tuple(map(MemoryRow.of_peak, memory.memories)),
-        most_segments=max(segments.values(), default=None),
-        load_s=at.platform.segment_rules.load_s(segments),
         several=several,
-        **{"intervals": None, "medians": None, "chances": None, "quantiles": None, **doubt},
+        **{"intervals": None, "medians": None, "chances": None, "quantiles": None, **figures},
     )
 
 

@@ -81,6 +81,13 @@ class SegmentRules:
         known = any(each.load_s is not None for _, each in self._of(segments))
         return sum(times_s) if known else None
 
+    def figures(self, segments: Mapping[int, int]) -> dict[str, float | None]:
+        """Return what a front states of so many segments of each processor; nothing of none."""
+        return {
+            "most_segments": max(segments.values(), default=None),
+            "load_s": self.load_s(segments),
+        }
+
     def memory_bytes(self, processor: int) -> int:
         """Return what one segment takes; 0 if the platform does not say, as of scratch memory."""
         section = self.sections.get(self.whole[processor])

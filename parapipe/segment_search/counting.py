@@ -109,7 +109,7 @@ class _UnitSegments:
         """Return makers on other processors by the operator that is the first to wait for them."""
         graph, request = self.counter.graph, self.choice.request
         names = self.counter.boundaries[request.begin]
-        home = {n: at[0] for n, at in zip(names, request.locations_in, strict=True)}
+        made_on = {n: at[0] for n, at in zip(names, request.locations_in, strict=True)}
         awaited: dict[int, list[int]] = {}
         for p, order in self.orders.items():
             for v in order:
@@ -117,7 +117,7 @@ class _UnitSegments:
                     u = graph.producer.get(name)
                     if u is None or (name, p) in self.received:
                         continue
-                    if (self.place[u] if u in self.place else home[name]) != p:
+                    if (self.place[u] if u in self.place else made_on[name]) != p:
                         self.received.add((name, p))
                         awaited.setdefault(v, []).append(u)
         return awaited
