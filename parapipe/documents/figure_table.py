@@ -117,9 +117,9 @@ class FigureEntry:
         return "most" if self.direction == "greatest" else "least"
 
     def value(self, row: Mapping[str, Any]) -> float:
-        """Return it of a configuration as plain data, in SI."""
+        """Return it of a configuration as plain data, in SI; None if that does not state it."""
         if self.field in row or self.rule is None:
-            return row[self.field]  # type: ignore[no-any-return]
+            return row.get(self.field)  # type: ignore[return-value] # as stated
         return self.rule(row)  # type: ignore[no-any-return]
 
     def text(self, value: float) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-from parapipe.files.record import Figure, PositiveFigure, Row
+from parapipe.files.record import Figure, PositiveFigure, Row, without_none
 from parapipe.mappings.memory import AliveRow, MemoryPeak
 from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.memories import MemorySystem
@@ -31,6 +31,11 @@ class ProcessorRow(Row):
     """Watts as long as the configuration uses it: βV of equation (8)."""
     segments: int | None = None
     """Segments that it has; none where they are neither limited nor cost anything."""
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out segments that are not stated."""
+        return without_none(write(self), "segments")
 
 
 class StageRow(Row):
@@ -67,6 +72,11 @@ class MemoryRow(Row):
     """First moment of the peak, from the start of the period."""
     alive: tuple[AliveRow, ...]
     """Activations at that moment, the largest first."""
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what segments do not take."""
+        return without_none(write(self), "segments_bytes")
 
     @property
     def constant_bytes(self) -> int:
@@ -106,6 +116,11 @@ class MemorySystemRow(Row):
     """Processors with a copy of the weights of their own: its bytes per byte in the model."""
     segment_bytes: dict[str, int] | None = None
     """Processors of which each segment takes memory by itself: its bytes; none if none does."""
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what segments do not take."""
+        return without_none(write(self), "segment_bytes")
 
     @classmethod
     def of_system(cls, system: MemorySystem) -> Self:
@@ -205,6 +220,11 @@ class Options(Row):
     """What that share was to be at most. null if the mapper's own schedules are all there was."""
     energy_timed_out: bool
     """Whether time limits kept that share from being less."""
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out the choices that were not made."""
+        return without_none(write(self), "max_segments")
 
 
 class Inputs(Row):
