@@ -19,7 +19,7 @@ from parapipe.search.stages.stage_times import StageFilter
 from parapipe.search.stages.unit_schedules import Choice
 from parapipe.segment_search.counting import START, SegmentCounter, SegmentState
 
-MOST_WAYS = 4000  # to reach a boundary from the beginning of a stage; the shortest ones are kept
+MOST_WAYS = 400  # to reach a boundary from the beginning of a stage; the shortest ones are kept
 
 _Way = tuple[int, Locations, SegmentState]  # processors used, locations behind, and segments
 _Front = TimeEnergy | Any
@@ -138,6 +138,8 @@ class LimitedStages(StageTable):
         for unit in range(self._cuts[begin], self._cuts[-1] + 1):
             self._deadline.check()
             here = {way: fronts.merge(some) for way, some in ahead.pop(unit, {}).items()}
+            if not self.energy:
+                here = _undominated(here)
             if len(here) > MOST_WAYS:
                 self._units.thinned = True
                 least = {w: int(fronts.as_front(each).time_ns.min()) for w, each in here.items()}
@@ -164,3 +166,24 @@ class LimitedStages(StageTable):
         if id(option) not in self._steps_of:
             self._steps_of[id(option)] = option, self._fronts.of([option])
         return self._steps_of[id(option)][1]
+
+
+def _undominated(ways: dict[_Way, int]) -> dict[_Way, int]:
+    """Leave out ways for which another has no more segments anywhere and takes no longer.
+
+    Only ways between which nothing else differs that counts later are compared.
+    """
+    groups: dict[tuple[object, ...], list[_Way]] = {}
+    for way in ways:
+        mask, at, state = way
+        may_go_on = tuple(ends for _, _, ends in state.counts)
+        groups.setdefault((mask, at, may_go_on, state.makers, state.received), []).append(way)
+    kept: dict[_Way, int] = {}
+    for group in groups.values():
+        best: list[tuple[int, ...]] = []
+        for way in sorted(group, key=lambda way: (ways[way], way[2].counts)):
+            counts = tuple(count for _, count, _ in way[2].counts)
+            if not any(all(map(int.__le__, other, counts)) for other in best):
+                best.append(counts)
+                kept[way] = ways[way]
+    return kept
