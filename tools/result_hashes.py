@@ -138,6 +138,7 @@ CASES = (
         "memory-limit", "forks.onnx", A311D,
         "--max-memory 3MB --recompute --objectives latency-throughput-energy-memory",
     ),
+    Case("segment-limit", "forks.onnx", A311D, "--max-segments big=2 --max-segments gpu=1"),
     Case("memory", "zoo:squeezenet", A1000, "--objectives latency-throughput-memory"),
     Case("dvfs", "forks.onnx", RK3399PRO, "--dvfs --dvfs-points 2"),
     Case(

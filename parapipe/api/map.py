@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from parapipe.graph.operator_graph import ModelSource, OperatorGraph
     from parapipe.graph.partition import Partition
     from parapipe.mappings import configuration as pipeline
+    from parapipe.platform.platform import Platform
     from parapipe.search.contract import SplitSources
     from parapipe.search.exploration_result import Exploration
     from parapipe.uncertainty.robust import RobustRow
@@ -72,7 +73,6 @@ def map(
     clear_abandoned_scratch()
     from parapipe.cost.operating_points import settings
     from parapipe.cost.profile import chosen_profiles
-    from parapipe.mappings.memory import MemoryLimit
     from parapipe.search.contract import SplitSources
     from parapipe.search.infeasible import check_energies
     from parapipe.search.stages.finest_cuts import finest_partition
@@ -97,7 +97,7 @@ def map(
     )  # fmt: skip
     priced = price(graph)
     check_energies(priced.combinations[0].costs)
-    MemoryLimit(options.max_memory_bytes).check(target.memory_system)
+    searched = _with_limits_of(target, options)
     _note_costs(graph, priced.combinations[0], note)
     if requests:
         result = search_patterns(
@@ -120,7 +120,7 @@ def map(
             graph,
             parts,
             priced,
-            options.of_stated_costs,
+            searched.of_stated_costs,
             note=note,
             executor=executor,
             progress=progress,
@@ -134,7 +134,7 @@ def map(
 
     graph = replace(graph, source=_with_weight_digests(graph.source, note))
     exploration, samples, robust = _sample_costs(
-        exploration, graph, parts, priced, options,
+        exploration, graph, parts, priced, searched,
         jobs=ALONE if executor else options.workers, gone_s=deadline.gone_s,
     )  # fmt: skip
     if robust:
@@ -165,6 +165,17 @@ def map(
         for row, configuration in zip(document.configurations, exploration.found, strict=True)
     )
     return ParetoFront(document, configurations, exploration, parts, samples)
+
+
+def _with_limits_of(target: Platform, options: MapOptions) -> MapOptions:
+    """Return the options with limits of the platform too; MappingError for names it has not."""
+    from parapipe.mappings.memory import MemoryLimit
+    from parapipe.mappings.segments import SegmentLimit
+
+    MemoryLimit(options.max_memory_bytes).check(target.memory_system)
+    asked = SegmentLimit(options.max_segments)
+    asked.check(target.names)
+    return replace(options, max_segments=asked.within(target.segment_rules).most)
 
 
 def _sample_costs(

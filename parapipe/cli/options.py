@@ -111,6 +111,13 @@ def _dimension(text: str) -> int:
     return int(text)
 
 
+def _read_count(text: str) -> int:
+    try:
+        return _dimension(text)
+    except ValueError:
+        raise ValueError(f"'{text}' is not a whole number of at least 1, as in 8") from None
+
+
 def _shape(text: str) -> Shape | tuple[str, Shape]:
     dtype, typed, sizes = text.lower().rpartition(":")
     if typed and not dtype:
@@ -324,6 +331,12 @@ FORMS: dict[str, dict[str, Any]] = {
             "size", "memory", "all memories together", "64MB",
         ),
         "example": "64MB or dram=64MB",
+    },
+    "max_segments": {
+        "metavar": "NUMBER|NAME=NUMBER", "callback": _for_all_or_by_name(
+            _read_count, "number", "processor", "every processor", "8"
+        ),
+        "example": "8 or npu=8",
     },
 }  # fmt: skip
 """Settings of click for parameters that the command line takes in a form of its own."""

@@ -21,6 +21,7 @@ from parapipe.platform.memories import MemorySystem
 from parapipe.platform.platform import Platform
 from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Processor
+from parapipe.platform.segments import SegmentRules
 from parapipe.platform.support import Refusal
 
 
@@ -168,6 +169,8 @@ class CostTable:
         By processor: the type that it keeps converted tensors in, None for the model's own.
     memory_system
         Where tensors lie; None for a single memory.
+    segment_rules
+        What segments cost; None if nothing is known of that.
     makes
         By processor: what it is beside its costs, equal where one may do another's work.
     spread
@@ -189,6 +192,7 @@ class CostTable:
     precision: Precision = "model"
     working: tuple[str | None, ...] = ()
     memory_system: MemorySystem | None = None
+    segment_rules: SegmentRules | None = None
     makes: tuple[object, ...] = ()
     spread: PlatformSpread | None = None
     excluded: tuple[str, ...] = ()
@@ -309,8 +313,10 @@ def build_cost_table(
         precision=precision,
         working=working,
         memory_system=platform.memory_system,
+        segment_rules=platform.segment_rules,
         makes=tuple(
-            (p.kind, p.backend, p.options, len(p.cores), p.point) for p in platform.processors
+            (p.kind, p.backend, p.options, len(p.cores), p.point, p.segments)
+            for p in platform.processors
         ),
         spread=platform_spread(platform),
         excluded=tuple(each.name for each in platform.excluded),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import repeat
@@ -49,6 +49,7 @@ from parapipe.mappings.assembly import assignment_of, mapping_of
 from parapipe.mappings.configuration import Configuration, stated_figure
 from parapipe.mappings.evaluate import evaluate
 from parapipe.mappings.memory import PeakMemory, peaks_of
+from parapipe.mappings.segments import counts_of
 from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.divided import divisions_used
 from parapipe.platform.sections import OperatingPoint as PlatformPoint
@@ -105,9 +106,10 @@ def front_document(
         sizes = [peak.total.size_bytes for peak in peaks]
         quantile = robust.quantile if robust else None
         sampled = doubt_fields(exploration.found, drawn, objectives, sizes, quantile)
+    limited = options.max_segments is not None or platform.segment_rules.sections
+    counts = counts_of(exploration.found, graph) if limited and not several else repeat({})
     width = max(2, len(str(len(exploration.found))))
     energy_share = exploration.energy_resolution
-    trades = energy_share is not None
     proves = {schedule.certificate.proves for schedule in exploration.schedules.values()}
     proves |= {"energy" for _ in exploration.traded.answers}
     return FrontDocument(
@@ -141,7 +143,7 @@ def front_document(
             schedules=_describe_schedules(exploration.energy_resolution),
             proves=tuple(sorted(proves)),
             energy_resolution=None if energy_share == inf else energy_share,
-            energy_resolution_asked=options.energy_resolution if trades else None,
+            energy_resolution_asked=None if energy_share is None else options.energy_resolution,
             energy_timed_out=exploration.energy_timed_out,
         ),
         operators=tuple(OperatorEntry.of(graph.operators[v]) for v in partition.order),
@@ -160,14 +162,15 @@ def front_document(
                 configuration,
                 at,
                 graph,
-                stages=tuple(_stage_rows(configuration, at, graph, partition)),
+                stages=tuple(_stage_rows(configuration, at, graph, partition, segments)),
                 evaluated=evaluated(configuration),
                 memory=peak,
                 several=growth_row(configuration, several[0]) if several else None,
                 **doubt,
+                **at.platform.segment_rules.figures(segments),
             )
-            for number, (configuration, peak, doubt) in enumerate(
-                zip(exploration.found, peaks, sampled, strict=False), start=1
+            for number, (configuration, peak, segments, doubt) in enumerate(
+                zip(exploration.found, peaks, counts, sampled, strict=False), start=1
             )
             for at in [setting_of(configuration, settings)]
         ),
@@ -245,7 +248,7 @@ def _configuration_row(
     evaluated: EvaluatedRow | None,
     memory: PeakMemory,
     several: GrowthRow | None,
-    **doubt: DrawnFigureRow,
+    **figures: DrawnFigureRow | float | None,
 ) -> ConfigurationRow:
     predicted = configuration.evaluated
     latency_s, period_s, energy_j = configuration.objectives
@@ -271,7 +274,7 @@ def _configuration_row(
         peak_memory_bytes=memory.total.size_bytes,
         memories=tuple(map(MemoryRow.of_peak, memory.memories)),
         several=several,
-        **{"intervals": None, "medians": None, "chances": None, "quantiles": None, **doubt},
+        **{"intervals": None, "medians": None, "chances": None, "quantiles": None, **figures},
     )
 
 
@@ -284,7 +287,11 @@ def _round_bounds(row: Bounds) -> Bounds:
 
 
 def _stage_rows(
-    configuration: Configuration, at: Setting, graph: OperatorGraph, partition: Partition
+    configuration: Configuration,
+    at: Setting,
+    graph: OperatorGraph,
+    partition: Partition,
+    segments: Mapping[int, int],
 ) -> Iterator[StageRow]:
     """Yield the stages, and what each processor does for a frame in any of them."""
     mapping, costs, count = configuration.mapping, at.costs, len(at.costs.processors)
@@ -305,6 +312,7 @@ def _stage_rows(
             transfer_s=transfer_s[p],
             dynamic_energy_j=dynamic_energy_j[p],
             static_power_w=costs.static_power_w[p],
+            segments=segments.get(p),
         )
         for p, processor in enumerate(at.platform.processors)
     ]

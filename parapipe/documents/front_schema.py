@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    Field,
-    SerializerFunctionWrapHandler,
-    model_serializer,
-    model_validator,
-)
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 from pydantic_core import PydanticCustomError
 
 from parapipe.cost.cost_table import CoverageRow
@@ -128,6 +123,12 @@ class ConfigurationRow(Row):
     and weights, frames coming once per period. None in documents of older versions."""
     memories: tuple[MemoryRow, ...] = ()
     """What each memory needs."""
+    most_segments: int | None = None
+    """The most segments of one processor: what an export makes one file of. None where they are
+    neither limited nor cost anything, and of several models."""
+    load_s: Figure | None = None
+    """Seconds to load all segments, one after the other, before the first frame: those of
+    processors whose load time the platform states. None if it states none of those used."""
     split: tuple[str, ...] = ()
     """Rules by which operators are split into parts, as `parapipe split` takes them, or run again,
     OPERATOR:againN=READER; its plan is of the model that is changed so."""
@@ -162,8 +163,8 @@ class ConfigurationRow(Row):
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what is said at a rate only."""
-        return without_none(write(self), "arrival_s")
+        """Leave out what is said at a rate, or of segments, only."""
+        return without_none(write(self), "arrival_s", "most_segments", "load_s")
 
     def __repr__(self) -> str:
         """Return a line: id, stages and the three objectives, by the stated costs."""

@@ -127,6 +127,10 @@ class Configuration:
     least: Least | None = None
     peak: PeakMemory | None = None
 
+    def graph_of(self, graph: OperatorGraph) -> OperatorGraph:
+        """Return the graph that the mapping is of, given the model's."""
+        return self.split.graph if self.split else graph
+
     @property
     def kind(self) -> Kind:
         """What the stages amount to."""

@@ -15,6 +15,7 @@ from parapipe.mappings.configuration import Configuration
 from parapipe.mappings.lifetimes import Storage
 from parapipe.mappings.mapping import Kind
 from parapipe.mappings.memory import MemoryLimit, megabytes, no_fit_message
+from parapipe.mappings.segments import LimitedSegments
 from parapipe.pareto import (
     ENERGY_TIE,
     TIE,
@@ -332,4 +333,34 @@ def within_limit(
     for kind in sorted(unfit_kinds, key=get_args(Kind).index):
         nearest = limit.nearest(each for each in every if each.kind == kind)
         problem.lacking[kind] = f"the least memory found is {limit.told(nearest)}"
+    return fitting
+
+
+def within_segments(every: Sequence[Configuration], problem: SearchProblem) -> list[Configuration]:
+    """Return the configurations that keep the limit of segments.
+
+    The kinds that there are, of which none keeps it, are told with the reason.
+
+    Raises
+    ------
+    MappingError
+        None keeps the limit; says how many segments the nearest has, and where.
+    """
+    limit = LimitedSegments(problem.options.max_segments, problem.graph, problem.tables)
+    fitting = [each for each in every if limit.fits(each)]
+    if not fitting:
+        nearest = limit.nearest(every)
+        names = problem.tables[nearest.table].processors
+        where = " │ ".join(
+            "+".join(names[p] for p in stage.processors) for stage in nearest.mapping.stages
+        )
+        raise MappingError(
+            f"no mapping of '{problem.graph.source.name}' was found with so few segments: the "
+            f"nearest, on {where}, has {limit.told(nearest)}; allow more with `max_segments`, or "
+            "let a processor that runs the whole model take part"
+        )
+    unfit_kinds = {each.kind for each in every} - {each.kind for each in fitting}
+    for kind in sorted(unfit_kinds, key=get_args(Kind).index):
+        nearest = limit.nearest(each for each in every if each.kind == kind)
+        problem.lacking[kind] = f"the fewest segments found are {limit.told(nearest)}"
     return fitting

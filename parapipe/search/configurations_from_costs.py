@@ -22,6 +22,7 @@ from parapipe.search.candidate_selection import (
     exact_near_rate,
     select_candidates,
     within_limit,
+    within_segments,
 )
 from parapipe.search.contract import Moment, SearchProblem
 from parapipe.search.exploration_result import Exploration, UnfinishedRow, by_processors
@@ -134,8 +135,12 @@ class SearchSequence:
         self.check_allowed(every, bounds)
         refused: list[Candidate] = []
         every = [*self.restriction.allowed(every, refused)]
+        if self.has_search("few-segments"):
+            every = self.fit_segments(every)
         if any(each.moment is Moment.MEMORY for each in self.searches):
             every = self.fit_memory(every)
+            if self.has_search("few-segments"):
+                every = within_segments(every, self.problem(Moment.MEMORY))
         answers = {**stages.lists.answers, **stages.answers}
         chosen = select_candidates(
             every,
@@ -170,6 +175,18 @@ class SearchSequence:
         model = self.stages.searches.model
         every = [*some, *self.refused]
         self.restriction.check(model, every, lambda: bounds.unfinished(()).period_s)
+
+    def fit_segments(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+        """Return what keeps the limit of segments, of what was found and of others with fewer."""
+        stages, some = self.stages, list[Candidate]()
+        with stages.deadline.ending():
+            self.run_searches(Moment.SEGMENTS, some, candidates)
+        every = [configure(each, stages.graph, stages.searches.tables) for each in some]
+        self.check_allowed(every, self.bounds())
+        if self.complete and stages.deadline.interrupted:
+            stages.undone.append("the search for fewer segments was ended early")
+        fitting = within_segments(every, self.problem(Moment.SEGMENTS))
+        return candidates if len(fitting) == len(every) == len(candidates) else fitting
 
     def fit_memory(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         """Return what keeps the limit of memory, of what was found and of others that need less."""

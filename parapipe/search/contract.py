@@ -28,6 +28,7 @@ class Moment(Enum):
     FIRST = "before all others, with all time but the share that is kept for later ones"
     STAGES = "behind the search over stages, with what it has left of its time"
     LATER = "behind those, with a share of the budget that is kept for it"
+    SEGMENTS = "behind those, if segments are limited"
     MEMORY = "behind all others, if memory is limited or an objective"
     DRAWS = "behind a whole exploration, with drawn costs"
     PATTERNS = "alone, for several models together"

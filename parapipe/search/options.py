@@ -55,6 +55,12 @@ MaxMemory = (
         Mapping[str, Bytes], Must("positive numbers of bytes by memory, as in {'dram': 64e6}")
     ]
 )
+MaxSegments = (
+    Count
+    | Annotated[
+        Mapping[str, Count], Must("whole numbers of at least 1 by processor, as in {'npu': 8}")
+    ]
+)
 MOST_DRAWS = 100_000  # more say no more, and take the memory
 DrawCount = Annotated[int, Must(f"a whole number from 0 to {MOST_DRAWS}", ge=0, le=MOST_DRAWS)]
 FilePath = Annotated[NotEmpty | Path, Must("the path of a file")]
@@ -161,6 +167,10 @@ class MapOptions:
     max_stages
         Only configurations of at most so many stages; of frames that take turns on processors,
         each frame lag counts as one.
+    max_segments
+        Only configurations of which no processor has more segments than this, or processors of the
+        platform by their names: what an export makes one file of. Limits that the platform states
+        hold in any case.
     recompute
         Also compute tensors again instead of keeping them, where the model runs on one processor:
         less memory for more time and energy. Needs `max_memory_bytes`, or memory as an objective.
@@ -234,6 +244,7 @@ class MapOptions:
         default=None, metadata=_limits(several="refused", text="{:.17g}B".format)
     )
     max_stages: Count | None = field(default=None, metadata=_limits(several="refused"))
+    max_segments: MaxSegments | None = field(default=None, metadata=_limits(several="refused"))
     recompute: bool = field(default=False, metadata=_search(several="refused", idle=_needs_memory))
     resolution: Share = field(default=0.01, metadata=_limits())
     energy_resolution: ShareToOne = field(default=0.05, metadata=_limits(idle=_needs_energy))
@@ -326,6 +337,7 @@ class MapKeywords(TypedDict, total=False):
     objectives: Objectives
     max_memory_bytes: MaxMemory | None
     max_stages: Count | None
+    max_segments: MaxSegments | None
     recompute: bool
     resolution: Share
     energy_resolution: ShareToOne
@@ -366,7 +378,8 @@ def option_names(is_so: Callable[[Traits], bool]) -> list[str]:
 def flag(name: str) -> str:
     """Return the option of the command line that an argument is: it stands for one of several."""
     single = re.sub("_([sjw]|bytes)$", "", name)
-    if name == "operators" or is_repeatable(option_hints().get(name)):
+    bounds_number = name.startswith("max_")
+    if name == "operators" or (is_repeatable(option_hints().get(name)) and not bounds_number):
         single = single.removesuffix("s")
     return f"--{single.replace('_', '-')}"
 

@@ -74,6 +74,7 @@ def test_an_option_that_may_be_repeated_stands_for_one_of_several() -> None:
     assert flag("rates") == "--rate"  # a table
     assert flag("max_memory_bytes") == "--max-memory"
     assert flag("draws") == "--draws"
+    assert flag("max_segments") == "--max-segments"  # it bounds how many there are
 
 
 def test_options_that_change_results_are_told_if_they_are_not_at_their_defaults() -> None:

@@ -268,7 +268,9 @@ def configure(
     stages = [[o.choice for o in some if isinstance(o.choice, Choice)] for some in traces]
     sets = (stage.replicas for stage in candidate.stages if stage.replicas)
     turns = [tuple(p for p in range(len(costs.processors)) if mask >> p & 1) for mask in sets]
-    mapping = with_earliest_starts(_join(stages, graph, costs), graph, costs).with_replicas(turns)
+    mapping = with_earliest_starts(join_stages(stages, graph, costs), graph, costs).with_replicas(
+        turns
+    )
     claims = [choice.claim for choices in stages for choice in choices]
     return Configuration(
         mapping,
@@ -279,7 +281,9 @@ def configure(
     )
 
 
-def _join(stages: Iterable[Iterable[Choice]], graph: OperatorGraph, costs: CostTable) -> Mapping:
+def join_stages(
+    stages: Iterable[Iterable[Choice]], graph: OperatorGraph, costs: CostTable
+) -> Mapping:
     """Put the schedules of each stage one behind the other."""
     placements: dict[int, Placement] = {}
     busy: dict[tuple[str, int], Transfer] = {}
