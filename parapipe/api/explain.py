@@ -175,9 +175,9 @@ def _check_profiles(front: FrontDocument, profiles: Sequence[Profile] | None, na
 
 def _what_if_rows(chip: Chip, front: FrontDocument, progress: Tell | None) -> tuple[EffectRow, ...]:
     from parapipe.front.reasons import effect_rows
+    from parapipe.problems.cache import Cache
     from parapipe.search.configurations_from_costs import explore
     from parapipe.search.options import MapOptions, option_names
-    from parapipe.search.problems.cache import Cache
     from parapipe.search.stages.finest_cuts import finest_partition
 
     parts, used = finest_partition(chip.graph, [chip.costs]), front.options

@@ -223,9 +223,9 @@ def _search_one_model(
     deadline: Deadline,
 ) -> Exploration:
     """Search for configurations of one model."""
+    from parapipe.problems.cache import Cache
+    from parapipe.problems.method import Method, stopped_by_clock
     from parapipe.search.configurations_from_costs import explore
-    from parapipe.search.problems.cache import Cache
-    from parapipe.search.problems.method import Method, stopped_by_clock
     from parapipe.search.registry import requested_searches
 
     costs, *others = (setting.costs for setting in priced.combinations)

@@ -15,6 +15,14 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mappings.configuration import Configuration
 from parapipe.mappings.restriction import Restriction
+from parapipe.problems.cache import Cache
+from parapipe.problems.identical_processors import (
+    identical_processors,
+    replica_sets,
+    replicable,
+)
+from parapipe.problems.method import Method
+from parapipe.problems.solve import SolvedQuestions, Solver
 from parapipe.processes.deadline import Deadline, OverError
 from parapipe.processes.workers import shared_processes
 from parapipe.search.candidate_selection import (
@@ -29,14 +37,6 @@ from parapipe.search.exploration_result import Exploration, UnfinishedRow, by_pr
 from parapipe.search.explored_bounds import ExploredBounds
 from parapipe.search.infeasible import absent_kinds, check_times
 from parapipe.search.options import MapOptions
-from parapipe.search.problems.cache import Cache
-from parapipe.search.problems.identical_processors import (
-    identical_processors,
-    replica_sets,
-    replicable,
-)
-from parapipe.search.problems.method import Method
-from parapipe.search.problems.solve import SolvedQuestions, Solver
 from parapipe.search.stages.candidates import Candidate, configure
 from parapipe.search.stages.finest_cuts import MOST_REQUESTS, all_requests, many_requests
 from parapipe.search.stages.problem_order import OtherTables, Periods, PromisingRequests
@@ -138,9 +138,9 @@ class SearchSequence:
         if self.has_search("few-segments"):
             every = self.fit_segments(every)
         if any(each.moment is Moment.MEMORY for each in self.searches):
-            every = self.fit_memory(every)
+            every = fitting = self.fit_memory(every)
             if self.has_search("few-segments"):
-                every = within_segments(every, self.problem(Moment.MEMORY))
+                every = within_segments(fitting, self.problem(Moment.MEMORY))
         answers = {**stages.lists.answers, **stages.answers}
         chosen = select_candidates(
             every,
@@ -188,7 +188,7 @@ class SearchSequence:
         fitting = within_segments(every, self.problem(Moment.SEGMENTS))
         return candidates if len(fitting) == len(every) == len(candidates) else fitting
 
-    def fit_memory(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+    def fit_memory(self, candidates: Sequence[Candidate]) -> list[Configuration]:
         """Return what keeps the limit of memory, of what was found and of others that need less."""
         stages, sized = self.stages, list[Candidate]()
         with stages.deadline.ending():

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from parapipe.graph.operator_graph import OperatorGraph
     from parapipe.graph.partition import Partition
     from parapipe.platform.platform import Platform
+    from parapipe.problems.solve import Reporter
     from parapipe.processes.deadline import Deadline
     from parapipe.search.options import MapOptions
-    from parapipe.search.problems.solve import Reporter
     from parapipe.search.stages.candidates import Candidate
     from parapipe.search.stages.stage_search import StageProblems
     from parapipe.search.stages.unit_schedules import Choice

@@ -37,8 +37,8 @@ from parapipe.modulo.assignment_programme import (
 from parapipe.modulo.latency_curve import critical_path_s
 from parapipe.modulo.least_energy import shared_energy_j
 from parapipe.modulo.least_period import restrict_to
-from parapipe.search.problems.identical_processors import Groups, Replicable, replica_sets
-from parapipe.search.problems.problems import whole_problem
+from parapipe.problems.identical_processors import Groups, Replicable, replica_sets
+from parapipe.problems.problems import whole_problem
 from parapipe.search.stages.labels import Bounds
 from parapipe.search.stages.relaxed import Relaxed, Stretch
 from parapipe.search.stages.relaxed_step import membership

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from parapipe.problems.time_energy import Locations, TimeEnergy
 from parapipe.processes.deadline import Deadline
-from parapipe.search.problems.time_energy import Locations, TimeEnergy
 from parapipe.search.stages.stage_table import Option, Options, Stages, StageShape, StageTable
 from parapipe.search.stages.stage_times import StageFilter
 from parapipe.search.stages.unit_schedules import Choice

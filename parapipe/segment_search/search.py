@@ -7,9 +7,9 @@ from contextlib import suppress
 
 from parapipe.mappings.configuration import Configuration
 from parapipe.mappings.segments import LimitedSegments
+from parapipe.problems.identical_processors import NO_REPLICAS, replicable
 from parapipe.processes.deadline import Deadline, OverError
 from parapipe.search.contract import Moment, SearchProblem
-from parapipe.search.problems.identical_processors import NO_REPLICAS, replicable
 from parapipe.search.stages.candidates import Candidate, StageCandidate, configure
 from parapipe.search.stages.search import search
 from parapipe.search.stages.stage_incumbents import schedules_on_all

@@ -16,9 +16,9 @@ from parapipe.mappings.assembly import mapping_of
 from parapipe.mappings.configuration import Configuration
 from parapipe.mappings.evaluate import evaluate
 from parapipe.platform.platform import Platform
+from parapipe.problems.identical_processors import identical_processors
 from parapipe.processes.deadline import Deadline
 from parapipe.search.contract import Moment, SearchProblem, SplitSources
-from parapipe.search.problems.identical_processors import identical_processors
 from parapipe.search.stages.candidates import Candidate, StageCandidate
 from parapipe.solvers.problem import NANO
 from parapipe.split_search.choice import ChosenModes, shortest

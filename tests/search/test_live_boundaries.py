@@ -11,10 +11,10 @@ import pytest
 from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, Tensor, Work
 from parapipe.graph.partition import Partition, Subgraph, Unit
 from parapipe.pareto import nondominated
+from parapipe.problems import problems
+from parapipe.problems.problems import requests
 from parapipe.search.configurations_from_costs import explore
 from parapipe.search.options import MapOptions
-from parapipe.search.problems import problems
-from parapipe.search.problems.problems import requests
 from tests.cases.pipeline_cases import every_division, identical_costs, random_costs, turns_taken
 
 

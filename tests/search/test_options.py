@@ -11,6 +11,7 @@ import pytest
 
 import parapipe
 from parapipe.files.checked_arguments import Traits
+from parapipe.problems.method import Method
 from parapipe.search.options import (
     MapOptions,
     flag,
@@ -19,7 +20,6 @@ from parapipe.search.options import (
     option_names,
     option_traits,
 )
-from parapipe.search.problems.method import Method
 
 SOURCE = Path(parapipe.__file__).parent
 OPTIONS = SOURCE / "search" / "options.py"

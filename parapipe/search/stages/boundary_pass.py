@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parapipe.pareto import staircase, thin_front
+from parapipe.problems.time_energy import TimeEnergy, coarsen
 from parapipe.processes.deadline import Deadline
-from parapipe.search.problems.time_energy import TimeEnergy, coarsen
 from parapipe.search.stages.candidates import Aim, ChosenStage, SearchSpace, StageCandidate
 from parapipe.search.stages.labels import (
     Bounds,

@@ -17,14 +17,14 @@ from parapipe.mappings.assembly import assemble, hand_overs_of, with_earliest_st
 from parapipe.mappings.configuration import Configuration
 from parapipe.mappings.evaluate import evaluate
 from parapipe.mappings.mapping import Kind, Mapping, Placement, Transfer, kind_of
-from parapipe.search.problems.identical_processors import (
+from parapipe.problems.identical_processors import (
     NO_REPLICAS,
     Replicable,
     is_consecutive,
     is_leading,
     replica_sets,
 )
-from parapipe.search.problems.time_energy import Locations, TimeEnergy, Tolerance, coarsen
+from parapipe.problems.time_energy import Locations, TimeEnergy, Tolerance, coarsen
 from parapipe.search.stages.stage_table import StageShape, StageTable
 from parapipe.search.stages.unit_schedules import Choice
 from parapipe.solvers.problem import NANO

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parapipe.pareto import staircase
-from parapipe.search.problems.time_energy import cells
+from parapipe.problems.time_energy import cells
 from parapipe.search.stages.stage_table import StageShape
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from itertools import pairwise
 from math import inf
 
 from parapipe.pareto import staircase
+from parapipe.problems.identical_processors import NO_REPLICAS, Replicable
+from parapipe.problems.time_energy import EXACT, Tolerance
 from parapipe.processes.deadline import Deadline, OverError
-from parapipe.search.problems.identical_processors import NO_REPLICAS, Replicable
-from parapipe.search.problems.time_energy import EXACT, Tolerance
 from parapipe.search.stages.boundary_pass import Pass
 from parapipe.search.stages.candidates import SearchSpace, StageCandidate
 from parapipe.search.stages.stage_table import StageTable

@@ -9,12 +9,12 @@ from math import inf
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.partition import Partition
+from parapipe.problems.identical_processors import NO_REPLICAS, Replicable
+from parapipe.problems.method import Question
+from parapipe.problems.problems import Request
+from parapipe.problems.solve import Reporter, SolvedQuestions, Solver, solve
+from parapipe.problems.time_energy import Tolerance, unit_tolerance
 from parapipe.processes.deadline import Deadline
-from parapipe.search.problems.identical_processors import NO_REPLICAS, Replicable
-from parapipe.search.problems.method import Question
-from parapipe.search.problems.problems import Request
-from parapipe.search.problems.solve import Reporter, SolvedQuestions, Solver, solve
-from parapipe.search.problems.time_energy import Tolerance, unit_tolerance
 from parapipe.search.stages.candidates import StageCandidate
 from parapipe.search.stages.search import search
 from parapipe.search.stages.stage_table import StageTable
