@@ -11,7 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from parapipe.compilers.contract import CompiledSegment, CompileError, CompileJob, Compiler
+from parapipe.compilers.contract import (
+    CompiledSegment,
+    CompileError,
+    CompileJob,
+    Compiler,
+    Environment,
+)
 from parapipe.compilers.environments import environment
 from parapipe.compilers.registry import COMPILERS, compiler
 from parapipe.compilers.results import (
@@ -28,8 +34,13 @@ from parapipe.files.mistakes import did_you_mean
 _VERSIONS: dict[tuple[str, Path, float], str] = {}
 
 
-def tool_version(name: str) -> str:
+def tool_version(name: str, place: Environment | None = None) -> str:
     """Return the version of a compiler; asked once per process and Python.
+
+    Parameters
+    ----------
+    place
+        Where it is installed; where the user has said if not given.
 
     Raises
     ------
@@ -39,7 +50,7 @@ def tool_version(name: str) -> str:
         If it is not installed.
     """
     tool = compiler(name)
-    place = environment(name)
+    place = place or environment(name)
     key = (name, place.python, _changed_s(place.python))
     if key not in _VERSIONS:
         with scratch_folder(tool.title) as folder, COMPILERS.failures_of(name):
