@@ -76,6 +76,16 @@ def gelu(approximate: str = "none", opset: int = 20) -> ModelProto:
     return model(nodes, *values, [weights("w", 32, 64)], opset)
 
 
+def attention() -> ModelProto:
+    """A product of matrices and a Softmax, which not every NPU of Rockchip has."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"], "matmul"),
+        helper.make_node("Softmax", ["a"], ["y"], "softmax"),
+    ]
+    values = [("x", FLOAT, (1, 16, 32))], [("y", FLOAT, (1, 16, 64))]
+    return model(nodes, *values, [weights("w", 32, 64)])
+
+
 def two_inputs() -> ModelProto:
     """Two inputs that stand in another order than they are read in, and two outputs."""
     nodes = [
