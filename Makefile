@@ -15,8 +15,8 @@ ARMCL_BUILD ?= build/armcl
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-nightly test-report test-armcl test-armcl-opencl test-providers test-rknn test-qnn lint \
-        docs bench bench-mapping fuzz packaged-models packaged-models-measured clean
+.PHONY: help demo test test-nightly test-report test-armcl test-armcl-opencl test-providers test-rknn \
+        test-qnn lint docs bench bench-mapping fuzz packaged-models packaged-models-measured clean
 
 help:
 	@echo "make demo   map GoogLeNet onto the Amlogic A311D and draw the front"

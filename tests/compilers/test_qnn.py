@@ -22,7 +22,8 @@ from parapipe.compilers.compile import (
     simulate_segment,
     tool_version,
 )
-from parapipe.compilers.contract import CompileError, CompileJob, RefusedNode
+from parapipe.compilers.contract import CompileError, CompileJob, Environment, RefusedNode
+from parapipe.compilers.qnn.compiler import QnnCompiler
 from parapipe.platform.catalogue import catalogue
 from tests.cases import compiler_models as models
 from tests.cases.compiler_models import frame_for, saved
@@ -107,6 +108,15 @@ def test_the_artefact_is_one_file_whose_parts_are_compiled(tmp_path) -> None:
     types = {node.op_type for node in onnx.load(segment.artefact).graph.node}
     assert "EPContext" in types
     assert "Conv" not in types
+
+
+def test_onnx_runtime_is_told_to_report_nothing(tmp_path) -> None:
+    folder = tmp_path / "job"
+    folder.mkdir()
+    place = Environment(Path(os.environ["PARAPIPE_COMPILER_QNN"]))
+    QnnCompiler().compile(CompileJob(saved(models.gelu(), tmp_path), CHIP), place, folder)
+    assert (folder / "segment_ctx.onnx").is_file()
+    assert not list(folder.glob("**/*.ses"))
 
 
 def test_what_is_left_to_the_cpu_is_listed_with_the_compilers_reason(tmp_path) -> None:

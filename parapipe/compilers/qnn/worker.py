@@ -7,6 +7,7 @@ is installed beside the compiler only, never parapipe.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -148,6 +149,7 @@ def main() -> None:
     """Do the job; what the compiler refuses goes into the result."""
     from importlib.metadata import version
 
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # else it reports each session to its makers
     job = json.loads(Path(JOB).read_text(encoding="utf-8"))
     versions = [version(each) for each in PACKAGES]
     result: dict[str, Any] = {"versions": versions, "refused": None}
