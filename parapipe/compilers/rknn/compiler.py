@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnx
-from onnx import ModelProto, helper
+from onnx import ModelProto
 
 from parapipe.compilers.contract import (
     CompiledRow,
@@ -23,14 +21,13 @@ from parapipe.compilers.contract import (
 )
 from parapipe.compilers.nodes import assign_nodes, node_types
 from parapipe.compilers.prepare import is_quantized, load_segment, model_inputs
-from parapipe.compilers.process import LOG, run_tool
+from parapipe.compilers.process import LOG
 from parapipe.compilers.rknn import worker
 from parapipe.compilers.rknn.table import Log, read_log
-from parapipe.compilers.samples import random_samples, read_samples, write_arrays
+from parapipe.compilers.samples import RANDOM, write_samples
+from parapipe.compilers.worker_results import run_worker, state_outputs, worker_version
 
 _MODEL = "segment.onnx"
-_VERSION_LIMIT_S = 120.0
-_RANDOM = "quantized with random samples, so its outputs mean nothing"
 
 
 class RknnCompiler:
@@ -43,23 +40,16 @@ class RknnCompiler:
 
     def version(self, environment: Environment, folder: Path) -> str:
         """Return the tool's version."""
-        try:
-            result, _ = _work(environment, folder, {"action": "version"}, _VERSION_LIMIT_S)
-        except CompileError as error:
-            if "PackageNotFoundError" not in error.message:
-                raise
-            raise CompileError(
-                f"{environment.python}: has no rknn-toolkit2; install it there, as "
-                "docs/compilers.md says, or name another Python by `parapipe compilers use rknn "
-                "--python PATH`",
-                "missing",
-            ) from error
-        return str(result["version"])
+        return worker_version(self.name, "rknn-toolkit2", worker, environment, folder)
 
     def compile(self, job: CompileJob, environment: Environment, folder: Path) -> CompiledSegment:
         """Compile a segment."""
         model, task, notes = _write_job(job, folder)
-        result, log = _work(environment, folder, {**task, "action": "compile"}, job.time_limit_s)
+        task = {**task, "action": "compile"}
+        result, text = run_worker(
+            self.name, worker, environment, folder, task, limit_s=job.time_limit_s
+        )
+        log = read_log(text)
         artefact = folder / worker.ARTEFACT
         _refuse(job, result, log, model)
         if not artefact.is_file() or not log.rows:
@@ -87,30 +77,18 @@ class RknnCompiler:
     ) -> Path:
         """Run frames in the tool's simulator, on this machine."""
         model, task, _ = _write_job(job, folder)
-        outputs = {each.name: each.type.tensor_type for each in model.graph.output}
         task = {
             **task,
             "action": "simulate",
             "inputs": str(inputs.resolve()),
             "input_names": [name for name, _ in model_inputs(model)],
         }
-        result, log = _work(environment, folder, task, job.time_limit_s)
-        _refuse(job, result, log, model)
-        path = folder / worker.OUTPUTS
-        with np.load(path, allow_pickle=False) as file:
-            stacks = {
-                name: _as_stated(file[f"arr_{number}"], kind)
-                for number, (name, kind) in enumerate(outputs.items())
-            }
-        write_arrays(path, stacks)
-        return path
-
-
-def _as_stated(stack: Any, kind: Any) -> Any:  # noqa: ANN401 - of numpy and protobuf
-    """Return outputs in the type and shape of ONNX: the simulator knows float32 and no scalars."""
-    sizes = [each.dim_value for each in kind.shape.dim]
-    stack = stack.astype(helper.tensor_dtype_to_np_dtype(kind.elem_type))
-    return stack.reshape(len(stack), *sizes) if all(sizes) else stack
+        result, text = run_worker(
+            self.name, worker, environment, folder, task, limit_s=job.time_limit_s
+        )
+        _refuse(job, result, read_log(text), model)
+        state_outputs(folder / worker.OUTPUTS, model)
+        return folder / worker.OUTPUTS
 
 
 def _write_job(job: CompileJob, folder: Path) -> tuple[ModelProto, dict[str, Any], tuple[str, ...]]:
@@ -121,44 +99,9 @@ def _write_job(job: CompileJob, folder: Path) -> tuple[ModelProto, dict[str, Any
     notes: tuple[str, ...] = ()
     if job.precision == "int8" and not is_quantized(model):
         if job.calibration is None:
-            notes = (_RANDOM,)
-        samples = _write_samples(job, model, folder)
+            notes = (RANDOM,)
+        samples = write_samples(job, model, folder)
     return model, {"model": _MODEL, "target": job.target, "samples": samples}, notes
-
-
-def _write_samples(job: CompileJob, model: ModelProto, folder: Path) -> list[list[str]]:
-    """Write each sample of each input as a file; return the files of each sample."""
-    arrays = (
-        random_samples(model)
-        if job.calibration is None
-        else read_samples(job.calibration, model, job.model.name)
-    )
-    samples: list[list[str]] = []
-    for number, sample in enumerate(arrays):
-        files = []
-        for place, (name, _) in enumerate(model_inputs(model)):
-            files.append(f"sample-{number:03d}-{place}.npy")
-            np.save(folder / files[-1], sample[name])
-        samples.append(files)
-    return samples
-
-
-def _work(
-    environment: Environment, folder: Path, task: dict[str, Any], limit_s: float
-) -> tuple[dict[str, Any], Log]:
-    """Run the worker on a task; return its result and what the log says."""
-    (folder / worker.JOB).write_text(json.dumps(task), encoding="utf-8")
-    path = run_tool("rknn", Path(worker.__file__).resolve(), environment, folder, limit_s)
-    log = read_log(path.read_text("utf-8", "replace"))
-    try:
-        result: dict[str, Any] = json.loads((folder / worker.RESULT).read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise CompileError(
-            "the compiler 'rknn' has ended without a result; try it by `parapipe compilers check "
-            "rknn`",
-            "crashed",
-        ) from error
-    return result, log
 
 
 def _refuse(job: CompileJob, result: dict[str, Any], log: Log, model: ModelProto) -> None:
