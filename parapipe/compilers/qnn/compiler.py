@@ -7,7 +7,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import onnx
 from onnx import ModelProto
 
 from parapipe.compilers.contract import (
@@ -19,12 +18,10 @@ from parapipe.compilers.contract import (
     RefusedNode,
 )
 from parapipe.compilers.nodes import assign_nodes, node_types
-from parapipe.compilers.prepare import is_quantized, load_segment, model_inputs
 from parapipe.compilers.process import LOG
 from parapipe.compilers.qnn import worker
 from parapipe.compilers.qnn.reasons import read_reasons
-from parapipe.compilers.samples import RANDOM, write_samples
-from parapipe.compilers.worker_results import run_worker, state_outputs, worker_version
+from parapipe.compilers.worker_tasks import run_worker, state_outputs, worker_version, write_task
 
 _CHIPS: Mapping[str, tuple[int, int]] = {
     "qcs9100": (77, 73),
@@ -37,8 +34,7 @@ _CHIPS: Mapping[str, tuple[int, int]] = {
 }
 """`soc_model` and `htp_arch` of a chip. Source: QcomChipset and _soc_info_table in
 backends/qualcomm/serialization/qc_schema.py of pytorch/executorch."""
-_MOST_OPSET = 22
-_MODEL = "segment.onnx"
+MOST_OPSET = 22
 
 
 class QnnCompiler:
@@ -55,8 +51,7 @@ class QnnCompiler:
 
     def compile(self, job: CompileJob, environment: Environment, folder: Path) -> CompiledSegment:
         """Compile a segment: an ONNX file that holds the NPU's parts and what runs on the CPU."""
-        model, task, notes = _write_job(job, folder)
-        task = {**task, "action": "compile"}
+        model, task, notes = _write_task(job, folder, "compile")
         result, text = run_worker(
             self.name, worker, environment, folder, task, limit_s=job.time_limit_s
         )
@@ -87,8 +82,8 @@ class QnnCompiler:
         self, job: CompileJob, environment: Environment, inputs: Path, folder: Path
     ) -> Path:
         """Run frames in the emulator, on this machine."""
-        model, task, _ = _write_job(job, folder)
-        task = {**task, "action": "simulate", "inputs": str(inputs.resolve())}
+        model, task, _ = _write_task(job, folder, "simulate")
+        task["inputs"] = str(inputs.resolve())
         result, _ = run_worker(
             self.name, worker, environment, folder, task, limit_s=job.time_limit_s
         )
@@ -97,25 +92,12 @@ class QnnCompiler:
         return folder / worker.OUTPUTS
 
 
-def _write_job(job: CompileJob, folder: Path) -> tuple[ModelProto, dict[str, Any], tuple[str, ...]]:
-    """Write the model and its samples; return the model, what the worker needs, and notes."""
-    model = load_segment(job.model, _MOST_OPSET)
-    onnx.save(model, folder / _MODEL)
+def _write_task(
+    job: CompileJob, folder: Path, action: str
+) -> tuple[ModelProto, dict[str, Any], tuple[str, ...]]:
+    model, task, notes = write_task(job, folder, action, MOST_OPSET)
     soc_model, htp_arch = _CHIPS[job.target]
-    samples: list[list[str]] = []
-    notes: tuple[str, ...] = ()
-    if job.precision == "int8" and not is_quantized(model):
-        if job.calibration is None:
-            notes = (RANDOM,)
-        samples = write_samples(job, model, folder)
-    task = {
-        "model": _MODEL,
-        "soc_model": soc_model,
-        "htp_arch": htp_arch,
-        "samples": samples,
-        "input_names": [name for name, _ in model_inputs(model)],
-    }
-    return model, task, notes
+    return model, {**task, "soc_model": soc_model, "htp_arch": htp_arch}, notes
 
 
 def _refuse(job: CompileJob, result: dict[str, Any]) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import onnx
 from onnx import ModelProto
 
 from parapipe.compilers.contract import (
@@ -20,14 +18,13 @@ from parapipe.compilers.contract import (
     RefusedNode,
 )
 from parapipe.compilers.nodes import assign_nodes, node_types
-from parapipe.compilers.prepare import is_quantized, load_segment, model_inputs
 from parapipe.compilers.process import LOG
 from parapipe.compilers.rknn import worker
 from parapipe.compilers.rknn.table import Log, read_log
-from parapipe.compilers.samples import RANDOM, write_samples
-from parapipe.compilers.worker_results import run_worker, state_outputs, worker_version
+from parapipe.compilers.worker_tasks import run_worker, state_outputs, worker_version, write_task
 
-_MODEL = "segment.onnx"
+MOST_OPSET = 19
+"""What rknn-toolkit2 2.5.0 takes; it refuses 20 to 23."""
 
 
 class RknnCompiler:
@@ -44,8 +41,8 @@ class RknnCompiler:
 
     def compile(self, job: CompileJob, environment: Environment, folder: Path) -> CompiledSegment:
         """Compile a segment."""
-        model, task, notes = _write_job(job, folder)
-        task = {**task, "action": "compile"}
+        model, task, notes = write_task(job, folder, "compile", MOST_OPSET)
+        task["target"] = job.target
         result, text = run_worker(
             self.name, worker, environment, folder, task, limit_s=job.time_limit_s
         )
@@ -76,32 +73,14 @@ class RknnCompiler:
         self, job: CompileJob, environment: Environment, inputs: Path, folder: Path
     ) -> Path:
         """Run frames in the tool's simulator, on this machine."""
-        model, task, _ = _write_job(job, folder)
-        task = {
-            **task,
-            "action": "simulate",
-            "inputs": str(inputs.resolve()),
-            "input_names": [name for name, _ in model_inputs(model)],
-        }
+        model, task, _ = write_task(job, folder, "simulate", MOST_OPSET)
+        task |= {"target": job.target, "inputs": str(inputs.resolve())}
         result, text = run_worker(
             self.name, worker, environment, folder, task, limit_s=job.time_limit_s
         )
         _refuse(job, result, read_log(text), model)
         state_outputs(folder / worker.OUTPUTS, model)
         return folder / worker.OUTPUTS
-
-
-def _write_job(job: CompileJob, folder: Path) -> tuple[ModelProto, dict[str, Any], tuple[str, ...]]:
-    """Write the model and its samples; return the model, what the worker needs, and notes."""
-    model = load_segment(job.model)
-    onnx.save(model, folder / _MODEL)
-    samples: list[list[str]] = []
-    notes: tuple[str, ...] = ()
-    if job.precision == "int8" and not is_quantized(model):
-        if job.calibration is None:
-            notes = (RANDOM,)
-        samples = write_samples(job, model, folder)
-    return model, {"model": _MODEL, "target": job.target, "samples": samples}, notes
 
 
 def _refuse(job: CompileJob, result: dict[str, Any], log: Log, model: ModelProto) -> None:
@@ -113,7 +92,7 @@ def _refuse(job: CompileJob, result: dict[str, Any], log: Log, model: ModelProto
     refused = tuple(
         RefusedNode(node, operator_type, words)
         for node, operator_type in node_types(model).items()
-        if any(re.search(rf"(?<!\w){re.escape(node)}(?!\w)", line) for line in lines)
+        if any(f"'{node}'" in line for line in lines)
     )
     raise CompileError(
         f"{job.model.name}: the compiler 'rknn' refuses it in {result['refused']}: {words}",

@@ -1,4 +1,4 @@
-"""Runs the worker of a compiler on a task in the working folder, and reads what it returns."""
+"""Tasks for the worker of a compiler: writes one, runs it in its folder, reads what it returns."""
 
 from __future__ import annotations
 
@@ -8,13 +8,42 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import onnx
 from onnx import ModelProto, helper
 
-from parapipe.compilers.contract import CompileError, Environment
+from parapipe.compilers.contract import CompileError, CompileJob, Environment
+from parapipe.compilers.prepare import is_quantized, load_segment, model_inputs
 from parapipe.compilers.process import run_tool
-from parapipe.compilers.samples import write_arrays
+from parapipe.compilers.samples import RANDOM, write_arrays, write_samples
 
 VERSION_LIMIT_S = 120.0
+MODEL = "segment.onnx"
+
+
+def write_task(
+    job: CompileJob, folder: Path, action: str, most_opset: int
+) -> tuple[ModelProto, dict[str, Any], tuple[str, ...]]:
+    """Write a job's model and samples into a folder; return the model, the task, and notes.
+
+    There are samples if integers are wanted of a model that has no scales of its own.
+
+    Raises
+    ------
+    ArgumentError, CompileError
+        As for `write_samples` and `load_segment`.
+    """
+    model = load_segment(job.model, most_opset)
+    onnx.save(model, folder / MODEL)
+    task: dict[str, Any] = {
+        "action": action,
+        "model": MODEL,
+        "samples": [],
+        "input_names": [name for name, _ in model_inputs(model)],
+    }
+    if job.precision != "int8" or is_quantized(model):
+        return model, task, ()
+    task["samples"] = write_samples(job, model, folder)
+    return model, task, () if job.calibration else (RANDOM,)
 
 
 def run_worker(
