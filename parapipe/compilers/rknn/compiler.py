@@ -102,7 +102,7 @@ def _refuse(job: CompileJob, result: dict[str, Any], log: Log, model: ModelProto
 
 
 def _rows(log: Log, model: ModelProto) -> tuple[CompiledRow, ...]:
-    members = assign_nodes([row.name for row in log.rows], model)
+    members = assign_nodes([row.name for row in log.rows], model, log.origins)
     return tuple(
         CompiledRow(
             operator=row.operator,
