@@ -9,14 +9,13 @@ VENV_PROVIDERS ?= build/venv-providers
 VENV_RKNN ?= build/venv-rknn
 PYTHON_RKNN ?= $(PYTHON)
 VENV_QNN ?= build/venv-qnn
-PYTHON_QNN ?= $(PYTHON)
 DEMO_OUT ?= demo-out
 ARMCL_BUILD ?= build/armcl
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-nightly test-report test-armcl test-armcl-opencl test-providers test-rknn \
-        test-qnn lint docs bench bench-mapping fuzz packaged-models packaged-models-measured clean
+.PHONY: help demo test test-nightly test-report test-armcl test-armcl-opencl test-providers test-rknn test-qnn \
+        lint docs bench bench-mapping fuzz packaged-models packaged-models-measured clean
 
 help:
 	@echo "make demo   map GoogLeNet onto the Amlogic A311D and draw the front"
@@ -27,7 +26,7 @@ help:
 	@echo "make test-armcl-opencl  run its OpenCL back end too, on an emulated CPU; takes long"
 	@echo "make test-providers  run a plan on two execution providers, one of them OpenVINO's"
 	@echo "make test-rknn  install Rockchip's compiler beside us, compile and simulate small models"
-	@echo "make test-qnn  the same with Qualcomm's compiler"
+	@echo "make test-qnn  install Qualcomm's compiler beside us, compile and emulate small models"
 	@echo "make test-report  run the tests of the report page; Chromium and chromedriver must be there"
 	@echo "make lint   check style, types and the order of the floors"
 	@echo "make docs   build the documents as a site, in build/site"
@@ -65,7 +64,7 @@ $(VENV_RKNN)/.ready: parapipe/compilers/rknn/requirements.txt
 	@touch $@
 
 $(VENV_QNN)/.ready: parapipe/compilers/qnn/requirements.txt
-	$(PYTHON_QNN) -m venv $(VENV_QNN)
+	$(PYTHON) -m venv $(VENV_QNN)
 	$(VENV_QNN)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@
 
