@@ -154,6 +154,16 @@ def half() -> ModelProto:
     return model([conv("x", "y")], inputs, outputs, [weights("w", 8, 8, 3, 3, dtype=np.float16)])
 
 
+def sine() -> ModelProto:
+    """An operator between two others that an Ethos-U does not have."""
+    nodes = [
+        conv("x", "a"),
+        helper.make_node("Sin", ["a"], ["b"], "sin"),
+        helper.make_node("Relu", ["b"], ["y"], "relu"),
+    ]
+    return model(nodes, constants=[weights("w", 8, 8, 3, 3)])
+
+
 def saved(network: ModelProto, folder: Path, name: str = "segment", **options: Any) -> Path:
     """Write a model; return its path."""
     path = folder / f"{name}.onnx"

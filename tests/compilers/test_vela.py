@@ -9,7 +9,6 @@ import os
 
 import numpy as np
 import pytest
-from onnx import helper
 
 import parapipe
 from parapipe.compilers.compile import compile_segment, simulate_segment
@@ -22,16 +21,6 @@ pytestmark = pytest.mark.skipif(
     reason="Arm's compiler is not installed: make test-vela",
 )
 CHIP = "ethos-u55-128"
-
-
-def sine():
-    """An operator between two others that the NPU does not have."""
-    nodes = [
-        models.conv("x", "a"),
-        helper.make_node("Sin", ["a"], ["b"], "sin"),
-        helper.make_node("Relu", ["b"], ["y"], "relu"),
-    ]
-    return models.model(nodes, constants=[models.weights("w", 8, 8, 3, 3)])
 
 
 def test_int8_with_samples_is_near_the_float_model(tmp_path) -> None:
@@ -64,7 +53,7 @@ def test_rows_have_nodes_and_cycles_and_the_segment_has_memory(tmp_path) -> None
 
 
 def test_what_the_npu_does_not_have_stays_on_the_cpu_and_has_no_price(tmp_path) -> None:
-    segment = compile_segment("vela", CompileJob(saved(sine(), tmp_path), CHIP, "int8"))
+    segment = compile_segment("vela", CompileJob(saved(models.sine(), tmp_path), CHIP, "int8"))
     assert segment.on_cpu == (RefusedNode("sin", "Sin", "Unsupported opType"),)
     (row,) = (each for each in segment.rows if each.nodes == ("sin",))
     assert (row.operator, row.target, row.cycles) == ("Sin", "CPU", None)
