@@ -54,14 +54,15 @@ def assign_nodes(
     model
         Its nodes have distinct names, in topological order.
     origins
-        The nodes that a compiler says it has replaced, by the names that it gave in their place.
+        The nodes that a compiler says it has replaced, by the names that it gave in their place;
+        none where it has added something.
     """
     order = {node.name: number for number, node in enumerate(model.graph.node)}
     replaced = {
         name: sorted((each for each in nodes if each in order), key=order.__getitem__)
         for name, nodes in (origins or {}).items()
     }
-    stands_for = {name: [name] for name in order} | {k: v for k, v in replaced.items() if v}
+    stands_for = replaced | {name: replaced.get(name) or [name] for name in order}
     named = [stands_for.get(_longest_beginning(name, {*stands_for}) or "", []) for name in names]
     row_of: dict[str, int] = {}
     for number, several in enumerate(named):

@@ -88,6 +88,21 @@ def test_what_it_only_moves_keeps_its_origin() -> None:
     assert read_log(f"{made}\n{swapped}").origins == {"a_rs": ()}
 
 
+def test_what_stands_beside_a_successor_stands_for_nothing() -> None:
+    lines = (
+        "D convert: remove node = ['norm'], add node = ['x_tp', 'norm#1', 'norm#1_rs']",
+        "D convert: remove node = ['other'], add node = ['a_tp', 'other#1', 'other_mm_tp']",
+        "D reduce: remove node = ['x_tp', 'other_mm_tp'], add node = ['words_tp']",
+        "D tile: remove node = ['norm#1'], add node = ['norm#2_tile0', 'x_split']",
+    )
+    origins = read_log("\n".join(lines)).origins
+    assert origins["norm#1"] == origins["norm#2_tile0"] == ("norm",)
+    assert origins["other#1"] == ("other",)
+    assert all(
+        origins[each] == () for each in ("x_tp", "a_tp", "other_mm_tp", "words_tp", "x_split")
+    )
+
+
 def test_the_rows_of_a_network_stand_for_what_they_replace(tmp_path) -> None:
     """A tensor's name is that of the Relu that makes it, so names alone would mislead here."""
     parapipe.build_zoo("squeezenet", tmp_path / "m.onnx")

@@ -68,6 +68,11 @@ def test_a_name_in_place_of_others_stands_for_all_of_them() -> None:
     ]  # fmt: skip
 
 
+def test_what_a_compiler_adds_claims_no_node_whose_name_it_begins_with() -> None:
+    rows = assign_nodes(["conv_tp", "conv", "lrn"], left_to_the_cpu(), {"conv_tp": []})
+    assert [each.nodes for each in rows] == [(), ("conv",), ("lrn", "erf")]
+
+
 def test_nodes_that_were_written_for_an_older_opset_go_by_the_name_of_their_own() -> None:
     model = prepare(gelu(), "gelu.onnx")
     assert len(model.graph.node) == 6

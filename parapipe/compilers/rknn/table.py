@@ -18,6 +18,8 @@ _ERROR = re.compile(r"^(?:E(?: RKNN: \[[\d:.]+\])?|Error|ValueError|Exception)\s
 _REWRITE = re.compile(
     r"\bremove node = \[(?P<removed>[^]]*)\](?:, add node = \[(?P<added>[^]]*)\])?"
 )
+_LAYOUT = re.compile(r"[-_](tp|rs)(#\d+)?$")
+"""How the compiler calls the transposes and reshapes that it adds."""
 _QUOTED = re.compile(r"'([^']*)'")
 _BORDERS = ("InputOperator", "OutputOperator")
 
@@ -59,8 +61,8 @@ class Log:
     errors
         Lines of errors, in the tool's words.
     origins
-        Of each name that the tool gave to nodes in place of others, the names of the model's nodes
-        that it has replaced.
+        Of each name that the tool gave to nodes of its own, the names of the model's nodes that
+        they stand for; none if they only help.
     """
 
     rows: tuple[TableRow, ...]
@@ -91,10 +93,12 @@ def _read_origins(lines: Sequence[str]) -> dict[str, tuple[str, ...]]:
             continue
         removed, added = (_QUOTED.findall(match[each] or "") for each in ("removed", "added"))
         gone = [each for each in removed if each not in added] or removed
-        before = [node for each in gone for node in origins.get(each, (each,))]
-        for each in added:
-            if each not in removed:  # else it has only been moved
-                origins[each] = tuple(dict.fromkeys(before))
+        before = tuple(dict.fromkeys(node for each in gone for node in origins.get(each, (each,))))
+        new = [each for each in added if each not in removed]  # others have only been moved
+        successors = [each for each in new if each.startswith((*gone, *before))] if before else []
+        successors = [each for each in successors if not _LAYOUT.search(each)] or successors
+        for each in new:  # what stands beside a successor only helps it, as a change of layout does
+            origins[each] = before if each in successors or not successors else ()
     return origins
 
 
