@@ -140,9 +140,14 @@ def _segment_text(document: dict[str, Any]) -> Shown:
     yield ""
     cycles = sum(row["cycles"] or 0 for row in rows)
     unpriced = sum(row["cycles"] is None for row in rows)
-    yield f"{cycles:,} cycles in {len(rows) - unpriced} rows; {unpriced} rows are not priced"
-    weights, internal = (_kilobytes(document[f"{key}_bytes"]) for key in ("weight", "internal"))
-    yield f"memory of the NPU: {weights} kB of weights, {internal} kB of activations"
+    priced = len(rows) - unpriced
+    if priced:
+        yield f"{cycles:,} cycles in {priced} rows; {unpriced} rows are not priced"
+    else:
+        yield f"{document['tool']} prices no rows"
+    if document["weight_bytes"] is not None:
+        weights, internal = (_kilobytes(document[f"{key}_bytes"]) for key in ("weight", "internal"))
+        yield f"memory of the NPU: {weights} kB of weights, {internal} kB of activations"
     for node in document["on_cpu"]:
         reason = node["reason"] or "the compiler gives no reason"
         yield f"on the CPU: {node['node']} ({node['operator_type']}): {reason}"
