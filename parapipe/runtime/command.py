@@ -29,7 +29,7 @@ class Stopped(BaseException):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run this folder's plan with ONNX Runtime; return the exit code."""
+    """Run this folder's plan; return the exit code."""
     options = _options(arguments)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
@@ -143,7 +143,7 @@ def _run(options: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    description = "Run this folder's plan with ONNX Runtime, and print what was measured."
+    description = "Run this folder's plan, and print what was measured."
     parser = argparse.ArgumentParser(prog="run.py", description=description)
     add = parser.add_argument
     here = Path(sys.argv[0]).resolve().parent
