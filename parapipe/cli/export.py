@@ -30,7 +30,12 @@ KILO, MEGA = 1e3, 1e6
 @quiet_option
 @json_option
 def command(
-    *, named: tuple[Path, Path | None], target: str, quiet: bool, as_json: bool, **given: Any
+    *,
+    named: tuple[Path, Path | None],
+    target: str,
+    quiet: bool,
+    as_json: bool,
+    **given: Any,  # noqa: ANN401
 ) -> None:
     """Write PLAN for a runtime, weights included, to DESTINATION.
 

@@ -176,9 +176,7 @@ def _write_segment(
         where = assign_places({segment.id: placed})
         beside = (folder / segment.file).parent
         ((name, digest),) = write_weights(where.values(), network.folder, beside).items()
-        weights = manifest.File(
-            file=(beside / name).relative_to(folder).as_posix(), sha256=digest
-        )
+        weights = manifest.File(file=(beside / name).relative_to(folder).as_posix(), sha256=digest)
         model = plain_model(part, network, where)
     else:
         model = plain_model(part, network, {})

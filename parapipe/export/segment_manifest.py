@@ -72,8 +72,7 @@ class Compiled(Record):
 
 
 class Segment(File):
-    """A run of operators that a processor executes at one go: one ONNX model, or what a compiler
-    has made of it."""
+    """A run of operators that a processor executes at one go: an ONNX model, or one compiled."""
 
     id: Name
     """Unique, and the file's name without its ending; the number counts all segments in an order in

@@ -50,7 +50,7 @@ class RknnSession:
         self,
         outputs: Sequence[str],
         inputs: Mapping[str, Any],
-        options: Any = None,  # noqa: ANN401, ARG002 - as ONNX Runtime's sessions have it
+        options: Any = None,  # noqa: ANN401 - as ONNX Runtime's sessions have it
     ) -> list[Any]:
         """Run a frame; return the outputs of these names, in the types that the plan says.
 

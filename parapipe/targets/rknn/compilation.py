@@ -113,9 +113,7 @@ class Compilation:
                 self._fail(segment, error)
             if self.tell is not None:
                 done = len(compiled)
-                self.tell(
-                    Progress(done, len(jobs), 0.0, monotonic() - begin_s, phase="compiling")
-                )
+                self.tell(Progress(done, len(jobs), 0.0, monotonic() - begin_s, phase="compiling"))
         return compiled
 
     def _job(self, segment: Segment) -> CompileJob | None:

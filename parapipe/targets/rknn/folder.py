@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,14 +34,14 @@ TAKES: Final = ("calibration", "check", "progress")
 USE = """
 Segments of an NPU are compiled for {target}, in {precision}. No board was measured: run it on one.
 It needs Python 3.10 to 3.12, and `librknnrt.so` of version {version} or newer, which comes with the
-board's image or from Rockchip. With this folder on the board:
+board's image or from Rockchip. From the folder around this one, with the board's name for BOARD:
 
-    scp -r FOLDER {target}:plan
-    ssh {target} 'python3 -m pip install -r plan/requirements.txt'
-    ssh {target} 'python3 plan/run.py'
+    scp -r {name} BOARD:
+    ssh BOARD 'cd {name} && python3 -m pip install -r requirements.txt'
+    ssh BOARD 'cd {name} && python3 run.py'
 
 The last one runs a hundred frames of random numbers, and prints measured beside predicted figures;
-`run.py --help` lists options. The clocks of the board's NPU and CPU should be at the plan's.
+`python3 run.py --help` lists options. Set the clocks of NPU and CPU to those of the plan before.
 """
 FILES = {
     "run.py": "runs the folder",
@@ -102,13 +103,14 @@ def export(
         document = _session_document(plan, parts, npus)
         compiled = compilation.run(_samples(document, calibration, check=check))
         agreements.extend(compilation.agreements)
-        written = _move_files(listed_segments, compiled, npus, precision, work, folder)
+        written = _move_files(compilation, compiled, folder)
         shutil.rmtree(work)
         _write_documents(folder, written, document, version)
         return tuple(_summary(written, agreements)), tuple(_notes(plan, precision, written))
 
     target = target_of(next(iter(npus.values())))
-    use = USE.format(target=target, version=version, precision=precision)
+    name = shlex.quote((destination or Path(COMPILER)).resolve().name)
+    use = USE.format(target=target, version=version, precision=precision, name=name)
     about = readme(plan, COMPILER, use, FILES)
     exported = export_folder(
         COMPILER, destination, manifest.SCHEMA, _earlier_names, write,
@@ -158,27 +160,22 @@ def _session_document(plan: Plan, parts: Parts, npus: Mapping[str, Processor]) -
 
 
 def _move_files(
-    document: manifest.Manifest,
-    compiled: Mapping[str, CompiledSegment],
-    npus: Mapping[str, Processor],
-    precision: Precision,
-    work: Path,
-    folder: Path,
+    compilation: Compilation, compiled: Mapping[str, CompiledSegment], folder: Path
 ) -> manifest.Manifest:
     """Put the files of the segments into the folder; return the manifest that says so."""
 
     def placed(segment: manifest.Segment) -> manifest.Segment:
         if (of := compiled.get(segment.id)) is None:
             for each in filter(None, (segment, segment.weights)):
-                (work / each.file).rename(folder / each.file)
+                (compilation.folder / each.file).rename(folder / each.file)
             return segment
         file = f"{segment.id}.rknn"
         shutil.copyfile(of.artefact, folder / file)
         about = manifest.Compiled(
             compiler=of.tool,
             version=of.version,
-            target=target_of(npus[segment.processor]),
-            precision=precision,
+            target=target_of(compilation.npus[segment.processor]),
+            precision=compilation.precision,
             on_cpu=tuple(dict.fromkeys(each.node for each in of.on_cpu)),
             weight_bytes=of.weight_bytes,
             internal_bytes=of.internal_bytes,
@@ -186,7 +183,8 @@ def _move_files(
         changes = {"file": file, "sha256": of.sha256, "weights": None, "compiled": about}
         return segment.model_copy(update=changes)
 
-    return document.model_copy(update={"segments": tuple(map(placed, document.segments))})
+    segments = tuple(map(placed, compilation.document.segments))
+    return compilation.document.model_copy(update={"segments": segments})
 
 
 def _write_documents(
@@ -208,7 +206,11 @@ def _write_documents(
 
 def _summary(written: manifest.Manifest, agreements: list[Agreement]) -> Iterator[str]:
     counts = Counter(
-        (each.processor, "compiled" if each.compiled else "ONNX") for each in written.segments
+        (
+            "/".join((each.processor, *(each.replicas or ()))),
+            "compiled" if each.compiled else "ONNX",
+        )
+        for each in written.segments
     )
     shares = ", ".join(f"{count} {kind} for {name}" for (name, kind), count in counts.items())
     yield f"segments    {len(written.segments)}: {shares}"
