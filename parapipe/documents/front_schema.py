@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 from pydantic_core import PydanticCustomError
 
 from parapipe.cost.cost_table import CoverageRow
@@ -26,7 +26,7 @@ from parapipe.documents.front_records import (
 from parapipe.documents.shown import shown_figure
 from parapipe.errors import NoConfigurationError
 from parapipe.files.mistakes import did_you_mean, listed
-from parapipe.files.record import Figure, PositiveFigure, Row
+from parapipe.files.record import Figure, PositiveFigure, Row, without_none
 from parapipe.mappings.mapping import Kind
 from parapipe.search.exploration_result import UnfinishedRow
 from parapipe.uncertainty.robust import RobustRow
@@ -151,6 +151,14 @@ class ConfigurationRow(Row):
     """What figures it keeps in that share of the draws; none if no quantile was asked for."""
     several: GrowthRow | None = None
     """What each of several models gets; null if there is one."""
+    exports: tuple[str, ...] | None = None
+    """Targets of `parapipe export` whose folder runs it, each processor by its own back end. Left
+    out where no processor of the platform has a compiler."""
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what older documents don't have."""
+        return without_none(write(self), "exports")
 
     def __repr__(self) -> str:
         """Return a line: id, stages and the three objectives, by the stated costs."""

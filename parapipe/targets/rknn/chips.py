@@ -8,6 +8,7 @@ from typing import Final
 from parapipe.errors import ExportError
 from parapipe.files.mistakes import listed
 from parapipe.plan.schema import Plan, Processor
+from parapipe.profiling.runtimes import has_provider
 
 COMPILER: Final = "rknn"
 CORES: Final[Mapping[str, int]] = {"rk3562": 1, "rk3566": 1, "rk3568": 1, "rk3576": 2, "rk3588": 3}
@@ -21,15 +22,15 @@ def npus_of(plan: Plan) -> dict[str, Processor]:
     Raises
     ------
     ExportError
-        If there is none, if it uses a processor that neither the compiler nor ONNX Runtime's CPU
-        kernels serve, or if there are more of them than the NPU has cores.
+        If there is none, if it uses a processor that neither the compiler nor a provider of ONNX
+        Runtime serves, or if there are more of them than the NPU has cores.
     """
     npus = {
         each.name: each
         for each in plan.processors
         if each.compiler is not None and each.compiler.name == COMPILER
     }
-    others = [each for each in plan.processors if each.name not in npus and each.kind != "cpu"]
+    others = [each for each in plan.processors if each.name not in npus and not has_provider(each)]
     if others:
         names = [each.name for each in others]
         leave = " ".join(f"--exclude {name}" for name in names)
