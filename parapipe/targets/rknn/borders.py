@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from onnx import helper
 
+from parapipe.compilers.samples import MOST_SAMPLES, read_samples, sample_files
 from parapipe.errors import ExportError
+from parapipe.graph.data_types import element_type
 from parapipe.profiling.providers import onnx_runtime
 from parapipe.runtime.document import SessionPlan
-from parapipe.runtime.folder import RunError
-from parapipe.runtime.frames import frames_in, random_frames
+from parapipe.runtime.frames import random_frames
 
 Arrays = Mapping[str, Any]
-MOST_SAMPLES = 200
 
 
 class Borders:
@@ -53,7 +55,7 @@ class Borders:
 
 
 def samples_of(calibration: Path, document: SessionPlan) -> Iterator[Arrays]:
-    """Yield samples of the model's inputs, at most 200.
+    """Yield samples of the model's inputs, at most 200; those of one file are in memory at a time.
 
     Parameters
     ----------
@@ -63,22 +65,18 @@ def samples_of(calibration: Path, document: SessionPlan) -> Iterator[Arrays]:
 
     Raises
     ------
-    ExportError
+    ArgumentError
         If there are none, or one does not fit the model.
     """
-    files = sorted(calibration.glob("*.npz")) if calibration.is_dir() else [calibration]
-    if not files:
-        raise ExportError(f"{calibration}: holds no file `.npz`; write samples by numpy.savez")
-    left = MOST_SAMPLES
-    for path in files:
-        try:
-            frames = frames_in(path, document)[:left]
-        except RunError as error:
-            raise ExportError(str(error)) from error
-        yield from frames
-        left -= len(frames)
-        if not left:
-            return
+    values = [
+        helper.make_tensor_value_info(name, element_type(tensor.dtype) or 0, tensor.shape)
+        for name in document.inputs
+        for tensor in [document.tensors[name]]
+    ]
+    inputs = helper.make_model(helper.make_graph([], "inputs", values, []))
+    files = iter(sample_files(calibration))
+    samples = (each for path in files for each in read_samples(path, inputs, "the model"))
+    return islice(samples, MOST_SAMPLES)
 
 
 def random_sample(document: SessionPlan) -> Arrays:

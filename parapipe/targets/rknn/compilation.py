@@ -14,10 +14,9 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-import numpy as np
-
 from parapipe.compilers.compile import compile_segment, simulate_segment
 from parapipe.compilers.contract import CompiledSegment, CompileError, CompileJob, Precision
+from parapipe.compilers.samples import write_arrays
 from parapipe.errors import ExportError
 from parapipe.export.segment_manifest import Manifest, Segment
 from parapipe.files.mistakes import listed
@@ -138,7 +137,7 @@ class Compilation:
         for sample in range(count):
             inputs = exact.read(sample, [each.name for each in segment.inputs])
             if job is not None and job.calibration is not None:
-                np.savez(job.calibration / f"{sample:05d}.npz", **inputs)
+                write_arrays(job.calibration / f"{sample:05d}.npz", inputs)
             exact.write(sample, model.run(inputs))
 
     def _simulate(
@@ -158,14 +157,10 @@ class Compilation:
                 raise
             self._fail(segment, error)
             return
-        planned = {
-            each.name: np.asarray(outputs[each.name]).astype(each.dtype).reshape(each.shape)
-            for each in segment.outputs
-        }
-        simulated.write(0, planned)
+        simulated.write(0, outputs)
         before = [cosine(exact.read(0, [name])[name], inputs[name]) for name in read]
         results = {each.name for each in self.document.outputs}
-        for name, array in planned.items():
+        for name, array in outputs.items():
             self.agreements.append(
                 Agreement(
                     tensor=name,

@@ -57,9 +57,9 @@ class RKNN:
         _say("D RKNN: [00:00:00.000] Total Weight Memory Size: 2KB")
         return 0
 
-    def export_rknn(self, path):
+    def export_rknn(self, export_path):
         """Write the file."""
-        shutil.copy(self.path, path)
+        shutil.copy(self.path, export_path)
         return 0
 
     def init_runtime(self):
