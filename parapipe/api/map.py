@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from parapipe.api.checked import Folder, Note, PlatformFile, checked
-from parapipe.api.load import load_graph, load_platform
+from parapipe.api.load import load_graph, load_platform_without
 from parapipe.api.several import Models, loaded_models, models_by_name, requests_of, search_patterns
 from parapipe.errors import ModelError
 from parapipe.files.locked_folders import clear_abandoned_scratch
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from parapipe.graph.operator_graph import ModelSource, OperatorGraph
     from parapipe.graph.partition import Partition
     from parapipe.mappings import configuration as pipeline
+    from parapipe.platform.platform import Platform
     from parapipe.search.contract import SplitSources
     from parapipe.search.exploration_result import Exploration
     from parapipe.uncertainty.robust import RobustRow
@@ -72,12 +73,11 @@ def map(
     clear_abandoned_scratch()
     from parapipe.cost.operating_points import settings
     from parapipe.cost.profile import chosen_profiles
-    from parapipe.mappings.memory import MemoryLimit
     from parapipe.search.contract import SplitSources
     from parapipe.search.infeasible import check_energies
     from parapipe.search.stages.finest_cuts import finest_partition
 
-    target = load_platform(platform)
+    target = load_platform_without(platform, options.exclude)
     measured = chosen_profiles(options.profiles, beside=platform, platform=target.profile_name)
     note = note or warnings.warn
     models = models_by_name(model, options)
@@ -92,11 +92,12 @@ def map(
         graph = load_graph(single, **read, digests=True, weights=False, note=note)
     most = options.dvfs_points if options.dvfs else 1
     price = partial(
-        settings, platform=target, most=most, profiles=measured, precision=options.precision
-    )
+        settings, platform=target, most=most, profiles=measured, precision=options.precision,
+        pins=options.pins or {}, arrival_s=1 / options.rate_fps if options.rate_fps else 0.0,
+    )  # fmt: skip
     priced = price(graph)
     check_energies(priced.combinations[0].costs)
-    MemoryLimit(options.max_memory_bytes).check(target.memory_system)
+    searched = _with_limits_of(target, options)
     _note_costs(graph, priced.combinations[0], note)
     if requests:
         result = search_patterns(
@@ -119,7 +120,7 @@ def map(
             graph,
             parts,
             priced,
-            options.of_stated_costs,
+            searched.of_stated_costs,
             note=note,
             executor=executor,
             progress=progress,
@@ -133,7 +134,7 @@ def map(
 
     graph = replace(graph, source=_with_weight_digests(graph.source, note))
     exploration, samples, robust = _sample_costs(
-        exploration, graph, parts, priced, options,
+        exploration, graph, parts, priced, searched,
         jobs=ALONE if executor else options.workers, gone_s=deadline.gone_s,
     )  # fmt: skip
     if robust:
@@ -164,6 +165,17 @@ def map(
         for row, configuration in zip(document.configurations, exploration.found, strict=True)
     )
     return ParetoFront(document, configurations, exploration, parts, samples)
+
+
+def _with_limits_of(target: Platform, options: MapOptions) -> MapOptions:
+    """Return the options with limits of the platform too; MappingError for names it has not."""
+    from parapipe.mappings.memory import MemoryLimit
+    from parapipe.mappings.segments import SegmentLimit
+
+    MemoryLimit(options.max_memory_bytes).check(target.memory_system)
+    asked = SegmentLimit(options.max_segments)
+    asked.check(target.names)
+    return replace(options, max_segments=asked.within(target.segment_rules).most)
 
 
 def _sample_costs(
@@ -211,9 +223,9 @@ def _search_one_model(
     deadline: Deadline,
 ) -> Exploration:
     """Search for configurations of one model."""
+    from parapipe.problems.cache import Cache
+    from parapipe.problems.method import Method, stopped_by_clock
     from parapipe.search.configurations_from_costs import explore
-    from parapipe.search.problems.cache import Cache
-    from parapipe.search.problems.method import Method, stopped_by_clock
     from parapipe.search.registry import requested_searches
 
     costs, *others = (setting.costs for setting in priced.combinations)

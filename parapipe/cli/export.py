@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from parapipe.cli.options import Name, json_option, plan_and_destination, quiet_option
+from parapipe.cli.options import Name, json_option, quiet_option
 from parapipe.cli.output import print_json, print_note, print_text
+from parapipe.cli.plan_arguments import plan_and_destination
 from parapipe.cli.progress import progress_shown
 from parapipe.cli.verb_options import VerbCommand, options
 

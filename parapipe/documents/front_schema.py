@@ -102,13 +102,16 @@ class ConfigurationRow(Row):
     throughput_fps: PositiveFigure
     """Frames per second: the reciprocal of the period."""
     energy_j: PositiveFigure
-    """Joules of the used processors per frame."""
+    """Joules of the used processors per frame: one each period, or each `arrival_s`."""
     board_energy_j: PositiveFigure
     """The same with the board's idle power."""
     frames_per_joule: PositiveFigure
     """Efficiency of the used processors."""
     board_frames_per_joule: PositiveFigure
     """Efficiency of the board."""
+    arrival_s: PositiveFigure | None = None
+    """Time between frames as they arrive, if their rate was given: static power counts for so long
+    in energies; none if a frame comes each period."""
     input_s: Figure
     """Loading a frame; in none of the figures but `latency_with_io_s`."""
     output_s: Figure
@@ -120,6 +123,12 @@ class ConfigurationRow(Row):
     and weights, frames coming once per period. None in documents of older versions."""
     memories: tuple[MemoryRow, ...] = ()
     """What each memory needs."""
+    most_segments: int | None = None
+    """The most segments of one processor: what an export makes one file of. None where they are
+    neither limited nor cost anything, and of several models."""
+    load_s: Figure | None = None
+    """Seconds to load all segments, one after the other, before the first frame: those of
+    processors whose load time the platform states. None if it states none of those used."""
     split: tuple[str, ...] = ()
     """Rules by which operators are split into parts, as `parapipe split` takes them, or run again,
     OPERATOR:againN=READER; its plan is of the model that is changed so."""
@@ -157,8 +166,8 @@ class ConfigurationRow(Row):
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what older documents don't have."""
-        return without_none(write(self), "exports")
+        """Leave out what is said at a rate, of segments or of platforms with compilers only."""
+        return without_none(write(self), "arrival_s", "most_segments", "load_s", "exports")
 
     def __repr__(self) -> str:
         """Return a line: id, stages and the three objectives, by the stated costs."""
@@ -180,8 +189,13 @@ class ConfigurationRow(Row):
 
     @property
     def power_w(self) -> float:
-        """Watts of the used processors while a frame comes once per period."""
-        return self.energy_j / self.period_s
+        """Watts of the used processors while a frame comes once per period, or as they arrive."""
+        return self.energy_j / self.frame_s
+
+    @property
+    def frame_s(self) -> float:
+        """Seconds between frames at which energy and power are stated."""
+        return self.period_s if self.arrival_s is None else self.arrival_s
 
 
 class PlatformProcessor(Row):
