@@ -38,7 +38,7 @@ def environment(name: str) -> Environment:
             f"use {name} --python PATH`",
             "missing",
         )
-    python = Path(stated).expanduser()
+    python = Path(stated).expanduser().absolute()
     if not os.access(python, os.X_OK) or python.is_dir():
         raise CompileError(
             f"the compiler '{name}' should be in {python}, where there is no Python; name it anew "

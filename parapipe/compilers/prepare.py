@@ -42,6 +42,8 @@ def model_files(path: Path) -> list[Path]:
     """
     try:
         model = onnx.load(path, load_external_data=False)
+        if not model.ir_version:
+            raise DecodeError("it has no version")
     except (OSError, DecodeError) as error:
         raise CompileError(
             f"{path.name}: cannot be read as an ONNX model ({error}); write it anew", "refused"

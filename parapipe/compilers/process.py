@@ -69,12 +69,12 @@ def run_tool(
 
 
 def _start(tool: str, script: Path, environment: Environment, log: Path) -> subprocess.Popen[bytes]:
-    with log.open("wb") as output:
+    with log.open("ab") as output:  # tools write to it in several ways, each with its own position
         try:
             return subprocess.Popen(
                 [str(environment.python), "-I", str(Path(watched.__file__)), str(script)],
                 cwd=log.parent,
-                env={**_own_variables(), **environment.variables},
+                env={**_own_variables(), **environment.variables, "TMPDIR": str(log.parent)},
                 stdin=subprocess.PIPE,  # see watched.py
                 stdout=output,
                 stderr=subprocess.STDOUT,

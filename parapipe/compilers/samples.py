@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile
@@ -64,28 +64,30 @@ def read_samples(calibration: Path, model: ModelProto, file: str) -> list[dict[s
 
 
 def _samples_of(path: Path, model: ModelProto, file: str) -> list[dict[str, Any]]:
-    stacks: dict[str, Any] = {}
-    try:
-        with np.load(path, allow_pickle=False) as content:
-            for name, kind in model_inputs(model):
-                if name not in content.files:
-                    raise ArgumentError(
-                        f"{path}: has no array '{name}', an input of {file}; it has "
-                        f"{', '.join(content.files)}"
-                    )
-                stacks[name] = _stack(path, name, content[name], kind)
-    except (OSError, EOFError, BadZipFile, AttributeError) as error:
-        raise ArgumentError(f"{path}: cannot be read as `.npz` ({error}); write it anew") from error
-    except ValueError as error:
-        if isinstance(error, ArgumentError):
-            raise
-        raise ArgumentError(f"{path}: cannot be read as `.npz` ({error}); write it anew") from error
+    inputs = dict(model_inputs(model))
+    arrays, there = _read_arrays(path, inputs)
+    missing = [name for name in inputs if name not in arrays]
+    if missing:
+        raise ArgumentError(
+            f"{path}: has no array '{missing[0]}', an input of {file}; it has {', '.join(there)}"
+        )
+    stacks = {name: _stack(path, name, arrays[name], kind) for name, kind in inputs.items()}
     counts = {len(each) for each in stacks.values()}
     if len(counts) > 1:
         raise ArgumentError(f"{path}: its arrays hold different numbers of samples: {counts}")
     return [
         {name: stack[number] for name, stack in stacks.items()} for number in range(max(counts))
     ]
+
+
+def _read_arrays(path: Path, names: Iterable[str]) -> tuple[dict[str, Any], list[str]]:
+    """Return the arrays of a file that have some names, and the names of all."""
+    try:
+        with np.load(path, allow_pickle=False) as content:
+            there = [*content.files]
+            return {name: content[name] for name in names if name in there}, there
+    except (OSError, EOFError, BadZipFile, ValueError, TypeError, AttributeError) as error:
+        raise ArgumentError(f"{path}: cannot be read as `.npz` ({error}); write it anew") from error
 
 
 def _stack(path: Path, name: str, array: Any, kind: Any) -> Any:  # noqa: ANN401 - numpy, protobuf

@@ -7,11 +7,15 @@ runs in the compiler's own environment and imports nothing of parapipe.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import runpy
 import signal
 import sys
+from contextlib import suppress
 from threading import Thread
+
+_IOLBF = 1  # of stdio.h: a line at a time
 
 
 def _end_with_parent() -> None:
@@ -21,7 +25,16 @@ def _end_with_parent() -> None:
     os.killpg(0, signal.SIGKILL)
 
 
+def _write_lines() -> None:
+    """Let C and Python write whole lines, so that neither cuts those of the other one."""
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    with suppress(AttributeError, ValueError):  # a C library that has it under another name
+        libc = ctypes.CDLL(None)
+        libc.setvbuf(ctypes.c_void_p.in_dll(libc, "stdout"), None, _IOLBF, 0)
+
+
 if __name__ == "__main__":
     Thread(target=_end_with_parent, daemon=True).start()
+    _write_lines()
     sys.argv = sys.argv[1:]
     runpy.run_path(sys.argv[0], run_name="__main__")

@@ -79,7 +79,7 @@ class RknnCompiler:
             weight_bytes=log.weight_bytes,
             internal_bytes=log.internal_bytes,
             log=folder / LOG,
-            notes=notes,
+            notes=(*notes, *_added_on_cpu(rows)),
         )
 
     def simulate(
@@ -203,3 +203,11 @@ def _nodes_on_cpu(rows: tuple[CompiledRow, ...], model: ModelProto) -> Iterator[
         if not row.on_npu:
             for node in row.nodes:
                 yield RefusedNode(node, types[node], "")
+
+
+def _added_on_cpu(rows: tuple[CompiledRow, ...]) -> Iterator[str]:
+    """Yield a sentence for each row on the CPU that is no node of the segment."""
+    for row in rows:
+        if not row.on_npu and not row.nodes:
+            reason = f" for '{row.part_of}'" if row.part_of else ""
+            yield f"the compiler adds a {row.operator}{reason}, which runs on the CPU"
