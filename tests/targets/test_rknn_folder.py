@@ -203,7 +203,7 @@ def test_all_segments_that_do_not_compile_are_told_and_nothing_is_written(tmp_pa
         exported(tmp_path)
     first, second = str(raised.value).splitlines()
     assert first.startswith("segment 01-npu0 (")
-    assert "is not supported; map again with `--pin '" in first
+    assert "is not supported; map again with `--pin 'f=big'` and so on" in first
     assert first.endswith("or with `--exclude npu0`")
     assert second.startswith("segment 02-npu1 (")
     assert "(Softmax) is not supported" in second

@@ -21,7 +21,7 @@ from parapipe.errors import ExportError
 from parapipe.export.segment_manifest import Manifest, Segment
 from parapipe.files.mistakes import listed
 from parapipe.files.progress import Progress, Tell, worker_count
-from parapipe.plan.schema import Processor
+from parapipe.plan.schema import Plan, Processor
 from parapipe.targets.rknn.agreement import Agreement, cosine
 from parapipe.targets.rknn.borders import Borders, FloatSegment
 from parapipe.targets.rknn.chips import COMPILER, target_of
@@ -35,6 +35,8 @@ class Compilation:
 
     Parameters
     ----------
+    plan
+        What the segments are of.
     document
         All segments, their ONNX files in `folder`.
     npus
@@ -47,6 +49,7 @@ class Compilation:
         Told how many segments are compiled.
     """
 
+    plan: Plan
     document: Manifest
     folder: Path
     npus: Mapping[str, Processor]
@@ -174,13 +177,15 @@ class Compilation:
 
     def _fail(self, segment: Segment, error: CompileError) -> None:
         """Keep why a segment does not compile, and what to do, in a line."""
-        nodes = {each.node for each in error.refused}
-        stuck = [name for name in segment.operators if name in nodes] or segment.operators
-        first = stuck[0]
+        held = set(segment.operators)
+        names = [v for each in self.plan.operators if each.id in held for v in each.members]
+        refused = {each.node for each in error.refused}
+        stuck = [name for name in names if name in refused] or names
+        cpus = (each.name for each in self.plan.processors if each.kind == "cpu")
         self.failures.append(
             f"segment {segment.id} ({listed(stuck)}): {error.message}; map again with `--pin "
-            f"'{first}=PROCESSOR'` for what the NPU does not take, or with `--exclude "
-            f"{segment.processor}`"
+            f"'{stuck[0]}={next(cpus, 'CPU')}'` and so on for what the NPU does not take, or with "
+            f"`--exclude {segment.processor}`"
         )
 
     def _last_readers(self) -> dict[str, int]:

@@ -99,7 +99,7 @@ def export(
         parts = parts_of(own_types, model)
         check_array_types(own_types, parts.segments, parts.handovers)
         listed_segments = write_parts(own_types, parts, parts.segments, work)
-        compilation = Compilation(listed_segments, work, npus, precision, check, progress)
+        compilation = Compilation(plan, listed_segments, work, npus, precision, check, progress)
         document = _session_document(plan, parts, npus)
         compiled = compilation.run(_samples(document, calibration, check=check))
         agreements.extend(compilation.agreements)
