@@ -177,8 +177,8 @@ class Compilation:
 
     def _fail(self, segment: Segment, error: CompileError) -> None:
         """Keep why a segment does not compile, and what to do, in a line."""
-        held = set(segment.operators)
-        names = [v for each in self.plan.operators if each.id in held for v in each.members]
+        own = set(segment.operators)
+        names = [v for each in self.plan.operators if each.id in own for v in each.members]
         refused = {each.node for each in error.refused}
         stuck = [name for name in names if name in refused] or names
         cpus = (each.name for each in self.plan.processors if each.kind == "cpu")
