@@ -130,6 +130,7 @@ def _run(options: argparse.Namespace) -> tuple[str, ...]:
         sys.stderr.write(f"run.py: note: {note}\n")
     figures = {
         **measured_figures(folder, executor.record),
+        "pace_s": pace_s,
         "other_programs": other_share,
         "providers": [asdict(each) for each in executor.used],
         "peak_tensor_bytes": executor.record.peak_tensor_bytes,

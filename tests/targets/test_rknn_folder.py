@@ -157,6 +157,13 @@ def test_figures_and_a_trace_are_as_those_of_other_folders(board, tmp_path):
     of = {each["processor"]: each for each in figures["providers"]}
     assert of["npu1"]["provider"] == "rknnlite"
     assert of["npu1"]["options"] == {"core_mask": "NPU_CORE_1"}
+    (tmp_path / "run.json").write_text(done.stdout)
+    compared = parapipe.compare(tmp_path / "run.json")
+    of_parts = {each.part for each in compared.pairs if each.metric == "work of a segment"}
+    assert of_parts == {"00-big", "01-npu0", "02-npu1"}
+    (period,) = [each for each in compared.pairs if each.metric == "period"]
+    assert period.measured == figures["period_s"]["measured"]
+    assert {each.order for each in compared.pairs} == {"big │ npu0 │ npu1"}
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     assert {"01-npu0", "02-npu1"} <= {each["name"] for each in events}
 
