@@ -31,8 +31,8 @@ from parapipe.targets.armcl.library_plan import LibraryPlan
 
 PUBLISHED: Mapping[str, type] = {
     "armcl": LibraryPlan,
-    "diff": DifferenceDocument,
     "board-run": BoardRun,
+    "diff": DifferenceDocument,
     "draws": DrawsDocument,
     "evaluation": EvaluationDocument,
     "explanation": ExplanationDocument,
