@@ -9,14 +9,14 @@ VENV_PROVIDERS ?= build/venv-providers
 VENV_RKNN ?= build/venv-rknn
 PYTHON_RKNN ?= $(PYTHON)
 VENV_QNN ?= build/venv-qnn
-PYTHON_QNN ?= $(PYTHON)
+VENV_VELA ?= build/venv-vela
 DEMO_OUT ?= demo-out
 ARMCL_BUILD ?= build/armcl
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-nightly test-report test-armcl test-armcl-opencl test-providers test-rknn \
-        test-qnn lint docs bench bench-mapping fuzz packaged-models packaged-models-measured clean
+.PHONY: help demo test test-nightly test-report test-armcl test-armcl-opencl test-providers test-rknn test-qnn \
+        test-vela lint docs bench bench-mapping fuzz packaged-models packaged-models-measured clean
 
 help:
 	@echo "make demo   map GoogLeNet onto the Amlogic A311D and draw the front"
@@ -27,7 +27,8 @@ help:
 	@echo "make test-armcl-opencl  run its OpenCL back end too, on an emulated CPU; takes long"
 	@echo "make test-providers  run a plan on two execution providers, one of them OpenVINO's"
 	@echo "make test-rknn  install Rockchip's compiler beside us, compile and simulate small models"
-	@echo "make test-qnn  the same with Qualcomm's compiler"
+	@echo "make test-qnn  install Qualcomm's compiler beside us, compile and emulate small models"
+	@echo "make test-vela  install Arm's compiler for the Ethos-U beside us, with PyTorch; takes long"
 	@echo "make test-report  run the tests of the report page; Chromium and chromedriver must be there"
 	@echo "make lint   check style, types and the order of the floors"
 	@echo "make docs   build the documents as a site, in build/site"
@@ -65,8 +66,13 @@ $(VENV_RKNN)/.ready: parapipe/compilers/rknn/requirements.txt
 	@touch $@
 
 $(VENV_QNN)/.ready: parapipe/compilers/qnn/requirements.txt
-	$(PYTHON_QNN) -m venv $(VENV_QNN)
+	$(PYTHON) -m venv $(VENV_QNN)
 	$(VENV_QNN)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+
+$(VENV_VELA)/.ready: parapipe/compilers/vela/requirements.txt
+	$(PYTHON) -m venv $(VENV_VELA)
+	$(VENV_VELA)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@
 
 $(VENV)/.ready-lint: $(VENV)/.ready-run
@@ -115,6 +121,10 @@ test-rknn: $(VENV)/.ready-test $(VENV_RKNN)/.ready
 test-qnn: $(VENV)/.ready-test $(VENV_QNN)/.ready
 	PARAPIPE_COMPILER_QNN=$(abspath $(VENV_QNN)/bin/python) $(BIN)/python -m pytest --quiet \
 	  tests/compilers/test_qnn.py $(PYTEST_ARGS)
+
+test-vela: $(VENV)/.ready-test $(VENV_VELA)/.ready
+	PARAPIPE_COMPILER_VELA=$(abspath $(VENV_VELA)/bin/python) $(BIN)/python -m pytest --quiet \
+	  tests/compilers/test_vela.py $(PYTEST_ARGS)
 
 lint: $(VENV)/.ready-lint
 	$(BIN)/ruff check

@@ -40,7 +40,9 @@ class RowNodes:
     part_of: str = ""
 
 
-def assign_nodes(names: Sequence[str], model: ModelProto) -> list[RowNodes]:
+def assign_nodes(
+    names: Sequence[str], model: ModelProto, origins: Mapping[str, Sequence[str]] | None = None
+) -> list[RowNodes]:
     """Return what each row stands for.
 
     No node belongs to two rows. One belongs to none if no row lies before or behind it.
@@ -51,12 +53,20 @@ def assign_nodes(names: Sequence[str], model: ModelProto) -> list[RowNodes]:
         Of each row, the node that it names.
     model
         Its nodes have distinct names, in topological order.
+    origins
+        The nodes that a compiler says it has replaced, by the names that it gave in their place;
+        none where it has added something.
     """
-    nodes = {node.name for node in model.graph.node}
-    named = [_longest_beginning(name, nodes) for name in names]
+    order = {node.name: number for number, node in enumerate(model.graph.node)}
+    replaced = {
+        name: sorted((each for each in nodes if each in order), key=order.__getitem__)
+        for name, nodes in (origins or {}).items()
+    }
+    stands_for = replaced | {name: replaced.get(name) or [name] for name in order}
+    named = [stands_for.get(_longest_beginning(name, {*stands_for}) or "", []) for name in names]
     row_of: dict[str, int] = {}
-    for number, each in enumerate(named):
-        if each is not None:
+    for number, several in enumerate(named):
+        for each in several:
             row_of.setdefault(each, number)
     _join_makers(model, row_of)
     _join_readers(model, row_of)
@@ -67,8 +77,8 @@ def assign_nodes(names: Sequence[str], model: ModelProto) -> list[RowNodes]:
     tensors = _nodes_of_tensors(model)
     owners = {node.name: own for node, own in _own_names(model)}
     return [
-        _row_nodes(name, owners.get(node or "", ""), each, tensors)
-        for name, node, each in zip(names, named, members, strict=True)
+        _row_nodes(name, owners[several[-1]] if several else "", each, tensors)
+        for name, several, each in zip(names, named, members, strict=True)
     ]
 
 

@@ -27,6 +27,7 @@ COMPILERS = Registry(
     {
         "qnn": "parapipe.compilers.qnn.compiler:QnnCompiler",
         "rknn": "parapipe.compilers.rknn.compiler:RknnCompiler",
+        "vela": "parapipe.compilers.vela.compiler:VelaCompiler",
     },
     ArgumentError,
     _misfit,

@@ -102,7 +102,7 @@ def result_key(job: CompileJob, name: str, version: str) -> str:
 def _code_digest(name: str) -> str:
     """Return the digest of the code that drives a compiler: new code makes new results."""
     place = COMPILERS.place(name)
-    shared = ("nodes", "older_opset", "prepare", "samples")
+    shared = ("nodes", "older_opset", "prepare", "samples", "worker_tasks")
     own = [Path(__file__).with_name(f"{each}.py") for each in shared]
     sources = sorted(place.rglob("*.py")) if place.is_dir() else [place]
     return sha256(b"\n".join(each.read_bytes() for each in (*own, *sources))).hexdigest()

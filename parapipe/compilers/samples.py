@@ -10,11 +10,14 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 from onnx import ModelProto, helper
 
+from parapipe.compilers.contract import CompileJob
 from parapipe.compilers.prepare import float_types, model_inputs
 from parapipe.errors import ArgumentError
 
 MOST_SAMPLES = 200
 RANDOM_SAMPLES = 2
+RANDOM = "quantized with random samples, so its outputs mean nothing"
+"""A note on a result without samples."""
 
 
 def sample_files(calibration: Path | None) -> list[Path]:
@@ -110,6 +113,31 @@ def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, np.asarray(array), allow_pickle=False)
+
+
+def write_samples(job: CompileJob, model: ModelProto, folder: Path) -> list[list[str]]:
+    """Write each sample of each input as a file; return the files of each sample.
+
+    They are a job's own or, if it has none, random ones.
+
+    Raises
+    ------
+    ArgumentError
+        As for `read_samples`.
+    """
+    arrays = (
+        random_samples(model)
+        if job.calibration is None
+        else read_samples(job.calibration, model, job.model.name)
+    )
+    samples: list[list[str]] = []
+    for number, sample in enumerate(arrays):
+        files = []
+        for place, (name, _) in enumerate(model_inputs(model)):
+            files.append(f"sample-{number:03d}-{place}.npy")
+            np.save(folder / files[-1], sample[name])
+        samples.append(files)
+    return samples
 
 
 def random_samples(model: ModelProto) -> Sequence[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime as ort
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 FLOAT, HALF, INT64, BOOL = (
@@ -153,6 +154,16 @@ def half() -> ModelProto:
     return model([conv("x", "y")], inputs, outputs, [weights("w", 8, 8, 3, 3, dtype=np.float16)])
 
 
+def sine() -> ModelProto:
+    """An operator between two others that an Ethos-U does not have."""
+    nodes = [
+        conv("x", "a"),
+        helper.make_node("Sin", ["a"], ["b"], "sin"),
+        helper.make_node("Relu", ["b"], ["y"], "relu"),
+    ]
+    return model(nodes, constants=[weights("w", 8, 8, 3, 3)])
+
+
 def saved(network: ModelProto, folder: Path, name: str = "segment", **options: Any) -> Path:
     """Write a model; return its path."""
     path = folder / f"{name}.onnx"
@@ -168,3 +179,28 @@ def frame_for(network: ModelProto, seed: int = 0) -> dict[str, Any]:
         .astype(helper.tensor_dtype_to_np_dtype(each.type.tensor_type.elem_type))
         for each in network.graph.input
     }  # fmt: skip
+
+
+def expected(network: ModelProto, frame: dict[str, Any]) -> dict[str, Any]:
+    """Outputs of ONNX Runtime's own kernels by name."""
+    session = ort.InferenceSession(network.SerializeToString(), providers=["CPUExecutionProvider"])
+    names = [each.name for each in session.get_outputs()]
+    return dict(zip(names, session.run(names, frame), strict=True))
+
+
+def cosine(one: Any, other: Any) -> float:
+    first, second = one.astype(float).ravel(), other.astype(float).ravel()
+    return float(first @ second / np.sqrt((first @ first) * (second @ second)))
+
+
+MODELS = {
+    "left to the CPU": left_to_the_cpu,
+    "an operator of opset 20, three dimensions": gelu,
+    "two inputs and outputs": two_inputs,
+    "an epsilon that is not there": normalised,
+    "opset 22": lambda: newer(22),
+    "outputs of bool, names of other exporters": compared,
+    "float16": half,
+    "scales of its own": quantised,
+}
+"""Models that compilers take, by what is special about them."""

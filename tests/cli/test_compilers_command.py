@@ -22,12 +22,17 @@ def tool(tmp_path, monkeypatch) -> StandIn:
     return StandIn(tmp_path / "tool", monkeypatch, "left_to_the_cpu")
 
 
+def rknn_row(parapipe) -> dict:
+    rows = json.loads(parapipe("compilers", "list", "--json").out)["compilers"]
+    return next(row for row in rows if row["name"] == "rknn")
+
+
 def test_compilers_alone_lists_them(parapipe) -> None:
     assert parapipe("compilers") == parapipe("compilers", "list")
 
 
 def test_one_that_is_not_installed_is_listed_with_the_way_out(parapipe) -> None:
-    (row,) = json.loads(parapipe("compilers", "list", "--json").out)["compilers"]
+    row = rknn_row(parapipe)
     assert row["targets"] == ["rk3562", "rk3566", "rk3568", "rk3576", "rk3588"]
     assert (row["name"], row["prices"], row["python"], row["version"]) == ("rknn", True, None, None)
     assert "parapipe compilers use rknn --python PATH" in row["problem"]
@@ -39,7 +44,7 @@ def test_a_python_that_has_the_compiler_is_kept(parapipe, tool, monkeypatch) -> 
     assert parapipe("compilers", "use", "rknn", "--python", python).out == (
         f"rknn 0.0 is used from {python}\n"
     )
-    (row,) = json.loads(parapipe("compilers", "list", "--json").out)["compilers"]
+    row = rknn_row(parapipe)
     assert (row["python"], row["version"], row["problem"]) == (str(python), "0.0", "")
 
 
@@ -49,21 +54,21 @@ def test_a_python_without_the_compiler_changes_no_settings(parapipe, tool, monke
     assert parapipe("compilers", "use", "rknn", "--python", python).code == 0
     ended = parapipe("compilers", "use", "rknn", "--python", sys.executable)
     assert "has no rknn-toolkit2" in ended.complaint
-    (row,) = json.loads(parapipe("compilers", "list", "--json").out)["compilers"]
+    row = rknn_row(parapipe)
     assert row["python"] == str(python)
 
 
 def test_the_variable_goes_before_the_settings(parapipe, tool, tmp_path, monkeypatch) -> None:
     assert parapipe("compilers", "use", "rknn", "--python", tool.folder / "python").code == 0
     monkeypatch.setenv(VARIABLE, str(tmp_path / "other"))
-    (row,) = json.loads(parapipe("compilers", "list", "--json").out)["compilers"]
+    row = rknn_row(parapipe)
     assert str(tmp_path / "other") in row["problem"]
 
 
 @pytest.mark.parametrize("words", [("use", "rkn", "--python", "p"), ("check", "rkn")])
 def test_a_compiler_that_there_is_not_is_answered_with_those_there_are(parapipe, words) -> None:
     complaint = parapipe("compilers", *words).complaint
-    assert "there is no compiler 'rkn': choose from rknn" in complaint
+    assert "there is no compiler 'rkn': choose from qnn, rknn" in complaint
 
 
 def test_what_is_no_program_is_no_python(parapipe, tmp_path) -> None:

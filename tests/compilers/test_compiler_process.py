@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -102,6 +103,24 @@ def test_an_interruption_ends_the_compiler(tool) -> None:
     threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
         compiled(tool.segment("hang"))
+    assert tool.none_is_left()
+    assert unfinished() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_command_that_is_ended_ends_the_compiler(tool, number) -> None:
+    words = ("compilers", "compile", tool.segment("hang"), "--compiler", "rknn", "--target")
+    command = subprocess.Popen(
+        [sys.executable, "-m", "parapipe.cli.main", *map(str, words), "rk3588"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not (tool.folder / "hangs").exists():
+        time.sleep(0.01)
+    command.send_signal(number)
+    _, complaint = command.communicate()
+    assert command.returncode == 128 + number
+    assert re.fullmatch("parapipe: (interrupted|terminated.*)\n", complaint)
     assert tool.none_is_left()
     assert unfinished() == []
 

@@ -1,7 +1,7 @@
 """What Qualcomm's compiler writes, read from files that onnxruntime-qnn 2.7.0 has written.
 
-The folders of `traces` are those of `tests/cases/compiler_models.py`, compiled for the SM8550;
-`placed.json` has what ONNX Runtime says of each node.
+The folders of `traces` are those of `tests/cases/compiler_models.py`, in opset 19 at most,
+compiled for the SM8550; `placed.json` has what ONNX Runtime says of each node.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ import json
 import os
 
 import numpy as np
-import onnxruntime as ort
 import pytest
 
 import parapipe
@@ -17,33 +16,12 @@ from parapipe.cli.command_line import run
 from parapipe.compilers.compile import compile_segment, simulate_frames, simulate_segment
 from parapipe.compilers.contract import CompileError, CompileJob, RefusedNode
 from tests.cases import compiler_models as models
-from tests.cases.compiler_models import frame_for, saved
+from tests.cases.compiler_models import MODELS, cosine, expected, frame_for, saved
 
 pytestmark = pytest.mark.skipif(
     "PARAPIPE_COMPILER_RKNN" not in os.environ,
     reason="Rockchip's compiler is not installed: make test-rknn",
 )
-MODELS = {
-    "left to the CPU": models.left_to_the_cpu,
-    "an operator of opset 20, three dimensions": models.gelu,
-    "two inputs and outputs": models.two_inputs,
-    "an epsilon that is not there": models.normalised,
-    "opset 22": lambda: models.newer(22),
-    "outputs of bool, names of other exporters": models.compared,
-    "float16": models.half,
-    "scales of its own": models.quantised,
-}
-
-
-def cosine(one, other) -> float:
-    first, second = one.astype(float).ravel(), other.astype(float).ravel()
-    return first @ second / np.sqrt((first @ first) * (second @ second))
-
-
-def expected(network, frame):
-    session = ort.InferenceSession(network.SerializeToString(), providers=["CPUExecutionProvider"])
-    names = [each.name for each in session.get_outputs()]
-    return dict(zip(names, session.run(names, frame), strict=True))
 
 
 @pytest.mark.parametrize("name", MODELS)

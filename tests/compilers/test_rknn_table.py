@@ -1,14 +1,17 @@
 """What Rockchip's compiler prints: `logs` holds what it printed for the models of the tests.
 
-Lines about its passes are left out.
+Lines about its passes are left out; of SqueezeNet, all but rewrites, the table and memory.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import onnx
 import pytest
 
+import parapipe
+from parapipe.compilers.nodes import assign_nodes
 from parapipe.compilers.rknn.table import TableRow, read_log
 
 LOGS = Path(__file__).with_name("logs")
@@ -66,3 +69,52 @@ def test_of_two_tables_the_last_one_counts() -> None:
 @pytest.mark.parametrize("text", ["", "\n", "\ufffd" * 100, "ID   OpType  Cycles(DDR/NPU/Total) "])
 def test_a_log_without_a_table_has_no_rows(text) -> None:
     assert read_log(text).rows == ()
+
+
+def test_what_it_replaces_is_followed_back_to_the_models_nodes() -> None:
+    origins = log("squeezenet").origins
+    joined = ("fire2/concat", "fire3/squeeze1x1")
+    assert origins["fire2/relu_expand3x3_conv"] == joined
+    assert origins["fire2/relu_expand1x1_conv_add"] == joined
+    assert origins["pool10_2gavg_2conv1"] == ("pool10",)
+    assert log("gelu").origins["matmul#2"] == ("matmul",)
+    assert log("gelu").origins["gelu/4_2gelu"] == tuple(f"gelu/{number}" for number in range(5))
+
+
+def test_what_it_only_moves_keeps_its_origin() -> None:
+    swapped = "D swap: remove node = ['a_rs', 'b'], add node = ['b', 'a_rs']"
+    assert read_log(swapped).origins == {}
+    made = "D add: remove node = [], add node = ['a_rs']"
+    assert read_log(f"{made}\n{swapped}").origins == {"a_rs": ()}
+
+
+def test_what_stands_beside_a_successor_stands_for_nothing() -> None:
+    lines = (
+        "D convert: remove node = ['norm'], add node = ['x_tp', 'norm#1', 'norm#1_rs']",
+        "D convert: remove node = ['other'], add node = ['a_tp', 'other#1', 'other_mm_tp']",
+        "D reduce: remove node = ['x_tp', 'other_mm_tp'], add node = ['words_tp']",
+        "D tile: remove node = ['norm#1'], add node = ['norm#2_tile0', 'x_split']",
+    )
+    origins = read_log("\n".join(lines)).origins
+    assert origins["norm#1"] == origins["norm#2_tile0"] == ("norm",)
+    assert origins["other#1"] == ("other",)
+    assert all(
+        origins[each] == () for each in ("x_tp", "a_tp", "other_mm_tp", "words_tp", "x_split")
+    )
+
+
+def test_the_rows_of_a_network_stand_for_what_they_replace(tmp_path) -> None:
+    """A tensor's name is that of the Relu that makes it, so names alone would mislead here."""
+    parapipe.build_zoo("squeezenet", tmp_path / "m.onnx")
+    model = onnx.load(tmp_path / "m.onnx", load_external_data=False)
+    text = log("squeezenet")
+    rows = assign_nodes([row.name for row in text.rows], model, text.origins)
+    members = {row.name: each for row, each in zip(text.rows, rows, strict=True)}
+    assert members["fire2/expand3x3"].nodes == ("fire2/expand3x3", "fire2/relu_expand3x3")
+    assert members["fire2/relu_expand3x3_conv"].nodes == (
+        "fire2/concat", "fire3/squeeze1x1", "fire3/relu_squeeze1x1",
+    )  # fmt: skip
+    second = members["fire2/relu_expand1x1_conv_ConvAddRelu"]
+    assert (second.nodes, second.part_of) == ((), "fire3/squeeze1x1")
+    all_members = [node for each in rows for node in each.nodes]
+    assert sorted(all_members) == sorted(node.name for node in model.graph.node)

@@ -59,6 +59,20 @@ def test_a_row_that_names_a_tensor_is_part_of_what_makes_it_or_reads_it() -> Non
                                                "unmatched"]  # fmt: skip
 
 
+def test_a_name_in_place_of_others_stands_for_all_of_them() -> None:
+    origins = {"new": ["erf", "lrn"], "conv": ["conv"], "gone": ["elsewhere"]}
+    rows = assign_nodes(["conv_x", "new_2", "new", "gone"], left_to_the_cpu(), origins)
+    assert [(each.nodes, each.matched, each.part_of) for each in rows] == [
+        (("conv",), "suffix", ""), (("lrn", "erf"), "group", ""),
+        ((), "unmatched", "erf"), ((), "unmatched", ""),
+    ]  # fmt: skip
+
+
+def test_what_a_compiler_adds_claims_no_node_whose_name_it_begins_with() -> None:
+    rows = assign_nodes(["conv_tp", "conv", "lrn"], left_to_the_cpu(), {"conv_tp": []})
+    assert [each.nodes for each in rows] == [(), ("conv",), ("lrn", "erf")]
+
+
 def test_nodes_that_were_written_for_an_older_opset_go_by_the_name_of_their_own() -> None:
     model = prepare(gelu(), "gelu.onnx")
     assert len(model.graph.node) == 6
@@ -124,6 +138,18 @@ def _named(name: str, nodes: list[str]) -> str:
         if name == node or (name.startswith(node) and name[len(node)] in "-_#./:")
     ]  # fmt: skip
     return max(fits, key=len, default="")
+
+
+@given(graphs(), st.dictionaries(st.sampled_from(("new", "x_rs", "n0", "n1#2")),
+                                 st.lists(st.integers(0, 11), max_size=3), max_size=3))  # fmt: skip
+def test_no_node_is_in_two_rows_whatever_was_replaced(case, replaced) -> None:
+    model, names = case
+    origins = {name: [f"n{each}" for each in numbers] for name, numbers in replaced.items()}
+    rows = assign_nodes(names, model, origins)
+    members = [node for each in rows for node in each.nodes]
+    assert len(members) == len({*members})
+    assert {*members} <= {node.name for node in model.graph.node}
+    assert all((each.matched == "unmatched") == (not each.nodes) for each in rows)
 
 
 @given(graphs())

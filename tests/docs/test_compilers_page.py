@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from parapipe.compilers.registry import COMPILERS, compiler
 from parapipe.compilers.results import FOLDER
 from parapipe.compilers.samples import MOST_SAMPLES
@@ -11,14 +13,19 @@ REPOSITORY = Path(__file__).parents[2]
 PAGE = (REPOSITORY / "docs" / "compilers.md").read_text(encoding="utf-8")
 
 
-def test_its_recipe_installs_what_the_tests_install() -> None:
-    (line,) = re.findall(r"^~/rknn/bin/pip install ('numpy.+)$", PAGE, re.MULTILINE)
-    stated = (REPOSITORY / "parapipe/compilers/rknn/requirements.txt").read_text("utf-8")
+@pytest.mark.parametrize("name", COMPILERS.own)
+def test_its_recipe_installs_what_the_tests_install(name) -> None:
+    lines = re.findall(rf"^~/{name}/bin/pip install (.+)$", PAGE, re.MULTILINE)
+    stated = (REPOSITORY / f"parapipe/compilers/{name}/requirements.txt").read_text("utf-8")
     pins = [each for each in stated.splitlines() if not each.startswith("#")]
-    assert line.replace("'", "").split() == pins
+    assert lines[0].replace("'", "").split() == pins
+
+
+def test_versions_of_the_recipes_are_those_that_the_page_names() -> None:
     makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
-    (version,) = set(re.findall(r"rknn-toolkit2==([\d.]+)", PAGE + makefile))
-    assert f"**rknn-toolkit2 {version}**" in PAGE
+    for package in ("rknn-toolkit2", "onnxruntime-qnn"):
+        (version,) = set(re.findall(rf"{package}==([\d.]+)", PAGE + makefile))
+        assert f"**{package} {version}**" in PAGE
 
 
 def test_it_lists_all_compilers_and_their_chips() -> None:

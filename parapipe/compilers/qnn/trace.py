@@ -20,7 +20,7 @@ from parapipe.compilers.nodes import RowNodes, assign_nodes, node_types
 from parapipe.compilers.qnn import worker
 
 CPU = "CPU"
-_BORDERS = frozenset({"QuantizeLinear", "DequantizeLinear"})
+QUANTIZERS = frozenset({"QuantizeLinear", "DequantizeLinear"})
 _TYPES = {
     0x0008: "int8", 0x0016: "int16", 0x0032: "int32", 0x0064: "int64",
     0x0108: "uint8", 0x0116: "uint16", 0x0132: "uint32", 0x0164: "uint64",
@@ -81,7 +81,7 @@ def read_trace(folder: Path, placed: Iterable[Sequence[str]], model: ModelProto)
     placed = [*placed]
     path = folder / worker.TRACE
     content = json.loads(path.read_text("utf-8")) if path.is_file() else {}
-    borders = {name for _, name, kind in placed if kind in _BORDERS} - node_types(model).keys()
+    borders = {name for _, name, kind in placed if kind in QUANTIZERS} - node_types(model).keys()
     target = str(content.get("backend_type", "htp")).upper()
     rows = [
         row

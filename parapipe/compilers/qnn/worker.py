@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +44,7 @@ def session(model: str, job: dict[str, Any], context: str | None = None) -> Any:
         options.add_session_config_entry("ep.context_file_path", context)
     settings = {
         "backend_path": onnxruntime_qnn.get_qnn_htp_path(),
-        "htp_arch": str(job["architecture"]),
+        "htp_arch": str(job["htp_arch"]),
         "soc_model": str(job["soc_model"]),
         "enable_htp_fp16_precision": "1",
         "enable_framework_op_trace": "1",
@@ -65,17 +64,21 @@ def session(model: str, job: dict[str, Any], context: str | None = None) -> Any:
 class Samples:
     """Hands over one sample after the other, as ONNX Runtime's `CalibrationDataReader` does."""
 
-    def __init__(self, path: str, names: list[str]) -> None:
-        self.samples = frames(path, names)
+    def __init__(self, job: dict[str, Any]) -> None:
+        self.names = job["input_names"]
+        self.samples = iter(job["samples"])
 
     def get_next(self) -> dict[str, Any] | None:
         """Return the next sample, None at the end."""
-        return next(self.samples, None)
+        import numpy as np
+
+        files = next(self.samples, None)
+        return files and dict(zip(self.names, map(np.load, files), strict=True))
 
 
 def quantized(job: dict[str, Any]) -> str:
     """Return the file of the model, with scales (QDQ) if there are samples to find them by."""
-    if job["samples"] is None:
+    if not job["samples"]:
         return str(job["model"])
     from onnxruntime.quantization import QuantType, quantize
     from onnxruntime.quantization.execution_providers import qnn
@@ -84,9 +87,8 @@ def quantized(job: dict[str, Any]) -> str:
     fused = "fused.onnx" if qnn.qnn_preprocess_model(job["model"], "fused.onnx") else job["model"]
     quant_pre_process(fused, "prepared.onnx", skip_symbolic_shape=True)
     types = {"activation_type": QuantType.QUInt8, "weight_type": QuantType.QInt8}
-    samples = Samples(job["samples"], job["inputs"])
     config = qnn.get_qnn_qdq_config(
-        "prepared.onnx", samples, per_channel=True, init_overrides=unsigned_scales(), **types
+        "prepared.onnx", Samples(job), per_channel=True, init_overrides=unsigned_scales(), **types
     )
     quantize("prepared.onnx", "quantized.onnx", config)
     return "quantized.onnx"
@@ -106,16 +108,6 @@ def unsigned_scales() -> dict[str, Any]:
     return {name: [unsigned] for name in names}
 
 
-def frames(path: str, names: list[str]) -> Iterator[dict[str, Any]]:
-    """Yield arrays by the names of the inputs from a file in which each counts frames first."""
-    import numpy as np
-
-    with np.load(path) as file:
-        stacks = [file[name] for name in names]
-    for frame in zip(*stacks, strict=True):
-        yield dict(zip(names, frame, strict=True))
-
-
 def compile_model(job: dict[str, Any]) -> dict[str, Any]:
     """Write the file for the device; return the provider, name and type of each node.
 
@@ -132,7 +124,12 @@ def simulate(job: dict[str, Any]) -> dict[str, Any]:
     import numpy as np
 
     compiled = session(quantized(job), job)
-    outputs = [compiled.run(None, frame) for frame in frames(job["frames"], job["inputs"])]
+    with np.load(job["frames"]) as file:
+        stacks = [file[name] for name in job["input_names"]]
+    frames = [
+        dict(zip(job["input_names"], each, strict=True)) for each in zip(*stacks, strict=True)
+    ]
+    outputs = [compiled.run(None, frame) for frame in frames]
     np.savez(OUTPUTS, *map(np.stack, zip(*outputs, strict=True)))
     return {}
 
@@ -151,8 +148,8 @@ def main() -> None:
 
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # else it reports each session to its makers
     job = json.loads(Path(JOB).read_text(encoding="utf-8"))
-    versions = [version(each) for each in PACKAGES]
-    result: dict[str, Any] = {"versions": versions, "refused": None}
+    tool, runtime, _ = map(version, PACKAGES)
+    result: dict[str, Any] = {"version": f"{tool} with onnxruntime {runtime}", "refused": None}
     try:
         result |= ACTIONS[job["action"]](job)
     except RefusedError as error:

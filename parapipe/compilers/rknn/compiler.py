@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import onnx
-from onnx import ModelProto, helper
+from onnx import ModelProto
 
 from parapipe.compilers.contract import (
     CompiledRow,
@@ -22,15 +18,13 @@ from parapipe.compilers.contract import (
     RefusedNode,
 )
 from parapipe.compilers.nodes import assign_nodes, node_types
-from parapipe.compilers.prepare import is_quantized, load_segment, model_inputs
-from parapipe.compilers.process import LOG, run_tool
+from parapipe.compilers.process import LOG
 from parapipe.compilers.rknn import worker
 from parapipe.compilers.rknn.table import Log, read_log
-from parapipe.compilers.samples import random_samples, read_samples, write_arrays
+from parapipe.compilers.worker_tasks import run_worker, state_outputs, worker_version, write_task
 
-_MODEL = "segment.onnx"
-_VERSION_LIMIT_S = 120.0
-_RANDOM = "quantized with random samples, so its outputs mean nothing"
+MOST_OPSET = 19
+"""What rknn-toolkit2 2.5.0 takes; it refuses 20 to 23."""
 
 
 class RknnCompiler:
@@ -43,23 +37,16 @@ class RknnCompiler:
 
     def version(self, environment: Environment, folder: Path) -> str:
         """Return the tool's version."""
-        try:
-            result, _ = _work(environment, folder, {"action": "version"}, _VERSION_LIMIT_S)
-        except CompileError as error:
-            if "PackageNotFoundError" not in error.message:
-                raise
-            raise CompileError(
-                f"{environment.python}: has no rknn-toolkit2; install it there, as "
-                "docs/compilers.md says, or name another Python by `parapipe compilers use rknn "
-                "--python PATH`",
-                "missing",
-            ) from error
-        return str(result["version"])
+        return worker_version(self.name, "rknn-toolkit2", worker, environment, folder)
 
     def compile(self, job: CompileJob, environment: Environment, folder: Path) -> CompiledSegment:
         """Compile a segment."""
-        model, task, notes = _write_job(job, folder)
-        result, log = _work(environment, folder, {**task, "action": "compile"}, job.time_limit_s)
+        model, task, notes = write_task(job, folder, "compile", MOST_OPSET)
+        task["target"] = job.target
+        result, text = run_worker(
+            self.name, worker, environment, folder, task, limit_s=job.time_limit_s
+        )
+        log = read_log(text)
         artefact = folder / worker.ARTEFACT
         _refuse(job, result, log, model)
         if not artefact.is_file() or not log.rows:
@@ -86,79 +73,14 @@ class RknnCompiler:
         self, job: CompileJob, environment: Environment, inputs: Path, folder: Path
     ) -> Path:
         """Run frames in the tool's simulator, on this machine."""
-        model, task, _ = _write_job(job, folder)
-        outputs = {each.name: each.type.tensor_type for each in model.graph.output}
-        task = {
-            **task,
-            "action": "simulate",
-            "inputs": str(inputs.resolve()),
-            "input_names": [name for name, _ in model_inputs(model)],
-        }
-        result, log = _work(environment, folder, task, job.time_limit_s)
-        _refuse(job, result, log, model)
-        path = folder / worker.OUTPUTS
-        with np.load(path, allow_pickle=False) as file:
-            stacks = {
-                name: _as_stated(file[f"arr_{number}"], kind)
-                for number, (name, kind) in enumerate(outputs.items())
-            }
-        write_arrays(path, stacks)
-        return path
-
-
-def _as_stated(stack: Any, kind: Any) -> Any:  # noqa: ANN401 - of numpy and protobuf
-    """Return outputs in the type and shape of ONNX: the simulator knows float32 and no scalars."""
-    sizes = [each.dim_value for each in kind.shape.dim]
-    stack = stack.astype(helper.tensor_dtype_to_np_dtype(kind.elem_type))
-    return stack.reshape(len(stack), *sizes) if all(sizes) else stack
-
-
-def _write_job(job: CompileJob, folder: Path) -> tuple[ModelProto, dict[str, Any], tuple[str, ...]]:
-    """Write the model and its samples; return the model, what the worker needs, and notes."""
-    model = load_segment(job.model)
-    onnx.save(model, folder / _MODEL)
-    samples: list[list[str]] = []
-    notes: tuple[str, ...] = ()
-    if job.precision == "int8" and not is_quantized(model):
-        if job.calibration is None:
-            notes = (_RANDOM,)
-        samples = _write_samples(job, model, folder)
-    return model, {"model": _MODEL, "target": job.target, "samples": samples}, notes
-
-
-def _write_samples(job: CompileJob, model: ModelProto, folder: Path) -> list[list[str]]:
-    """Write each sample of each input as a file; return the files of each sample."""
-    arrays = (
-        random_samples(model)
-        if job.calibration is None
-        else read_samples(job.calibration, model, job.model.name)
-    )
-    samples: list[list[str]] = []
-    for number, sample in enumerate(arrays):
-        files = []
-        for place, (name, _) in enumerate(model_inputs(model)):
-            files.append(f"sample-{number:03d}-{place}.npy")
-            np.save(folder / files[-1], sample[name])
-        samples.append(files)
-    return samples
-
-
-def _work(
-    environment: Environment, folder: Path, task: dict[str, Any], limit_s: float
-) -> tuple[dict[str, Any], Log]:
-    """Run the worker on a task; return its result and what the log says."""
-    (folder / worker.JOB).write_text(json.dumps(task), encoding="utf-8")
-    path = run_tool("rknn", Path(worker.__file__).resolve(), environment, folder, limit_s)
-    log = read_log(path.read_text("utf-8", "replace"))
-    try:
-        result: dict[str, Any] = json.loads((folder / worker.RESULT).read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise CompileError(
-            "the compiler 'rknn' has ended without a result; try it by `parapipe compilers check "
-            "rknn`",
-            "crashed",
-        ) from error
-    return result, log
+        model, task, _ = write_task(job, folder, "simulate", MOST_OPSET)
+        task |= {"target": job.target, "inputs": str(inputs.resolve())}
+        result, text = run_worker(
+            self.name, worker, environment, folder, task, limit_s=job.time_limit_s
+        )
+        _refuse(job, result, read_log(text), model)
+        state_outputs(folder / worker.OUTPUTS, model)
+        return folder / worker.OUTPUTS
 
 
 def _refuse(job: CompileJob, result: dict[str, Any], log: Log, model: ModelProto) -> None:
@@ -170,7 +92,7 @@ def _refuse(job: CompileJob, result: dict[str, Any], log: Log, model: ModelProto
     refused = tuple(
         RefusedNode(node, operator_type, words)
         for node, operator_type in node_types(model).items()
-        if any(re.search(rf"(?<!\w){re.escape(node)}(?!\w)", line) for line in lines)
+        if any(f"'{node}'" in line for line in lines)
     )
     raise CompileError(
         f"{job.model.name}: the compiler 'rknn' refuses it in {result['refused']}: {words}",
@@ -180,7 +102,7 @@ def _refuse(job: CompileJob, result: dict[str, Any], log: Log, model: ModelProto
 
 
 def _rows(log: Log, model: ModelProto) -> tuple[CompiledRow, ...]:
-    members = assign_nodes([row.name for row in log.rows], model)
+    members = assign_nodes([row.name for row in log.rows], model, log.origins)
     return tuple(
         CompiledRow(
             operator=row.operator,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -15,6 +15,12 @@ _ROW = re.compile(
 )
 _MEMORY = re.compile(r"Total (Internal|Weight) Memory Size: ([\d.]+)KB")
 _ERROR = re.compile(r"^(?:E(?: RKNN: \[[\d:.]+\])?|Error|ValueError|Exception)\s*:?\s+(.+)$")
+_REWRITE = re.compile(
+    r"\bremove node = \[(?P<removed>[^]]*)\](?:, add node = \[(?P<added>[^]]*)\])?"
+)
+_LAYOUT = re.compile(r"[-_](tp|rs)(#\d+)?$")
+"""How the compiler calls the transposes and reshapes that it adds."""
+_QUOTED = re.compile(r"'([^']*)'")
 _BORDERS = ("InputOperator", "OutputOperator")
 
 
@@ -54,12 +60,16 @@ class Log:
         Memory; None if the log does not tell.
     errors
         Lines of errors, in the tool's words.
+    origins
+        Of each name that the tool gave to nodes of its own, the names of the model's nodes that
+        they stand for; none if they only help.
     """
 
     rows: tuple[TableRow, ...]
     internal_bytes: int | None
     weight_bytes: int | None
     errors: tuple[str, ...]
+    origins: Mapping[str, tuple[str, ...]]
 
 
 def read_log(text: str) -> Log:
@@ -71,7 +81,25 @@ def read_log(text: str) -> Log:
         memory.get("Internal"),
         memory.get("Weight"),
         tuple(dict.fromkeys(match[1] for line in lines if (match := _ERROR.match(line)))),
+        _read_origins(lines),
     )
+
+
+def _read_origins(lines: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Follow what the compiler says it has replaced, in its order, back to the model's nodes."""
+    origins: dict[str, tuple[str, ...]] = {}
+    for line in lines:
+        if not (match := _REWRITE.search(line)):
+            continue
+        removed, added = (_QUOTED.findall(match[each] or "") for each in ("removed", "added"))
+        gone = [each for each in removed if each not in added] or removed
+        before = tuple(dict.fromkeys(node for each in gone for node in origins.get(each, (each,))))
+        new = [each for each in added if each not in removed]  # others have only been moved
+        successors = [each for each in new if each.startswith((*gone, *before))] if before else []
+        successors = [each for each in successors if not _LAYOUT.search(each)] or successors
+        for each in new:  # what stands beside a successor only helps it, as a change of layout does
+            origins[each] = before if each in successors or not successors else ()
+    return origins
 
 
 def _read_rows(lines: Sequence[str]) -> Iterator[TableRow]:
