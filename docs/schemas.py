@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import ModelSchema
 
+from parapipe.documents.board_run import BoardRun
 from parapipe.documents.difference import DifferenceDocument
 from parapipe.documents.doubt import DrawsDocument
 from parapipe.documents.evaluation import EvaluationDocument
@@ -30,6 +31,7 @@ from parapipe.targets.armcl.library_plan import LibraryPlan
 
 PUBLISHED: Mapping[str, type] = {
     "armcl": LibraryPlan,
+    "board-run": BoardRun,
     "diff": DifferenceDocument,
     "draws": DrawsDocument,
     "evaluation": EvaluationDocument,

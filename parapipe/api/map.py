@@ -255,12 +255,15 @@ def _search_one_model(
 
 
 def _note_costs(graph: OperatorGraph, at: Setting, note: Note) -> None:
-    """Say what costs rest on that is not measured, and which operators are converted."""
+    """Say what costs rest on that is not measured, what is converted, and what nothing runs."""
     from parapipe.cost.pricing import conversions
+    from parapipe.profiling.runtimes import runtime_note
 
     if at.costs.precision == "model":
         for sentence in conversions(graph, at.platform):
             note(sentence)
+    if sentence := runtime_note(at.platform.processors):
+        note(sentence)
     if at.platform.nominal_power:
         note(
             f"energy of {', '.join(at.platform.nominal_power)} rests on nominal power, not measured"

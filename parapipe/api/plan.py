@@ -9,6 +9,7 @@ from parapipe.api.checked import Model, PlanLike, checked
 from parapipe.api.load import locate_model, open_plan
 from parapipe.api.run import run_plan
 from parapipe.api.simulate import simulate_plan
+from parapipe.files.progress import Tell
 from parapipe.plan import schema
 from parapipe.plan.summary import Summary, plan_stages_title, summarize
 from parapipe.search.options import FilePath
@@ -39,6 +40,9 @@ def export_plan(
     *,
     model: Model | None = None,
     force: bool = False,
+    calibration: FilePath | None = None,
+    check: bool = False,
+    progress: Tell | None = None,
 ) -> Exported:
     """Write a plan for a runtime, with the weights of its model.
 
@@ -56,12 +60,32 @@ def export_plan(
     force
         Replace a single file that no export has written, too. A folder that holds other files than
         an export's is never replaced.
+    calibration
+        Samples of the model's inputs, for segments in int8: a file `.npz` as `run` takes it for
+        `input`, or a folder of such files. Segments of an NPU are in float16 without. For the
+        target rknn.
+    check
+        Run a sample through all segments, those of the NPU in the compiler's simulator, and tell
+        how far they agree with the float model. For the target rknn.
+    progress
+        Called with how many segments are compiled.
     """
-    from parapipe.export.targets import TARGETS, plan_export_function, refuse_other_files
+    from parapipe.export.targets import (
+        TARGETS,
+        keywords_of,
+        plan_export_function,
+        refuse_other_files,
+    )
     from parapipe.export.targets import target as export_of
     from parapipe.plan.verify import verify_plan
 
     export = export_of(target)
+    given = {
+        "calibration": None if calibration is None else Path(calibration),
+        "check": check,
+        "progress": progress,
+    }
+    keywords = keywords_of(target, given)
     loaded = open_plan(plan)
     verify_plan(loaded)
     place = None if destination is None else Path(destination)
@@ -71,7 +95,7 @@ def export_plan(
         with TARGETS.failures_of(target):
             return plan_export_function(target)(loaded, place)
     with locate_model(loaded, model) as path, TARGETS.failures_of(target):
-        return export(loaded, path, place)
+        return export(loaded, path, place, **keywords)
 
 
 @checked

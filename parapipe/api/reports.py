@@ -93,8 +93,9 @@ def compare(predicted: _Files, measured: _Files = ()) -> Comparison:
     predicted
         Files: what `parapipe evaluate --json` printed, or a list of that; a plan; runs.
     measured
-        Files: what `parapipe run --json` printed; or a CSV file of runs on a board with the columns
-        model and latency_s, and optionally order, input_s, longest_stage_s and energy_j.
+        Files: what `parapipe run --json` printed, or `run.py --json` in an exported folder; or a
+        CSV file of runs on a board with the columns model and latency_s, and optionally order,
+        input_s, longest_stage_s and energy_j.
 
     Raises
     ------

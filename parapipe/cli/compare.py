@@ -30,10 +30,10 @@ SHOWN = ("latency", "period", "work of a processor")
 def command(*, files: Sequence[Path], figure: Path | None, as_json: bool) -> None:
     """Compare predictions with measured runs.
 
-    MEASURED is what run --json prints: it contains its own predictions, so PREDICTED may be left
-    out. Or it is a CSV file with the columns model and latency_s, and optionally order, input_s,
-    longest_stage_s and energy_j. PREDICTED is a plan, DIR ID as run takes it, what evaluate
-    --json prints, or a list of that.
+    MEASURED is what run --json prints, or run.py --json in an exported folder: it contains its own
+    predictions, so PREDICTED may be left out. Or it is a CSV file with the columns model and
+    latency_s, and optionally order, input_s, longest_stage_s and energy_j. PREDICTED is a plan, DIR
+    ID as run takes it, what evaluate --json prints, or a list of that.
     """
     import parapipe
 

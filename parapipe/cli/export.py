@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from parapipe.cli.options import Name, json_option
+from parapipe.cli.options import Name, json_option, quiet_option
 from parapipe.cli.output import print_json, print_note, print_text
 from parapipe.cli.plan_arguments import plan_and_destination
+from parapipe.cli.progress import progress_shown
+from parapipe.cli.verb_options import VerbCommand, options
 
 KILO, MEGA = 1e3, 1e6
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @plan_and_destination
 @click.option(
     "--to",
@@ -24,9 +27,16 @@ KILO, MEGA = 1e3, 1e6
 )
 @click.option("--model", help="The plan's model, if it has moved since it was mapped.")
 @click.option("--force", is_flag=True, help="Replace a file that no export has written.")
+@options("export_plan", "calibration", "check")
+@quiet_option
 @json_option
 def command(
-    *, named: tuple[Path, Path | None], target: str, model: str | None, force: bool, as_json: bool
+    *,
+    named: tuple[Path, Path | None],
+    target: str,
+    quiet: bool,
+    as_json: bool,
+    **given: Any,  # noqa: ANN401
 ) -> None:
     """Write PLAN for a runtime, weights included, to DESTINATION.
 
@@ -34,7 +44,11 @@ def command(
 
     onnxruntime: a folder with one ONNX file per segment, and run.py, which needs only onnxruntime
     and numpy. A segment is a run of operators that a processor executes without waiting for another
-    one.  segments: a folder with one plain ONNX model per segment and a manifest, for NPU
+    one.
+
+    rknn: a folder for boards with Rockchip's NPU: its segments compiled, and run.py.
+
+    segments: a folder with one plain ONNX model per segment and a manifest, for NPU
     compilers.
 
     armcl: a folder for the runner on ARM Compute Library.
@@ -49,7 +63,8 @@ def command(
     import parapipe
 
     plan, destination = named
-    exported = parapipe.export_plan(plan, target, destination, model=model, force=force)
+    with progress_shown(quiet=quiet) as progress:
+        exported = parapipe.export_plan(plan, target, destination, progress=progress, **given)
     if as_json:
         print_json(exported.to_json())
         return

@@ -40,6 +40,7 @@ _DOING = {
     "split": "measuring split plans: {} runs",
     "running": "running frames: {}",
     "sweeping": "mapping models on platforms: {}",
+    "compiling": "compiling segments: {}",
 }
 
 

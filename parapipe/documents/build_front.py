@@ -50,6 +50,7 @@ from parapipe.mappings.evaluate import evaluate
 from parapipe.mappings.memory import PeakMemory, peaks_of
 from parapipe.mappings.segments import counts_of
 from parapipe.platform.divided import divisions_used
+from parapipe.profiling.runtimes import exports_of
 from parapipe.search.exploration_result import Exploration, UnfinishedRow
 from parapipe.search.options import MapOptions
 from parapipe.uncertainty.robust import RobustRow
@@ -246,6 +247,7 @@ def _configuration_row(
     predicted = configuration.evaluated
     latency_s, period_s, energy_j = configuration.objectives
     board_energy_j = stated_figure(predicted.board_energy_j)
+    used = [each.name for stage in stages for each in stage.processors]
     stated_figures = {"latency_s": latency_s, "period_s": period_s, "energy_j": energy_j}
     return ConfigurationRow.of(
         configuration,
@@ -256,7 +258,8 @@ def _configuration_row(
         stages=stages,
         drawing=render_configuration(configuration, stages, at, graph),
         split=configuration.split.rules if configuration.split else (),
-        divided=divisions_used(at.platform, [p.name for s in stages for p in s.processors]),
+        exports=exports_of(at.platform.processors, used, at.costs.precision),
+        divided=divisions_used(at.platform, used),
         sustained_period_s=stated_figure(predicted.sustained_period_s),
         board_energy_j=board_energy_j,
         board_frames_per_joule=1 / board_energy_j,

@@ -9,6 +9,8 @@ from json import JSONDecodeError, loads
 from pathlib import Path
 
 from parapipe.cost.measured_rows import MeasuredRun, read_measured_runs
+from parapipe.documents.board_run import SCHEMA as BOARD_SCHEMA
+from parapipe.documents.board_run import pairs_of_board_run, read_board_run
 from parapipe.documents.comparison import Comparison, Pair, compare, errors_of, read_evaluations
 from parapipe.documents.evaluation import EvaluationDocument
 from parapipe.documents.run_schema import SCHEMA as RUN_SCHEMA
@@ -209,12 +211,15 @@ def compare_files(paths: Sequence[Path]) -> Comparison:
     plans: dict[str, Plan | EvaluationDocument] = {}
     evaluations: list[EvaluationDocument] = []
     measured: list[MeasuredRun] = []
+    on_board: list[Pair] = []
     for path in paths:
         schema = _read_schema(path)
         if schema is None:
             measured += read_measured_runs(path)
         elif _schema_family(schema) == _schema_family(RUN_SCHEMA):
             runs[str(path)] = read_run(path)
+        elif _schema_family(schema) == _schema_family(BOARD_SCHEMA):
+            on_board += pairs_of_board_run(read_board_run(path))
         elif _schema_family(schema) == _schema_family(PLAN_SCHEMA):
             plans[str(path)] = plan = Plan.load(path)
             verify_plan(plan)
@@ -222,16 +227,14 @@ def compare_files(paths: Sequence[Path]) -> Comparison:
             documents = read_evaluations(path)
             evaluations += documents
             plans |= {f"{path}[{i}]": each for i, each in enumerate(documents)}
-    if not runs and not measured:
+    if not runs and not measured and not on_board:
         raise ComparisonError(
             "no run is given: add what `parapipe run --json` printed, or a CSV file of runs"
         )
-    if not measured:
-        return compare_runs(runs, plans)
-    on_board = compare(evaluations, measured)
     here = compare_runs(runs, plans)
-    pairs = (*on_board.pairs, *here.pairs)
-    return Comparison(pairs, tuple(errors_of(pairs)), on_board.missing, here.notes)
+    listed = compare(evaluations, measured) if measured else Comparison((), (), (), ())
+    pairs = (*listed.pairs, *on_board, *here.pairs)
+    return Comparison(pairs, tuple(errors_of(pairs)), listed.missing, here.notes)
 
 
 def read_run(path: Path) -> RunDocument:

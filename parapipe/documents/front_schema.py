@@ -160,11 +160,14 @@ class ConfigurationRow(Row):
     """What figures it keeps in that share of the draws; none if no quantile was asked for."""
     several: GrowthRow | None = None
     """What each of several models gets; null if there is one."""
+    exports: tuple[str, ...] | None = None
+    """Targets of `parapipe export` whose folder runs it, each processor by its own back end. Left
+    out where no processor of the platform has a compiler."""
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what is said at a rate, or of segments, only."""
-        return without_none(write(self), "arrival_s", "most_segments", "load_s")
+        """Leave out what is said at a rate, of segments or of platforms with compilers only."""
+        return without_none(write(self), "arrival_s", "most_segments", "load_s", "exports")
 
     def __repr__(self) -> str:
         """Return a line: id, stages and the three objectives, by the stated costs."""

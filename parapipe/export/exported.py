@@ -37,6 +37,9 @@ class Exported:
         What does no harm but should be known, a sentence each.
     text
         What a target that needs no files has to say; empty if it wrote files.
+    accuracy
+        Of an export that was checked: for each tensor that a segment hands on, its cosine with the
+        float model's, the least one of what the segment read, and who makes it.
     """
 
     target: str
@@ -45,6 +48,7 @@ class Exported:
     summary: tuple[str, ...]
     notes: tuple[str, ...] = ()
     text: str = ""
+    accuracy: tuple[Mapping[str, Any], ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Return it as plain data."""
@@ -52,6 +56,7 @@ class Exported:
             "files": [str(path) for path in self.files],
             "summary": list(self.summary),
             "notes": list(self.notes),
+            "accuracy": list(self.accuracy),
         }
 
 

@@ -73,13 +73,13 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
         ), tuple(conversion_notes(plan))
 
     return export_folder(
-        "segments", destination, manifest.SCHEMA, _earlier_files, write,
+        "segments", destination, manifest.SCHEMA, earlier_files, write,
         document=manifest.FILE,
         readme=readme(plan, "segments", USE, FILES),
     )  # fmt: skip
 
 
-def _earlier_files(document: Mapping[str, Any]) -> Iterator[str]:
+def earlier_files(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield the paths that an earlier export has put beside its manifest."""
     try:
         earlier = manifest.Manifest.model_validate_json(json.dumps(document))
@@ -110,10 +110,33 @@ def write_segments(plan: Plan, model: Path, folder: Path) -> manifest.Manifest:
     """
     parts = parts_of(plan, model)
     (folder / FOLDER).mkdir()
-    listed = tuple(_renumbered(parts.segments))
+    document = write_parts(plan, parts, tuple(_renumbered(parts.segments)), folder)
+    (folder / manifest.FILE).write_bytes(document.to_bytes())
+    return document
+
+
+def write_parts(
+    plan: Plan, parts: Parts, listed: Sequence[Segment], folder: Path
+) -> manifest.Manifest:
+    """Write the models of segments; return the manifest, which is not written.
+
+    Parameters
+    ----------
+    parts
+        Of the plan.
+    listed
+        Its segments, with the ids and files that they shall have.
+
+    Raises
+    ------
+    ExportError
+        If a segment is too large for a file.
+    OSError
+        If a file cannot be read or written.
+    """
     makers = {name: each.id for each in listed for name in each.outputs}
     turns = mapping_view(plan).replicas
-    document = manifest.Manifest(
+    return manifest.Manifest(
         schema=manifest.SCHEMA,
         model=Source(name=plan.model.name, sha256=plan.model.sha256),
         platform=plan.platform,
@@ -134,8 +157,6 @@ def write_segments(plan: Plan, model: Path, folder: Path) -> manifest.Manifest:
             **plan.predicted.model_dump(include=set(PredictedTimes.model_fields))
         ),
     )
-    (folder / manifest.FILE).write_bytes(document.to_bytes())
-    return document
 
 
 def _renumbered(segments: Sequence[Segment]) -> Iterator[Segment]:
@@ -153,8 +174,9 @@ def _write_segment(
     weights: manifest.File | None = None
     if sum(map(size_of, placed.values())) > MOST_BYTES - MARGIN_BYTES:
         where = assign_places({segment.id: placed})
-        ((name, digest),) = write_weights(where.values(), network.folder, folder / FOLDER).items()
-        weights = manifest.File(file=f"{FOLDER}/{name}", sha256=digest)
+        beside = (folder / segment.file).parent
+        ((name, digest),) = write_weights(where.values(), network.folder, beside).items()
+        weights = manifest.File(file=(beside / name).relative_to(folder).as_posix(), sha256=digest)
         model = plain_model(part, network, where)
     else:
         model = plain_model(part, network, {})

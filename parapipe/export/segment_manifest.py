@@ -52,14 +52,35 @@ class File(Record):
     """Hexadecimal digest."""
 
 
+class Compiled(Record):
+    """What a compiler of an NPU's vendor has made of a segment."""
+
+    compiler: Name
+    """Name of the compiler, as `parapipe compilers list` has it."""
+    version: Name
+    """Its version."""
+    target: Name
+    """The chip, as the compiler calls it."""
+    precision: Literal["float16", "int8"]
+    """Type of its arithmetic."""
+    on_cpu: tuple[Name, ...]
+    """Nodes that the board's CPU runs inside the file, by their names in the segment's model."""
+    weight_bytes: int | None = None
+    """Memory of constants on the board; left out if the compiler does not tell."""
+    internal_bytes: int | None = None
+    """Memory of activations on the board; left out if the compiler does not tell."""
+
+
 class Segment(File):
-    """A run of operators that a processor executes at one go: one ONNX model."""
+    """A run of operators that a processor executes at one go: an ONNX model, or one compiled."""
 
     id: Name
     """Unique, and the file's name without its ending; the number counts all segments in an order in
     which they can run one after the other."""
     weights: File | None = None
     """External data beside the model, where it would have more than 2 GB; else left out."""
+    compiled: Compiled | None = None
+    """What made the file; left out where it is an ONNX model."""
     processor: Name
     """Name of the processor that runs it."""
     replicas: OneOrMore[Name] | None = None

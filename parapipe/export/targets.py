@@ -4,6 +4,8 @@ A new one is one module, and a line here or an entry point of a package that nam
 
 Its module holds `export(plan, model, destination) -> Exported`. The plan keeps all rules, the
 model is the file that it was made for, and the destination is a path, or None where none was given.
+It may take keywords of `export_plan`, which it names in a tuple `TAKES`: a user who gives others
+gets an error.
 What needs no model holds `export_plan(plan, destination) -> Exported` in its place.
 A target that writes single files also holds `written(destination) -> Iterator[Written]`: which it
 would replace, and how one that it has written is told.
@@ -11,7 +13,7 @@ would replace, and how one that it has written is told.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -21,7 +23,7 @@ from parapipe.files.mistakes import did_you_mean
 from parapipe.files.plug_ins import Registry
 from parapipe.plan.schema import Plan
 
-Export = Callable[[Plan, Path, Path | None], Exported]
+Export = Callable[..., Exported]
 ExportPlan = Callable[[Plan, Path | None], Exported]
 
 
@@ -39,6 +41,7 @@ TARGETS = Registry(
         "model-explorer": "parapipe.targets.model_explorer",
         "onnxruntime": "parapipe.export.onnxruntime.folder",
         "perfetto": "parapipe.targets.perfetto",
+        "rknn": "parapipe.targets.rknn.folder",
         "segments": "parapipe.export.segment_files",
     },
     ArgumentError,
@@ -52,7 +55,6 @@ _COMPILERS = frozenset(
         "hailo",
         "openvino",
         "qnn",
-        "rknn",
         "rknpu",
         "snpe",
         "tensorrt",
@@ -79,6 +81,30 @@ def plan_export_function(name: str) -> ExportPlan:
     """Return what exports to a target that needs the plan only."""
     export: ExportPlan = _module(name).export_plan
     return export
+
+
+def keywords_of(name: str, given: Mapping[str, object]) -> dict[str, object]:
+    """Return the keywords that a target's `export` is called with.
+
+    Parameters
+    ----------
+    given
+        Values by keyword of `export_plan`; those that are None or False are not given.
+
+    Raises
+    ------
+    ArgumentError
+        If a target does not take one, but for `progress`.
+    """
+    takes = getattr(_module(name), "TAKES", ())
+    wanted = {key: value for key, value in given.items() if value not in (None, False)}
+    odd = [key for key in wanted if key not in takes and key != "progress"]
+    if odd:
+        others = [each for each in TARGETS.names() if odd[0] in getattr(_module(each), "TAKES", ())]
+        raise ArgumentError(
+            f"the target '{name}' takes no `{odd[0]}`, which is for {', '.join(others)}"
+        )
+    return {key: value for key, value in wanted.items() if key in takes}
 
 
 def refuse_other_files(name: str, destination: Path) -> None:

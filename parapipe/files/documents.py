@@ -15,7 +15,7 @@ from parapipe.files.mistakes import listed_sentences, shorten_text, with_article
 from parapipe.files.shipped import require_regular
 from parapipe.version import __version__
 
-WRITERS = {"run": "run --json", "sweep": "sweep"}
+WRITERS = {"run": "run --json", "sweep": "sweep", "board-run": "export, as run.py --json,"}
 """Commands that write a kind of document, where that is not `map`."""
 PLACES = {"front": "folder", "sweep": "folder"}
 """What a user names to have a document read, where that is not the document."""

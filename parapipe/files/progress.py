@@ -9,7 +9,7 @@ from typing import Literal
 
 Phase = Literal[
     "mapping", "searching", "trading", "splitting", "interleaving", "writing", "measuring", "whole",
-    "split", "running", "sweeping",
+    "split", "running", "sweeping", "compiling",
 ]  # fmt: skip
 
 
@@ -22,7 +22,8 @@ class Progress:
     done, total
         Subgraphs solved, cuts searched, subgraphs whose time was traded for energy, sets of
         processors that operators were split over, plans written, operators measured, runs of a
-        whole model, frames run or models mapped on platforms: what, says the phase.
+        whole model, frames run, models mapped on platforms or segments compiled: what, says the
+        phase.
     largest_gap
         Largest optimality gap so far.
     elapsed_s

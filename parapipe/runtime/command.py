@@ -29,7 +29,7 @@ class Stopped(BaseException):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run this folder's plan with ONNX Runtime; return the exit code."""
+    """Run this folder's plan; return the exit code."""
     options = _options(arguments)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
@@ -65,13 +65,21 @@ def _abandon(stream: TextIO) -> None:
     os.close(nothing)
 
 
-def _print(text: str) -> None:
+def _own_output() -> TextIO:
+    """Return standard output; what libraries print there goes to standard error from now on."""
+    sys.stdout.flush()
+    own = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return own
+
+
+def _print(text: str, output: TextIO) -> None:
     """Print figures; RunError if standard output takes no more, as on a full disk."""
     try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        output.write(text)
+        output.flush()
     except OSError as error:
-        _abandon(sys.stdout)
+        _abandon(output)
         raise RunError(f"standard output: cannot be written ({error.strerror})") from error
 
 
@@ -91,6 +99,7 @@ def _run(options: argparse.Namespace) -> tuple[str, ...]:
     for place in (options.keep, options.trace):
         if place is not None:
             check_place(place)
+    output = _own_output() if options.json else sys.stdout
     folder = open_folder(options.folder)
     if options.cores:
         folder = folder.on_cores(options.cores)
@@ -130,20 +139,21 @@ def _run(options: argparse.Namespace) -> tuple[str, ...]:
         sys.stderr.write(f"run.py: note: {note}\n")
     figures = {
         **measured_figures(folder, executor.record),
+        "pace_s": pace_s,
         "other_programs": other_share,
         "providers": [asdict(each) for each in executor.used],
         "peak_tensor_bytes": executor.record.peak_tensor_bytes,
         "arenas": asdict(arenas) if arenas else None,
     }
     if options.json:
-        _print(json.dumps(figures, indent=2) + "\n")
+        _print(json.dumps(figures, indent=2) + "\n", output)
     else:
-        _print("".join(f"{line}\n" for line in figure_lines(figures, pace_s=pace_s)))
+        _print("".join(f"{line}\n" for line in figure_lines(figures, pace_s=pace_s)), output)
     return executor.stuck
 
 
 def _parser() -> argparse.ArgumentParser:
-    description = "Run this folder's plan with ONNX Runtime, and print what was measured."
+    description = "Run this folder's plan, and print what was measured."
     parser = argparse.ArgumentParser(prog="run.py", description=description)
     add = parser.add_argument
     here = Path(sys.argv[0]).resolve().parent

@@ -51,11 +51,12 @@ class Processor:
     threads: Count
     """Threads of each of its sessions, the one that calls `run` included."""
     provider: Name
-    """ONNX Runtime's execution provider that runs its segments."""
+    """ONNX Runtime's execution provider that runs its segments; "rknnlite" where Rockchip's library
+    of that name runs what its compiler has made of them."""
     frequency_hz: Hertz
     """Clock that the predictions hold for."""
     options: Mapping[Name, Value] = field(default_factory=dict)
-    """Options of the provider, by name."""
+    """Options of the provider, by name; of "rknnlite", `core_mask`: "NPU_CORE_0"."""
     threads_option: Name | None = None
     """Option of the provider that takes `threads`, where it has threads of its own."""
     substitute: Name | None = None
@@ -92,13 +93,13 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A run of operators that a processor executes at one go: one model file, one session."""
+    """A run of operators that a processor executes at one go: one file, one session."""
 
     id: Name
     """Unique, and the file's name without its ending: "03-big"; the number counts all segments."""
     file: FileName
-    """The model, an ONNX file in the same folder. Its inputs and outputs are those below, under
-    the same names and in the same order."""
+    """The model, an ONNX file in the same folder, or what a compiler has made of it. Its inputs and
+    outputs are those below, in the same order; in an ONNX file, they have the same names."""
     processor: Name
     """Name of the processor that runs it."""
     stage: Whole
@@ -276,8 +277,8 @@ class SessionPlan:
     a range of a tensor, or a tensor made of ranges, reads the tensors that segments make."""
     predicted: Prediction
     """What to expect."""
-    whole: WholeModel
-    """The same network as one file."""
+    whole: WholeModel | None
+    """The same network as one file; null in a folder of compiled segments."""
     files: Mapping[str, Digest]
     """Digest of every other file of the folder but the script, by name."""
     denormals: tuple[Denormals, ...] = ()

@@ -1,4 +1,4 @@
-"""A folder that `parapipe export --to onnxruntime` wrote, as a runner takes it.
+"""A folder that `parapipe export` wrote for its runner, as that takes it.
 
 This file needs the standard library only, so that it can stand beside a runner on a device.
 """
@@ -15,6 +15,7 @@ from typing import Any
 from .document import SCHEMA, Processor, SessionPlan
 from .fields import DamagedError, read
 from .machine import denormals_note
+from .rknn_sessions import PROVIDER as RKNN
 from .views import check_places, check_views
 
 CPU_PROVIDER = "CPUExecutionProvider"
@@ -37,7 +38,7 @@ class Folder(SessionPlan):
         Raises
         ------
         RunError
-            If there is no such processor.
+            If there is no such processor, or its segments are compiled for an NPU.
         """
         names = [each.name for each in self.processors]
         unknown = sorted(set(chosen) - set(names))
@@ -45,6 +46,12 @@ class Folder(SessionPlan):
             raise RunError(
                 f"cores are given for {_comma_separated(unknown)}, and the plan's processors are "
                 f"{_comma_separated(names)}"
+            )
+        compiled = [p.name for p in self.processors if p.name in chosen and p.provider == RKNN]
+        if compiled:
+            raise RunError(
+                f"cores are given for {_comma_separated(compiled)}, whose segments are compiled "
+                "for an NPU and run nowhere else; leave it out"
             )
         doubled = [
             name for name in names if len(set(chosen.get(name, ()))) < len(chosen.get(name, ()))

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from .document import Tensor, type_text
-from .folder import Folder, RunError
+from .document import SessionPlan, Tensor, type_text
+from .folder import RunError
 
 Frame = Mapping[str, Any]  # arrays by the names of graph inputs
 DISTINCT = 16
 MOST_DIMENSIONS = 64 if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else 32  # NumPy's
 
 
-def random_frames(folder: Folder, count: int, seed: int = 0) -> Iterator[Frame]:
+def random_frames(folder: SessionPlan, count: int, seed: int = 0) -> Iterator[Frame]:
     """Yield frames of seeded random numbers; after sixteen distinct ones they come again.
 
     Floating-point numbers are uniform in [0, 1), integers and booleans 0 or 1, which the indices
@@ -37,7 +37,7 @@ def random_frames(folder: Folder, count: int, seed: int = 0) -> Iterator[Frame]:
     return (samples[index % DISTINCT] for index in range(count))
 
 
-def _check_dimensions(folder: Folder) -> None:
+def _check_dimensions(folder: SessionPlan) -> None:
     odd = [n for n, each in folder.tensors.items() if len(each.shape) > MOST_DIMENSIONS]
     if odd:
         count = len(folder.tensors[odd[0]].shape)
@@ -54,7 +54,7 @@ def _random_array(tensor: Tensor, generator: np.random.Generator) -> Any:  # noq
     return generator.integers(0, 2, tensor.shape).astype(kind)
 
 
-def frames_in(path: Path, folder: Folder) -> tuple[Frame, ...]:
+def frames_in(path: Path, folder: SessionPlan) -> tuple[Frame, ...]:
     """Read frames: an array for each graph input, of its shape or with one more axis of frames.
 
     Parameters
@@ -96,7 +96,7 @@ def frames_in(path: Path, folder: Folder) -> tuple[Frame, ...]:
     )
 
 
-def _frame_count(path: Path, name: str, array: Any, folder: Folder) -> int | None:  # noqa: ANN401
+def _frame_count(path: Path, name: str, array: Any, folder: SessionPlan) -> int | None:  # noqa: ANN401
     """Return an array's number of frames; None if it is one for all."""
     wanted = folder.tensors[name]
     if array.dtype == wanted.dtype and array.shape == wanted.shape:
@@ -114,7 +114,7 @@ def cycle_frames(frames: tuple[Frame, ...], count: int) -> Iterator[Frame]:
     return (frames[index % len(frames)] for index in range(count))
 
 
-def check_frame(frame: Frame, index: int, folder: Folder) -> Frame:
+def check_frame(frame: Frame, index: int, folder: SessionPlan) -> Frame:
     """Return a frame as contiguous arrays.
 
     Raises

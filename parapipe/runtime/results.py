@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import mean, median
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -91,6 +91,7 @@ def write_atomically(path: Path, content: bytes | memoryview) -> None:
         raise
 
 
+RUN_SCHEMA: Final = "parapipe/board-run/1"
 SHOWN = 8
 TOO_SLOW = 1.005  # of the time between frames
 
@@ -104,9 +105,10 @@ def measured_figures(folder: Folder, record: Record) -> dict[str, Any]:
     Returns
     -------
     dict
-        `latency_s` and `period_s`, each `predicted` and `measured` (None of too few frames);
-        `utilisation` of each processor: its work for a frame over the period; `segments` with
-        their times, those first that differ most.
+        `schema`, `model`, `platform` and the processors of each of the `stages`; `latency_s` and
+        `period_s`, each `predicted` and `measured` (None of too few frames); `utilisation` of each
+        processor: its work for a frame over the period; `segments` with their times, those first
+        that differ most.
     """
     steady = record.frames[len(record.frames) // 5 :]
     counted = {frame.index for frame in steady}
@@ -123,6 +125,10 @@ def measured_figures(folder: Folder, record: Record) -> dict[str, Any]:
             if each.first == segment.processor:  # of frames taken in turns, its share
                 predicted_s[each.name] += segment.time_s / each.turn[1]
     return {
+        "schema": RUN_SCHEMA,
+        "model": folder.model.name,
+        "platform": folder.platform,
+        "stages": _stages(folder),
         "frames": len(record.frames),
         "latency_s": {
             "predicted": folder.predicted.latency_s,
@@ -149,6 +155,15 @@ def measured_figures(folder: Folder, record: Record) -> dict[str, Any]:
             key=lambda each: -abs(each["measured_s"] - each["predicted_s"]),
         ),
     }
+
+
+def _stages(folder: Folder) -> list[list[str]]:
+    """Return the processors of each stage, those that take turns included."""
+    turns = {each.name: list(each.turns or (each.name,)) for each in folder.processors}
+    by_stage: defaultdict[int, dict[str, None]] = defaultdict(dict)
+    for segment in folder.segments:
+        by_stage[segment.stage].update(dict.fromkeys(turns[segment.processor]))
+    return [list(names) for _, names in sorted(by_stage.items())]
 
 
 def figure_lines(figures: dict[str, Any], *, pace_s: float | None) -> Iterator[str]:

@@ -1,6 +1,7 @@
-"""ONNX Runtime sessions, one for each segment, and the provider that really ran each.
+"""Sessions, one for each segment, and the provider that really ran each.
 
-This file needs the standard library only, so that it can stand beside a runner on a device.
+A session is ONNX Runtime's, or of what an NPU's library runs. This file needs the standard library
+only, so that it can stand beside a runner on a device.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import onnxruntime as ort
 from .document import Processor, Segment
 from .folder import CPU_PROVIDER, Folder, RunError, on_cpu
 from .machine import denormals_to_zero
+from .rknn_sessions import PROVIDER as RKNN
+from .rknn_sessions import open_rknn_session
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +167,12 @@ def _share_memory() -> None:
 def _open_on_processor(
     folder: Folder, segments: Collection[Segment], processor: Processor
 ) -> tuple[Processor, dict[str, Session]]:
-    """Open a processor's sessions, on the CPU if its provider does not run them."""
+    """Open a processor's sessions, on the CPU if its provider does not run them.
+
+    What a compiler made for an NPU runs there only.
+    """
+    if processor.provider == RKNN:
+        return processor, {each.id: _open_rknn(folder, each, processor) for each in segments}
     if processor.provider not in ort.get_available_providers():
         why = f"this ONNX Runtime does not offer {processor.provider}"
         processor = on_cpu(processor, why)
@@ -175,6 +183,13 @@ def _open_on_processor(
             raise
         instead = on_cpu(processor, f"{processor.provider} cannot be used: {error}")
         return instead, {each.id: _open_session(folder, each, instead) for each in segments}
+
+
+def _open_rknn(folder: Folder, segment: Segment, processor: Processor) -> Session:
+    try:
+        return open_rknn_session(folder.path, segment, processor, folder.tensors)
+    except Exception as error:  # the library raises many kinds
+        raise RunError(f"segment '{segment.id}' cannot be opened: {error_line(error)}") from error
 
 
 def _open_session(folder: Folder, segment: Segment, processor: Processor) -> Session:

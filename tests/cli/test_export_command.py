@@ -208,7 +208,7 @@ def test_a_folder_says_what_it_is_and_what_it_needs_and_is_replaced(
 @pytest.mark.parametrize(
     ("target", "told"),
     [
-        ("rknn", "the compiler of rknn takes the ONNX models of the target 'segments'"),
+        ("rknpu", "the compiler of rknpu takes the ONNX models of the target 'segments'"),
         ("TensorRT", "the compiler of TensorRT takes the ONNX models of the target 'segments'"),
         ("acl", "did you mean 'armcl'?"),
         ("onnx", "did you mean 'onnxruntime'?"),

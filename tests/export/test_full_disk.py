@@ -12,6 +12,7 @@ from parapipe.errors import OutputError
 from parapipe.zoo.registry import write
 from tests.cases.armcl_plans import plan_for
 from tests.cases.full_disk import each_fault, files_of_at_most, tree
+from tests.cases.rknn_plans import rknn_plan, toolkit
 
 TARGETS = sorted(parapipe.export_targets())
 
@@ -24,9 +25,23 @@ def known(tmp_path_factory):
     return plan_for(path, "gpu-alone"), path
 
 
+@pytest.fixture(scope="module")
+def for_npus(tmp_path_factory):
+    """A plan with NPUs and its model, after an export: what the compiler makes is in the cache."""
+    folder = tmp_path_factory.mktemp("npus")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PARAPIPE_COMPILER_RKNN", str(toolkit(folder)))
+        patch.setenv("PARAPIPE_CACHE", str(folder / "cache"))
+        plan, path = rknn_plan(folder)
+        parapipe.export_plan(plan, "rknn", folder / "earlier", model=path)
+        yield plan, path
+
+
 @pytest.fixture
-def plan(branchy_folder, known, target):
+def plan(branchy_folder, known, target, request):
     """A plan that the target can run, and where its model is, if it does not say."""
+    if target == "rknn":
+        return request.getfixturevalue("for_npus")
     return known if target == "arm-co-up" else (branchy_folder / "plans" / "c01.json", None)
 
 

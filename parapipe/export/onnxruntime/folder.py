@@ -139,7 +139,7 @@ def write_session_folder(
     """
     parts = parts_of(plan, model, in_place=in_place, single=single, pieces=pieces)
     numbered, network = parts.segments, parts.network
-    _check_types(plan, numbered, parts.handovers)
+    check_array_types(plan, numbered, parts.handovers)
     where = assign_places(
         {name: placed_tensors(part, network) for name, part in parts.files.items()}
     )
@@ -175,7 +175,7 @@ def write_session_folder(
     return document
 
 
-def _check_types(plan: Plan, numbered: Sequence[Segment], handovers: Handovers) -> None:
+def check_array_types(plan: Plan, numbered: Sequence[Segment], handovers: Handovers) -> None:
     """Check that every tensor between segments can be handed on as an array."""
     crossing = {
         handovers.tensor_and_type[name]

@@ -22,9 +22,14 @@ function chosen(letter, row) {
     html("div", { class: "chosen" }, badge(letter), called(row),
       html("small", {}, row.names.length ? `${row.id} · ${row.kind}` : row.kind)),
     html("div", { class: "stages" }, listed.map((part, i) => partLine(part, listed.length > 1 ? i + 1 : "", longest))),
+    row.exports ? html("p", { class: "said" }, exportsLine(row.exports)) : null,
     byMedian("throughput_fps") && !listed[0].mark ? html("p", { class: "said" }, "Times of stages are by the stated costs.") : null,
   );
 }
+
+// Where it runs: nowhere as planned, where a processor has no runtime beside the others.
+const exportsLine = (targets) =>
+  targets.length ? `Runs by parapipe export --to ${targets.join(" or ")}.` : "No export runs it on all its processors.";
 
 function partLine(part, number, longest) {
   const { processors, where, time_s, in_turn, mark } = part;

@@ -1,0 +1,1 @@
+"""In the place of rknn-toolkit-lite2."""
