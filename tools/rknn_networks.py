@@ -39,8 +39,9 @@ class _Yolo:
         if self.activation == "SiLU":
             gate = self.net.operator("Sigmoid", [x], f"{name}/sigmoid")
             return self.net.operator("Mul", [x, gate], f"{name}/silu")
-        options = {"alpha": 0.1} if self.activation == "LeakyRelu" else {}
-        return self.net.operator(self.activation, [x], f"{name}/activation", **options)
+        if self.activation == "LeakyRelu":
+            return self.net.operator("LeakyRelu", [x], f"{name}/leaky", alpha=0.1)
+        return self.net.operator(self.activation, [x], f"{name}/activation")
 
     def concat(self, *parts: str) -> str:
         return self.net.concat(parts, self.name("concat"))
@@ -132,9 +133,7 @@ def yolox(name: str, depth: float, width: float) -> onnx.ModelProto:
     x = y.conv(y.conv(p4, c(1024), 3, 2), c(512))
     x = y.conv(y.concat(x, *y.chained_pools(x)), c(1024))
     p5 = y.cross_stage(x, c(1024), n(3), shortcut=False)
-    outputs = [
-        _decoupled_head(y, x, c(256)) for x in _path_aggregation(y, (p3, p4, p5), c, n(3))
-    ]
+    outputs = [_decoupled_head(y, x, c(256)) for x in _path_aggregation(y, (p3, p4, p5), c, n(3))]
     return y.net.model(outputs)
 
 
@@ -237,8 +236,8 @@ def retinaface(name: str) -> onnx.ModelProto:
     features = _mobile_quarter(net) if small else _resnet(net)
     channels = 64 if small else 256
     heads: dict[str, list[str]] = {"box": [], "class": [], "landmark": []}
-    for number, x in enumerate(_pyramid(net, features, channels, leaky=small)):
-        x = _context(net, x, f"context{number}", channels, leaky=small)
+    for number, merged in enumerate(_pyramid(net, features, channels, leaky=small)):
+        x = _context(net, merged, f"context{number}", channels, leaky=small)
         for kind, numbers in (("box", 4), ("class", 2), ("landmark", 10)):
             y = net.conv(x, f"{kind}{number}", 2 * numbers, 1)
             y = net.operator("Transpose", [y], f"{y}/transpose", perm=[0, 2, 3, 1])
@@ -266,9 +265,7 @@ def _mobile_quarter(net: Emitter) -> list[str]:
     for stage, units in enumerate(stages):
         for unit, (channels, stride) in enumerate(units):
             name, read = f"stage{stage}/{unit}", net.shape(x)[1]
-            x = net.conv(
-                x, f"{name}/deep", read, 3, stride=stride, pads=same_pads(3), group=read
-            )
+            x = net.conv(x, f"{name}/deep", read, 3, stride=stride, pads=same_pads(3), group=read)
             x = net.conv(_activate(net, x, leaky=True), f"{name}/point", channels, 1)
             x = _activate(net, x, leaky=True)
         features.append(x)
