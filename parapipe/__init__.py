@@ -10,6 +10,7 @@ from parapipe.version import __version__ as __version__
 
 TYPE_CHECKING = False  # type checkers take it for true
 if TYPE_CHECKING:
+    from parapipe.api.compiled import compile_profile as compile_profile
     from parapipe.api.evaluate import evaluate as evaluate
     from parapipe.api.explain import explain as explain
     from parapipe.api.fit import fit_power as fit_power

@@ -1,6 +1,6 @@
 """Fits seconds for the cycles of Rockchip's compiler to the rates that Rockchip publishes.
 
-    python -m tools.calibrate_rknn            # fits, and writes the tables of docs/compiler-costs.md
+    python -m tools.calibrate_rknn            # fits, and writes tables of docs/compiler-costs.md
     python -m tools.calibrate_rknn --compile  # first builds and compiles all networks again
 
 Rates: https://github.com/airockchip/rknn_model_zoo, README.md, "Benchmark", one NPU core. What the

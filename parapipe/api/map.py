@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from parapipe.api.front import ParetoFront
     from parapipe.cost.cost_table import CostTable
     from parapipe.cost.operating_points import Setting, Settings
+    from parapipe.cost.profile import Profile
     from parapipe.graph.operator_graph import ModelSource, OperatorGraph
     from parapipe.graph.partition import Partition
     from parapipe.mappings import configuration as pipeline
@@ -70,6 +71,7 @@ def map(
     for name in options.search:
         check_search(name)
     clear_abandoned_scratch()
+    from parapipe.cost.compiled_groups import join_compiled
     from parapipe.cost.operating_points import settings
     from parapipe.cost.profile import chosen_profiles
     from parapipe.mappings.memory import MemoryLimit
@@ -90,6 +92,7 @@ def map(
         graph, options = patterns.graph(), replace(options, draws=0)
     else:
         graph = load_graph(single, **read, digests=True, weights=False, note=note)
+        graph = join_compiled(graph, _fusing(measured, options))
     most = options.dvfs_points if options.dvfs else 1
     price = partial(
         settings, platform=target, most=most, profiles=measured, precision=options.precision
@@ -240,6 +243,13 @@ def _search_one_model(
             "clock: another run may differ; give a longer time limit or another mapper"
         )
     return exploration
+
+
+def _fusing(
+    measured: tuple[Profile, ...] | None, options: MapOptions
+) -> tuple[Profile, ...] | None:
+    """Return the profiles whose groups are not cut: none where operators are split into parts."""
+    return () if options.split == "auto" else measured
 
 
 def _note_costs(graph: OperatorGraph, at: Setting, note: Note) -> None:

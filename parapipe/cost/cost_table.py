@@ -49,6 +49,8 @@ class ProcessorCoverageRow(Row):
 
     measured: Figure
     """Measured for this very operator."""
+    compiled: Figure | None = None
+    """Out of cycles that the processor's compiler tells; left out if there are none."""
     fitted: Figure
     """From a model fitted to measurements."""
     nominal: Figure
@@ -65,6 +67,8 @@ class CoverageRow(Row):
     noisy: NoisyShare | None = None
     """Of those measured: rows still differed too much after all repeats; null if that was not
     stored."""
+    compiled: Share | None = None
+    """Out of cycles that the processor's compiler tells; left out if there are none."""
     fitted: Share
     """From a model fitted to measurements."""
     nominal: Share
@@ -91,7 +95,7 @@ def coverage_of(costs: Mapping[str, Iterable[PartCost]]) -> CoverageRow:
     spreads = [part.noisy_spread for part in noisy if part.noisy_spread is not None]
     share = _share_of(noisy, every)
     return CoverageRow(
-        **_shares_by_provenance(every),
+        **_without_unused(_shares_by_provenance(every)),
         noisy=NoisyShare(
             operators=share.operators,
             time=share.time,
@@ -102,7 +106,10 @@ def coverage_of(costs: Mapping[str, Iterable[PartCost]]) -> CoverageRow:
         extrapolated=_share_of([part for part in every if part.extrapolated], every),
         processors={
             name: ProcessorCoverageRow(
-                **{key: each.operators for key, each in _shares_by_provenance(some).items()},
+                **{
+                    key: each.operators
+                    for key, each in _without_unused(_shares_by_provenance(some)).items()
+                },
                 noisy=len(_noisy_parts(some)),
             )
             for name, some in parts.items()
@@ -124,6 +131,11 @@ def _shares_by_provenance(parts: Sequence[PartCost]) -> dict[Provenance, Share]:
         operators = shares["nominal"].operators if parts else 1.0
         shares["nominal"] = Share(operators=operators, time=1.0)
     return shares
+
+
+def _without_unused(shares: Mapping[Provenance, Share]) -> dict[Provenance, Share]:
+    """Leave out the share of compiled times if there are none."""
+    return {key: each for key, each in shares.items() if key != "compiled" or each.operators}
 
 
 def _share_of(some: Sequence[PartCost], parts: Sequence[PartCost]) -> Share:

@@ -66,7 +66,9 @@ def build_plan(
     evaluated = found or evaluate(mapping, graph, costs)
     predicted = Predicted.model_validate(evaluated, from_attributes=True)
     shares = coverage_of(priced_parts(mapping, costs))
-    coverage = Coverage(**{name: getattr(shares, name).time for name in PROVENANCES})
+    coverage = Coverage(
+        **{name: each.time for name in PROVENANCES if (each := getattr(shares, name))}
+    )
     plan = Plan(
         schema=SCHEMA,
         parapipe=__version__,
