@@ -28,7 +28,7 @@ from benchmarks.instances import decoder_like, inception_like, irregular, parall
 from benchmarks.mapping_registry import instances
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.graph.partition import partition
-from parapipe.search.problems.problems import requests
+from parapipe.problems.problems import requests
 from parapipe.solvers.fine.mapper import map as fine
 from parapipe.solvers.problem import Flow, MappingProblem
 from parapipe.solvers.schedule import Energies

@@ -25,8 +25,8 @@ import parapipe
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.graph.partition import partition
 from parapipe.platform.platform import Platform
-from parapipe.search.problems.problems import Request, requests
-from parapipe.search.problems.time_energy import Locations
+from parapipe.problems.problems import Request, requests
+from parapipe.problems.time_energy import Locations
 from parapipe.solvers.registry import mapper
 from parapipe.solvers.replay import replay
 from parapipe.solvers.schedule import Schedule

@@ -28,7 +28,7 @@ from benchmarks.same_fronts import BOTH, PLATFORMS, path_of
 from parapipe.api.load import load_model, load_platform
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.modulo.least_period import least_period
-from parapipe.search.problems.problems import whole_problem
+from parapipe.problems.problems import whole_problem
 from parapipe.solvers.problem import MappingProblem
 from parapipe.zoo.registry import examples
 

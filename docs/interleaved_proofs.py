@@ -23,7 +23,7 @@ from parapipe.modulo.exact_latency import least_latency_by_cp_sat
 from parapipe.modulo.latency_curve import LatencyFloors, least_period_of
 from parapipe.modulo.least_period import LeastPeriod
 from parapipe.modulo.verify import check
-from parapipe.search.problems.problems import whole_problem
+from parapipe.problems.problems import whole_problem
 from parapipe.solvers.problem import NANO, MappingProblem
 
 MOST_OPERATORS = 100  # of larger networks, the programme alone takes minutes

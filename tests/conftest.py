@@ -45,6 +45,30 @@ def branchy_front(tmp_path_factory: pytest.TempPathFactory):
     return parapipe.map(path, "amlogic-a311d", cache=False, jobs=1, interleave="none")
 
 
+SEGMENTS = """\
+schema: parapipe/platform/1
+name: with-segments
+base: amlogic-a311d
+processors:
+  - {name: big, segments: {load_s: 0.002, source: guess}}
+  - {name: little, segments: {load_s: 0.002, source: guess}}
+  - {name: gpu, segments: {most: 3, load_s: 0.05, memory_bytes: 1000000, source: guess}}
+sources:
+  guess: {provenance: nominal, title: Made up for the tests}
+"""
+
+
+@pytest.fixture(scope="session")
+def segment_front(tmp_path_factory: pytest.TempPathFactory):
+    """The same on a board that says what segments cost."""
+    import parapipe
+
+    folder = tmp_path_factory.mktemp("segments")
+    path, platform = branchy(folder / "branchy.onnx"), folder / "board.yaml"
+    platform.write_text(SEGMENTS, encoding="utf-8")
+    return parapipe.map(path, platform, cache=False, jobs=1, interleave="none")
+
+
 @pytest.fixture(scope="session")
 def branchy_folder(branchy_front, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that the front was written to."""

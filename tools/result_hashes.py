@@ -131,9 +131,14 @@ CASES = (
     Case("in-turns", "forks.onnx", SIX, "--precision model"),
     Case("split", "forks.onnx", A311D, "--split auto --json"),
     Case(
+        "choices", "zoo:squeezenet", A311D,
+        "--exclude little --pin conv1=big --max-stages 2 --rate 20",
+    ),
+    Case(
         "memory-limit", "forks.onnx", A311D,
         "--max-memory 3MB --recompute --objectives latency-throughput-energy-memory",
     ),
+    Case("segment-limit", "forks.onnx", A311D, "--max-segments big=2 --max-segments gpu=1"),
     Case("memory", "zoo:squeezenet", A1000, "--objectives latency-throughput-memory"),
     Case("dvfs", "forks.onnx", RK3399PRO, "--dvfs --dvfs-points 2"),
     Case(

@@ -166,28 +166,18 @@ def compile_supported(
         If that is nothing.
     """
     from parapipe.cost.cost_table import build_cost_table
-    from parapipe.profiling.compiled_segments import (
-        Compiler,
-        compile_all,
-        precision_of,
-        supported,
-    )
+    from parapipe.profiling.compiled_segments import compile_all, compiler_for, supported
 
     costs = build_cost_table(parts.graph, platform, profiles=(), precision=choice.precision)
     place = platform.names.index(processor.name)
     operators = supported(costs, place)
-    if not operators or processor.compiler is None:
+    if not operators:
         types = " or ".join(each for each in processor.data_types if each in {"int8", "float16"})
         raise ArgumentError(
             f"processor '{processor.name}' runs no operator of '{parts.graph.source.name}' in "
             f"precision {costs.precision}; give `precision` {types}"
         )
-    chosen = Compiler(
-        processor.compiler.name,
-        processor.compiler.target,
-        precision_of(costs, operators, place),
-        choice.time_limit_s,
-    )
+    chosen = compiler_for(processor, choice, costs, operators)
     return compile_all(chosen, parts, operators)
 
 

@@ -66,6 +66,7 @@ def explain(
 
     from parapipe.cost.compiled_groups import join_compiled
     from parapipe.cost.cost_table import build_cost_table
+    from parapipe.cost.pins import pinned_operators, with_pins
     from parapipe.cost.profile import chosen_profiles
     from parapipe.documents.explanation_schema import with_operators
     from parapipe.documents.front_folder import configuration_at, load_configuration
@@ -103,7 +104,7 @@ def explain(
     )
     if graph.source.sha256 != front.model_sha256:
         raise FrontError(f"model '{front.model}' has changed since it was mapped; map again")
-    placed = load_placed(inputs.platform)
+    placed = load_placed(inputs.platform).without(front.options.exclude or ())
     points = {p.name: p.operating_point.frequency_hz for p in plan.processors}
     variant = variant_with(placed.platform, points)
     _check_points(front, variant, points)
@@ -112,7 +113,9 @@ def explain(
     _check_profiles(front, profiles, at.profile_name)
     if front.options.split != "auto":
         graph = join_compiled(graph, profiles)
-    costs = build_cost_table(graph, at, profiles=profiles, precision=front.options.precision)
+    pinned = pinned_operators(graph, at, front.options.pins or {})
+    priced = build_cost_table(graph, at, profiles=profiles, precision=front.options.precision)
+    costs = with_pins(replace(priced, arrival_s=row.arrival_s or 0.0), graph, at, pinned)
     document = explain_configuration(
         row,
         plan,
@@ -123,7 +126,7 @@ def explain(
     )
     document = with_doubt(document, row, plan, graph=graph, costs=costs, options=front.options)
     if what_if:
-        effects = _what_if_rows(Chip(graph, at, costs, profiles), front, progress)
+        effects = _what_if_rows(Chip(graph, at, costs, profiles, pinned), front, progress)
         document = document.model_copy(update={"what_if": effects})
     return with_operators(document, operators) if operators else document
 
@@ -178,9 +181,9 @@ def _check_profiles(front: FrontDocument, profiles: Sequence[Profile] | None, na
 
 def _what_if_rows(chip: Chip, front: FrontDocument, progress: Tell | None) -> tuple[EffectRow, ...]:
     from parapipe.front.reasons import effect_rows
+    from parapipe.problems.cache import Cache
     from parapipe.search.configurations_from_costs import explore
     from parapipe.search.options import MapOptions, option_names
-    from parapipe.search.problems.cache import Cache
     from parapipe.search.stages.finest_cuts import finest_partition
 
     parts, used = finest_partition(chip.graph, [chip.costs]), front.options

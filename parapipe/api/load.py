@@ -308,6 +308,13 @@ def load_platform(platform: PlatformFile) -> Platform:
     return load(os.fspath(platform))
 
 
+def load_platform_without(platform: str | Path, exclude: Sequence[str]) -> Platform:
+    """Return a platform as `load_platform` does, without the processors that `exclude` names."""
+    from parapipe.platform.excluded import without_processors
+
+    return without_processors(load_platform(platform), exclude)
+
+
 @checked
 def load_plan(path: FilePath) -> Plan:
     """Read a plan file; PlanError if it is not one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -61,7 +61,8 @@ class Requests:
 
 def models_by_name(models: Models, options: MapOptions) -> dict[str, str] | None:
     """Return models by name; None if there is a single one, of which no rate is asked."""
-    named = any(options.where(lambda option: option.several == "by model").values())
+    by_model = options.where(lambda option: option.several == "by model")
+    named = any(isinstance(each, Mapping) and each for each in by_model.values())
     if isinstance(models, str | os.PathLike):
         if not named:
             return None
@@ -103,7 +104,7 @@ def requests_of(models: Mapping[str, str], options: MapOptions, note: Note) -> R
     from parapipe.several_models.search import shortest_pattern
 
     _check_requests(models, options)
-    rates = options.rates or {}
+    rates = options.rates if isinstance(options.rates, Mapping) else {}
     demands = [
         Demand(
             name,
@@ -129,11 +130,15 @@ def requests_of(models: Mapping[str, str], options: MapOptions, note: Note) -> R
 
 def _check_requests(models: Mapping[str, str], options: MapOptions) -> None:
     wrong = []
+    if options.rate_fps is not None:
+        wrong.append("a rate without a name is of a single model")
+        options = replace(options, rates=None)
     for what, by_model in options.where(lambda option: option.several == "by model").items():
         unknown = [f"'{name}'" for name in by_model or () if name not in models]
         if unknown:
             wrong.append(f"{what} names {listed(unknown)}, and the models are {listed([*models])}")
-    without = [f"'{name}'" for name in models if name not in (options.rates or {})]
+    rates = options.rates if isinstance(options.rates, Mapping) else {}
+    without = [f"'{name}'" for name in models if name not in rates]
     if without:
         wrong.append(f"give a rate for {listed(without)}, as in {without[0][1:-1]}=30")
     traits = option_traits()

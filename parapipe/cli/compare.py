@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from parapipe.cli.options import FILE, files_argument, json_option
+from parapipe.cli.options import FILE, json_option
 from parapipe.cli.output import (
     Columns,
     Row,
@@ -17,6 +17,7 @@ from parapipe.cli.output import (
     print_text,
     text_table,
 )
+from parapipe.cli.plan_arguments import files_argument
 
 SHOWN = ("latency", "period", "work of a processor")
 """Metrics of runs on this machine of which every figure is listed; segments may be many."""

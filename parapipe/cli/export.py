@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from parapipe.cli.options import Name, json_option, plan_and_destination
+from parapipe.cli.options import Name, json_option
 from parapipe.cli.output import print_json, print_note, print_text
+from parapipe.cli.plan_arguments import plan_and_destination
 
 KILO, MEGA = 1e3, 1e6
 

@@ -241,6 +241,8 @@ def search_notes(document: Row) -> list[str]:
         )
     if limit := document["options"].get("max_memory_bytes"):
         lines.append(_memory_limit_text(limit))
+    if fewest := document["options"].get("max_segments"):
+        lines.append(_segment_limit_text(fewest))
     lines += _overfull_lines(document)
     if "energy" in document["options"]["objectives"]:
         points = "at the default points " if document.get("dvfs") else ""
@@ -250,6 +252,13 @@ def search_notes(document: Row) -> list[str]:
     lines += [_points_text(name, row) for name, row in (document.get("dvfs") or {}).items()]
     lines += absent_texts(document["absent"])
     return lines
+
+
+def _segment_limit_text(limit: int | Mapping[str, int]) -> str:
+    """Say which limit of segments is kept."""
+    most = limit if isinstance(limit, Mapping) else {"each processor": limit}
+    counts = ", ".join(f"{count} on {name}" for name, count in most.items())
+    return f"segments: at most {counts} (--max-segments)"
 
 
 def _memory_limit_text(limit: float | Row) -> str:

@@ -90,7 +90,7 @@ def _by_name(read: Callable[[str], object], form: str) -> Callable[..., dict[str
         for value in values:
             name, _, text = value.rpartition("=")
             try:
-                each = read(text.lower())
+                each = read(text)
             except ValueError:
                 name = ""
             if not name:
@@ -111,8 +111,15 @@ def _dimension(text: str) -> int:
     return int(text)
 
 
+def _read_count(text: str) -> int:
+    try:
+        return _dimension(text)
+    except ValueError:
+        raise ValueError(f"'{text}' is not a whole number of at least 1, as in 8") from None
+
+
 def _shape(text: str) -> Shape | tuple[str, Shape]:
-    dtype, typed, sizes = text.rpartition(":")
+    dtype, typed, sizes = text.lower().rpartition(":")
     if typed and not dtype:
         raise ValueError
     shape = tuple(map(_dimension, sizes.split("x")))
@@ -269,6 +276,15 @@ def _by_model(read: Callable[[str], float], metavar: str, example: str) -> dict[
 
 
 _DISTURBED = "PROCESSOR=SHARE with a share below 100 %, as in big=50%"
+
+
+def _processor_name(text: str) -> str:
+    if not text:
+        raise ValueError
+    return text
+
+
+_A_PIN = "conv1=npu or 'head/*=gpu'"
 _A_DIM, _A_SHAPE = "batch=1", "data=1x3x224x224 or result=float32:1x3x224x224"
 _DIM = f"NAME=VALUE with a whole number, as in {_A_DIM}"
 _SHAPE = f"NAME=SHAPE with whole numbers, as in {_A_SHAPE}"
@@ -285,9 +301,20 @@ FORMS: dict[str, dict[str, Any]] = {
     "shapes": {
         "metavar": "NAME=1x3x224x224", "callback": _by_name(_shape, _SHAPE), "example": _A_SHAPE,
     },
-    "rates": _by_model(number, "NAME=FPS", "detect=30"),
+    "pins": {
+        "metavar": "OPERATOR|PATTERN=PROCESSOR",
+        "callback": _by_name(_processor_name, f"OPERATOR=PROCESSOR, as in {_A_PIN}"),
+        "example": _A_PIN,
+    },
+    "rates": {
+        "metavar": "FPS|NAME=FPS", "callback": _for_all_or_by_name(
+            lambda text: _read_quantity(text, _QUANTITIES["rate"][0], "30"),
+            "rate", "model", "a single model", "30",
+        ),
+        "example": "30 or, of several models, detect=30",
+    },
     "deadline_s": _by_model(
-        lambda text: _read_quantity(text, _SECONDS, "40ms"), "NAME=TIME", "detect=40ms"
+        lambda text: _read_quantity(text.lower(), _SECONDS, "40ms"), "NAME=TIME", "detect=40ms"
     ),
     "priority": _by_model(number, "NAME=NUMBER", "detect=2"),
     "jitter": {"type": str, "default": "0%", "metavar": "SHARE", "callback": _jitter},
@@ -305,68 +332,11 @@ FORMS: dict[str, dict[str, Any]] = {
         ),
         "example": "64MB or dram=64MB",
     },
+    "max_segments": {
+        "metavar": "NUMBER|NAME=NUMBER", "callback": _for_all_or_by_name(
+            _read_count, "number", "processor", "every processor", "8"
+        ),
+        "example": "8 or npu=8",
+    },
 }  # fmt: skip
 """Settings of click for parameters that the command line takes in a form of its own."""
-
-
-def _plan_list(ctx: click.Context, param: click.Parameter, words: Sequence[Path]) -> list[Path]:
-    from parapipe.api.front import plan_files
-
-    return list(plan_files(words))
-
-
-def _plan_with_destination(
-    ctx: click.Context, param: click.Parameter, words: Sequence[Path]
-) -> tuple[Path, Path | None]:
-    from parapipe.api.front import first_plan_file
-
-    plan, others = first_plan_file(words)
-    if len(others) > 1:
-        raise click.UsageError(f"Got unexpected extra argument ({others[1]})", ctx)
-    return plan, others[0] if others else None
-
-
-def _destination_or_hint(
-    ctx: click.Context, param: click.Parameter, words: Sequence[Path]
-) -> tuple[Path, Path | None]:
-    """Return the same; where the second of two words is no ID, say that an ID comes first."""
-    from parapipe.errors import NoConfigurationError
-
-    try:
-        return _plan_with_destination(ctx, param, words)
-    except NoConfigurationError as error:
-        if len(words) != 2:
-            raise
-        raise click.UsageError(
-            f"{error}; or, if '{words[1]}' is what to write, give the configuration's ID before "
-            f"it: {words[0]} ID {words[1]}",
-            ctx,
-        ) from error
-
-
-def _single_plan(ctx: click.Context, param: click.Parameter, words: Sequence[Path]) -> Path:
-    plan, other = _plan_with_destination(ctx, param, words)
-    if other is not None and not plan.exists():
-        raise click.BadParameter(f"there is no file or folder '{plan}'", ctx, param)
-    if other is not None:
-        raise click.UsageError(f"Got unexpected extra argument ({other})", ctx)
-    return plan
-
-
-PLAN = "PLAN|DIR [ID]"
-
-
-def _argument(name: str, metavar: str, convert: Callable[..., object]) -> Callable[[Any], Any]:
-    return click.argument(
-        name, metavar=metavar, type=FILE, nargs=-1, required=True, callback=convert
-    )
-
-
-plan_argument = _argument("plan", PLAN, _single_plan)
-"""One plan, by its file or by the folder of a front and an ID."""
-plans_argument = _argument("plans", f"{{{PLAN}}}...", _plan_list)
-"""One or more of them."""
-files_argument = _argument("files", "[PREDICTED]... MEASURED...", _plan_list)
-"""Files, some of them plans."""
-plan_and_destination = _argument("named", "PLAN|DIR ID [DESTINATION]", _destination_or_hint)
-"""The file of a plan, and where it goes if that is said."""

@@ -54,6 +54,8 @@ def _text(picked: Row, objectives: Sequence[str], demands: Row) -> Shown:
         frame = "pattern" if row["several"] else "frame"
         yield f"sustained: {plain(fps)} {frame}s/s at {plain(energy_mj)} mJ per {frame}"
     full = "the rates that are asked" if row["several"] else "full throughput"
+    if row.get("arrival_s"):
+        full = f"{plain(1 / row['arrival_s'])} frames/s, the rate that is asked"
     rate = "that throughput" if sustained else full
     board = f"{plain(figures['board_power_w'], 3)} W with the board's idle"
     yield f"power {plain(figures['power_w'], 3)} W at {rate}; {board}"

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from parapipe.cli.options import json_option, plans_argument, quiet_option, trace_option
+from parapipe.cli.options import json_option, quiet_option, trace_option
+from parapipe.cli.plan_arguments import plans_argument
 from parapipe.cli.progress import progress_shown
 from parapipe.cli.run_report import print_runs, refuse_for_several
 from parapipe.cli.verb_options import VerbCommand, options

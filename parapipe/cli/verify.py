@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from parapipe.cli.options import json_option, plan_argument
+from parapipe.cli.options import json_option
 from parapipe.cli.output import Row, print_document
+from parapipe.cli.plan_arguments import plan_argument
 from parapipe.digits import plain
 
 

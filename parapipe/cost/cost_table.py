@@ -21,6 +21,7 @@ from parapipe.platform.memories import MemorySystem
 from parapipe.platform.platform import Platform
 from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Processor
+from parapipe.platform.segments import SegmentRules
 from parapipe.platform.support import Refusal
 
 
@@ -180,10 +181,16 @@ class CostTable:
         By processor: the type that it keeps converted tensors in, None for the model's own.
     memory_system
         Where tensors lie; None for a single memory.
+    segment_rules
+        What segments cost; None if nothing is known of that.
     makes
         By processor: what it is beside its costs, equal where one may do another's work.
     spread
         What the platform's own numbers may be off by; None if that is not known.
+    excluded
+        Names of the platform's processors that are left out.
+    arrival_s
+        Seconds between frames as they arrive; 0 if the next one is always there.
     """
 
     processors: tuple[str, ...]
@@ -197,8 +204,21 @@ class CostTable:
     precision: Precision = "model"
     working: tuple[str | None, ...] = ()
     memory_system: MemorySystem | None = None
+    segment_rules: SegmentRules | None = None
     makes: tuple[object, ...] = ()
     spread: PlatformSpread | None = None
+    excluded: tuple[str, ...] = ()
+    arrival_s: float = 0.0
+
+    def frame_s(self, period_s: float) -> float:
+        """Return the seconds for which static power counts in a frame's energy.
+
+        Parameters
+        ----------
+        period_s
+            Least seconds between frames.
+        """
+        return max(period_s, self.arrival_s)
 
     def time_s(self, v: int, p: int) -> float:
         """Return the seconds of operator v on processor p; infinite if p does not run it."""
@@ -305,10 +325,13 @@ def build_cost_table(
         precision=precision,
         working=working,
         memory_system=platform.memory_system,
+        segment_rules=platform.segment_rules,
         makes=tuple(
-            (p.kind, p.backend, p.options, len(p.cores), p.point) for p in platform.processors
+            (p.kind, p.backend, p.options, len(p.cores), p.point, p.segments)
+            for p in platform.processors
         ),
         spread=platform_spread(platform),
+        excluded=tuple(each.name for each in platform.excluded),
     )
 
 
@@ -356,12 +379,13 @@ def _check_clocks(platform: Platform, profiles: Sequence[Profile]) -> None:
 
 def _check_rules(graph: OperatorGraph, platform: Platform) -> None:
     """Raise if rules name processors that the platform does not have."""
+    known = {*platform.names, *(each.name for each in platform.excluded)}
     wrong = {
         (single.work.rule, name)
         for operator in graph.operators
         for single in operator.singles
         for name in single.work.runs_on
-        if name not in platform.names
+        if name not in known
     }
     if wrong:
         files = " and ".join(sorted({f"'{file}'" for file, _ in wrong}))

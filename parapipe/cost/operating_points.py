@@ -15,8 +15,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import dist, log, prod
+from types import MappingProxyType
 
 from parapipe.cost.cost_table import CostTable, CoverageRow, build_cost_table, coverage_of
+from parapipe.cost.pins import Pins, pinned_operators, with_pins
 from parapipe.cost.price import PartCost
 from parapipe.cost.profile import Profile
 from parapipe.errors import PlatformError
@@ -65,6 +67,8 @@ def settings(
     most: int,
     profiles: Sequence[Profile] | None = None,
     precision: Precision | None = None,
+    pins: Pins = MappingProxyType({}),
+    arrival_s: float = 0.0,
 ) -> Settings:
     """Return the costs of each division at each combination of at most `most` points a processor.
 
@@ -74,9 +78,15 @@ def settings(
         1 for the platform's own operating points alone.
     profiles, precision
         As for `build_cost_table`.
+    pins
+        Operators that run on one processor only.
+    arrival_s
+        Seconds between frames as they arrive; 0 if the next one is always there.
 
     Raises
     ------
+    MappingError
+        As for `pinned_operators` and `with_pins`.
     PlatformError
         If more are wanted and no processor has a second one of which times are known, or there are
         too many combinations.
@@ -85,18 +95,21 @@ def settings(
     """
     chosen = tuple(considered_points(processor, most) for processor in platform.processors)
     _check(platform, chosen, most)
+    pinned = pinned_operators(graph, platform, pins)
     combinations: list[Setting] = []
     parts: dict[str, list[PartCost]] = {}
     for variant in variants(platform):
         points = tuple(chosen[variant.whole(p)] for p in range(len(variant.processors)))
-        columns = [
-            build_cost_table(
-                graph,
-                variant.at([own[min(i, len(own) - 1)].frequency_hz for own in points]),
-                profiles=profiles,
-                precision=precision,
-            )
+        at = [
+            variant.at([own[min(i, len(own) - 1)].frequency_hz for own in points])
             for i in range(max(map(len, chosen)))
+        ]
+        tables = (
+            build_cost_table(graph, each, profiles=profiles, precision=precision) for each in at
+        )
+        columns = [
+            with_pins(replace(table, arrival_s=arrival_s), graph, each, pinned)
+            for table, each in zip(tables, at, strict=True)
         ]
         combinations += _combinations(variant, chosen, columns)
         for p, name in enumerate(variant.names):

@@ -66,6 +66,7 @@ class Pricing:
         self.rows: dict[object, tuple[tuple[str, ...], Row]] = {}
         self.missing: dict[tuple[str, str], list[str]] = {}
         self.nowhere: dict[tuple[str, str], list[str]] = {}
+        self.able: set[str] = set()  # processors left out that run some of these
 
     def row(self, v: int) -> Row:
         """Return the operator's cost, or why there is none, for each processor."""
@@ -87,6 +88,9 @@ class Pricing:
         if all(isinstance(entry, Refusal) for entry in row):
             reasons = ", ".join(dict.fromkeys(str(entry) for entry in row))
             self.nowhere.setdefault((operator.type, reasons), []).append(f"'{operator.name}'")
+            self.able |= {
+                p.name for p in self.platform.excluded if self.type_of(v, p, {})[1] is None
+            }
         return row
 
     def _entry(
@@ -184,6 +188,8 @@ class Pricing:
             )
         if self.nowhere:
             hints = "".join(f"; {hint}" for hint in conversions(self.graph, self.platform))
+            if self.able:
+                hints += f"; `exclude` leaves out {listed(sorted(self.able))}, which can run some"
             raise CostError(
                 f"no processor of platform '{name}' supports {_by_type(self.nowhere)}{hints}; "
                 "choose another platform, allow these types in its file, or change the model"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import repeat
@@ -30,7 +30,6 @@ from parapipe.documents.front_records import (
     MemoryRow,
     MemorySystemRow,
     Options,
-    ProcessorRow,
     StageRow,
 )
 from parapipe.documents.front_schema import (
@@ -42,16 +41,15 @@ from parapipe.documents.front_schema import (
     PlatformProcessor,
     SubgraphEntry,
 )
+from parapipe.documents.stage_rows import stage_rows
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.graph.part_marks import origins
 from parapipe.graph.partition import Partition
 from parapipe.mappings.assembly import assignment_of, mapping_of
 from parapipe.mappings.configuration import Configuration, stated_figure
 from parapipe.mappings.evaluate import evaluate
 from parapipe.mappings.memory import PeakMemory, peaks_of
-from parapipe.plan.schema import OperatingPoint
+from parapipe.mappings.segments import counts_of
 from parapipe.platform.divided import divisions_used
-from parapipe.platform.sections import OperatingPoint as PlatformPoint
 from parapipe.search.exploration_result import Exploration, UnfinishedRow
 from parapipe.search.options import MapOptions
 from parapipe.uncertainty.robust import RobustRow
@@ -105,9 +103,10 @@ def front_document(
         sizes = [peak.total.size_bytes for peak in peaks]
         quantile = robust.quantile if robust else None
         sampled = doubt_fields(exploration.found, drawn, objectives, sizes, quantile)
+    limited = options.max_segments is not None or platform.segment_rules.sections
+    counts = counts_of(exploration.found, graph) if limited and not several else repeat({})
     width = max(2, len(str(len(exploration.found))))
     energy_share = exploration.energy_resolution
-    trades = energy_share is not None
     proves = {schedule.certificate.proves for schedule in exploration.schedules.values()}
     proves |= {"energy" for _ in exploration.traded.answers}
     return FrontDocument(
@@ -135,11 +134,13 @@ def front_document(
             options,
             resolution=exploration.resolution,
             precision=costs.precision,
+            exclude=tuple(options.exclude) or None,
+            pins=dict(options.pins or {}) or None,
             objectives=objectives,
             schedules=_describe_schedules(exploration.energy_resolution),
             proves=tuple(sorted(proves)),
             energy_resolution=None if energy_share == inf else energy_share,
-            energy_resolution_asked=options.energy_resolution if trades else None,
+            energy_resolution_asked=None if energy_share is None else options.energy_resolution,
             energy_timed_out=exploration.energy_timed_out,
         ),
         operators=tuple(OperatorEntry.of(graph.operators[v]) for v in partition.order),
@@ -158,14 +159,15 @@ def front_document(
                 configuration,
                 at,
                 graph,
-                stages=tuple(_stage_rows(configuration, at, graph, partition)),
+                stages=tuple(stage_rows(configuration, at, graph, partition, segments)),
                 evaluated=evaluated(configuration),
                 memory=peak,
                 several=growth_row(configuration, several[0]) if several else None,
                 **doubt,
+                **at.platform.segment_rules.figures(segments),
             )
-            for number, (configuration, peak, doubt) in enumerate(
-                zip(exploration.found, peaks, sampled, strict=False), start=1
+            for number, (configuration, peak, segments, doubt) in enumerate(
+                zip(exploration.found, peaks, counts, sampled, strict=False), start=1
             )
             for at in [setting_of(configuration, settings)]
         ),
@@ -220,17 +222,13 @@ def _dvfs_rows(settings: Settings) -> dict[str, DvfsRow] | None:
     processors = settings.combinations[0].platform.processors
     return {
         processor.name: DvfsRow(
-            operating_points=tuple(map(_point_row, points)),
+            operating_points=tuple(map(point_row, points)),
             listed=len(processor.operating_points),
             switching_up_s=getattr(processor.clock.switching, "up_s", None),
             switching_down_s=getattr(processor.clock.switching, "down_s", None),
         )
         for processor, points in zip(processors, settings.points, strict=True)
     }
-
-
-def _point_row(point: PlatformPoint) -> OperatingPoint:
-    return OperatingPoint(frequency_hz=point.frequency_hz, voltage_v=point.voltage_v)
 
 
 def _configuration_row(
@@ -243,7 +241,7 @@ def _configuration_row(
     evaluated: EvaluatedRow | None,
     memory: PeakMemory,
     several: GrowthRow | None,
-    **doubt: DrawnFigureRow,
+    **figures: DrawnFigureRow | float | None,
 ) -> ConfigurationRow:
     predicted = configuration.evaluated
     latency_s, period_s, energy_j = configuration.objectives
@@ -262,13 +260,14 @@ def _configuration_row(
         sustained_period_s=stated_figure(predicted.sustained_period_s),
         board_energy_j=board_energy_j,
         board_frames_per_joule=1 / board_energy_j,
+        arrival_s=at.costs.arrival_s or None,
         latency_with_io_s=predicted.input_s + latency_s + predicted.output_s,
         evaluated=evaluated,
         least=_round_bounds(LeastRow.of(configuration.least)) if configuration.least else None,
         peak_memory_bytes=memory.total.size_bytes,
         memories=tuple(map(MemoryRow.of_peak, memory.memories)),
         several=several,
-        **{"intervals": None, "medians": None, "chances": None, "quantiles": None, **doubt},
+        **{"intervals": None, "medians": None, "chances": None, "quantiles": None, **figures},
     )
 
 
@@ -278,57 +277,6 @@ def _round_bounds(row: Bounds) -> Bounds:
         key: stated_figure(each) for key, each in dict(row).items() if isinstance(each, float)
     }
     return row.model_copy(update=figures)
-
-
-def _stage_rows(
-    configuration: Configuration, at: Setting, graph: OperatorGraph, partition: Partition
-) -> Iterator[StageRow]:
-    """Yield the stages, and what each processor does for a frame in any of them."""
-    mapping, costs, count = configuration.mapping, at.costs, len(at.costs.processors)
-    busy_s, transfer_s, dynamic_energy_j = ([0.0] * count for _ in range(3))
-    for placement in (each for stage in mapping.stages for each in stage.placements):
-        turns = mapping.replicas.get(placement.processor, (placement.processor,))
-        for p in turns:
-            busy_s[p] += (placement.end_s - placement.start_s) / len(turns)
-            dynamic_energy_j[p] += costs.energy_j(placement.operator, p) / len(turns)
-    for transfer in (each for stage in mapping.stages for each in stage.transfers):
-        if transfer.resource is not None and transfer.resource < count:  # else a shared link
-            transfer_s[transfer.resource] += transfer.end_s - transfer.start_s
-    processors = [
-        ProcessorRow(
-            name=processor.name,
-            operating_point=_point_row(processor.point),
-            busy_s=busy_s[p],
-            transfer_s=transfer_s[p],
-            dynamic_energy_j=dynamic_energy_j[p],
-            static_power_w=costs.static_power_w[p],
-        )
-        for p, processor in enumerate(at.platform.processors)
-    ]
-    unsplit = _unsplit_operators(configuration, graph)
-    place = {v: i for i, v in enumerate(partition.order)}
-    for stage in mapping.stages:
-        inside = sorted(
-            {unsplit[placement.operator] for placement in stage.placements}, key=place.__getitem__
-        )
-        yield StageRow(
-            processors=tuple(processors[p] for p in stage.replicas or stage.processors),
-            first_operator=graph.operators[inside[0]].id,
-            last_operator=graph.operators[inside[-1]].id,
-            subgraphs=partition.numbers(inside),
-            time_s=stated_figure(stage.time_s),
-            in_turn=bool(stage.replicas),
-        )
-
-
-def _unsplit_operators(configuration: Configuration, graph: OperatorGraph) -> Sequence[int]:
-    """Return the model's operator for each one that a configuration runs, by index."""
-    if configuration.split is None:
-        return range(len(graph.operators))
-    number = {operator.id: v for v, operator in enumerate(graph.operators)}
-    parts = configuration.split.graph.operators
-    origin = origins(parts, number)
-    return [number[origin[operator.id]] for operator in parts]
 
 
 def networks_behind(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, get_args
 
 from parapipe.digits import plain
 from parapipe.files.checked_arguments import Must
-from parapipe.search.options import MaxMemory
+from parapipe.search.options import MaxMemory, MaxSegments
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -117,14 +117,14 @@ class FigureEntry:
         return "most" if self.direction == "greatest" else "least"
 
     def value(self, row: Mapping[str, Any]) -> float:
-        """Return it of a configuration as plain data, in SI."""
+        """Return it of a configuration as plain data, in SI; None if that does not state it."""
         if self.field in row or self.rule is None:
-            return row[self.field]  # type: ignore[no-any-return]
+            return row.get(self.field)  # type: ignore[return-value] # as stated
         return self.rule(row)  # type: ignore[no-any-return]
 
     def text(self, value: float) -> str:
         """Write a value in SI with the unit, as in a sentence."""
-        return f"{plain(value * self.scale)} {self.unit}{self.per}"
+        return f"{plain(value * self.scale)} {self.unit or self.words}{self.per}"
 
 
 FIGURES = (
@@ -190,10 +190,10 @@ FIGURES = (
         field="power_w",
         unit="W",
         follows=("energy_j", "throughput_fps"),
-        rule=lambda of: of["energy_j"] / of["period_s"],
+        rule=lambda of: of["energy_j"] / (of.get("arrival_s") or of["period_s"]),
         demand="max_power_w",
         heading="power, W",
-        means="Energy per frame over the period.",
+        means="Energy per frame over the period, or over the time between frames as they arrive.",
     ),
     FigureEntry(
         name="efficiency",
@@ -214,6 +214,23 @@ FIGURES = (
         heading="peak memory",
         means="The most memory at one moment: weights, tensors and queues of all frames on their "
         "way.",
+    ),
+    FigureEntry(
+        name="segments",
+        field="most_segments",
+        unit="",
+        label="segments on one processor",
+        demand="max_segments",
+        column="seg-\nments",
+        heading="segments",
+        means="The most operators' runs on one processor that are one file each when exported.",
+    ),
+    FigureEntry(
+        name="load time",
+        field="load_s",
+        unit="ms",
+        means="Loading all segments, one after the other, before the first frame: those of "
+        "processors whose load time the platform states.",
     ),
     FigureEntry(
         name="input and output",
@@ -288,10 +305,13 @@ class Demands:
     max_energy_j
         Joules per frame, at most.
     max_power_w
-        Watts at full throughput, at most.
+        Watts at most: at full throughput, or at the rate that the front is for.
     max_memory_bytes
         Bytes at any moment, at most, of activations, queues and weights: in all memories together,
         or in memories of the platform by their names.
+    max_segments
+        Segments, at most, of every processor, or of processors by their names. The front must state
+        them, as one with a limit of segments does.
     board
         Count the board's idle power in energy and power.
     sustained
@@ -308,6 +328,7 @@ class Demands:
     max_energy_j: Energy = field(default=inf, metadata=_metadata("common", "energy", "120mJ"))
     max_power_w: Power = field(default=inf, metadata=_metadata("choice", "power", "4W"))
     max_memory_bytes: MaxMemory | None = field(default=None, metadata=_metadata("choice"))
+    max_segments: MaxSegments | None = field(default=None, metadata=_metadata("choice"))
     board: bool = field(default=False, metadata=_metadata("choice"))
     sustained: bool = field(default=False, metadata=_metadata("choice"))
     confidence: Confidence | None = field(default=None, metadata=_metadata("choice"))
@@ -321,6 +342,7 @@ class DemandKeywords(TypedDict, total=False):
     max_energy_j: Energy
     max_power_w: Power
     max_memory_bytes: MaxMemory | None
+    max_segments: MaxSegments | None
     board: bool
     sustained: bool
     confidence: Confidence | None

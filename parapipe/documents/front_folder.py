@@ -183,6 +183,8 @@ def _flat_row(row: ConfigurationRow) -> dict[str, Any]:
     figures = row.model_dump(
         exclude={"stages", "memories", "evaluated", "intervals", "medians", "chances", "several"}
     )
+    if row.most_segments is not None:  # all rows have the same columns
+        figures.setdefault("load_s", None)
     figures["names"] = " ".join(row.names)
     if row.several:
         figures["rate_factor"] = row.several.rate_factor

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-from parapipe.files.record import Figure, PositiveFigure, Row
+from parapipe.files.record import Figure, PositiveFigure, Row, without_none
 from parapipe.mappings.memory import AliveRow, MemoryPeak
 from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.memories import MemorySystem
@@ -29,6 +29,13 @@ class ProcessorRow(Row):
     """Joules of its operators per frame: αV²f·U of equation (8), times their seconds."""
     static_power_w: Figure
     """Watts as long as the configuration uses it: βV of equation (8)."""
+    segments: int | None = None
+    """Segments that it has; none where they are neither limited nor cost anything."""
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out segments that are not stated."""
+        return without_none(write(self), "segments")
 
 
 class StageRow(Row):
@@ -59,15 +66,28 @@ class MemoryRow(Row):
     """The most at one moment."""
     weights_bytes: int
     """Of these, weights, which are there at any time."""
+    segments_bytes: int | None = None
+    """Of these, what segments take by themselves; none where the platform does not say it."""
     at_s: Figure
     """First moment of the peak, from the start of the period."""
     alive: tuple[AliveRow, ...]
     """Activations at that moment, the largest first."""
 
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what segments do not take."""
+        return without_none(write(self), "segments_bytes")
+
+    @property
+    def constant_bytes(self) -> int:
+        """What is there at any time: weights, and what segments take."""
+        return self.weights_bytes + (self.segments_bytes or 0)
+
     @classmethod
     def of_peak(cls, peak: MemoryPeak) -> Self:
         """Return the row of a peak."""
-        return cls.of(peak, peak_bytes=peak.size_bytes)
+        own_bytes = peak.segments_bytes or None
+        return cls.of(peak, peak_bytes=peak.size_bytes, segments_bytes=own_bytes)
 
 
 class MemoryEntry(Row):
@@ -94,6 +114,13 @@ class MemorySystemRow(Row):
     """Pairs of processors in one memory that hand over a copy, since their link converts."""
     packing: dict[str, float]
     """Processors with a copy of the weights of their own: its bytes per byte in the model."""
+    segment_bytes: dict[str, int] | None = None
+    """Processors of which each segment takes memory by itself: its bytes; none if none does."""
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what segments do not take."""
+        return without_none(write(self), "segment_bytes")
 
     @classmethod
     def of_system(cls, system: MemorySystem) -> Self:
@@ -108,7 +135,13 @@ class MemorySystemRow(Row):
             for m, name in enumerate(system.names)
         )
         pairs = tuple(sorted(system.copying))
-        return cls.of(system, memories=memories, copying=pairs, packing=dict(system.packing))
+        return cls.of(
+            system,
+            memories=memories,
+            copying=pairs,
+            packing=dict(system.packing),
+            segment_bytes=dict(system.segment_bytes) or None,
+        )
 
     @property
     def system(self) -> MemorySystem:
@@ -121,6 +154,7 @@ class MemorySystemRow(Row):
             usable_bytes=tuple(each.usable_bytes for each in self.memories),
             copying=frozenset(self.copying),
             packing=self.packing,
+            segment_bytes=self.segment_bytes or {},
         )
 
 
@@ -148,6 +182,11 @@ class Options(Row):
     """Whether activations are mapped with the operator before them."""
     precision: Precision = "model"
     """What the model is planned in: as it stands, or as after conversion to this type."""
+    exclude: tuple[str, ...] | None = None
+    """Processors of the platform that were left out; none if there are none."""
+    pins: dict[str, str] | None = None
+    """Processors that operators had to run on, by their names or by patterns; none if there are
+    none."""
     split: Literal["none", "auto"] = "none"
     """Whether operators may be split over several processors."""
     interleave: Literal["none", "auto"] = "none"
@@ -157,6 +196,15 @@ class Options(Row):
     max_memory_bytes: float | dict[str, float] | None = None
     """The most memory that a configuration may need at one moment, of all memories together or by
     memory; none if there is no limit."""
+    rate_fps: PositiveFigure | None = None
+    """Frames per second that arrive, of a single model: all configurations reach them, and energy
+    is stated at this rate; none if nothing was said."""
+    max_stages: int | None = None
+    """The most stages that a configuration may have; none if there is no limit."""
+    max_segments: int | dict[str, int] | None = None
+    """The most segments of each processor, or of some; none if there is no limit."""
+    compiler: str | None = None
+    """Compiler whose times of segments the search follows; left out if none was asked for."""
     recompute: bool = False
     """Whether tensors may be made again in place of keeping them."""
     schedules: str
@@ -184,6 +232,32 @@ class Options(Row):
     """What that share was to be at most. null if the mapper's own schedules are all there was."""
     energy_timed_out: bool
     """Whether time limits kept that share from being less."""
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out the choices that were not made."""
+        return without_none(
+            write(self), "exclude", "pins", "rate_fps", "max_stages", "max_segments", "compiler"
+        )
+
+
+class CompilationRow(Row):
+    """What a compiler told of the segments of the best plans, see `map --compiler`."""
+
+    compiler: str
+    """Name of the compiler."""
+    version: str
+    """Its own version."""
+    rounds: int
+    """How many searches there were, each with the times that were compiled before."""
+    plans: int
+    """How many plans of the last search had their segments compiled."""
+    segments: int
+    """How many different segments these have on processors of the compiler."""
+    largest_difference: Figure
+    """Largest |compiled - predicted| / predicted of their times, after the last search."""
+    refused: tuple[str, ...]
+    """Why segments did not compile, a sentence each."""
 
 
 class Inputs(Row):

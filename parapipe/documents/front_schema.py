@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 from pydantic_core import PydanticCustomError
 
 from parapipe.cost.cost_table import CoverageRow
 from parapipe.documents.doubt import ChancesRow, IntervalsRow, MediansRow, QuantilesRow
 from parapipe.documents.figure_table import DRAWN, SHOWN_FIELDS
 from parapipe.documents.front_records import (
+    CompilationRow,
     DvfsRow,
     GrowthRow,
     Inputs,
@@ -26,7 +27,7 @@ from parapipe.documents.front_records import (
 from parapipe.documents.shown import shown_figure
 from parapipe.errors import NoConfigurationError
 from parapipe.files.mistakes import did_you_mean, listed
-from parapipe.files.record import Figure, PositiveFigure, Row
+from parapipe.files.record import Figure, PositiveFigure, Row, without_none
 from parapipe.mappings.mapping import Kind
 from parapipe.search.exploration_result import UnfinishedRow
 from parapipe.uncertainty.robust import RobustRow
@@ -102,13 +103,16 @@ class ConfigurationRow(Row):
     throughput_fps: PositiveFigure
     """Frames per second: the reciprocal of the period."""
     energy_j: PositiveFigure
-    """Joules of the used processors per frame."""
+    """Joules of the used processors per frame: one each period, or each `arrival_s`."""
     board_energy_j: PositiveFigure
     """The same with the board's idle power."""
     frames_per_joule: PositiveFigure
     """Efficiency of the used processors."""
     board_frames_per_joule: PositiveFigure
     """Efficiency of the board."""
+    arrival_s: PositiveFigure | None = None
+    """Time between frames as they arrive, if their rate was given: static power counts for so long
+    in energies; none if a frame comes each period."""
     input_s: Figure
     """Loading a frame; in none of the figures but `latency_with_io_s`."""
     output_s: Figure
@@ -120,6 +124,12 @@ class ConfigurationRow(Row):
     and weights, frames coming once per period. None in documents of older versions."""
     memories: tuple[MemoryRow, ...] = ()
     """What each memory needs."""
+    most_segments: int | None = None
+    """The most segments of one processor: what an export makes one file of. None where they are
+    neither limited nor cost anything, and of several models."""
+    load_s: Figure | None = None
+    """Seconds to load all segments, one after the other, before the first frame: those of
+    processors whose load time the platform states. None if it states none of those used."""
     split: tuple[str, ...] = ()
     """Rules by which operators are split into parts, as `parapipe split` takes them, or run again,
     OPERATOR:againN=READER; its plan is of the model that is changed so."""
@@ -152,6 +162,11 @@ class ConfigurationRow(Row):
     several: GrowthRow | None = None
     """What each of several models gets; null if there is one."""
 
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what is said at a rate, or of segments, only."""
+        return without_none(write(self), "arrival_s", "most_segments", "load_s")
+
     def __repr__(self) -> str:
         """Return a line: id, stages and the three objectives, by the stated costs."""
         fields = self.model_dump(include={*SHOWN_FIELDS, "intervals", "medians"})
@@ -172,8 +187,13 @@ class ConfigurationRow(Row):
 
     @property
     def power_w(self) -> float:
-        """Watts of the used processors while a frame comes once per period."""
-        return self.energy_j / self.period_s
+        """Watts of the used processors while a frame comes once per period, or as they arrive."""
+        return self.energy_j / self.frame_s
+
+    @property
+    def frame_s(self) -> float:
+        """Seconds between frames at which energy and power are stated."""
+        return self.period_s if self.arrival_s is None else self.arrival_s
 
 
 class PlatformProcessor(Row):
@@ -262,6 +282,8 @@ class FrontDocument(Row):
     """What a budget, an interruption or the size of the network left undone; null if nothing."""
     coverage: CoverageRow
     """How much of the times was measured, how much fitted, and how much is nominal."""
+    compilation: CompilationRow | None = None
+    """What was compiled to make the front; null if no compiler was asked for."""
     several: SeveralRow | None = None
     """What is asked for several models that share the platform; null if there is one."""
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
+from parapipe.problems.problems import Request
+from parapipe.problems.time_energy import Locations
 from parapipe.search.exploration_result import Exploration
-from parapipe.search.problems.problems import Request
-from parapipe.search.problems.time_energy import Locations
 from parapipe.solvers.problem import MappingProblem
 from parapipe.solvers.schedule import Answer, Certificate, EnergyClaim
 

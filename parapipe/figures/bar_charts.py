@@ -66,7 +66,7 @@ def _plot_energies(row: ConfigurationRow, one_j: float, looks: Looks, at: int, a
     bottom = 0.0
     for processor in sorted(row.processors, key=lambda each: list(looks).index(each.name)):
         look = looks[processor.name]
-        still_j = processor.static_power_w * row.period_s
+        still_j = processor.static_power_w * row.frame_s
         for joules, alpha in ((processor.dynamic_energy_j, 1.0), (still_j, STATIC_ALPHA)):
             ax.bar(
                 at, joules / one_j, bottom=bottom, color=look.colour, hatch=look.hatch,

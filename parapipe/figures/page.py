@@ -74,10 +74,12 @@ def page_data(folder: FrontFolder) -> dict[str, Any]:
     del front["operators"], front["subgraphs"]
     for row in front["configurations"]:
         row |= {each.field: each.value(row) for each in FIGURES}
+    rows = front["configurations"]
+    shown = [each for each in FIGURES if any(row[each.field] is not None for row in rows)]
     return {
         "title": model_title(document.model),
         "front": front,
-        "figures": page_entries(),
+        "figures": page_entries(shown),
         "network": _network_data(document, plan, index) | {"tensors": list(tensors.items())},
         "schedules": {
             name: _schedule_data(each, timeline(each), index)
@@ -194,7 +196,7 @@ def _memory_data(plan: Plan, row: MemorySystemRow | None) -> list[dict[str, Any]
     return [
         {
             "name": each.name,
-            "weights": each.weights_bytes,
+            "weights": each.weights_bytes + each.segments_bytes,
             "peak": each.size_bytes,
             "usage": [[_microseconds(time_s), size_bytes] for time_s, size_bytes in each.usage],
         }

@@ -98,6 +98,11 @@ class Row(Record):
         return self.model_dump(mode="json", by_alias=True)
 
 
+def without_none(values: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Return a record's values without those of some fields that are None: added in a version."""
+    return {key: value for key, value in values.items() if value is not None or key not in names}
+
+
 def _in_lines(value: Any) -> str:  # noqa: ANN401 - any JSON value
     if isinstance(value, list) and value:
         return "[\n" + ",\n".join(f"  {as_json(entry)}" for entry in value) + "\n ]"

@@ -15,7 +15,7 @@ from parapipe.mappings.mapping import Placement
 from parapipe.modulo.least_period import loads_s
 from parapipe.plan.mapped import mapping_view, producers
 from parapipe.plan.schema import PlacedOperator, Plan, Stage, Transfer
-from parapipe.search.problems.problems import whole_problem
+from parapipe.problems.problems import whole_problem
 
 SAME = 1e-9  # share of a stage's time, or of a period, by which equal moments may differ
 

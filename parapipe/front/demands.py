@@ -18,6 +18,7 @@ from parapipe.digits import plain
 from parapipe.documents.figure_table import BY_DEMAND, BY_NAME, Demands, FigureEntry, Minimise
 from parapipe.documents.front_schema import ConfigurationRow
 from parapipe.errors import DemandError
+from parapipe.files.mistakes import did_you_mean, listed
 from parapipe.pareto import TIE, TIES, least
 from parapipe.platform.memories import no_such_memory
 from parapipe.uncertainty.causes import Array
@@ -30,8 +31,14 @@ class InMemory(NamedTuple):
     name: str
 
 
-Figure: TypeAlias = str | InMemory
-"""Name of an entry of the table of figures, or what is needed in one memory."""
+class OnProcessor(NamedTuple):
+    """The segments of one processor of the platform, by its name."""
+
+    name: str
+
+
+Figure: TypeAlias = str | InMemory | OnProcessor
+"""Name of an entry of the table of figures, or what one memory or one processor takes of it."""
 Limits: TypeAlias = dict[Figure, float]
 Row = TypeVar("Row", bound=ConfigurationRow)
 
@@ -46,7 +53,8 @@ def limits(demands: Demands) -> Limits:
         entry = BY_DEMAND[name]
         bound = getattr(demands, name)
         if isinstance(bound, Mapping):
-            most |= {InMemory(memory): size for memory, size in bound.items()}
+            place = InMemory if entry.name == "memory" else OnProcessor
+            most |= {place(name): each for name, each in bound.items()}
         elif bound is not None:
             great = entry.direction == "greatest"
             most[entry.name] = (1 / bound if bound else inf) if great else bound
@@ -73,11 +81,14 @@ def _describe_shortfall(row: ConfigurationRow, of: Figure, demands: Demands) -> 
     size = "over 1000" if percent > 1e3 else plain(percent, 2)
     by = f"{size} % too {'few' if is_rate else 'much'}"
     where = f" in '{of.name}'" if isinstance(of, InMemory) else ""
+    where = f" on '{of.name}'" if isinstance(of, OnProcessor) else where
     reached, required = (entry.text(1 / each if is_rate else each) for each in (value, most))
     return f"{reached} instead of {required}{where}, {by} ({row.id})"
 
 
 def _figure_entry(of: Figure) -> FigureEntry:
+    if isinstance(of, OnProcessor):
+        return BY_NAME["segments"]
     return BY_NAME["memory" if isinstance(of, InMemory) else of]
 
 
@@ -97,6 +108,9 @@ def figure(row: ConfigurationRow, of: Figure, demands: Demands = Demands()) -> f
         if row.peak_memory_bytes is not None and of.name not in peaks:
             raise DemandError(no_such_memory([of.name], tuple(peaks)))
         return _stated_value(row, "memory") if row.peak_memory_bytes is None else peaks[of.name]
+    if isinstance(of, OnProcessor):
+        _stated_value(row, "segments")
+        return float({each.name: each.segments or 0 for each in row.processors}.get(of.name, 0))
     period_s = row.sustained_period_s if demands.sustained else row.period_s
     if of in ("period", "throughput"):
         return period_s
@@ -106,9 +120,9 @@ def figure(row: ConfigurationRow, of: Figure, demands: Demands = Demands()) -> f
     if demands.sustained:
         lasting_w = sum(processor.static_power_w for processor in row.processors)
         if demands.board:
-            lasting_w += (row.board_energy_j - row.energy_j) / row.period_s
-        energy_j += lasting_w * (period_s - row.period_s)
-    return energy_j / period_s if of == "power" else energy_j
+            lasting_w += (row.board_energy_j - row.energy_j) / row.frame_s
+        energy_j += lasting_w * (max(period_s, row.arrival_s or 0.0) - row.frame_s)
+    return energy_j / max(period_s, row.arrival_s or 0.0) if of == "power" else energy_j
 
 
 def _stated_value(row: ConfigurationRow, of: str) -> float:
@@ -127,6 +141,7 @@ def best(rows: Sequence[Row], minimise: Minimise, demands: Demands) -> Row:
     DemandError
         None keeps them all; the message says which demand stands in the way, and by how much.
     """
+    _check_processors(rows, demands)
     meeting = _rows_meeting(rows, demands, limits(demands))
     if not meeting:
         reason = _describe_conflict(rows, demands)
@@ -135,6 +150,18 @@ def best(rows: Sequence[Row], minimise: Minimise, demands: Demands) -> Row:
     order = (minimise, "latency", "period", "energy")
     ties = (TIES.get(minimise, TIE),)
     return least(meeting, lambda row: [figure(row, of, demands) for of in order], ties)
+
+
+def _check_processors(rows: Sequence[ConfigurationRow], demands: Demands) -> None:
+    """Raise a DemandError if segments are limited of what no configuration uses."""
+    asked = [of.name for of in limits(demands) if isinstance(of, OnProcessor)]
+    used = dict.fromkeys(each.name for row in rows if asked for each in row.processors)
+    if unknown := [name for name in asked if name not in used]:
+        wrong, there = (listed([f"'{name}'" for name in each]) for each in (unknown, used))
+        raise DemandError(
+            f"no configuration uses a processor {wrong}, so its segments cannot be limited; there "
+            f"are {there}{did_you_mean(unknown[0], list(used))}"
+        )
 
 
 def _rows_meeting(rows: Sequence[Row], demands: Demands, some: Limits) -> Sequence[Row]:
@@ -300,6 +327,7 @@ def _sampled_figure(
         return period_s
     if of not in ("energy", "power"):  # it has no draws
         return np.full(samples.count, figure(row, of, demands))
-    idle_w = (row.board_energy_j - row.energy_j) / row.period_s if demands.board else 0.0
-    energy_j: Array = samples.energy_j[i] + idle_w * period_s
-    return energy_j / period_s if of == "power" else energy_j
+    idle_w = (row.board_energy_j - row.energy_j) / row.frame_s if demands.board else 0.0
+    frame_s = np.maximum(period_s, row.arrival_s or 0.0)
+    energy_j: Array = samples.energy_j[i] + idle_w * frame_s
+    return energy_j / frame_s if of == "power" else energy_j

@@ -266,6 +266,8 @@ class _Tracer:
         ]
         period = named_value("period", self.row.period_s, "s")
         energy = named_value("energy", self.row.energy_j, "J")
+        arrival_s = self.row.arrival_s
+        frame = named_value("time between frames", arrival_s, "s") if arrival_s else period
         dynamic = [
             named_value(f"operators on {p.name}", p.dynamic_energy_j, "J") for p in processors
         ]
@@ -280,6 +282,8 @@ class _Tracer:
             for each in FIGURES
             if hasattr(self.row, each.field)
         }
+        if arrival_s:
+            stated_figures["arrival_s"] = frame
         derived_figures = derive_figures(stated_figures, Figures)
         return {
             "latency_s": (
@@ -287,8 +291,8 @@ class _Tracer:
                 "s",
             ),
             "period_s": (largest(*intervals), "s"),
-            "energy_j": (total(dynamic) + period * total(static), "J"),
-            "board_energy_j": (energy + period * idle, "J"),
+            "energy_j": (total(dynamic) + frame * total(static), "J"),
+            "board_energy_j": (energy + frame * idle, "J"),
             "input_s": (travel_time(platform, loaded, "processors", first, "input"), "s"),
             "output_s": (travel_time(platform, read, "processors", last, "output"), "s"),
             **{name: (rule, BY_FIELD[name].si) for name, rule in derived_figures.items()},

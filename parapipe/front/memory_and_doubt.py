@@ -34,6 +34,17 @@ def memory_texts(row: ConfigurationRow, plan: Plan) -> Iterator[str]:
         yield from (_arena_text(arena, plan) for arena in plan.memory.arenas if arena.size_bytes)
 
 
+def segment_texts(row: ConfigurationRow) -> Iterator[str]:
+    """Yield how many segments there are and how long they load, where the front states it."""
+    if row.most_segments is None:
+        return
+    counts = [f"{each.name} {each.segments}" for each in row.processors]
+    total = sum(each.segments or 0 for each in row.processors)
+    files = "segment, one file" if total == 1 else f"segments, {total} files"
+    loading = "" if row.load_s is None else f"; to load them takes {plain(row.load_s * 1e3)} ms"
+    yield f"It has {total} {files} when exported ({', '.join(counts)}){loading}."
+
+
 def running_operators(plan: Plan, at_s: float) -> list[str]:
     """Return the ids of the operators that run at a moment of the period."""
     view, period_s = mapping_view(plan), plan.predicted.period_s
@@ -47,11 +58,13 @@ def running_operators(plan: Plan, at_s: float) -> list[str]:
 
 
 def _memory_text(memory: MemoryRow, operators: list[str]) -> str:
-    activations_bytes = memory.peak_bytes - memory.weights_bytes
+    activations_bytes = memory.peak_bytes - memory.constant_bytes
     beginning = (
         f"Memory ({memory.name}): at most {_mb(memory.peak_bytes)}, of which "
         f"{_mb(memory.weights_bytes)} are weights"
     )
+    if memory.segments_bytes:
+        beginning += f" and {_mb(memory.segments_bytes)} what segments take by themselves"
     if not memory.alive:
         return f"{beginning}."
     largest = ", ".join(map(_tensor_text, memory.alive[:LARGEST]))

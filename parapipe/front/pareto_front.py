@@ -107,10 +107,11 @@ class MappedConfiguration(PlannedConfiguration):
         limit, memories = self._max_memory_bytes, self.memories
         if limit is None:
             return {}
+        constant = {each.name: each.constant_bytes for each in memories}
         if isinstance(limit, Mapping):
-            return {m.name: limit[m.name] - m.weights_bytes for m in memories if m.name in limit}
-        tensors = {each.name: each.peak_bytes - each.weights_bytes for each in memories}
-        left = limit - sum(each.weights_bytes for each in memories)
+            return {name: limit[name] - size for name, size in constant.items() if name in limit}
+        tensors = {each.name: each.peak_bytes - each.constant_bytes for each in memories}
+        left = limit - sum(constant.values())
         share = max(1.0, left / (sum(tensors.values()) or 1))
         return {name: share * size_bytes for name, size_bytes in tensors.items()}
 

@@ -21,7 +21,7 @@ from parapipe.front.critical_paths import (
     moves_lowering_load,
     round_robin_of,
 )
-from parapipe.front.memory_and_doubt import memory_texts
+from parapipe.front.memory_and_doubt import memory_texts, segment_texts
 from parapipe.front.what_if import Change
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.plan.mapped import mapping_view
@@ -56,6 +56,7 @@ class Reasons:
                 ("critical path", self._path_texts()),
                 ("processors", self._processor_texts()),
                 ("memory", memory_texts(self.row, self.plan)),
+                ("segments", segment_texts(self.row)),
                 ("unsupported", together(dict(self._refusals())).values()),
                 ("bound", self._bound_texts()),
                 ("front", self._front_texts()),

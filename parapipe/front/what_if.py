@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from parapipe.cost.cost_table import CostTable, Matrix, build_cost_table
+from parapipe.cost.pins import with_pins
 from parapipe.cost.price import OperatorCost
 from parapipe.cost.profile import Profile
 from parapipe.errors import CostError
@@ -46,12 +47,15 @@ class Chip:
     ----------
     profiles
         As for `build_cost_table`.
+    pinned
+        Processors that operators are pinned to, by the index of the operator.
     """
 
     graph: OperatorGraph
     platform: Platform
     costs: CostTable
     profiles: Sequence[Profile] | None
+    pinned: Mapping[int, str] = field(default_factory=dict)
 
     def changes(self) -> Iterator[Change]:
         """Yield a tenth more of each processor, link and the memory, and of what runs where."""
@@ -105,9 +109,11 @@ class Chip:
 
     def _price(self, processors: Sequence[Processor]) -> CostTable:
         changed = self.platform.model_copy(update={"processors": tuple(processors)})
-        return build_cost_table(
+        table = build_cost_table(
             self.graph, changed, profiles=self.profiles, precision=self.costs.precision
         )
+        table = replace(table, arrival_s=self.costs.arrival_s)
+        return with_pins(table, self.graph, changed, self.pinned)
 
 
 def _with_faster_processor(costs: CostTable, p: int) -> CostTable:

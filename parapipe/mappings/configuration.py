@@ -127,6 +127,10 @@ class Configuration:
     least: Least | None = None
     peak: PeakMemory | None = None
 
+    def graph_of(self, graph: OperatorGraph) -> OperatorGraph:
+        """Return the graph that the mapping is of, given the model's."""
+        return self.split.graph if self.split else graph
+
     @property
     def kind(self) -> Kind:
         """What the stages amount to."""
@@ -137,6 +141,11 @@ class Configuration:
         """Bit mask of the processors that each stage uses."""
         stages = self.mapping.stages
         return tuple(sum(1 << p for p in stage.replicas or stage.processors) for stage in stages)
+
+    @property
+    def period_s(self) -> float:
+        """Least seconds between frames."""
+        return self.evaluated.period_s
 
     @property
     def objectives(self) -> tuple[float, float, float]:

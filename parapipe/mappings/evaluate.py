@@ -82,7 +82,9 @@ class Evaluated:
         Seconds to load a frame on the first operator's processor and to read the result on the
         last one's; in none of the figures above.
     energy_j, board_energy_j
-        Joules per frame at that period, equation (8); the latter with the board's idle power.
+        Joules per frame at that period, equation (8); the latter with the board's idle power. Where
+        frames arrive at a lower rate (`CostTable.arrival_s`), static and idle power count for the
+        time between them.
     sequential_energy_j, sequential_board_energy_j
         Joules of one frame at a time: only the processors of the running stage draw static power.
     """
@@ -151,7 +153,8 @@ def evaluate(
     period_s = mapping.period_s or _period_s(mapping.stages, slowed_s)
     latency_s = sum(times_s) if mapping.period_s is None else mapping.elapsed_s
     dynamic_j = sum(stage.dynamic_energy_j for stage in stages)
-    energy_j = dynamic_j + period_s * sum(costs.static_power_w[p] for p in mapping.processors)
+    frame_s = costs.frame_s(period_s)
+    energy_j = dynamic_j + frame_s * sum(costs.static_power_w[p] for p in mapping.processors)
     sequential_j = dynamic_j + sum(
         stage.time_s * costs.static_power_w[p] for stage in stages for p in stage.processors
     )
@@ -164,7 +167,7 @@ def evaluate(
         period_s=period_s,
         sustained_period_s=sustained_period_s(mapping),
         energy_j=energy_j,
-        board_energy_j=energy_j + period_s * costs.idle_power_w,
+        board_energy_j=energy_j + frame_s * costs.idle_power_w,
         sequential_energy_j=sequential_j,
         sequential_board_energy_j=sequential_j + latency_s * costs.idle_power_w,
     )

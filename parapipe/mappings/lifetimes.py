@@ -29,6 +29,7 @@ from parapipe.cost.precision import type_there
 from parapipe.graph.operator_graph import OperatorGraph, size_in_bytes
 from parapipe.mappings.event_graph import picoseconds
 from parapipe.mappings.mapping import Mapping, Placement, Transfer
+from parapipe.mappings.segments import count_segments
 from parapipe.platform.memories import MemorySystem
 
 _Copy = tuple[str, str, int, int | None]
@@ -99,6 +100,14 @@ class Storage:
         total = [0] * len(self.system.names)
         for (_, _, memory, _), size_bytes in weights.items():
             total[memory] += size_bytes
+        return total
+
+    def segments_bytes(self, mapping: Mapping) -> list[int]:
+        """Return what the segments take in each memory, beside tensors and weights."""
+        total = [0] * len(self.system.names)
+        if each_bytes := self.system.segment_bytes:
+            for p, count in count_segments(mapping, self.graph).items():
+                total[self.memory_of(p)] += count * each_bytes.get(self.processors[p], 0)
         return total
 
     def _weights_of(self, v: int, p: int) -> Iterator[tuple[_Copy, int]]:

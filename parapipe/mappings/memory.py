@@ -4,6 +4,7 @@ What counts:
 
 - Tensors, copies and queues, for as long as they live (`parapipe.mappings.lifetimes`).
 - Weights, once in each memory where they are used, or for each processor that needs its own copy.
+- What segments take by themselves, where the platform says it.
 
 Each tensor has memory of its own: operators that work in place may need less. Scratch memory of
 operators is not known. So the peak is the least that an arena can do with that keeps this schedule.
@@ -54,9 +55,11 @@ class MemoryPeak:
     Parameters
     ----------
     size_bytes
-        The most at one moment: activations and weights.
+        The most at one moment: activations, weights and segments.
     weights_bytes
         Of these, weights, which are there at any time.
+    segments_bytes
+        Of these, what segments take by themselves, which is there at any time.
     at_s
         First moment of the peak, from the start of the period.
     alive
@@ -71,6 +74,7 @@ class MemoryPeak:
     at_s: float
     alive: tuple[AliveRow, ...]
     usage: tuple[tuple[float, int], ...]
+    segments_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +97,15 @@ def peak_memory(mapping: Mapping, storage: Storage, period_s: float) -> PeakMemo
     """
     lives = [*Lives(mapping, storage, picoseconds(period_s)).all()]
     weights_bytes = storage.weights_bytes(mapping)
+    segments_bytes = storage.segments_bytes(mapping)
     names = storage.system.names
     memories = tuple(
-        _peak(name, [each for each in lives if each.memory == m], weights_bytes[m])
+        _peak(name, [b for b in lives if b.memory == m], weights_bytes[m], segments_bytes[m])
         for m, name in enumerate(names)
     )
-    total = memories[0] if len(names) == 1 else _peak("all", lives, sum(weights_bytes))
+    total = memories[0]
+    if len(names) > 1:
+        total = _peak("all", lives, sum(weights_bytes), sum(segments_bytes))
     return PeakMemory(total, memories)
 
 
@@ -126,8 +133,9 @@ def peaks_of(
     return peak_of
 
 
-def _peak(name: str, lives: Sequence[Life], weights_bytes: int) -> MemoryPeak:
-    present_bytes = weights_bytes + sum(each.frames * each.size_bytes for each in lives)
+def _peak(name: str, lives: Sequence[Life], weights_bytes: int, segments_bytes: int) -> MemoryPeak:
+    constant_bytes = weights_bytes + segments_bytes
+    present_bytes = constant_bytes + sum(each.frames * each.size_bytes for each in lives)
     at: Point = (0, -1, 0, 0)
     peak_bytes, usage = -1, {0: present_bytes}
     moving = [each for each in lives if each.content != "queue"]
@@ -151,6 +159,7 @@ def _peak(name: str, lives: Sequence[Life], weights_bytes: int) -> MemoryPeak:
         at[0] * SECONDS,
         tuple(sorted(alive, key=lambda a: (-a.size_bytes, a.name))),
         tuple((at_ps * SECONDS, size_bytes) for at_ps, size_bytes in usage.items()),
+        segments_bytes,
     )
 
 
@@ -246,14 +255,16 @@ def no_fit_message(
         What no mapping does without, in words.
     """
     worst = limit.worst(nearest)
-    weights = megabytes(worst.weights_bytes)
+    weights = f"{megabytes(worst.weights_bytes)} of it are weights"
+    if worst.segments_bytes:
+        weights += f", {megabytes(worst.segments_bytes)} what segments take by themselves"
     alive = [f"{each.name} {megabytes(each.size_bytes)}" for each in worst.alive[:3]]
     where = " │ ".join(
         "+".join(names[p] for p in stage.processors) for stage in nearest.mapping.stages
     )
     return (
         f"no mapping of '{model}' was found that fits: the least, on {where}, needs "
-        f"{limit.told(nearest)}; {weights} of it are weights, and at its peak "
+        f"{limit.told(nearest)}; {weights}, and at its peak "
         f"{listed(alive)} are alive; {bound}; allow more with `max_memory_bytes`"
     )
 

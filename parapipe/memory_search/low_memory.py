@@ -34,8 +34,8 @@ from parapipe.mappings.memory import MemoryLimit
 from parapipe.modulo.cyclic_problem import CyclicProblem, ModuloSchedule
 from parapipe.modulo.modulo_schedules import Jobs, schedule_jobs
 from parapipe.modulo.reordering import Sizes, less_buffered
+from parapipe.problems.problems import whole_problem
 from parapipe.search.interleaved import modulo_schedule_of, repeating_mapping
-from parapipe.search.problems.problems import whole_problem
 from parapipe.solvers.problem import NANO
 
 MOST_THRESHOLDS = 8  # of live bytes up to which stages may be cut

@@ -265,9 +265,10 @@ def _recomputing(problem: SearchProblem, p: int, row: Row, plain: Configuration)
     if not rules:
         return _sequential(graph, costs, p, row.runs)
     model_graph = sources.splitter(rules)
-    costs = build_cost_table(
+    table = build_cost_table(
         model_graph, sources.platform, profiles=sources.profiles, precision=costs.precision
     )
+    costs = replace(table, arrival_s=costs.arrival_s)
     model = SplitModel(rules, model_graph, costs)
     places = _places_in_row(graph, model_graph, runs)
     order = topological_order(model_graph, [(float(at),) for at in places])

@@ -83,6 +83,8 @@ def _search_at_cuts(
         StageTable(choices, energy=trades).at_cuts(cuts),
         costs.static_power_w,
         identical=problem.identical[0],
+        most_stages=problem.options.max_stages,
+        arrival_s=costs.arrival_s,
         deadline=deadline,
     )
 

@@ -256,6 +256,7 @@ def energy_front(
     energy_j: Energies,
     static_power_w: Sequence[float],
     *,
+    arrival_s: float = 0.0,
     resolution: float = 0.01,
     time_limit_s: float,
     seed: int,
@@ -275,6 +276,8 @@ def energy_front(
     ----------
     static_power_w
         Of each processor, if it runs anything.
+    arrival_s
+        Seconds between frames as they arrive: static energy is for at least so long.
     resolution
         A share of the period.
     time_limit_s
@@ -297,7 +300,7 @@ def energy_front(
     heapify(sweeps)
     while sweeps and not over():
         _, number, sweep = heappop(sweeps)
-        floor_j = sweep.least_s * sweep.static_w
+        floor_j = max(sweep.least_s, arrival_s) * sweep.static_w
         front_j = min((p.energy_j for p in points if p.period_s <= sweep.least_s), default=inf)
         if front_j <= sweep.least_j + floor_j:
             floors.append((sweep.least_s, sweep.least_j + floor_j))
@@ -307,7 +310,7 @@ def energy_front(
         if answer is None:
             continue
         used_w = sum(static_power_w[p] for p in set(answer.processor))
-        taken_j = answer.energy_j + answer.period_s * used_w
+        taken_j = answer.energy_j + max(answer.period_s, arrival_s) * used_w
         floors.append((sweep.least_s, answer.bound_j + floor_j))
         points.append(Trade(answer.period_s, taken_j, 0.0, answer.processor))
         if answer.energy_j > sweep.least_j * (1 + CLOSE) and sweep.limit_s <= sweep.longest_s:

@@ -12,7 +12,7 @@ for operators that it does not need. Cut *promptly*, a segment ends where anothe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
@@ -21,6 +21,7 @@ from typing import TypeAlias
 from parapipe.errors import PlanError
 from parapipe.files.mistakes import listed
 from parapipe.mappings.mapping import Placement
+from parapipe.mappings.segments import Moved, awaited_operators, awaited_tensors
 from parapipe.plan.mapped import MappedPlan, mapping_view, operands_of
 from parapipe.plan.schema import Plan
 
@@ -142,8 +143,12 @@ def segments(
         If pieces would wait for each other in a circle.
     """
     view = mapping_view(plan)
-    awaited = _awaited_tensors(view)
-    ends = _awaited_operators(view, awaited) if prompt else frozenset()
+    moved = [Moved(e.tensor, e.made, e.read) for users in view.users.values() for e in users]
+    firsts = awaited_tensors(view.orders, moved)
+    ends: Collection[Placement] = ()
+    if prompt:
+        ends = awaited_operators(view.orders, moved, firsts, view.repeats)
+    awaited = {v: tuple(firsts.get(at, ())) for v, at in view.placements.items()}
     readers: dict[str, set[str]] = {}
     for operator in plan.operators:
         for name in operands_of(operator, plan):
@@ -155,7 +160,7 @@ def segments(
     frame_of = _frame_prefixes(plan)
 
     def continues(last: Placement | None, at: Placement) -> bool:
-        if single or last is None or view.id(at) in begins or view.id(last) in ends:
+        if single or last is None or view.id(at) in begins or last in ends:
             return False
         one, other = ((each.lag, frame_of.get(each.operator)) for each in (last, at))
         return one == other
@@ -202,37 +207,6 @@ def _frame_prefixes(plan: Plan) -> dict[int, str]:
         for prefix in prefixes
         if operator.id.startswith(prefix)
     }
-
-
-def _awaited_tensors(view: MappedPlan) -> dict[str, tuple[str, ...]]:
-    """Tensors from other processors that each operator is the first on its processor to read.
-
-    A frame comes to operators of lower lag first.
-    """
-    turn = {at: (at.lag, i) for order in view.orders.values() for i, at in enumerate(order)}
-    awaited: dict[str, list[str]] = {v: [] for v in view.placements}
-    for (tensor, *_), users in view.users.items():
-        first = min((edge.read for edge in users), key=lambda at: turn[at])
-        awaited[view.id(first)].append(tensor)
-    return {operator: tuple(names) for operator, names in awaited.items()}
-
-
-def _awaited_operators(view: MappedPlan, awaited: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
-    """Operators that another processor waits for within the stage, the last for each that waits.
-
-    What an earlier stage makes is there when a stage begins. A stage that works on several frames
-    has no such moment: whoever reads there may wait for a tensor.
-    """
-    turn = {at: (at.lag, i) for order in view.orders.values() for i, at in enumerate(order)}
-    last: dict[tuple[int, int, str], Placement] = {}
-    for users in view.users.values():
-        for edge in users:
-            producer, reader = edge.made, view.id(edge.read)
-            within = producer.lag == edge.read.lag or view.repeats(producer)
-            if edge.tensor in awaited[reader] and within:
-                key = (producer.processor, producer.lag, reader)
-                last[key] = max(last.get(key, producer), producer, key=lambda at: turn[at])
-    return frozenset(view.id(at) for at in last.values())
 
 
 def _segment(

@@ -42,6 +42,7 @@ from parapipe.platform.fields import (
 )
 from parapipe.platform.platform import Board, Source
 from parapipe.platform.sections import Compiled, CompilerTarget, Launch, Memory, Scaling
+from parapipe.platform.segments import Segments
 from parapipe.platform.support import Support
 
 KIND = FileKind("catalogue file", PlatformError, "install parapipe again")
@@ -95,6 +96,8 @@ class Part(Strict):
         In place of its kind's.
     memory
         Bytes a second that one unit was seen to move at most.
+    segments
+        How many segments it may have, and what each takes.
     """
 
     kind: Kind
@@ -108,6 +111,7 @@ class Part(Strict):
     achieved: Achieved | None = None
     clock: TopClock
     memory: Memory | None = None
+    segments: Segments | None = None
     power: UnitPower
 
 

@@ -55,6 +55,8 @@ def full_processor(part: Part, entry: Raw, memory: object, add_source: AddSource
     if "data_types" not in processor and isinstance(processor["peak"], Mapping):
         rates = processor["peak"].get("macs_per_s")
         processor["data_types"] = tuple(rates) if isinstance(rates, Mapping) else ()
+    if part.segments:
+        processor.setdefault("segments", part.segments.model_dump(exclude_unset=True))
     if "memory" not in processor:
         processor["memory"] = figures.memory(memory)
     if "power" not in processor:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from parapipe.errors import PlatformError
@@ -18,6 +18,7 @@ from parapipe.files.yaml_file import (
     read_yaml_text,
 )
 from parapipe.platform.catalogue import catalogue, platforms, shipped
+from parapipe.platform.excluded import without_processors
 from parapipe.platform.expand import expansion_of
 from parapipe.platform.platform import Platform
 
@@ -127,12 +128,25 @@ class PlacedPlatform:
     ----------
     expansion
         The text's values in full form.
+    kept
+        By section of which entries are left out: the places of the others in the text's list.
     """
 
     platform: Platform
     file: Path
     document: Document
     expansion: Expansion
+    kept: Mapping[KeyPath, Sequence[int]] = field(default_factory=dict)
+
+    def without(self, names: Sequence[str]) -> PlacedPlatform:
+        """Return it without processors; errors are those of `without_processors`."""
+        reduced, whole = without_processors(self.platform, names), self.platform
+        ends = ({each.sender, each.receiver} for each in whole.links)
+        kept: dict[KeyPath, Sequence[int]] = {
+            ("processors",): [i for i, p in enumerate(whole.processors) if p.name not in names],
+            ("links",): [i for i, pair in enumerate(ends) if pair.isdisjoint(names)],
+        }
+        return replace(self, platform=reduced, kept=kept)
 
     def place(self, path: KeyPath) -> Place:
         """Return where the value at a path stands.
@@ -142,6 +156,8 @@ class PlacedPlatform:
         path
             Keys and list indices from the top of the file.
         """
+        if path[:1] in self.kept and isinstance(index := path[1], int):
+            path = (path[0], self.kept[path[:1]][index], *path[2:])
         line = self.document.line(self.expansion.origin(path))
         return Place(str(self.file), line, key_text(path), self._source_text(path))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 from types import MappingProxyType
 from typing import Annotated, Self
@@ -80,6 +80,8 @@ class MemorySystem:
         Pairs of processors in one memory that hand over a copy, since their link converts.
     packing
         Bytes of weights per byte in the model, of processors that keep a copy of their own.
+    segment_bytes
+        What each segment takes beside tensors and weights, of processors that say it.
     """
 
     names: tuple[str, ...]
@@ -89,6 +91,7 @@ class MemorySystem:
     usable_bytes: tuple[float | None, ...]
     copying: frozenset[tuple[str, str]]
     packing: Mapping[str, float]
+    segment_bytes: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def assumed_for(
@@ -96,10 +99,12 @@ class MemorySystem:
         processors: Iterable[str],
         copying: frozenset[tuple[str, str]] = frozenset(),
         packing: Mapping[str, float] = MappingProxyType({}),
+        segment_bytes: Mapping[str, int] = MappingProxyType({}),
     ) -> Self:
         """Return the system of a platform that states no memories."""
         memory_of = dict.fromkeys(processors, 0)
-        return cls((ASSUMED,), True, memory_of, (1,), (None,), copying, packing)
+        units, usable = (1,), (None,)
+        return cls((ASSUMED,), True, memory_of, units, usable, copying, packing, segment_bytes)
 
     def size_bytes(self, memory: int, content_bytes: float) -> int:
         """Return what a tensor takes in a memory, whole multiples of the alignment."""

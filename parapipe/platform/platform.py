@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from parapipe.files.mistakes import KeyPath, Mistake
 from parapipe.files.yaml_file import Strict, WholeFile
@@ -31,6 +31,7 @@ from parapipe.platform.memories import MemorySystem, SharedMemory
 from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Processor
 from parapipe.platform.sections import Memory
+from parapipe.platform.segments import SegmentRules
 
 
 class Source(Strict):
@@ -198,6 +199,7 @@ class Platform(WholeFile):
     spread: Spread | None = None
     links: Annotated[Many[Link], Field(max_length=992)] = ()
     sources: dict[Name, Source]
+    _excluded: tuple[Processor, ...] = PrivateAttr(())
 
     @classmethod
     def contradictions(cls, raw: object) -> Iterable[Mistake]:
@@ -214,6 +216,11 @@ class Platform(WholeFile):
     def names(self) -> tuple[str, ...]:
         """Names of the processors, in order."""
         return tuple(processor.name for processor in self.processors)
+
+    @property
+    def excluded(self) -> tuple[Processor, ...]:
+        """Processors of the file that are left out here."""
+        return self._excluded
 
     def index(self, name: str) -> int:
         """Return the index of the processor of that name.
@@ -293,8 +300,11 @@ class Platform(WholeFile):
         packing = {
             p: each.packing for p, each in stored.items() if each.own_copy or each.packing != 1
         }
+        rules = self.segment_rules
+        own_bytes = {name: rules.memory_bytes(p) for p, name in enumerate(self.names)}
+        segment_bytes = {name: size_bytes for name, size_bytes in own_bytes.items() if size_bytes}
         if not memories:
-            return MemorySystem.assumed_for(self.names, copying, packing)
+            return MemorySystem.assumed_for(self.names, copying, packing, segment_bytes)
         place = {name: m for m, each in enumerate(memories) for name in each.processors}
         wholes = (self.names[self.whole(p)] for p in range(len(self.processors)))
         return MemorySystem(
@@ -305,7 +315,13 @@ class Platform(WholeFile):
             usable_bytes=tuple(each.usable_bytes for each in memories),
             copying=copying,
             packing=packing,
+            segment_bytes=segment_bytes,
         )
+
+    @cached_property
+    def segment_rules(self) -> SegmentRules:
+        """What its processors say of segments."""
+        return SegmentRules.of(self.processors)
 
     @cached_property
     def resources(self) -> tuple[str, ...]:

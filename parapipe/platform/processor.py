@@ -41,6 +41,7 @@ from parapipe.platform.sections import (
     part_cores,
     stream_names,
 )
+from parapipe.platform.segments import Segments
 from parapipe.platform.support import Refusal, Support
 
 
@@ -77,6 +78,8 @@ class Processor(Strict):
         What it runs; everything in its data types if left out.
     weights
         How it keeps weights; as they are in the model, one copy in its memory, if left out.
+    segments
+        How many segments it may have, and what each takes; not known if left out.
     input, output
         Time to load a frame into its memory, and to read the result from there.
     """
@@ -102,6 +105,7 @@ class Processor(Strict):
     peak: Peak
     memory: Memory
     weights: WeightStorage | None = None
+    segments: Segments | None = None
     power: Power
     input: Port
     output: Port

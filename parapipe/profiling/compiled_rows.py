@@ -20,7 +20,7 @@ from parapipe.platform.processor import Processor
 from parapipe.platform.sections import Compiled
 from parapipe.profiling.compiled_times import NodePrice, fit_of, node_prices, row_work
 
-LEAST_S = 1e-9  # a profile's times are positive, and rounded to this
+LEAST_S = 1e-9  # a profile's file holds positive times, rounded to this
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +153,7 @@ def measurements_of(
     for (signature, then), times_of in collected.items():
         first = graph.operators[times_of[0][0]].singles[0]
         seconds = [max(time.time_s, LEAST_S) for _, time in times_of]
+        mean_s = fmean(seconds)
         for processor in processors:
             yield Measurement(
                 signature=signature,
@@ -161,9 +162,9 @@ def measurements_of(
                 size_bytes=first.work.read_bytes + first.work.written_bytes,
                 processor=processor.name,
                 frequency_hz=processor.clock.default_frequency_hz,
-                time_s=fmean(seconds),
+                time_s=round(mean_s, 9),
                 rows=len(seconds),
-                spread=(max(seconds) - min(seconds)) / fmean(seconds),
+                spread=round((max(seconds) - min(seconds)) / mean_s, 4),
                 method=COMPILED if any(time.priced for _, time in times_of) else UNPRICED,
                 then=then,
                 weights="own",

@@ -195,10 +195,16 @@ def compiled_processors(platform: Platform, name: str) -> list[tuple[Processor, 
     ]
 
 
-def precision_of(costs: CostTable, operators: Sequence[int], place: int) -> Precision:
-    """Return the type that operators are compiled in: as they are planned on a processor."""
+def compiler_for(
+    processor: Processor, choice: CompilerChoice, costs: CostTable, operators: Sequence[int]
+) -> Compiler:
+    """Return the compiler of a processor, in the type that operators are planned in there."""
+    place = costs.processors.index(processor.name)
     types = {cost.data_type for v in operators if (cost := costs.cost(v, place))}
-    return "int8" if costs.precision == "int8" or types & {"int8", "uint8"} else "float16"
+    integers = costs.precision == "int8" or types & {"int8", "uint8"}
+    target = processor.compiler.target if processor.compiler else ""
+    precision: Precision = "int8" if integers else "float16"
+    return Compiler(choice.name, target, precision, choice.time_limit_s)
 
 
 def supported(costs: CostTable, place: int) -> list[int]:

@@ -6,7 +6,7 @@ chosen is marked afterwards, by the exact figures that front.json states: `marke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -15,6 +15,7 @@ from parapipe.mappings.configuration import Configuration
 from parapipe.mappings.lifetimes import Storage
 from parapipe.mappings.mapping import Kind
 from parapipe.mappings.memory import MemoryLimit, megabytes, no_fit_message
+from parapipe.mappings.segments import LimitedSegments
 from parapipe.pareto import (
     ENERGY_TIE,
     TIE,
@@ -31,6 +32,7 @@ from parapipe.solvers.problem import NANO
 if TYPE_CHECKING:
     from parapipe.cost.cost_table import CostTable
     from parapipe.graph.operator_graph import OperatorGraph
+    from parapipe.mappings.restriction import Restriction
     from parapipe.processes.deadline import Deadline
     from parapipe.search.contract import SearchProblem
     from parapipe.search.options import MapOptions
@@ -293,6 +295,17 @@ class _Selection:
         return self.candidates[i].nano_objectives
 
 
+def exact_near_rate(
+    candidates: Iterable[Candidate],
+    restriction: Restriction,
+    graph: OperatorGraph,
+    tables: Sequence[CostTable],
+) -> Iterator[Candidate]:
+    """Yield candidates, in exact seconds if those decide whether they reach a rate."""
+    for each in candidates:
+        yield configure(each, graph, tables) if restriction.is_near(each) else each
+
+
 def within_limit(
     every: Sequence[Configuration], problem: SearchProblem, deadline: Deadline
 ) -> list[Configuration]:
@@ -320,4 +333,34 @@ def within_limit(
     for kind in sorted(unfit_kinds, key=get_args(Kind).index):
         nearest = limit.nearest(each for each in every if each.kind == kind)
         problem.lacking[kind] = f"the least memory found is {limit.told(nearest)}"
+    return fitting
+
+
+def within_segments(every: Sequence[Configuration], problem: SearchProblem) -> list[Configuration]:
+    """Return the configurations that keep the limit of segments.
+
+    The kinds that there are, of which none keeps it, are told with the reason.
+
+    Raises
+    ------
+    MappingError
+        None keeps the limit; says how many segments the nearest has, and where.
+    """
+    limit = LimitedSegments(problem.options.max_segments, problem.graph, problem.tables)
+    fitting = [each for each in every if limit.fits(each)]
+    if not fitting:
+        nearest = limit.nearest(every)
+        names = problem.tables[nearest.table].processors
+        where = " │ ".join(
+            "+".join(names[p] for p in stage.processors) for stage in nearest.mapping.stages
+        )
+        raise MappingError(
+            f"no mapping of '{problem.graph.source.name}' was found with so few segments: the "
+            f"nearest, on {where}, has {limit.told(nearest)}; allow more with `max_segments`, or "
+            "let a processor that runs the whole model take part"
+        )
+    unfit_kinds = {each.kind for each in every} - {each.kind for each in fitting}
+    for kind in sorted(unfit_kinds, key=get_args(Kind).index):
+        nearest = limit.nearest(each for each in every if each.kind == kind)
+        problem.lacking[kind] = f"the fewest segments found are {limit.told(nearest)}"
     return fitting

@@ -14,22 +14,29 @@ from parapipe.files.progress import Tell
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mappings.configuration import Configuration
+from parapipe.mappings.restriction import Restriction
+from parapipe.problems.cache import Cache
+from parapipe.problems.identical_processors import (
+    identical_processors,
+    replica_sets,
+    replicable,
+)
+from parapipe.problems.method import Method
+from parapipe.problems.solve import SolvedQuestions, Solver
 from parapipe.processes.deadline import Deadline, OverError
 from parapipe.processes.workers import shared_processes
-from parapipe.search.candidate_selection import as_configurations, select_candidates, within_limit
+from parapipe.search.candidate_selection import (
+    as_configurations,
+    exact_near_rate,
+    select_candidates,
+    within_limit,
+    within_segments,
+)
 from parapipe.search.contract import Moment, SearchProblem
 from parapipe.search.exploration_result import Exploration, UnfinishedRow, by_processors
 from parapipe.search.explored_bounds import ExploredBounds
 from parapipe.search.infeasible import absent_kinds, check_times
 from parapipe.search.options import MapOptions
-from parapipe.search.problems.cache import Cache
-from parapipe.search.problems.identical_processors import (
-    identical_processors,
-    replica_sets,
-    replicable,
-)
-from parapipe.search.problems.method import Method
-from parapipe.search.problems.solve import SolvedQuestions, Solver
 from parapipe.search.stages.candidates import Candidate, configure
 from parapipe.search.stages.finest_cuts import MOST_REQUESTS, all_requests, many_requests
 from parapipe.search.stages.problem_order import OtherTables, Periods, PromisingRequests
@@ -51,6 +58,8 @@ class SearchSequence:
     ----------
     results
         What searches have yielded, but for those of memory.
+    refused
+        Likewise, what the options do not allow; stages are looked at in the end.
     complete
         Whether all has been searched.
     """
@@ -59,8 +68,15 @@ class SearchSequence:
     searches: Sequence[Search]
     sources: SplitSources | None = None
     results: list[Candidate] = field(default_factory=list)
+    refused: list[Candidate] = field(default_factory=list)
     lacking: dict[str, str] = field(default_factory=dict)
     complete: bool = False
+
+    @property
+    def restriction(self) -> Restriction:
+        """What the options allow."""
+        options = self.stages.searches.options
+        return Restriction(options.max_stages, options.rate_fps)
 
     @property
     def configurations(self) -> list[Configuration]:
@@ -83,7 +99,10 @@ class SearchSequence:
         """Add what the searches of a moment find, each of which knows what those before found."""
         for search in self.searches:
             if search.moment is moment:
-                into += search.run(self.problem(moment), [*incumbents, *into], self.stages.deadline)
+                best = [*incumbents, *into]
+                more = search.run(self.problem(moment), best, self.stages.deadline)
+                first = moment is Moment.FIRST
+                into += more if first else self.restriction.allowed(more, self.refused)
 
     def has_search(self, name: str) -> bool:
         """Whether a search of that name is among them."""
@@ -109,12 +128,20 @@ class SearchSequence:
         if searches.large:
             resolution = max(resolution, options.energy_resolution * options.energy)
             stages.undone += searches.left_out(resolution)
-        candidates: Sequence[Candidate] = self.candidates()
-        every = candidates
+        candidates, bounds = self.candidates(), self.bounds()
+        every: Sequence[Candidate] = [
+            *exact_near_rate(candidates, self.restriction, stages.graph, tables)
+        ]
+        self.check_allowed(every, bounds)
+        refused: list[Candidate] = []
+        every = [*self.restriction.allowed(every, refused)]
+        if self.has_search("few-segments"):
+            every = self.fit_segments(every)
         if any(each.moment is Moment.MEMORY for each in self.searches):
-            every = self.fit_memory(candidates)
+            every = fitting = self.fit_memory(every)
+            if self.has_search("few-segments"):
+                every = within_segments(fitting, self.problem(Moment.MEMORY))
         answers = {**stages.lists.answers, **stages.answers}
-        bounds = self.bounds()
         chosen = select_candidates(
             every,
             tables[0].processors,
@@ -124,11 +151,13 @@ class SearchSequence:
             memory=options.memory,
         )
         configurations = as_configurations(chosen, stages.graph, tables, options)
+        known, cuts, most = [*candidates, *chosen], searches.partition, options.max_stages
+        absent = absent_kinds(known, stages.graph, cuts, tables[0], most_stages=most)
+        self.lacking |= self.restriction.lacking([*refused, *self.refused], chosen)
         return Exploration(
             tuple(map(bounds.with_bounds, configurations)),
             {question.problem: answer.schedules[0] for question, answer in answers.items()},
-            absent_kinds([*candidates, *chosen], stages.graph, searches.partition, tables[0])
-            | self.lacking,
+            absent | self.lacking,
             frozenset(question.problem for question in stages.solved.cached),
             by_processors(tables, stages.requests),
             stages.sets.solved if stages.sets else SolvedQuestions({}, frozenset()),
@@ -139,12 +168,33 @@ class SearchSequence:
             stages.deadline.interrupted,
         )
 
-    def fit_memory(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+    def check_allowed(self, some: Sequence[Candidate], bounds: ExploredBounds) -> None:
+        """Raise a MappingError if the options allow nothing of what was found."""
+        if self.stages.deadline.interrupted and not any(self.restriction.allowed(some)):
+            raise KeyboardInterrupt
+        model = self.stages.searches.model
+        every = [*some, *self.refused]
+        self.restriction.check(model, every, lambda: bounds.unfinished(()).period_s)
+
+    def fit_segments(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+        """Return what keeps the limit of segments, of what was found and of others with fewer."""
+        stages, some = self.stages, list[Candidate]()
+        with stages.deadline.ending():
+            self.run_searches(Moment.SEGMENTS, some, candidates)
+        every = [configure(each, stages.graph, stages.searches.tables) for each in some]
+        self.check_allowed(every, self.bounds())
+        if self.complete and stages.deadline.interrupted:
+            stages.undone.append("the search for fewer segments was ended early")
+        fitting = within_segments(every, self.problem(Moment.SEGMENTS))
+        return candidates if len(fitting) == len(every) == len(candidates) else fitting
+
+    def fit_memory(self, candidates: Sequence[Candidate]) -> list[Configuration]:
         """Return what keeps the limit of memory, of what was found and of others that need less."""
         stages, sized = self.stages, list[Candidate]()
         with stages.deadline.ending():
             incumbents = [*candidates, *stages.searches.incumbents]
             self.run_searches(Moment.MEMORY, sized, incumbents)
+        self.check_allowed(sized, self.bounds())
         configurations = [configure(each, stages.graph, stages.searches.tables) for each in sized]
         fitting = within_limit(configurations, self.problem(Moment.MEMORY), stages.deadline)
         if self.complete and stages.deadline.interrupted:

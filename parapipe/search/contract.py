@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from parapipe.graph.operator_graph import OperatorGraph
     from parapipe.graph.partition import Partition
     from parapipe.platform.platform import Platform
+    from parapipe.problems.solve import Reporter
     from parapipe.processes.deadline import Deadline
     from parapipe.search.options import MapOptions
-    from parapipe.search.problems.solve import Reporter
     from parapipe.search.stages.candidates import Candidate
     from parapipe.search.stages.stage_search import StageProblems
     from parapipe.search.stages.unit_schedules import Choice
@@ -28,6 +28,7 @@ class Moment(Enum):
     FIRST = "before all others, with all time but the share that is kept for later ones"
     STAGES = "behind the search over stages, with what it has left of its time"
     LATER = "behind those, with a share of the budget that is kept for it"
+    SEGMENTS = "behind those, if segments are limited"
     MEMORY = "behind all others, if memory is limited or an objective"
     DRAWS = "behind a whole exploration, with drawn costs"
     PATTERNS = "alone, for several models together"

@@ -11,9 +11,9 @@ import numpy as np
 from parapipe.cost.cost_table import CostTable
 from parapipe.files.record import Figure, Row
 from parapipe.mappings.configuration import Configuration
+from parapipe.problems.problems import Request
+from parapipe.problems.solve import SolvedQuestions
 from parapipe.search.mapping_bounds import EnergyBounds
-from parapipe.search.problems.problems import Request
-from parapipe.search.problems.solve import SolvedQuestions
 from parapipe.solvers.problem import MappingProblem
 from parapipe.solvers.schedule import Schedule
 

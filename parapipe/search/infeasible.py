@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from math import inf
 
 from parapipe.cost.cost_table import CostTable
+from parapipe.cost.pins import PINNED
 from parapipe.digits import plain
 from parapipe.errors import MappingError
-from parapipe.files.mistakes import listed
+from parapipe.files.mistakes import join_with_and, listed
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mappings.mapping import Kind
@@ -30,7 +31,12 @@ LONGEST_S = 1e6  # of one frame, all operators one by one on all processors
 
 
 def absent_kinds(
-    candidates: Sequence[Candidate], graph: OperatorGraph, partition: Partition, costs: CostTable
+    candidates: Sequence[Candidate],
+    graph: OperatorGraph,
+    partition: Partition,
+    costs: CostTable,
+    *,
+    most_stages: int | None = None,
 ) -> dict[str, str]:
     """Say why kinds of configuration do not exist, and which processors cannot work alone.
 
@@ -38,13 +44,15 @@ def absent_kinds(
     ----------
     candidates
         What an exact search found: at least one of each kind that exists.
+    most_stages
+        Of a configuration that the search was to find; any number if it is None.
 
     Returns
     -------
     Reasons by name: absent kinds in a fixed order, then `<processor>-alone`, in the platform's
     order, for each processor that cannot run the whole model.
     """
-    support = _Support.of(graph, partition, costs)
+    support = _Support.of(graph, partition, costs, most_stages)
     kinds = [kind for kind in NEEDED if kind not in {each.kind for each in candidates}]
     alone = {
         f"{name}-alone": support.describe_refusals(p)
@@ -71,6 +79,8 @@ class _Support:
         Operators between each two places to cut, in order.
     runs_unit
         `runs_unit[u]`: the processors that run every operator of unit u.
+    most_stages
+        Of a configuration; any number if it is None.
     """
 
     graph: OperatorGraph
@@ -78,9 +88,16 @@ class _Support:
     units: tuple[tuple[int, ...], ...]
     runs: tuple[int, ...]
     runs_unit: tuple[int, ...]
+    most_stages: int | None
 
     @classmethod
-    def of(cls, graph: OperatorGraph, partition: Partition, costs: CostTable) -> _Support:
+    def of(
+        cls,
+        graph: OperatorGraph,
+        partition: Partition,
+        costs: CostTable,
+        most_stages: int | None = None,
+    ) -> _Support:
         processors = range(len(costs.processors))
         runs = tuple(
             sum(1 << p for p in processors if costs.time_s(v, p) < inf)
@@ -93,7 +110,7 @@ class _Support:
             for v in unit:
                 mask &= runs[v]
             runs_unit.append(mask)
-        return cls(graph, costs, units, runs, tuple(runs_unit))
+        return cls(graph, costs, units, runs, tuple(runs_unit), most_stages)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -116,12 +133,20 @@ class _Support:
         return [v for v in operators if not self.runs[v] >> p & 1]
 
     def describe_lacks(self, processors: Iterable[int], operators: Sequence[int]) -> str:
-        """Say what each processor lacks: npu lacks LRN ('norm1', 'norm2') and Softmax ('prob')."""
-        return "; ".join(
-            f"{self.names[p]} lacks {_list_by_type(self.refusal(v, p)[:2] for v in lacking)}"
-            for p in processors
-            if (lacking := self.lacking(p, operators))
-        )
+        """Say what each processor lacks: npu lacks LRN ('norm1', 'norm2') and Softmax ('prob').
+
+        Operators that it may not run because of pins are named apart.
+        """
+        lacks = []
+        for p in processors:
+            refused = [self.refusal(v, p) for v in self.lacking(p, operators)]
+            pinned = [each[:2] for each in refused if each[2].startswith(PINNED)]
+            lacking = [each[:2] for each in refused if not each[2].startswith(PINNED)]
+            if lacking:
+                lacks.append(f"{self.names[p]} lacks {_list_by_type(lacking)}")
+            if pinned:
+                lacks.append(f"{self.names[p]} may not run {_list_by_type(pinned)}: pinned")
+        return "; ".join(lacks)
 
     def describe_refusals(self, p: int) -> str:
         """Say which operators of the model the processor does not run, with its own reasons."""
@@ -183,6 +208,8 @@ def _absence_reason(kind: Kind, support: _Support) -> str:
         return (
             f"the model cannot be cut into stages between {support.first(0)} and {support.last(0)}"
         )
+    if support.most_stages == 1:
+        return "it has 2 stages or more, at most 1 may be"
     return _no_pipe_reason(support) if kind == "pipe-only" else _no_hybrid_reason(support)
 
 
@@ -190,7 +217,9 @@ def _too_few_reason(needed: int, support: _Support) -> str | None:
     processors = range(len(support.names))
     workers = [p for p in processors if any(mask >> p & 1 for mask in support.runs)]
     if len(processors) < needed:
-        return f"it needs {needed} processors, and the platform has {len(processors)}"
+        excluded = support.costs.excluded
+        without = f" without {join_with_and(excluded)}" if excluded else ""
+        return f"it needs {needed} processors, and the platform has {len(processors)}{without}"
     if len(workers) < needed:
         working = support.names_of(sum(1 << p for p in workers))
         lacks = support.describe_lacks(sorted({*processors} - {*workers}), support.operators)
@@ -236,6 +265,8 @@ def _stuck_reason(support: _Support) -> str:
                     longest = (end, (*stages, stage))
         best.append(longest)
     end, stages = best[-1]
+    if end == len(support.units):  # it takes more stages than are allowed
+        return f"it takes more than {support.most_stages} stages, no more may be"
     # Who could go on has a stage already, or there would be one stage more.
     able = support.names_of(support.runs_unit[end])
     return (

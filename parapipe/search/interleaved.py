@@ -24,11 +24,11 @@ from parapipe.modulo.cyclic_problem import CyclicProblem, ModuloSchedule, ceil_n
 from parapipe.modulo.latency_curve import LatencyFloors, least_period_of, low_latency_schedules
 from parapipe.modulo.least_energy import bound_j, energy_front
 from parapipe.modulo.modulo_schedules import Jobs, schedule_jobs
+from parapipe.problems.problems import whole_problem
 from parapipe.processes.deadline import Deadline
 from parapipe.processes.shared_work import run_beside
 from parapipe.search.contract import Moment, SearchProblem
 from parapipe.search.infeasible import no_turns_reason
-from parapipe.search.problems.problems import whole_problem
 from parapipe.search.stages.candidates import Candidate, StageCandidate
 from parapipe.solvers.problem import NANO, MappingProblem
 
@@ -148,7 +148,7 @@ def interleaved_candidates(
             fast = low_latency_schedules(
                 problem,
                 least,
-                longest_s,
+                min(longest_s, costs.arrival_s or longest_s),
                 floors=floors,
                 seed=seed,
                 over=lambda: deadline.over,
@@ -219,6 +219,7 @@ def low_energy_schedules(
         cyclic.problem,
         energy_j,
         costs.static_power_w,
+        arrival_s=costs.arrival_s,
         resolution=RESOLUTION,
         time_limit_s=LIMIT_S,
         seed=seed,

@@ -37,8 +37,8 @@ from parapipe.modulo.assignment_programme import (
 from parapipe.modulo.latency_curve import critical_path_s
 from parapipe.modulo.least_energy import shared_energy_j
 from parapipe.modulo.least_period import restrict_to
-from parapipe.search.problems.identical_processors import Groups, Replicable, replica_sets
-from parapipe.search.problems.problems import whole_problem
+from parapipe.problems.identical_processors import Groups, Replicable, replica_sets
+from parapipe.problems.problems import whole_problem
 from parapipe.search.stages.labels import Bounds
 from parapipe.search.stages.relaxed import Relaxed, Stretch
 from parapipe.search.stages.relaxed_step import membership
@@ -192,7 +192,8 @@ class EnergyBounds:
             np.array([np.where(some, each, inf).min(axis=1).sum() for some in inside])
             for each in (dynamic_j, own_j)
         )
-        static_j = inside @ np.array(costs.static_power_w) * np.where(periods_s < inf, periods_s, 0)
+        frames_s = np.where(periods_s < inf, np.maximum(periods_s, costs.arrival_s), 0)
+        static_j = inside @ np.array(costs.static_power_w) * frames_s
         return cls(np.maximum(least_j + static_j, least_own_j) * (1 - ROUNDING), periods_s)
 
     @classmethod
@@ -214,7 +215,8 @@ class EnergyBounds:
             part = restrict_to(problem, np.flatnonzero(inside[mask]).tolist())
             if part is None:
                 return inf
-            static_j = float(inside[mask] @ np.array(costs.static_power_w)) * times.periods_s[mask]
+            frame_s = costs.frame_s(times.periods_s[mask])
+            static_j = float(inside[mask] @ np.array(costs.static_power_w)) * frame_s
             return shared_energy_j(part, dynamic_j, period_s) + float(static_j) * (1 - ROUNDING)
 
         return cls(energies_j, times.periods_s, shares)

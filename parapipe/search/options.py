@@ -55,11 +55,22 @@ MaxMemory = (
         Mapping[str, Bytes], Must("positive numbers of bytes by memory, as in {'dram': 64e6}")
     ]
 )
+MaxSegments = (
+    Count
+    | Annotated[
+        Mapping[str, Count], Must("whole numbers of at least 1 by processor, as in {'npu': 8}")
+    ]
+)
 MOST_DRAWS = 100_000  # more say no more, and take the memory
 DrawCount = Annotated[int, Must(f"a whole number from 0 to {MOST_DRAWS}", ge=0, le=MOST_DRAWS)]
 FilePath = Annotated[NotEmpty | Path, Must("the path of a file")]
 Profiles = Annotated[Sequence[NotEmpty | Path], Must("a list of paths of CSV files")]
 Searches = Annotated[Sequence[NotEmpty], Must("a list of names of searches")]
+Names = Annotated[Sequence[NotEmpty], Must("a list of names of processors")]
+Pins = Annotated[
+    Mapping[str, NotEmpty],
+    Must("names of processors by operator or pattern, as in {'conv*': 'npu'}"),
+]
 Dims = Annotated[
     Mapping[str, Count], Must("whole numbers of at least 1 by name, as in {'batch': 1}")
 ]
@@ -76,6 +87,7 @@ ByModel = Annotated[
     Mapping[str, Annotated[float, Must("a positive finite number", gt=0)]],
     Must("positive numbers by model, as in {'detect': 30}"),
 ]
+Rates = Annotated[float, Must("a positive finite number of frames per second", gt=0)] | ByModel
 
 
 DRAWS = 200
@@ -127,6 +139,12 @@ class MapOptions:
         Plan the model as if it were converted to float16 or int8: each processor computes in that
         type or, if it lacks it, in the next wider one that it has; casts are priced. model:
         unchanged. Check the accuracy yourself. Default: what the platform's file says, else model.
+    exclude
+        Leave a processor of the platform out, by its name, as if there were none.
+    pins
+        Run an operator on one processor only, or all operators that a shell pattern of names
+        matches. Any node that is fused into an operator names it, too. A name goes before a
+        pattern.
     split
         auto: also split operators into parts that run on several processors at once, each part in
         proportion to its processor's speed.
@@ -146,6 +164,13 @@ class MapOptions:
     max_memory_bytes
         Only configurations that need at most this many bytes at any moment: in all memories
         together, or in memories of the platform by their names.
+    max_stages
+        Only configurations of at most so many stages; of frames that take turns on processors,
+        each frame lag counts as one.
+    max_segments
+        Only configurations of which no processor has more segments than this, or processors of the
+        platform by their names: what an export makes one file of. Limits that the platform states
+        hold in any case.
     recompute
         Also compute tensors again instead of keeping them, where the model runs on one processor:
         less memory for more time and energy. Needs `max_memory_bytes`, or memory as an objective.
@@ -189,8 +214,14 @@ class MapOptions:
         file, else the shipped ones.
     rules
         YAML file with the work of operator types that parapipe does not know.
+    compiler
+        Take the times of NPUs out of what this compiler tells of the model, then of the segments
+        of the best plans, and search again until these take what was predicted, at most 3 times.
+        The times stay in profiles/PLATFORM/COMPILER.csv beside the platform's file.
     rates
-        With several models: frames per second of each, by the models' names.
+        Frames per second that arrive. Configurations that cannot reach them are left out, and
+        energy and power are stated at this rate, not at full throughput. With several models: of
+        each, by the models' names.
     deadline_s
         With several models: the greatest latency that a model may have, by name.
     priority
@@ -205,6 +236,8 @@ class MapOptions:
     mapper: MapperName = field(default="auto", metadata=_search(several="refused", solves=True))
     granularity: Granularity = field(default="fused", metadata=_model(reads_model=True))
     precision: Precision | None = field(default=None, metadata=_model())
+    exclude: Names = field(default=(), metadata=_search(metavar="NAME"))
+    pins: Pins | None = field(default=None, metadata=_search())
     split: Splitting = field(default="none", metadata=_search(several="refused"))
     search: Searches = field(default=(), metadata=_search(several="refused"))
     interleave: Interleaving = field(default="auto", metadata=_search(several="refused"))
@@ -214,6 +247,8 @@ class MapOptions:
     max_memory_bytes: MaxMemory | None = field(
         default=None, metadata=_limits(several="refused", text="{:.17g}B".format)
     )
+    max_stages: Count | None = field(default=None, metadata=_limits(several="refused"))
+    max_segments: MaxSegments | None = field(default=None, metadata=_limits(several="refused"))
     recompute: bool = field(default=False, metadata=_search(several="refused", idle=_needs_memory))
     resolution: Share = field(default=0.01, metadata=_limits())
     energy_resolution: ShareToOne = field(default=0.05, metadata=_limits(idle=_needs_energy))
@@ -232,7 +267,8 @@ class MapOptions:
     )
     profiles: Profiles = field(default=(), metadata=_model())
     rules: Rules | None = field(default=None, metadata=_model(reads_model=True))
-    rates: ByModel | None = field(default=None, metadata=_model(several="by model"))
+    compiler: NotEmpty | None = field(default=None, metadata=_model(several="refused"))
+    rates: Rates | None = field(default=None, metadata=_model(several="by model"))
     deadline_s: ByModel | None = field(
         default=None, metadata=_model(several="by model", text="{}s".format)
     )
@@ -280,6 +316,11 @@ class MapOptions:
         return "memory" in self.objectives
 
     @property
+    def rate_fps(self) -> float | None:
+        """Frames per second of a single model, if they were given."""
+        return None if isinstance(self.rates, Mapping) else self.rates
+
+    @property
     def workers(self) -> int:
         """Subgraphs solved at the same time."""
         return worker_count(self.jobs)
@@ -291,6 +332,8 @@ class MapKeywords(TypedDict, total=False):
     mapper: MapperName
     granularity: Granularity
     precision: Precision | None
+    exclude: Names
+    pins: Pins | None
     split: Splitting
     search: Searches
     interleave: Interleaving
@@ -298,6 +341,8 @@ class MapKeywords(TypedDict, total=False):
     budget_s: Seconds | None
     objectives: Objectives
     max_memory_bytes: MaxMemory | None
+    max_stages: Count | None
+    max_segments: MaxSegments | None
     recompute: bool
     resolution: Share
     energy_resolution: ShareToOne
@@ -314,7 +359,8 @@ class MapKeywords(TypedDict, total=False):
     shapes: Shapes | None
     profiles: Profiles
     rules: Rules | None
-    rates: ByModel | None
+    compiler: NotEmpty | None
+    rates: Rates | None
     deadline_s: ByModel | None
     priority: ByModel | None
 
@@ -338,7 +384,8 @@ def option_names(is_so: Callable[[Traits], bool]) -> list[str]:
 def flag(name: str) -> str:
     """Return the option of the command line that an argument is: it stands for one of several."""
     single = re.sub("_([sjw]|bytes)$", "", name)
-    if name == "operators" or is_repeatable(option_hints().get(name)):
+    bounds_number = name.startswith("max_")
+    if name == "operators" or (is_repeatable(option_hints().get(name)) and not bounds_number):
         single = single.removesuffix("s")
     return f"--{single.replace('_', '-')}"
 

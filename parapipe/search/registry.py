@@ -40,6 +40,7 @@ SEARCHES = Registry(
         "stages": "parapipe.search.stages.stage_search:StageSearch",
         "split": "parapipe.split_search.search:SplitSearch",
         "interleaved": "parapipe.search.interleaved:InterleavedSearch",
+        "few-segments": "parapipe.segment_search.search:FewSegmentsSearch",
         "less-memory": "parapipe.memory_search.selection:LessMemorySearch",
         "recomputed": "parapipe.memory_search.recompute:RecomputedSearch",
         "drawn-costs": "parapipe.uncertainty.scenarios:SampledCostsSearch",
@@ -52,10 +53,11 @@ _REQUESTED: Mapping[str, Callable[[MapOptions], bool]] = {
     "stages": lambda _options: True,
     "split": lambda options: options.split == "auto",
     "interleaved": lambda options: options.interleave == "auto",
+    "few-segments": lambda options: options.max_segments is not None,
     "less-memory": memory_counts,
     "recomputed": lambda options: options.recompute and memory_counts(options),
     "drawn-costs": lambda options: options.robust is not None,
-    "several": lambda options: bool(options.rates),
+    "several": lambda options: bool(options.rates) and options.rate_fps is None,
 }
 
 

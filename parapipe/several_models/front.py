@@ -18,12 +18,12 @@ from parapipe.mappings.mapping import Mapping
 from parapipe.modulo.cyclic_problem import CyclicProblem
 from parapipe.modulo.least_period import loads_s
 from parapipe.pareto import ENERGY_TIE, least, most_balanced
+from parapipe.problems.solve import Reporter, SolvedQuestions
 from parapipe.processes.deadline import Deadline
 from parapipe.search.candidate_selection import mark_fronts
 from parapipe.search.contract import Moment, Search, SearchProblem
 from parapipe.search.exploration_result import Exploration, UnfinishedRow, least_energy_j
 from parapipe.search.options import MapOptions
-from parapipe.search.problems.solve import Reporter, SolvedQuestions
 from parapipe.search.stages.candidates import configure
 from parapipe.several_models.patterns import Demand, LeastPeriods, Patterns
 from parapipe.several_models.search import Length, PatternSources, best_length

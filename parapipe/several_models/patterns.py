@@ -32,8 +32,8 @@ from parapipe.modulo.least_period import LeastPeriod, bound_s, least_period, res
 from parapipe.modulo.modulo_schedules import Jobs, schedule_jobs
 from parapipe.modulo.reordering import reorder_jobs
 from parapipe.modulo.verify import check
+from parapipe.problems.problems import whole_problem
 from parapipe.search.interleaved import low_energy_schedules, mapping_of
-from parapipe.search.problems.problems import whole_problem
 from parapipe.solvers.problem import NANO, MappingProblem
 
 FEW = 12  # operators of a pattern for which the least latency is solved for as well

@@ -16,9 +16,9 @@ from parapipe.mappings.assembly import mapping_of
 from parapipe.mappings.configuration import Configuration
 from parapipe.mappings.evaluate import evaluate
 from parapipe.platform.platform import Platform
+from parapipe.problems.identical_processors import identical_processors
 from parapipe.processes.deadline import Deadline
 from parapipe.search.contract import Moment, SearchProblem, SplitSources
-from parapipe.search.problems.identical_processors import identical_processors
 from parapipe.search.stages.candidates import Candidate, StageCandidate
 from parapipe.solvers.problem import NANO
 from parapipe.split_search.choice import ChosenModes, shortest
@@ -233,10 +233,11 @@ class _SplitFinder:
         execution_modes, sources = self.execution_modes, self.sources
 
         def price(split: OperatorGraph) -> CostTable:
-            precision = execution_modes.prices.costs.precision
-            return build_cost_table(
-                split, sources.platform, profiles=sources.profiles, precision=precision
+            whole = execution_modes.prices.costs
+            costs = build_cost_table(
+                split, sources.platform, profiles=sources.profiles, precision=whole.precision
             )
+            return replace(costs, arrival_s=whole.arrival_s)
 
         model, assignment = split_and_assign(
             choice.modes, execution_modes, sources.splitter, price, choice.cuts
@@ -253,7 +254,9 @@ class _SplitFinder:
         """Return whether a known configuration is as good in all, whatever transfers take."""
         costs, period_ns = self.execution_modes.prices.costs, max(choice.times_s) * NANO
         used = {piece.processor for mode in choice.modes for piece in mode.pieces}
-        static_nj = period_ns * sum(costs.static_power_w[p] for p in used)
+        static_nj = max(period_ns, costs.arrival_s * NANO) * sum(
+            costs.static_power_w[p] for p in used
+        )
         energy_nj = static_nj + NANO * sum(mode.energy_j for mode in choice.modes)
         return any(
             c.latency_ns <= sum(choice.times_s) * NANO

@@ -85,12 +85,15 @@ class SampledCosts:
         What times of transfers are multiplied by.
     dynamic_j, static_w
         Joules of all operators for a frame, and watts of the used processors.
+    arrival_s
+        Seconds between frames as they arrive; 0 if the next one is always there.
     """
 
     time_s: Array
     moves: Array
     dynamic_j: Array
     static_w: Array
+    arrival_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,8 @@ class UncertainCosts:
         Of each used processor: its index, the row of its power, static watts, and its parts.
     spread
         Of what belongs to the platform.
+    arrival_s
+        As of `SampledCosts`.
     """
 
     causes: tuple[str, ...]
@@ -127,6 +132,7 @@ class UncertainCosts:
     begins: NDArray[np.intp]
     powers: tuple[tuple[int, int, float, NDArray[np.intp]], ...]
     spread: PlatformSpread
+    arrival_s: float
 
     def costs(self, values: Array) -> SampledCosts:
         """Return the costs for some values of the causes, [cause, draw]."""
@@ -146,6 +152,7 @@ class UncertainCosts:
             np.exp(self.spread.transfers * values[self.causes.index(HAND_OVERS)]),
             dynamic_j,
             static_w,
+            self.arrival_s,
         )
 
 
@@ -206,4 +213,5 @@ def uncertain_costs(mapping: Mapping, costs: CostTable, names: Sequence[str]) ->
         begins=np.array(begins, np.intp),
         powers=powers,
         spread=spread,
+        arrival_s=costs.arrival_s,
     )

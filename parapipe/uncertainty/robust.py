@@ -15,13 +15,14 @@ from parapipe.files.record import Row
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mappings.configuration import Configuration
+from parapipe.mappings.restriction import Restriction
 from parapipe.pareto import ENERGY_TIE, least, nondominated, on_front, thin_front
+from parapipe.problems.solve import Reporter
 from parapipe.processes.deadline import Deadline, search_s
 from parapipe.search.candidate_selection import mark_fronts, names_among
 from parapipe.search.contract import Moment, Search, SearchProblem
 from parapipe.search.exploration_result import Exploration
 from parapipe.search.options import MapOptions
-from parapipe.search.problems.solve import Reporter
 from parapipe.search.stages.candidates import configure
 from parapipe.uncertainty.causes import Draws
 from parapipe.uncertainty.samples import SampledFront, at_quantile, sampled_front
@@ -107,7 +108,8 @@ def with_robust(
         for search in searches:
             if search.moment is Moment.DRAWS:
                 candidates = search.run(problem, [*configurations], deadline)
-                configurations += (configure(each, graph, tables) for each in candidates)
+                more = [configure(each, graph, tables) for each in candidates]
+                configurations += Restriction(options.max_stages, options.rate_fps).allowed(more)
     draws = Draws(options.draws, options.seed)
     sampled = sampled_front(configurations, graph, costs_of, draws, options.workers)
 

@@ -78,7 +78,8 @@ def figures_at_costs(
     latencies_s, periods_s = times(mapping, execution, events_s, costs.moves)
     latencies_s *= latency_s / latencies_s[0]
     periods_s *= period_s / periods_s[0]
-    return SampledFigures(latencies_s, periods_s, costs.dynamic_j + periods_s * costs.static_w)
+    frames_s = np.maximum(periods_s, costs.arrival_s)
+    return SampledFigures(latencies_s, periods_s, costs.dynamic_j + frames_s * costs.static_w)
 
 
 def _of_plain_stages(

@@ -28,13 +28,13 @@ from parapipe.mappings.evaluate import evaluate
 from parapipe.mappings.memory import MemoryLimit, peaks_of
 from parapipe.platform.fields import Expression
 from parapipe.platform.support import Refusal
+from parapipe.problems.cache import Cache
+from parapipe.problems.identical_processors import identical_processors
 from parapipe.processes.deadline import Deadline
 from parapipe.processes.shared_work import SMALL_PROBLEM, distribute
 from parapipe.search.configurations_from_costs import explore
 from parapipe.search.contract import Moment, SearchProblem
 from parapipe.search.options import MapOptions
-from parapipe.search.problems.cache import Cache
-from parapipe.search.problems.identical_processors import identical_processors
 from parapipe.search.registry import requested_searches
 from parapipe.search.stages.candidates import Candidate
 from parapipe.uncertainty.causes import (
@@ -213,6 +213,7 @@ def search_scenarios(
         recompute=False,
         robust=None,
         draws=0,
+        rates=None,  # what reaches it by the stated costs is chosen later
     )
     number = {scenario: i for i, scenario in enumerate(scenarios)}
     of_scenarios: dict[int, tuple[ScenarioConfiguration, ...]] = {}

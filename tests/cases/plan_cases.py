@@ -87,6 +87,11 @@ class Costs:
     precision = "model"
     working = (None,) * 5
     memory_system = None
+    excluded = ()
+    arrival_s = 0.0
+
+    def frame_s(self, period_s):
+        return max(period_s, self.arrival_s)
 
     def time_s(self, v, p):
         return self.table[v][p]

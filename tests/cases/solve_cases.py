@@ -6,9 +6,9 @@ import random
 from dataclasses import dataclass, replace
 from math import inf
 
-from parapipe.search.problems.cache import answer_text, read_answer
-from parapipe.search.problems.method import Question
-from parapipe.search.problems.solve import Reporter, Solver, solve
+from parapipe.problems.cache import answer_text, read_answer
+from parapipe.problems.method import Question
+from parapipe.problems.solve import Reporter, Solver, solve
 from parapipe.solvers.problem import Flow, MappingProblem
 from parapipe.solvers.schedule import Answer, Certificate, Schedule
 

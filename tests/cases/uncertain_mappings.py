@@ -9,8 +9,8 @@ from parapipe.mappings.assembly import mapping_of
 from parapipe.mappings.assignment import Assignment
 from parapipe.modulo.cyclic_problem import CyclicProblem
 from parapipe.modulo.modulo_schedules import Jobs, schedule_jobs
+from parapipe.problems.problems import whole_problem
 from parapipe.search.interleaved import mapping_of as mapping_of_schedule
-from parapipe.search.problems.problems import whole_problem
 from tests.cases.hand_built import GraphBuilder, platform, processor
 
 OCCUPIES = ("nothing", "sender", "receiver", "bus")

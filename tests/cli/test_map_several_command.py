@@ -78,7 +78,7 @@ def test_its_command_makes_the_same_front_again(parapipe, models):
 @pytest.mark.parametrize(
     ("asked", "code", "told"),
     [
-        (("--rate", "detect=fast"), 2, "is not NAME=FPS with a positive number"),
+        (("--rate", "detect=fast"), 2, "'fast' is not a number in fps, as in 30"),
         (("--rate", "detect=30"), 1, "give a rate for 'read', as in read=30"),
         ((), 1, "give a rate for 'detect', 'read'"),
     ],

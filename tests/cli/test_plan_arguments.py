@@ -7,7 +7,7 @@ import click
 import pytest
 
 from parapipe.cli.command_line import cli
-from parapipe.cli.options import PLAN
+from parapipe.cli.plan_arguments import PLAN
 
 COMMANDS = {
     "verify": [],

@@ -70,7 +70,7 @@ def test_drawn_figures_have_intervals_medians_and_quantiles() -> None:
 
 
 def test_every_demand_bounds_a_figure_and_is_an_option_of_the_commands(
-    branchy_front, capsys
+    segment_front, capsys
 ) -> None:
     own = {each.name for each in fields(Demands)} - {"board", "sustained", "confidence"}
     assert own == set(BY_DEMAND)
@@ -81,12 +81,13 @@ def test_every_demand_bounds_a_figure_and_is_an_option_of_the_commands(
         run([command, "--help"])
         texts.append(capsys.readouterr().out)
     for name, entry in BY_DEMAND.items():
-        row = branchy_front[0]
+        row = segment_front[0]
         stated = entry.value(row.model_dump())
         great = entry.direction == "greatest"
         asked = Demands(**{name: stated})
         assert limits(asked) == {entry.name: 1 / stated if great else stated}
-        assert parapipe.ParetoFront.best(branchy_front, entry.name, **{name: stated})
+        least = entry.name if entry.name in get_args(Minimise) else "latency"
+        assert parapipe.ParetoFront.best(segment_front, least, **{name: stated})
         option = re.sub("_([sjw]|bytes)$", "", name).replace("_", "-")
         assert all(f"--{option}" in text for text in texts)
 
@@ -99,8 +100,8 @@ def test_every_figure_of_minimise_is_found_and_offered(name, branchy_front, caps
     assert name in capsys.readouterr().out
 
 
-def test_every_figure_with_a_column_is_in_the_table_of_map(branchy_front) -> None:
-    rows = [row.model_dump() for row in branchy_front]
+def test_every_figure_with_a_column_is_in_the_table_of_map(segment_front) -> None:
+    rows = [row.model_dump() for row in segment_front]
     for row in rows:  # even intervals, and a sustained rate of its own: then all columns are there
         row |= {"intervals": None, "medians": None}
         row["sustained_period_s"] = row["period_s"] * 0.9
@@ -141,13 +142,21 @@ def test_what_explain_derives_is_what_the_front_states(branchy_front, branchy_fo
     assert "1 / period" in figures.throughput_fps.rule
 
 
-def test_the_page_has_the_table_and_a_value_of_every_figure(branchy_front) -> None:
-    data = page_data(branchy_front.content())
+def test_the_page_has_the_table_and_a_value_of_every_figure(segment_front) -> None:
+    data = page_data(segment_front.content())
     assert [each["name"] for each in data["figures"]] == [each.name for each in FIGURES]
     for row in data["front"]["configurations"]:
         assert {each.field for each in FIGURES} <= set(row)
-    text = page(branchy_front.content()).decode()
+    text = page(segment_front.content()).decode()
     assert all(each.means in text for each in FIGURES)
+
+
+def test_figures_that_a_front_does_not_state_are_nowhere(branchy_front) -> None:
+    figures = {"most_segments", "load_s"}
+    assert not figures & {each["field"] for each in page_data(branchy_front.content())["figures"]}
+    assert not figures & set(branchy_front.to_pandas().columns)
+    text = branchy_front.document.to_bytes().decode()
+    assert not re.search("most_segments|load_s|max_segments|segments_bytes|segment_bytes", text)
 
 
 def test_the_page_of_a_sweep_offers_every_figure_of_minimise(branchy_front) -> None:
@@ -156,8 +165,8 @@ def test_the_page_of_a_sweep_offers_every_figure_of_minimise(branchy_front) -> N
     assert all(f'"{each.name}"' in text and f'"{each.field}"' in text for each in choice_figures())
 
 
-def test_tables_for_machines_have_every_figure_of_a_configuration(branchy_front) -> None:
-    columns = set(branchy_front.to_pandas().columns)
+def test_tables_for_machines_have_every_figure_of_a_configuration(segment_front) -> None:
+    columns = set(segment_front.to_pandas().columns)
     assert {e.field for e in FIGURES if e.field in ConfigurationRow.model_fields} <= columns
     for ends in ("low", "high", "median", "evaluated"):
         assert {f"{ends}_{field}" for field in SAMPLED_FIELDS} <= columns

@@ -78,6 +78,7 @@ def test_the_command_gives_the_options_back_that_it_was_made_of() -> None:
         "shapes": {"x": (1, 3, 8, 8), "y": ("int8", (2,))},
         "rules": "r.yaml", "profiles": ["a.csv", "b c.csv"],
         "max_memory_bytes": {"dram": 64e6, "local": 1234.5},
+        "max_segments": {"npu": 8, "gpu": 3},
         "rates": {"it": 30.0}, "deadline_s": {"it": 0.04}, "priority": {"it": 2.0},
     }  # fmt: skip
     words = shlex.split(map_command("my models/it's.onnx", "p.yaml", MapOptions(**given)))
@@ -108,8 +109,10 @@ def test_every_option_that_changes_figures_is_in_the_command() -> None:
         "dvfs_points": 2, "dims": {"batch": 4}, "shapes": {"x": (1, 3)}, "rules": "r.yaml",
         "profiles": ["a.csv"], "objectives": "latency-throughput", "precision": "int8",
         "split": "auto", "interleave": "none", "max_memory_bytes": {"dram": 64e6},
+        "max_segments": 8,
         "robust": 0.75, "scenarios": 3, "recompute": True, "search": ["two-stages"],
         "rates": {"m": 30.0}, "deadline_s": {"m": 0.04}, "priority": {"m": 2.0},
+        "exclude": ["gpu"], "pins": {"conv*": "big"}, "max_stages": 2,
     }  # fmt: skip
     assert set(others) == set(option_names(lambda option: option.changes_results))
     for name, value in others.items():

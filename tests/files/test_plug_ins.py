@@ -18,8 +18,8 @@ from parapipe.errors import ArgumentError, MappingError, PlatformError, Strategy
 from parapipe.export.targets import TARGETS
 from parapipe.platform.catalogue import platforms
 from parapipe.platform.load import find_platform
+from parapipe.problems.method import Method, answer_keys
 from parapipe.search.options import MapOptions
-from parapipe.search.problems.method import Method, answer_keys
 from parapipe.search.registry import SEARCHES, check_search, requested_searches
 from parapipe.solvers.registry import MAPPERS, mapper
 from parapipe.strategies.registry import STRATEGIES, strategy
@@ -318,7 +318,7 @@ def test_several_models_take_no_search(site, add):
 
 
 def test_the_version_and_the_code_of_its_package_belong_to_the_key_of_an_answer(add, monkeypatch):
-    method_module = importlib.import_module("parapipe.search.problems.method")
+    method_module = importlib.import_module("parapipe.problems.method")
     code = "def map(problem, *, time_limit_s, seed): ..."
 
     def key():

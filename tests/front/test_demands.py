@@ -38,6 +38,8 @@ def row(
         id=name,
         latency_s=latency_s,
         period_s=period_s,
+        arrival_s=None,
+        frame_s=period_s,
         energy_j=energy_j,
         board_energy_j=energy_j + idle_w * period_s,
         peak_memory_bytes=memory_bytes,
@@ -50,6 +52,14 @@ FRONT = (
     row("steady", 0.120, 0.040, 0.200),  # 25 fps, 5 W
     row("thrifty", 0.100, 0.100, 0.150, memory_bytes=8_000_000),  # 10 fps, 1.5 W
 )
+
+
+def test_power_at_a_rate_is_energy_times_the_rate_sustained_or_not() -> None:
+    slow = row("slow", 0.060, 0.060, 0.500)
+    slow.arrival_s = slow.frame_s = 0.100  # 10 frames/s: 0.5 J each
+    for demands in (Demands(), Demands(sustained=True)):
+        assert figure(slow, "power", demands) == pytest.approx(5.0)
+        assert figure(slow, "energy", demands) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(

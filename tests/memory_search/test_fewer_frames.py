@@ -22,8 +22,8 @@ from parapipe.modulo.modulo_schedules import Jobs, schedule_jobs
 from parapipe.modulo.reordering import BufferedData, Sizes, less_buffered
 from parapipe.modulo.verify import check
 from parapipe.platform.memories import MemorySystem
+from parapipe.problems.problems import whole_problem
 from parapipe.search.interleaved import mapping_of, modulo_schedule_of
-from parapipe.search.problems.problems import whole_problem
 from tests.cases.pipeline_cases import random_costs
 from tests.cases.plan_cases import random_case
 

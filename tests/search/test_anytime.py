@@ -18,13 +18,13 @@ from parapipe.cost.cost_table import build_cost_table
 from parapipe.graph.partition import partition
 from parapipe.pareto import nondominated
 from parapipe.plan import build, layout
+from parapipe.problems.solve import SolvedQuestions, solve
 from parapipe.processes import shared_work
 from parapipe.processes.deadline import LOOK_S, Deadline
 from parapipe.search import candidate_selection
 from parapipe.search import configurations_from_costs as exploring
 from parapipe.search.contract import Moment
 from parapipe.search.options import MapOptions
-from parapipe.search.problems.solve import SolvedQuestions, solve
 from parapipe.search.stages import stage_incumbents, stage_search
 from parapipe.search.stages.labels import Bounds
 from parapipe.search.stages.search import search

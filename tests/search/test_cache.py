@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parapipe.files.user_folders import cache_folder
-from parapipe.search.problems import cache as cache_module
-from parapipe.search.problems.cache import ASIDE, NAME, Cache
+from parapipe.problems import cache as cache_module
+from parapipe.problems.cache import ASIDE, NAME, Cache
 from parapipe.solvers.schedule import Transfer
 from tests.cases.full_disk import files_of_at_most
 from tests.cases.solve_cases import alone_schedule, schedule_of_text, text_of_schedule
@@ -324,7 +324,7 @@ import sys
 from pathlib import Path
 from tests.cases.full_disk import files_of_at_most
 from tests.cases.solve_cases import alone_schedule, text_of_schedule
-from parapipe.search.problems.cache import Cache
+from parapipe.problems.cache import Cache
 
 def complain(note):
     sys.exit(note)

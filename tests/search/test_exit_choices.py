@@ -6,7 +6,7 @@ from math import inf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parapipe.search.problems.exit_choices import choices_of, count_changes
+from parapipe.problems.exit_choices import choices_of, count_changes
 
 SETS = st.sets(st.integers(0, 5), min_size=1).map(lambda some: tuple(sorted(some)))
 

@@ -11,9 +11,9 @@ from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, Tensor, Work
 from parapipe.graph.partition import partition
 from parapipe.graph.rewrites import fuse
-from parapipe.search.problems.method import Method, Question
-from parapipe.search.problems.problems import requests
-from parapipe.search.problems.solve import Solver, solve
+from parapipe.problems.method import Method, Question
+from parapipe.problems.problems import requests
+from parapipe.problems.solve import Solver, solve
 from parapipe.solvers.registry import mapper
 from parapipe.solvers.verify import verify
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parapipe.pareto import nondominated
+from parapipe.problems.identical_processors import is_consecutive, is_leading
 from parapipe.search.candidate_selection import names_of, select_candidates
-from parapipe.search.problems.identical_processors import is_consecutive, is_leading
 from parapipe.search.stages.search import search
 from parapipe.search.stages.stage_table import Option, StageTable
 

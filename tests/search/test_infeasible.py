@@ -15,8 +15,8 @@ from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, 
 from parapipe.graph.partition import partition
 from parapipe.platform.fields import named_value
 from parapipe.platform.support import Refusal, Unlisted
+from parapipe.problems.problems import requests
 from parapipe.search.infeasible import absent_kinds
-from parapipe.search.problems.problems import requests
 from parapipe.search.stages.search import search
 from parapipe.search.stages.stage_table import Option, StageTable
 from parapipe.solvers.coarse import map as coarse

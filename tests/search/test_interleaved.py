@@ -28,12 +28,12 @@ from parapipe.modulo.modulo_schedules import Jobs, schedule_jobs
 from parapipe.plan.build import build_plan
 from parapipe.plan.program import program
 from parapipe.plan.verify import verify_plan
+from parapipe.problems.problems import whole_problem
 from parapipe.processes.deadline import Deadline
 from parapipe.processes.workers import shared_processes
 from parapipe.search.configurations_from_costs import explore
 from parapipe.search.interleaved import InterleavedSearch, interleaved_candidates, repeating_mapping
 from parapipe.search.options import MapOptions
-from parapipe.search.problems.problems import whole_problem
 from parapipe.search.stages import stage_search
 from parapipe.search.stages.stage_search import StageSearch
 from parapipe.solvers.problem import NANO

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import random
 from itertools import product
+from math import inf
 
 import pytest
 
 from parapipe.graph.operator_graph import ModelSource, Operator, OperatorGraph, Tensor, Work
 from parapipe.graph.partition import Partition, Subgraph, Unit
 from parapipe.pareto import nondominated
+from parapipe.problems import problems
+from parapipe.problems.problems import requests
 from parapipe.search.configurations_from_costs import explore
 from parapipe.search.options import MapOptions
-from parapipe.search.problems import problems
-from parapipe.search.problems.problems import requests
 from tests.cases.pipeline_cases import every_division, identical_costs, random_costs, turns_taken
 
 
@@ -61,16 +62,21 @@ def time_of(graph, costs, placed, v):
     return max(arrivals, default=0.0) + costs.times[v][p]
 
 
-def every_configuration(graph, costs, kinds=None):
+def every_configuration(graph, costs, kinds=None, *, most_stages=None, pins=None, arrival_s=0.0):
     """Each operator on each processor, cut into stages wherever that is allowed.
 
-    With `kinds`, processors of one kind may also take turns on a stage.
+    With `kinds`, processors of one kind may also take turns on a stage. `pins` are processors by
+    operator; with `arrival_s`, a frame comes that often, and static energy is for so long.
     """
     count = len(graph.operators)
     for placed in product(range(len(costs.processors)), repeat=count):
+        if any(placed[v] != p for v, p in (pins or {}).items()):
+            continue
         times = [time_of(graph, costs, placed, v) for v in range(count)]
         for stages in every_division(range(count)):
             used = [{placed[v] for v in stage} for stage in stages]
+            if len(stages) > (most_stages or count):
+                continue
             if sum(map(len, used)) != len(set().union(*used)):
                 continue
             takes = [sum(times[v] for v in stage) for stage in stages]
@@ -82,15 +88,16 @@ def every_configuration(graph, costs, kinds=None):
                     for each, turn in zip(used, turns, strict=True)
                     for p in each
                 )
-                yield sum(takes), period, dynamic_j + period * static_w
+                if not arrival_s or period <= arrival_s:
+                    yield sum(takes), period, dynamic_j + max(period, arrival_s) * static_w
 
 
 def rounded(values):
     return tuple(round(value, 8) for value in values)
 
 
-def found_on(graph, costs):
-    options = MapOptions(mapper="coarse", time_limit_s=10, resolution=0.0, jobs=1)
+def found_on(graph, costs, **others):
+    options = MapOptions(mapper="coarse", time_limit_s=10, resolution=0.0, jobs=1, **others)
     found = explore(graph, cut_everywhere(graph), costs, options).found
     return [
         rounded((f.evaluated.latency_s, f.evaluated.period_s, f.evaluated.energy_j))
@@ -140,3 +147,51 @@ def test_copies_are_forgotten_where_too_many_homes_meet_and_estimates_stay_safe(
     assert all(len(location) == 1 for request in asked for location in request.locations_out)
     safe = found_on(graph, costs)
     assert all(any(all(a <= b for a, b in zip(e, s, strict=True)) for e in exact) for s in safe)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("most_stages", [1, 2, 3])
+@pytest.mark.parametrize("kinds", [(0, 1, 2), (0, 1, 1, 1), (0, 0, 1, 1)])
+def test_the_front_of_few_stages_equals_brute_force_over_those_with_so_many(
+    kinds, most_stages, seed
+):
+    graph = tangled(4, seed)
+    costs = identical_costs(graph, kinds, seed)
+    every = {
+        rounded(values)
+        for values in every_configuration(graph, costs, kinds, most_stages=most_stages)
+    }
+    shown = nondominated(set(found_on(graph, costs, max_stages=most_stages)), lambda values: values)
+    assert shown == nondominated(every, lambda values: values)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_front_with_pins_equals_brute_force_over_what_keeps_them(seed):
+    graph = tangled(5, seed)
+    costs = random_costs(graph, 3, seed)
+    rng = random.Random(seed)
+    pins = {v: rng.randrange(3) for v in rng.sample(range(5), rng.randint(1, 3))}
+    every = {rounded(values) for values in every_configuration(graph, costs, pins=pins)}
+    pinned_times = [
+        [time if pins.get(v, p) == p else inf for p, time in enumerate(row)]
+        for v, row in enumerate(costs.times)
+    ]
+    object.__setattr__(costs, "times", pinned_times)
+    shown = nondominated(set(found_on(graph, costs)), lambda values: values)
+    assert shown == nondominated(every, lambda values: values)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("kinds", [(0, 1, 2), (0, 1, 1, 1), (0, 0, 1, 1)])
+def test_the_front_at_a_rate_equals_brute_force_over_what_reaches_it(kinds, seed):
+    graph = tangled(4, seed)
+    costs = identical_costs(graph, kinds, seed)
+    periods = sorted({period for _, period, _ in every_configuration(graph, costs, kinds)})
+    arrival_s = periods[len(periods) // 3]  # exactly what some reach
+    every = {
+        rounded(values)
+        for values in every_configuration(graph, costs, kinds, arrival_s=arrival_s + 1e-15)
+    }
+    object.__setattr__(costs, "arrival_s", arrival_s)
+    shown = nondominated(set(found_on(graph, costs, rates=1 / arrival_s)), lambda values: values)
+    assert shown == nondominated(every, lambda values: values)

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from parapipe.graph.partition import partition
+from parapipe.problems.identical_processors import identical_processors, replicable
+from parapipe.problems.method import Method, Question, answer_of
+from parapipe.problems.problems import requests
 from parapipe.search.mapping_bounds import (
     EnergyBounds,
     operator_bounds,
     relaxed_bounds,
     stage_bounds,
 )
-from parapipe.search.problems.identical_processors import identical_processors, replicable
-from parapipe.search.problems.method import Method, Question, answer_of
-from parapipe.search.problems.problems import requests
 from parapipe.search.stages.unit_schedules import Choice
 from tests.cases.pipeline_cases import identical_costs, random_costs
 from tests.search.test_configurations_from_costs import chain, every_chain_configuration

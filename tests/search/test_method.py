@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import parapipe
 from parapipe.errors import MappingError
-from parapipe.search.problems import method as method_module
-from parapipe.search.problems.method import (
+from parapipe.problems import method as method_module
+from parapipe.problems.method import (
     Method,
     Question,
     is_optimum,
@@ -95,7 +95,7 @@ KEYS = """
 import sys
 from tests.cases.scripts import printed_by
 from tests.cases.solve_cases import branchy, own_key
-from parapipe.search.problems.method import Method
+from parapipe.problems.method import Method
 sys.path[:] = [path for path in sys.path if not any(word in path for word in sys.argv[1:])]
 for mapper in ("coarse", "fine_milp"):
     print(own_key(branchy(5), Method(mapper, 60.0, 1)))
@@ -123,7 +123,7 @@ def test_another_process_makes_the_same_keys(keys, seed) -> None:
     [
         ("solvers/lists.py", 0),
         ("reference_mappers/fine_milp.py", 1),
-        ("search/problems/solve.py", 2),
+        ("problems/solve.py", 2),
     ],
 )
 def test_the_source_code_of_the_mappers_counts_and_of_the_one_in_another_package(

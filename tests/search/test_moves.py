@@ -8,9 +8,9 @@ import pytest
 
 import parapipe
 from parapipe.platform.load import find_platform
+from parapipe.problems.cache import Cache
+from parapipe.problems.method import Method, solve_one
 from parapipe.processes.workers import WorkerProcesses
-from parapipe.search.problems.cache import Cache
-from parapipe.search.problems.method import Method, solve_one
 from tests.cases.solve_cases import branchy, own_key, schedules_of, timeless
 
 

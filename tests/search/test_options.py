@@ -11,6 +11,7 @@ import pytest
 
 import parapipe
 from parapipe.files.checked_arguments import Traits
+from parapipe.problems.method import Method
 from parapipe.search.options import (
     MapOptions,
     flag,
@@ -19,7 +20,6 @@ from parapipe.search.options import (
     option_names,
     option_traits,
 )
-from parapipe.search.problems.method import Method
 
 SOURCE = Path(parapipe.__file__).parent
 OPTIONS = SOURCE / "search" / "options.py"
@@ -74,6 +74,7 @@ def test_an_option_that_may_be_repeated_stands_for_one_of_several() -> None:
     assert flag("rates") == "--rate"  # a table
     assert flag("max_memory_bytes") == "--max-memory"
     assert flag("draws") == "--draws"
+    assert flag("max_segments") == "--max-segments"  # it bounds how many there are
 
 
 def test_options_that_change_results_are_told_if_they_are_not_at_their_defaults() -> None:

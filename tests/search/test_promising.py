@@ -13,11 +13,11 @@ import pytest
 import parapipe
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.graph.partition import MergedUnit, Partition, Subgraph, Unit, partition
+from parapipe.problems.identical_processors import identical_processors, replica_sets
+from parapipe.problems.method import Method, answer_of
 from parapipe.processes.deadline import Deadline
 from parapipe.search.configurations_from_costs import explore
 from parapipe.search.options import MapOptions
-from parapipe.search.problems.identical_processors import identical_processors, replica_sets
-from parapipe.search.problems.method import Method, answer_of
 from parapipe.search.stages import relaxed as relaxed_module
 from parapipe.search.stages.finest_cuts import MOST_REQUESTS, finest_partition
 from parapipe.search.stages.problem_order import Periods, PromisingRequests

@@ -7,9 +7,8 @@ from math import inf
 
 import pytest
 
-from parapipe.processes.deadline import Deadline
-from parapipe.search.problems import method as question_module
-from parapipe.search.problems.method import (
+from parapipe.problems import method as question_module
+from parapipe.problems.method import (
     Method,
     Question,
     answer_in_time,
@@ -17,6 +16,7 @@ from parapipe.search.problems.method import (
     shortest_of,
     solve_one,
 )
+from parapipe.processes.deadline import Deadline
 from parapipe.solvers.verify import verify, verify_answer
 from tests.cases.energy_cases import every_pair, pairs_of, pareto, random_case, wide
 

@@ -9,9 +9,9 @@ from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource
 from parapipe.graph.partition import partition
 from parapipe.platform.load import load_platform
-from parapipe.search.problems.method import Method, Question
-from parapipe.search.problems.problems import requests
-from parapipe.search.problems.solve import Solver, solve
+from parapipe.problems.method import Method, Question
+from parapipe.problems.problems import requests
+from parapipe.problems.solve import Solver, solve
 from parapipe.solvers.verify import verify
 from parapipe.zoo.inception import inception_resnet_v2
 from parapipe.zoo.transformer import gpt

@@ -22,9 +22,9 @@ from parapipe.memory_search.low_memory import variants
 from parapipe.pareto import nondominated
 from parapipe.plan.build import build_plan
 from parapipe.plan.verify import verify_plan
+from parapipe.problems.identical_processors import NO_REPLICAS, Replicable, replica_sets
 from parapipe.search.configurations_from_costs import explore
 from parapipe.search.options import MapOptions
-from parapipe.search.problems.identical_processors import NO_REPLICAS, Replicable, replica_sets
 from parapipe.search.stages.labels import Bounds
 from parapipe.search.stages.search import search
 from parapipe.search.stages.stage_table import Option, StageTable

@@ -25,6 +25,8 @@ BY_OPTIONS = [
     ({"interleave": "auto"}, ["interleaved"]),
     ({"split": "auto", "interleave": "auto"}, ["split", "interleaved"]),
     ({"max_memory_bytes": 1e6}, ["less-memory"]),
+    ({"max_segments": 8}, ["few-segments"]),
+    ({"max_segments": {"npu": 8}, "max_memory_bytes": 1e6}, ["few-segments", "less-memory"]),
     ({"objectives": "latency-throughput-memory"}, ["less-memory"]),
     ({"max_memory_bytes": 1e6, "recompute": True}, ["less-memory", "recomputed"]),
     ({"recompute": True}, []),

@@ -19,12 +19,12 @@ from multiprocessing import get_context
 import pytest
 
 from parapipe.errors import MappingError, VerificationError
+from parapipe.problems.cache import Cache, answer_text
+from parapipe.problems.method import Method, Question
+from parapipe.problems.solve import Solver, solve
 from parapipe.processes.deadline import Deadline
 from parapipe.processes.shared_work import distribute
 from parapipe.processes.workers import shared_processes
-from parapipe.search.problems.cache import Cache, answer_text
-from parapipe.search.problems.method import Method, Question
-from parapipe.search.problems.solve import Solver, solve
 from parapipe.solvers.coarse import map as coarse
 from parapipe.solvers.problem import Flow, MappingProblem
 from parapipe.solvers.schedule import Answer

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from parapipe.search.problems.cache import Cache
-from parapipe.search.problems.method import Method
+from parapipe.problems.cache import Cache
+from parapipe.problems.method import Method
 from tests.cases.solve_cases import branchy, schedules_of, timeless
 
 COUNT = 30
 RUN = """
 import sys
 from pathlib import Path
-from parapipe.search.problems.cache import Cache
-from parapipe.search.problems.method import Method
+from parapipe.problems.cache import Cache
+from parapipe.problems.method import Method
 from tests.cases.solve_cases import branchy, hard, schedules_of
 
 folder, problems = Path(sys.argv[1]), eval(sys.argv[2])

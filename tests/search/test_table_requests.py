@@ -9,10 +9,10 @@ from math import inf
 import pytest
 
 from parapipe.graph.partition import partition
+from parapipe.problems.solve import solve_here
 from parapipe.processes.deadline import Deadline, OverError
 from parapipe.search.configurations_from_costs import explore
 from parapipe.search.options import MapOptions
-from parapipe.search.problems.solve import solve_here
 from parapipe.search.stages import finest_cuts, stage_incumbents
 from parapipe.search.stages.finest_cuts import all_requests
 from parapipe.search.stages.problem_order import NOT_BUILT, OtherTables, on_one_processor

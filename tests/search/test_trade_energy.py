@@ -10,11 +10,11 @@ import pytest
 
 from parapipe.graph.partition import partition
 from parapipe.pareto import nondominated
+from parapipe.problems.cache import Cache
+from parapipe.problems.solve import SolvedQuestions
+from parapipe.problems.time_energy import EXACT, Tolerance, unit_tolerance
 from parapipe.search.configurations_from_costs import explore
 from parapipe.search.options import MapOptions
-from parapipe.search.problems.cache import Cache
-from parapipe.search.problems.solve import SolvedQuestions
-from parapipe.search.problems.time_energy import EXACT, Tolerance, unit_tolerance
 from parapipe.search.stages import stage_incumbents
 from parapipe.search.stages.search import search
 from parapipe.search.stages.stage_table import Option, StageTable

@@ -4,7 +4,7 @@ import pytest
 
 from parapipe.api.load import load_model, load_platform
 from parapipe.cost.cost_table import build_cost_table
-from parapipe.search.problems.problems import whole_problem
+from parapipe.problems.problems import whole_problem
 
 
 @pytest.mark.parametrize("name", ["googlenet", "squeezenet"])

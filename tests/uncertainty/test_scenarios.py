@@ -13,10 +13,10 @@ from parapipe.mappings.assembly import assignment_of, mapping_of
 from parapipe.mappings.assignment import Assignment
 from parapipe.mappings.configuration import Configuration
 from parapipe.mappings.evaluate import evaluate
+from parapipe.problems.identical_processors import identical_processors
 from parapipe.processes.deadline import Deadline
 from parapipe.search.configurations_from_costs import explore
 from parapipe.search.options import MapOptions
-from parapipe.search.problems.identical_processors import identical_processors
 from parapipe.uncertainty.causes import Draws
 from parapipe.uncertainty.robust import quantiles, with_robust
 from parapipe.uncertainty.samples import at_quantile, figures_in_draws

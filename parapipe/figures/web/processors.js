@@ -7,8 +7,11 @@ function drawProcessors() {
   pairOf("processors", (row) => processorTable(row, most));
 }
 
+// Seconds between frames at which energy and power are stated.
+const frameOf = (row) => row.arrival_s ?? row.period_s;
+
 function powerOf(worker, row) {
-  const dynamic = worker.dynamic_energy_j / row.period_s;
+  const dynamic = worker.dynamic_energy_j / frameOf(row);
   return { dynamic, still: worker.static_power_w, all: dynamic + worker.static_power_w };
 }
 
@@ -17,11 +20,11 @@ function processorTable(row, most) {
   const body = workers(row).flatMap((worker) => [
     whoCell(worker, row), shareCell(worker, row), powerCell(worker, row, most),
   ]);
-  const idle = (row.board_energy_j - row.energy_j) / row.period_s;
+  const idle = (row.board_energy_j - row.energy_j) / frameOf(row);
   const all = workers(row).reduce((sum, each) => sum + powerOf(each, row).all, 0);
   const total = html(
     "p", { class: "said" }, html("b", {}, watts(all)), " in total, ", html("b", {}, joined(inMj(row.energy_j))),
-    ` per frame every ${joined(inMs(row.period_s))}${someMedians() ? ", by the stated costs" : ""}; the board at rest draws ${watts(idle)} more.`,
+    ` per frame every ${joined(inMs(frameOf(row)))}${someMedians() ? ", by the stated costs" : ""}; the board at rest draws ${watts(idle)} more.`,
   );
   return html("div", {}, html("div", { class: "work" }, head, body), total);
 }
@@ -62,6 +65,6 @@ function powerCell(worker, row, most) {
     html("div", { class: "meter" },
       part(colour, dynamic / most, "dynamic"), part(`${colour} static`, still / most, "static")),
     html("div", { class: "said" }, html("b", {}, watts(all)), ` · ${watts(dynamic)} dynamic, ${watts(still)} static · `,
-      html("b", {}, joined(inMj(all * row.period_s)))),
+      html("b", {}, joined(inMj(all * frameOf(row))))),
   );
 }

@@ -51,13 +51,14 @@ function figureTable(shown, two) {
   const body = SAID.map((figure) => {
     const { field, direction, means, follows } = figure;
     const values = shown.map(([, row]) => figureOf(row, figure));
+    const texts = values.map((value) => (value === null ? ["not stated", ""] : shownIn(figure, value)));
     return html(
       "tr", { title: means }, html("th", { scope: "row" }, titleOf(figure)),
       ...shown.map(([, row], i) => html(
-        "td", {}, html("b", {}, medianMark(row, field), shownIn(figure, values[i])[0]), html("span", { class: "unit" }, ` ${shownIn(figure, values[i])[1]}`),
+        "td", {}, html("b", {}, medianMark(row, field), texts[i][0]), html("span", { class: "unit" }, ` ${texts[i][1]}`),
         intervalLine(row, figure), byStated(row, follows, row[field]),
       )),
-      two ? difference(values, direction) : null,
+      two ? (values.includes(null) ? html("td") : difference(values, direction)) : null,
     );
   });
   return html("table", { class: two ? "figures two" : "figures" }, head, html("tbody", {}, body));

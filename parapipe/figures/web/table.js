@@ -56,7 +56,7 @@ function drawAgain() {
   const { options } = front;
   const shown = {
     model: front.model, platform: front.platform, mapper: options.mapper, granularity: options.granularity,
-    objectives: options.objectives.join(", "), "memory at most": memoryLimit(options), "time limit per problem": seconds(options.time_limit_s),
+    objectives: options.objectives.join(", "), "memory at most": memoryLimit(options), ...segmentLimit(options), "time limit per problem": seconds(options.time_limit_s),
     seed: options.seed, deterministic: options.deterministic ? "yes" : "no",
     "left out if better than another by at most": percent(options.resolution),
     "energy to within": energyWithin(options),
@@ -75,6 +75,12 @@ function memoryLimit({ max_memory_bytes: limit }) {
   if (!limit) return "no limit";
   if (typeof limit === "number") return bytes(limit);
   return Object.entries(limit).map(([name, size]) => `${bytes(size)} in ${name}`).join(", ");
+}
+
+function segmentLimit({ max_segments: limit }) {
+  if (!limit) return {};
+  const named = typeof limit === "number" ? { "each processor": limit } : limit;
+  return { "segments at most": Object.entries(named).map(([name, most]) => `${most} on ${name}`).join(", ") };
 }
 
 function energyWithin({ energy_resolution: reached, energy_resolution_asked: limit }) {

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from parapipe.pareto import staircase, thin_front
+from parapipe.problems.time_energy import TimeEnergy, coarsen
 from parapipe.processes.deadline import Deadline
-from parapipe.search.problems.time_energy import TimeEnergy, coarsen
 from parapipe.search.stages.candidates import Aim, ChosenStage, SearchSpace, StageCandidate
 from parapipe.search.stages.labels import (
     Bounds,
@@ -54,7 +55,7 @@ class Pass:
         units = self.search.units
         arriving: list[list[Labels]] = [[] for _ in range(units + 1)]
         aims = np.arange(len(self.search.aims))
-        arriving[0].append(Labels(aims, *[np.zeros_like(aims)] * 9))
+        arriving[0].append(Labels(aims, *[np.zeros_like(aims)] * 10))
         for begin in range(units):
             if self.deadline.over:
                 return
@@ -73,6 +74,14 @@ class Pass:
     def _figures_of(self, candidate: StageCandidate) -> tuple[float, float, float]:
         energy_nj = candidate.energy_nj if self.search.stages.energy else 0.0
         return (candidate.latency_ns, candidate.period_ns, energy_nj)
+
+    def _static_nj(self, used: Numbers, period_ns: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the static energy of sets of processors, for a frame; 0 where none can be."""
+        frame_ns = np.maximum(period_ns, self.search.arrival_ns)
+        static_nj: NDArray[np.float64] = self.static_w[used] * np.where(
+            np.isfinite(period_ns), frame_ns, 0.0
+        )
+        return static_nj
 
     def _may_improve(
         self,
@@ -188,7 +197,7 @@ class Pass:
         stage_ns, stage_nj = bounds.stage_ns[begin][:, mask], bounds.stage_nj[begin][:, mask]
         longest_ns = np.maximum(labels.period_ns, bounds.every_ns[begin][:, mask])
         longest_ns = np.maximum(longest_ns, bounds.period_after_ns[:, free])
-        static_nj = self.static_w[used] * np.where(np.isfinite(longest_ns), longest_ns, 0.0)
+        static_nj = self._static_nj(used, longest_ns)
         return (
             labels.latency_ns + stage_ns + bounds.least_after_ns[:, free],
             longest_ns,
@@ -214,11 +223,12 @@ class Pass:
         for rows in groups_of_equal(labels.state):
             first = int(rows[0])
             after = labels.used[first] | points.mask
+            is_last = labels.stages[first] + 1 == self.search.most_stages
             chosen = np.flatnonzero(
                 (points.place == labels.place[first])
                 & (points.mask & labels.used[first] == 0)
                 & self.search.is_leading[after]
-                & ((after < self.full) | (points.end == self.search.units))
+                & ((after < self.full) & (not is_last) | (points.end == self.search.units))
                 & self.search.aims[int(labels.aim[first])].allows(points.mask)
                 & ((points.replicas == 0) | (self.search.aims[int(labels.aim[first])].kind is None))
             )
@@ -237,6 +247,7 @@ class Pass:
         mask, end = points.mask[point], points.end[point]
         extended = labels._replace(
             wide=labels.wide | ((np.bitwise_count(mask) > 1) & (points.replicas[point] == 0)),
+            stages=labels.stages + self.search.counts_stages,
             used=labels.used | mask,
             place=points.out[point],
             latency_ns=labels.latency_ns + points.time_ns[point],
@@ -251,8 +262,7 @@ class Pass:
         rest_nj = bounds.after_nj[end, extended.place, free]
         period_ns = np.maximum(extended.period_ns, bounds.period_after_ns[end, free])
         latency_ns = extended.latency_ns + rest_ns
-        static_nj = self.static_w[extended.used] * np.where(np.isfinite(period_ns), period_ns, 0.0)
-        energy_nj = extended.energy_nj + rest_nj + static_nj
+        energy_nj = extended.energy_nj + rest_nj + self._static_nj(extended.used, period_ns)
         promising = np.zeros(len(row), bool)
         for number, aim in enumerate(self.search.aims):
             some = extended.aim == number
@@ -269,7 +279,7 @@ class Pass:
 
     def _list_candidates(self) -> Iterator[StageCandidate]:
         labels = self.labels[self.search.units]
-        energy_nj = labels.energy_nj + self.static_w[labels.used] * labels.period_ns
+        energy_nj = labels.energy_nj + self._static_nj(labels.used, labels.period_ns)
         columns = (labels.latency_ns, labels.period_ns, energy_nj)
         figures = list(zip(*(column.tolist() for column in columns), strict=True))
         for number, aim in enumerate(self.search.aims):

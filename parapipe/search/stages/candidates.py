@@ -17,16 +17,17 @@ from parapipe.mappings.assembly import assemble, hand_overs_of, with_earliest_st
 from parapipe.mappings.configuration import Configuration
 from parapipe.mappings.evaluate import evaluate
 from parapipe.mappings.mapping import Kind, Mapping, Placement, Transfer, kind_of
-from parapipe.search.problems.identical_processors import (
+from parapipe.problems.identical_processors import (
     NO_REPLICAS,
     Replicable,
     is_consecutive,
     is_leading,
     replica_sets,
 )
-from parapipe.search.problems.time_energy import Locations, TimeEnergy, Tolerance, coarsen
+from parapipe.problems.time_energy import Locations, TimeEnergy, Tolerance, coarsen
 from parapipe.search.stages.stage_table import StageShape, StageTable
 from parapipe.search.stages.unit_schedules import Choice
+from parapipe.solvers.problem import NANO
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,11 @@ class StageCandidate:
         return kind_of([mask.bit_count() for mask in self.processors])
 
     @property
+    def period_s(self) -> float:
+        """Least seconds between frames."""
+        return self.period_ns / NANO
+
+    @property
     def nano_objectives(self) -> tuple[float, float, float]:
         """What the front trades: latency and period in nanoseconds, energy in nanojoules."""
         return (self.latency_ns, self.period_ns, self.energy_nj)
@@ -132,6 +138,10 @@ class SearchSpace:
         Whether to look only for pipelines of one processor for each stage.
     replicable
         Groups of identical processors that may take turns on frames.
+    most_stages
+        Of a configuration; any number if it is None.
+    arrival_ns
+        Time between frames as they arrive: static energy is for at least so long.
     """
 
     units: int
@@ -142,11 +152,18 @@ class SearchSpace:
     identical: Sequence[Sequence[int]]
     pipes: bool = False
     replicable: Replicable = NO_REPLICAS
+    most_stages: int | None = None
+    arrival_ns: float = 0.0
 
     @cached_property
     def places(self) -> Sequence[Sequence[Locations]]:
         """Locations of live tensors at each boundary."""
         return self.stages.places(self.units)
+
+    @property
+    def counts_stages(self) -> bool:
+        """Whether the number of stages is limited to less than that of processors."""
+        return self.most_stages is not None and self.most_stages < len(self.static_power_w)
 
     @cached_property
     def number(self) -> list[dict[Locations, int]]:
@@ -231,7 +248,7 @@ class SearchSpace:
             chosen,
             sum(times_ns),
             period_ns,
-            dynamic_nj + static_w * period_ns,
+            dynamic_nj + static_w * max(period_ns, self.arrival_ns),
             self.stages,
             self.cost_table,
         )
@@ -251,7 +268,9 @@ def configure(
     stages = [[o.choice for o in some if isinstance(o.choice, Choice)] for some in traces]
     sets = (stage.replicas for stage in candidate.stages if stage.replicas)
     turns = [tuple(p for p in range(len(costs.processors)) if mask >> p & 1) for mask in sets]
-    mapping = with_earliest_starts(_join(stages, graph, costs), graph, costs).with_replicas(turns)
+    mapping = with_earliest_starts(join_stages(stages, graph, costs), graph, costs).with_replicas(
+        turns
+    )
     claims = [choice.claim for choices in stages for choice in choices]
     return Configuration(
         mapping,
@@ -262,7 +281,9 @@ def configure(
     )
 
 
-def _join(stages: Iterable[Iterable[Choice]], graph: OperatorGraph, costs: CostTable) -> Mapping:
+def join_stages(
+    stages: Iterable[Iterable[Choice]], graph: OperatorGraph, costs: CostTable
+) -> Mapping:
     """Put the schedules of each stage one behind the other."""
     placements: dict[int, Placement] = {}
     busy: dict[tuple[str, int], Transfer] = {}

@@ -16,8 +16,8 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.graph.inner_cuts import cuts_at_ideals, cuts_in_chains
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import CutGraph, Partition, Run, partition
+from parapipe.problems.problems import MOST_LOCATIONS, Request, requests
 from parapipe.processes.deadline import Deadline
-from parapipe.search.problems.problems import MOST_LOCATIONS, Request, requests
 
 MOST_REQUESTS = 100_000  # that are all built and solved
 MOST_AT_IDEALS = 3_000  # requests: a second or two

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parapipe.pareto import staircase
-from parapipe.search.problems.time_energy import cells
+from parapipe.problems.time_energy import cells
 from parapipe.search.stages.stage_table import StageShape
 
 if TYPE_CHECKING:
@@ -229,6 +229,7 @@ class Labels(NamedTuple):
 
     aim: Integers
     wide: Integers  # whether a stage uses several processors, where that counts
+    stages: Integers  # their number, where that is limited
     used: Integers
     place: Integers
     latency_ns: Integers
@@ -244,10 +245,12 @@ class Labels(NamedTuple):
 
     @property
     def state(self) -> Integers:
-        """Numbers of states, equal where aim, wide, used and place are."""
+        """Numbers of states, equal where aim, wide, stages, used and place are."""
         places = int(self.place.max(initial=0)) + 1
         sets = int(self.used.max(initial=0)) + 1
-        states: Integers = ((self.aim * 2 + self.wide) * sets + self.used) * places + self.place
+        counts = int(self.stages.max(initial=0)) + 1
+        kinds = (self.aim * 2 + self.wide) * counts + self.stages
+        states: Integers = (kinds * sets + self.used) * places + self.place
         return states
 
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
+from parapipe.problems.method import Question
+from parapipe.problems.problems import Request
 from parapipe.processes.deadline import Deadline, OverError
-from parapipe.search.problems.method import Question
-from parapipe.search.problems.problems import Request
 from parapipe.search.stages.finest_cuts import MOST_REQUESTS, all_requests, many_requests
 from parapipe.search.stages.labels import first_of_each
 from parapipe.search.stages.relaxed import Cell, Numbers, Relaxed, Stretch

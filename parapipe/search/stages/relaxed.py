@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
-from parapipe.search.problems.exit_choices import count_changes
-from parapipe.search.problems.identical_processors import is_leading
-from parapipe.search.problems.problems import (
+from parapipe.problems.exit_choices import count_changes
+from parapipe.problems.identical_processors import is_leading
+from parapipe.problems.problems import (
     MOST_LOCATIONS,
     Request,
     UnitRun,
@@ -34,7 +34,7 @@ from parapipe.search.problems.problems import (
     whole_problem,
     without_copies,
 )
-from parapipe.search.problems.time_energy import Locations
+from parapipe.problems.time_energy import Locations
 from parapipe.search.stages.relaxed_step import (
     Step,
     UnitModes,

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parapipe.cost.cost_table import CostTable
-from parapipe.search.problems.problems import Template, UnitMode, UnitRun
-from parapipe.search.problems.time_energy import Locations
+from parapipe.problems.problems import Template, UnitMode, UnitRun
+from parapipe.problems.time_energy import Locations
 from parapipe.solvers.problem import Flow
 
 Numbers = NDArray[np.float64]

@@ -23,12 +23,13 @@ from itertools import pairwise
 from math import inf
 
 from parapipe.pareto import staircase
+from parapipe.problems.identical_processors import NO_REPLICAS, Replicable
+from parapipe.problems.time_energy import EXACT, Tolerance
 from parapipe.processes.deadline import Deadline, OverError
-from parapipe.search.problems.identical_processors import NO_REPLICAS, Replicable
-from parapipe.search.problems.time_energy import EXACT, Tolerance
 from parapipe.search.stages.boundary_pass import Pass
 from parapipe.search.stages.candidates import SearchSpace, StageCandidate
 from parapipe.search.stages.stage_table import StageTable
+from parapipe.solvers.problem import NANO
 
 FEW_PROCESSORS = 5  # with more, stages of one processor each come first: others are very many
 FEW_CUTS = 12  # boundaries of the first pass; each further one has three times as many
@@ -48,6 +49,8 @@ def search(
     most_cuts: int = MOST_CUTS,
     line: Sequence[int] | None = None,
     pipes: bool = False,
+    most_stages: int | None = None,
+    arrival_s: float = 0.0,
     deadline: Deadline | None = None,
     tell: Callable[[int, int], None] | None = None,
     better: Callable[[Sequence[StageCandidate]], None] | None = None,
@@ -83,6 +86,10 @@ def search(
         stages are not cut everywhere, they are cut at some of these; all boundaries if not given.
     pipes
         Whether to search only pipelines of one processor for each stage.
+    most_stages
+        Of a configuration; any number if not given.
+    arrival_s
+        Seconds between frames as they arrive: static energy is for at least so long.
     deadline
         When to end with what has been found: all configurations of one stage (with many processors
         perhaps only those on one processor), and those that the passes so far have found. Where
@@ -111,7 +118,16 @@ def search(
     deadline = deadline or Deadline()
     static_w = tuple(static_power_w)
     space = SearchSpace(
-        units, stages, static_w, tolerance, cost_table, identical, pipes, replicable
+        units,
+        stages,
+        static_w,
+        tolerance,
+        cost_table,
+        identical,
+        pipes,
+        replicable,
+        most_stages,
+        arrival_s * NANO,
     )
     alone = pipes or (len(static_w) > FEW_PROCESSORS and not stages.energy)
     candidates: list[StageCandidate] = []

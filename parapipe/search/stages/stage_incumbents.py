@@ -17,13 +17,13 @@ from parapipe.errors import MappingError
 from parapipe.files.progress import Phase, Progress, Tell
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
+from parapipe.problems.identical_processors import Replicable, names_in_order, replicable
+from parapipe.problems.method import Question
+from parapipe.problems.problems import Request
+from parapipe.problems.solve import Reporter, Solver, solve_here
+from parapipe.problems.time_energy import EXACT, Tolerance
 from parapipe.processes.deadline import Deadline, OverError
 from parapipe.search.options import MapOptions
-from parapipe.search.problems.identical_processors import Replicable, names_in_order, replicable
-from parapipe.search.problems.method import Question
-from parapipe.search.problems.problems import Request
-from parapipe.search.problems.solve import Reporter, Solver, solve_here
-from parapipe.search.problems.time_energy import EXACT, Tolerance
 from parapipe.search.stages.candidates import StageCandidate
 from parapipe.search.stages.finest_cuts import all_requests
 from parapipe.search.stages.problem_order import on_one_processor, requests_of_pipelines
@@ -162,6 +162,7 @@ class StageSearches:
             identical=self.identical[0],
             replicable=self.replicable(0),
             incumbents=incumbents,
+            most_stages=self.options.max_stages,
             deadline=self.deadline,
             better=self.add,
         )
@@ -247,6 +248,8 @@ class StageSearches:
             most_cuts=most_cuts,
             line=self.partition.cuts.line,
             pipes=pipes,
+            most_stages=self.options.max_stages,
+            arrival_s=self.tables[table].arrival_s,
             deadline=self.deadline,
             tell=None if look else self._reporter_of_search(),
             better=self.add,

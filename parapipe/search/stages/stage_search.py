@@ -9,12 +9,12 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.problems.method import Question, shortest_of
+from parapipe.problems.problems import Request
+from parapipe.problems.solve import SolvedQuestions, Solver, solve
 from parapipe.processes.deadline import Deadline, OverError
 from parapipe.processes.workers import current_processes
 from parapipe.search.contract import Moment, SearchProblem
-from parapipe.search.problems.method import Question, shortest_of
-from parapipe.search.problems.problems import Request
-from parapipe.search.problems.solve import SolvedQuestions, Solver, solve
 from parapipe.search.stages.candidates import StageCandidate
 from parapipe.search.stages.problem_order import NOT_BUILT, OtherTables, PromisingRequests
 from parapipe.search.stages.stage_incumbents import ListSchedules, StageSearches, first_front

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from parapipe.processes.deadline import Deadline
-from parapipe.search.problems.time_energy import (
+from parapipe.problems.time_energy import (
     FRONTS,
     START,
     TIMES,
@@ -24,6 +23,7 @@ from parapipe.search.problems.time_energy import (
     TimeEnergy,
     UnitTolerance,
 )
+from parapipe.processes.deadline import Deadline
 from parapipe.search.stages.stage_times import NEVER, StageFilter, StageTimes
 
 

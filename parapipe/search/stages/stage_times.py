@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from parapipe.search.problems.time_energy import Locations
+from parapipe.problems.time_energy import Locations
 
 Times = NDArray[np.int64]
 NEVER = 1 << 61  # ns; the sum of two of them is still a number

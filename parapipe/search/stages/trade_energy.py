@@ -9,12 +9,12 @@ from math import inf
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.partition import Partition
+from parapipe.problems.identical_processors import NO_REPLICAS, Replicable
+from parapipe.problems.method import Question
+from parapipe.problems.problems import Request
+from parapipe.problems.solve import Reporter, SolvedQuestions, Solver, solve
+from parapipe.problems.time_energy import Tolerance, unit_tolerance
 from parapipe.processes.deadline import Deadline
-from parapipe.search.problems.identical_processors import NO_REPLICAS, Replicable
-from parapipe.search.problems.method import Question
-from parapipe.search.problems.problems import Request
-from parapipe.search.problems.solve import Reporter, SolvedQuestions, Solver, solve
-from parapipe.search.problems.time_energy import Tolerance, unit_tolerance
 from parapipe.search.stages.candidates import StageCandidate
 from parapipe.search.stages.search import search
 from parapipe.search.stages.stage_table import StageTable
@@ -159,6 +159,7 @@ def trade_energy(
     identical: Sequence[Sequence[int]] = (),
     replicable: Replicable = NO_REPLICAS,
     incumbents: Sequence[StageCandidate] = (),
+    most_stages: int | None = None,
     deadline: Deadline | None = None,
     better: Callable[[Sequence[StageCandidate]], None] | None = None,
 ) -> TradedStages:
@@ -171,7 +172,7 @@ def trade_energy(
     ----------
     resolution
         Relative, of latency, period and energy; 0 for exact sets and an exact search.
-    identical, replicable, incumbents, deadline, better
+    identical, replicable, incumbents, most_stages, deadline, better
         As for `search`.
     """
     share = resolution * SETS_SHARE
@@ -204,6 +205,8 @@ def trade_energy(
         identical=identical,
         replicable=replicable,
         incumbents=incumbents,
+        most_stages=most_stages,
+        arrival_s=costs.arrival_s,
         line=partition.cuts.line,
         deadline=deadline,
         better=better,

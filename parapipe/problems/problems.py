@@ -18,9 +18,9 @@ from parapipe.cost.cost_table import CostTable, Matrix
 from parapipe.graph import subgraphs
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition, Unit
+from parapipe.problems.exit_choices import choices_of
+from parapipe.problems.time_energy import Location, Locations
 from parapipe.processes.deadline import Deadline
-from parapipe.search.problems.exit_choices import choices_of
-from parapipe.search.problems.time_energy import Location, Locations
 from parapipe.solvers.problem import Flow, MappingProblem, Series, TransferResources
 
 

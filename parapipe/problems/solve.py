@@ -16,11 +16,9 @@ from time import perf_counter
 
 from parapipe.errors import VerificationError
 from parapipe.files.progress import ALONE, Phase, Progress, Tell
-from parapipe.processes.deadline import Deadline
-from parapipe.processes.shared_work import distribute
-from parapipe.search.problems.cache import Cache, answer_text, read_answer
-from parapipe.search.problems.identical_processors import names_in_order
-from parapipe.search.problems.method import (
+from parapipe.problems.cache import Cache, answer_text, read_answer
+from parapipe.problems.identical_processors import names_in_order
+from parapipe.problems.method import (
     Method,
     Question,
     answer_in_time,
@@ -28,6 +26,8 @@ from parapipe.search.problems.method import (
     gap_of,
     is_optimum,
 )
+from parapipe.processes.deadline import Deadline
+from parapipe.processes.shared_work import distribute
 from parapipe.solvers.registry import is_own
 from parapipe.solvers.schedule import Answer, Names, inverse_names, rename_answer
 

@@ -1,0 +1,74 @@
+"""Arguments that name plans: files, or the folder of a front and an ID."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from parapipe.cli.options import FILE
+
+
+def _plan_list(ctx: click.Context, param: click.Parameter, words: Sequence[Path]) -> list[Path]:
+    from parapipe.api.front import plan_files
+
+    return list(plan_files(words))
+
+
+def _plan_with_destination(
+    ctx: click.Context, param: click.Parameter, words: Sequence[Path]
+) -> tuple[Path, Path | None]:
+    from parapipe.api.front import first_plan_file
+
+    plan, others = first_plan_file(words)
+    if len(others) > 1:
+        raise click.UsageError(f"Got unexpected extra argument ({others[1]})", ctx)
+    return plan, others[0] if others else None
+
+
+def _destination_or_hint(
+    ctx: click.Context, param: click.Parameter, words: Sequence[Path]
+) -> tuple[Path, Path | None]:
+    """Return the same; where the second of two words is no ID, say that an ID comes first."""
+    from parapipe.errors import NoConfigurationError
+
+    try:
+        return _plan_with_destination(ctx, param, words)
+    except NoConfigurationError as error:
+        if len(words) != 2:
+            raise
+        raise click.UsageError(
+            f"{error}; or, if '{words[1]}' is what to write, give the configuration's ID before "
+            f"it: {words[0]} ID {words[1]}",
+            ctx,
+        ) from error
+
+
+def _single_plan(ctx: click.Context, param: click.Parameter, words: Sequence[Path]) -> Path:
+    plan, other = _plan_with_destination(ctx, param, words)
+    if other is not None and not plan.exists():
+        raise click.BadParameter(f"there is no file or folder '{plan}'", ctx, param)
+    if other is not None:
+        raise click.UsageError(f"Got unexpected extra argument ({other})", ctx)
+    return plan
+
+
+PLAN = "PLAN|DIR [ID]"
+
+
+def _argument(name: str, metavar: str, convert: Callable[..., object]) -> Callable[[Any], Any]:
+    return click.argument(
+        name, metavar=metavar, type=FILE, nargs=-1, required=True, callback=convert
+    )
+
+
+plan_argument = _argument("plan", PLAN, _single_plan)
+"""One plan, by its file or by the folder of a front and an ID."""
+plans_argument = _argument("plans", f"{{{PLAN}}}...", _plan_list)
+"""One or more of them."""
+files_argument = _argument("files", "[PREDICTED]... MEASURED...", _plan_list)
+"""Files, some of them plans."""
+plan_and_destination = _argument("named", "PLAN|DIR ID [DESTINATION]", _destination_or_hint)
+"""The file of a plan, and where it goes if that is said."""
