@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parapipe.api.compiled import (
@@ -15,6 +14,7 @@ from parapipe.api.compiled import (
 )
 from parapipe.api.load import load_model, load_platform_without
 from parapipe.api.search_run import Run, Searched, front_of, search_once
+from parapipe.api.several import models_by_name
 from parapipe.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ROUNDS = 3
 """Searches at most."""
-TOLERANCE = 0.01
+TOLERANCE = 0.02
 """Share by which a compiled segment may differ from what was predicted."""
 FIGURES = ("latency_s", "period_s", "sustained_period_s", "energy_j")
 """The configuration that is best in one of these is among the best plans."""
@@ -76,20 +76,19 @@ def map_compiled(run: Run, name: str) -> ParetoFront:
             "map: a compiler fuses operators, so that they are neither split nor mapped one by "
             "one; leave out `compiler`, or `split` and `granularity`"
         )
-    model = run.model
-    assert isinstance(model, str | Path), "several models refuse the option"
+    models_by_name(run.model, options)  # refuses several
     target = load_platform_without(run.platform, options.exclude)
     path = compiled_profile_path(None, run.platform, target, name)
     choice = CompilerChoice(name, options.precision, COMPILE_TIME_S)
     graph = load_model(
-        model,
+        run.single,
         dims=options.dims,
         shapes=options.shapes,
         rules=options.rules,
         note=lambda _: None,
     )
     notes: list[str] = []
-    with model_parts(model, graph, options.dims, options.shapes) as parts:
+    with model_parts(run.single, graph, options.dims, options.shapes) as parts:
         rows = {key_of(m): m for m in compiled_measurements(parts, target, choice, notes)}
         for sentence in notes:
             run.note(sentence)

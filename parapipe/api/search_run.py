@@ -55,6 +55,11 @@ class Run:
     note: Note
     deadline: Deadline
 
+    @property
+    def single(self) -> str | Path:
+        """The model, or the first of several."""
+        return self.model if isinstance(self.model, str | Path) else next(iter(self.model))
+
 
 @dataclass(frozen=True, slots=True)
 class Searched:
@@ -99,7 +104,6 @@ def search_once(run: Run, compiled: Profile | None = None) -> Searched:
     target = load_platform_without(run.platform, options.exclude)
     measured = profiles_of(run, target, compiled)
     models = models_by_name(run.model, options)
-    single = run.model if isinstance(run.model, str | Path) else next(iter(run.model))
     requests = requests_of(models, options, note) if models else None
     read = options.where(lambda option: option.reads_model)
     # weights are hashed once there is a front: they may be many gigabytes
@@ -107,7 +111,7 @@ def search_once(run: Run, compiled: Profile | None = None) -> Searched:
         patterns = loaded_models(requests, options, note)
         graph, options = patterns.graph(), replace(options, draws=0)
     else:
-        graph = load_graph(single, **read, digests=True, weights=False, note=note)
+        graph = load_graph(run.single, **read, digests=True, weights=False, note=note)
         graph = join_compiled(graph, _fusing(measured, options))
     most = options.dvfs_points if options.dvfs else 1
     price = partial(
@@ -134,7 +138,9 @@ def search_once(run: Run, compiled: Profile | None = None) -> Searched:
     parts = finest_partition(graph, [each.costs for each in priced.combinations])
 
     def split(rules: Sequence[str]) -> OperatorGraph:
-        split_graph = load_graph(single, **read, digests=False, note=lambda _: None, split=rules)
+        split_graph = load_graph(
+            run.single, **read, digests=False, note=lambda _: None, split=rules
+        )
         return replace(split_graph, source=replace(graph.source, split=tuple(rules)))
 
     exploration = _search_one_model(
@@ -190,7 +196,6 @@ def front_of(found: Searched, compilation: CompilationRow | None = None) -> Pare
         files = tuple(each.path for each in found.profiles or ())
         inputs = inputs.model_copy(update={"profiles": files})
     named = models_by_name(run.model, options)
-    single = run.model if isinstance(run.model, str | Path) else next(iter(run.model))
     document = front_document(
         graph,
         parts,
@@ -198,7 +203,7 @@ def front_of(found: Searched, compilation: CompilationRow | None = None) -> Pare
         exploration,
         options,
         several=found.several,
-        command=map_command(named or single, run.platform, options),
+        command=map_command(named or run.single, run.platform, options),
         inputs=inputs,
         networks=networks_behind(found.profiles, found.target.profile_name),
         drawn=samples,
