@@ -5,13 +5,18 @@ BIN = $(VENV)/bin
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # A package that takes the place of onnxruntime's wants an environment of its own.
 VENV_PROVIDERS ?= build/venv-providers
+# Rockchip's compiler wants older packages than ours, and CPython 3.11.
+VENV_RKNN ?= build/venv-rknn
+PYTHON_RKNN ?= $(PYTHON)
+VENV_QNN ?= build/venv-qnn
+PYTHON_QNN ?= $(PYTHON)
 DEMO_OUT ?= demo-out
 ARMCL_BUILD ?= build/armcl
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-nightly test-report test-armcl test-armcl-opencl test-providers lint docs \
-        bench bench-mapping fuzz packaged-models packaged-models-measured clean
+.PHONY: help demo test test-nightly test-report test-armcl test-armcl-opencl test-providers test-rknn \
+        test-qnn lint docs bench bench-mapping fuzz packaged-models packaged-models-measured clean
 
 help:
 	@echo "make demo   map GoogLeNet onto the Amlogic A311D and draw the front"
@@ -21,6 +26,8 @@ help:
 	@echo "make test-armcl  install Debian packages, build the C++ runner, run its tests under emulation"
 	@echo "make test-armcl-opencl  run its OpenCL back end too, on an emulated CPU; takes long"
 	@echo "make test-providers  run a plan on two execution providers, one of them OpenVINO's"
+	@echo "make test-rknn  install Rockchip's compiler beside us, compile and simulate small models"
+	@echo "make test-qnn  the same with Qualcomm's compiler"
 	@echo "make test-report  run the tests of the report page; Chromium and chromedriver must be there"
 	@echo "make lint   check style, types and the order of the floors"
 	@echo "make docs   build the documents as a site, in build/site"
@@ -48,6 +55,18 @@ $(VENV_PROVIDERS)/.ready: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m venv $(VENV_PROVIDERS)
 	$(VENV_PROVIDERS)/bin/python -m pip install --quiet --disable-pip-version-check \
 	  --editable '.[test-providers]'
+	@touch $@
+
+$(VENV_RKNN)/.ready: parapipe/compilers/rknn/requirements.txt
+	$(PYTHON_RKNN) -m venv $(VENV_RKNN)
+	$(VENV_RKNN)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	$(VENV_RKNN)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+	  rknn-toolkit2==2.5.0
+	@touch $@
+
+$(VENV_QNN)/.ready: parapipe/compilers/qnn/requirements.txt
+	$(PYTHON_QNN) -m venv $(VENV_QNN)
+	$(VENV_QNN)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@
 
 $(VENV)/.ready-lint: $(VENV)/.ready-run
@@ -88,6 +107,14 @@ test-armcl-opencl: $(VENV)/.ready-test
 test-providers: $(VENV_PROVIDERS)/.ready
 	PARAPIPE_PROVIDERS=required $(VENV_PROVIDERS)/bin/python -m pytest --quiet \
 	  tests/runtime/test_two_providers.py $(PYTEST_ARGS)
+
+test-rknn: $(VENV)/.ready-test $(VENV_RKNN)/.ready
+	PARAPIPE_COMPILER_RKNN=$(abspath $(VENV_RKNN)/bin/python) $(BIN)/python -m pytest --quiet \
+	  tests/compilers/test_rknn_end_to_end.py $(PYTEST_ARGS)
+
+test-qnn: $(VENV)/.ready-test $(VENV_QNN)/.ready
+	PARAPIPE_COMPILER_QNN=$(abspath $(VENV_QNN)/bin/python) $(BIN)/python -m pytest --quiet \
+	  tests/compilers/test_qnn.py $(PYTEST_ARGS)
 
 lint: $(VENV)/.ready-lint
 	$(BIN)/ruff check

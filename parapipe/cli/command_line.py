@@ -17,8 +17,8 @@ from parapipe.errors import ParapipeError
 from parapipe.version import __version__
 
 COMMANDS = (
-    "compare", "diff", "evaluate", "export", "explain", "fit", "inspect", "map", "pick",
-    "platforms", "profile", "report", "run", "simulate", "split", "sweep", "verify", "zoo",
+    "compare", "compilers", "diff", "evaluate", "export", "explain", "fit", "inspect", "map",
+    "pick", "platforms", "profile", "report", "run", "simulate", "split", "sweep", "verify", "zoo",
 )  # fmt: skip
 
 

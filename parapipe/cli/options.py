@@ -322,6 +322,7 @@ FORMS: dict[str, dict[str, Any]] = {
         "metavar": "PROCESSOR=SHARE", "callback": _by_name(_read_share, _DISTURBED),
     },
     "budget_s": quantity_form("limit", "60s"),
+    "compile_time_s": quantity_form("limit", "10min"),
     "patience_s": quantity_form("limit", "60s"),
     "p99_latency_s": quantity_form("time", "45ms"),
     "p99_period_s": quantity_form("time", "20ms"),

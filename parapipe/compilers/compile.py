@@ -1,54 +1,68 @@
-"""Compiles segments, each only once: what a compiler made is cached by content.
+"""Compiles segments, each only once: what a compiler made is cached, see `compilers/results.py`.
 
-The key of a result is the digest of the segment with its weights, the target, the precision, the
-samples, the compiler and its version. A refusal is kept as well; a crash or a time-out is not.
+A refusal is kept as well; a crash, a kill, a full disk or a time-out is not.
 """
 
 from __future__ import annotations
 
-import json
-import shutil
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import asdict, replace
-from hashlib import sha256
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
-from onnx import external_data_helper
 
 from parapipe.compilers.contract import (
-    CompiledRow,
     CompiledSegment,
     CompileError,
     CompileJob,
     Compiler,
-    RefusedNode,
+    Environment,
 )
 from parapipe.compilers.environments import environment
-from parapipe.compilers.registry import compiler
-from parapipe.files.locked_folders import LockedFolder, clear_abandoned
-from parapipe.files.user_folders import cache_folder
+from parapipe.compilers.registry import COMPILERS, compiler
+from parapipe.compilers.results import (
+    keep_refusal,
+    keep_segment,
+    read_result,
+    result_key,
+    scratch_folder,
+)
+from parapipe.compilers.samples import write_arrays
+from parapipe.errors import ArgumentError
+from parapipe.files.mistakes import did_you_mean
 
-FORMAT = 1
-FOLDER = f"compiled-{FORMAT}"
-RESULT = "result.json"
-MOST_BYTES = 4 << 30
-"""Size of all results; the oldest ones go first."""
-_PIECE_BYTES = 1 << 20
+_VERSIONS: dict[tuple[str, Path, float], str] = {}
 
 
-def tool_version(name: str) -> str:
-    """Return the version of a compiler; asked once per Python.
+def tool_version(name: str, place: Environment | None = None) -> str:
+    """Return the version of a compiler; asked once per process and Python.
+
+    Parameters
+    ----------
+    place
+        Where it is installed; where the user has said if not given.
 
     Raises
     ------
+    ArgumentError
+        If there is no such compiler.
     CompileError
         If it is not installed.
     """
-    return _version(compiler(name))
+    tool = compiler(name)
+    place = place or environment(name)
+    key = (name, place.python, _changed_s(place.python))
+    if key not in _VERSIONS:
+        with scratch_folder(tool.title) as folder, COMPILERS.failures_of(name):
+            _VERSIONS[key] = tool.version(place, folder)
+    return _VERSIONS[key]
+
+
+def _changed_s(python: Path) -> float:
+    try:
+        return python.stat().st_mtime
+    except OSError as error:
+        raise CompileError(f"{python}: cannot be read ({error.strerror})", "missing") from error
 
 
 def compile_segment(name: str, job: CompileJob) -> CompiledSegment:
@@ -57,43 +71,43 @@ def compile_segment(name: str, job: CompileJob) -> CompiledSegment:
     Raises
     ------
     ArgumentError
-        If there is no such compiler, or it does not know the target.
+        If there is no such compiler, it does not know the target, or samples are wrong.
     CompileError
         If there is no artefact.
     """
     tool = _tool_for(name, job)
-    version = _version(tool)
-    place = _folder() / _key(job, name, version)
-    if (earlier := _read(place)) is not None:
+    key = result_key(job, name, tool_version(name))
+    if (earlier := read_result(key, job.model.name)) is not None:
         return earlier
-    with LockedFolder(_folder()) as scratch:
+    with scratch_folder(job.model.name) as folder:
         try:
-            segment = tool.compile(job, environment(name), scratch.path)
+            with COMPILERS.failures_of(name):
+                segment = tool.compile(job, environment(name), folder)
         except CompileError as error:
             if error.cause == "refused":
-                _write(scratch.path / RESULT, {"refusal": _refusal(error)})
-                _keep(scratch.path, place, (RESULT,))
+                keep_refusal(key, job.model.name, error)
             raise
-        files = [segment.artefact.name, RESULT, *([segment.log.name] if segment.log else [])]
-        _write(scratch.path / RESULT, {"segment": _content(segment)})
-        _keep(scratch.path, place, files)
-    _limit_size(_folder())
-    result = _read(place)
-    assert result is not None, "it was written a moment ago"
-    return result
+        return keep_segment(key, segment)
 
 
 def simulate_segment(name: str, job: CompileJob, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Run a frame through a segment in the compiler's simulator.
+    """Run one frame through a segment in the compiler's simulator, see `simulate_frames`."""
+    return simulate_frames(name, job, [inputs])[0]
+
+
+def simulate_frames(
+    name: str, job: CompileJob, frames: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Run frames through a segment in the compiler's simulator, which compiles it once for all.
 
     Parameters
     ----------
-    inputs
-        Arrays by the names of the segment's inputs.
+    frames
+        Of each frame, arrays by the names of the segment's inputs.
 
     Returns
     -------
-    Arrays by the names of its outputs.
+    Of each frame, arrays by the names of its outputs, in the shapes and types that ONNX states.
 
     Raises
     ------
@@ -101,143 +115,24 @@ def simulate_segment(name: str, job: CompileJob, inputs: Mapping[str, Any]) -> d
         As for `compile_segment`.
     """
     tool = _tool_for(name, job)
-    with LockedFolder(_folder()) as scratch:
-        path = scratch.path / "inputs.npz"
-        np.savez(path, **inputs)
-        outputs = tool.simulate(job, environment(name), path, scratch.path)
+    with scratch_folder(job.model.name) as folder:
+        path = folder / "inputs.npz"
+        stacks = {each: np.stack([frame[each] for frame in frames]) for each in frames[0]}
+        write_arrays(path, stacks)
+        with COMPILERS.failures_of(name):
+            outputs = tool.simulate(job, environment(name), path, folder)
         with np.load(outputs, allow_pickle=False) as file:
-            return {each: file[each] for each in file.files}
-
-
-def clear() -> int:
-    """Delete all results; return how many there were."""
-    places = [each for each in _folder().iterdir() if each.is_dir()]
-    for each in places:
-        shutil.rmtree(each, ignore_errors=True)
-    _VERSIONS.clear()
-    return len(places)
-
-
-_VERSIONS: dict[tuple[str, str, float], str] = {}
-
-
-def _version(tool: Compiler) -> str:
-    python = environment(tool.name)
-    with suppress(OSError):
-        key = (tool.name, str(python.python), python.python.stat().st_mtime)
-        if key not in _VERSIONS:
-            with LockedFolder(_folder()) as scratch:
-                _VERSIONS[key] = tool.version(python, scratch.path)
-        return _VERSIONS[key]
-    raise CompileError(f"{python.python}: cannot be read", "missing")
+            stacks = {each: file[each] for each in file.files}
+    return [
+        {each: stack[number] for each, stack in stacks.items()} for number in range(len(frames))
+    ]
 
 
 def _tool_for(name: str, job: CompileJob) -> Compiler:
     tool = compiler(name)
     if job.target not in tool.targets:
-        raise CompileError(
-            f"the compiler '{name}' does not know the target '{job.target}': it has "
-            f"{', '.join(tool.targets)}",
-            "refused",
+        raise ArgumentError(
+            f"the compiler '{name}' does not know the target '{job.target}': choose from "
+            f"{', '.join(tool.targets)}{did_you_mean(job.target, tool.targets)}"
         )
     return tool
-
-
-def _folder() -> Path:
-    folder = cache_folder() / FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
-    clear_abandoned(folder)
-    return folder
-
-
-def _key(job: CompileJob, name: str, version: str) -> str:
-    digest = sha256(f"{name} {version} {job.target} {job.precision}\n".encode())
-    for path in (*_model_files(job.model), *_sample_files(job.calibration)):
-        digest.update(f"{path.stat().st_size}\n".encode())
-        with path.open("rb") as file:
-            while piece := file.read(_PIECE_BYTES):
-                digest.update(piece)
-    return digest.hexdigest()
-
-
-def _model_files(path: Path) -> list[Path]:
-    model = onnx.load(path, load_external_data=False)
-    names = {
-        entry.value
-        for each in external_data_helper._get_all_tensors(model)
-        for entry in each.external_data
-        if entry.key == "location"
-    }
-    return [path, *(path.parent / name for name in sorted(names))]
-
-
-def _sample_files(calibration: Path | None) -> list[Path]:
-    if calibration is None:
-        return []
-    return sorted(calibration.glob("*.npz")) if calibration.is_dir() else [calibration]
-
-
-def _refusal(error: CompileError) -> dict[str, Any]:
-    return {"message": error.message, "refused": [asdict(each) for each in error.refused]}
-
-
-def _content(segment: CompiledSegment) -> dict[str, Any]:
-    content = asdict(segment)
-    return {
-        **content,
-        "artefact": segment.artefact.name,
-        "log": segment.log.name if segment.log else None,
-    }
-
-
-def _write(path: Path, content: dict[str, Any]) -> None:
-    path.write_text(json.dumps(content), encoding="utf-8")
-
-
-def _keep(scratch: Path, place: Path, files: Any) -> None:  # noqa: ANN401
-    """Move the files of a result to its place, all or none; another process may be first."""
-    with LockedFolder(place.parent) as whole:
-        for name in files:
-            shutil.move(scratch / name, whole.path / name)
-        with suppress(OSError):  # somebody else has put it there
-            shutil.copytree(whole.path, place.with_suffix(".part"), dirs_exist_ok=True)
-            place.with_suffix(".part").rename(place)
-
-
-def _read(place: Path) -> CompiledSegment | None:
-    """Return a result, or raise its refusal; None if there is none, or it is damaged."""
-    try:
-        content = json.loads((place / RESULT).read_text(encoding="utf-8"))
-        if "refusal" in content:
-            refused = tuple(RefusedNode(**each) for each in content["refusal"]["refused"])
-            raise CompileError(content["refusal"]["message"], "refused", refused)
-        fields = content["segment"]
-        segment = CompiledSegment(
-            **{
-                **fields,
-                "artefact": place / fields["artefact"],
-                "log": place / fields["log"] if fields["log"] else None,
-                "rows": tuple(
-                    CompiledRow(**{**row, "nodes": tuple(row["nodes"])}) for row in fields["rows"]
-                ),
-                "on_cpu": tuple(RefusedNode(**each) for each in fields["on_cpu"]),
-                "notes": tuple(fields["notes"]),
-            }
-        )
-        whole = sha256(segment.artefact.read_bytes()).hexdigest() == segment.sha256
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return replace(segment) if whole else None
-
-
-def _limit_size(folder: Path) -> None:
-    """Delete the oldest results if all are larger than the limit."""
-    places = [each for each in folder.iterdir() if each.is_dir() and len(each.name) == 64]
-    places.sort(key=lambda each: each.stat().st_mtime)
-    sizes = {each: sum(file.stat().st_size for file in each.iterdir()) for each in places}
-    total = sum(sizes.values())
-    for each in places[:-1]:
-        if total <= MOST_BYTES:
-            return
-        shutil.rmtree(each, ignore_errors=True)
-        total -= sizes[each]

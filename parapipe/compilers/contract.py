@@ -17,12 +17,13 @@ Precision = Literal["float16", "int8"]
 """Types of the arithmetic on an NPU; int8 with weights and activations quantized by the tool."""
 
 Match = Literal["name", "suffix", "group", "unmatched"]
-"""How the nodes of a row were told: by the node's exact name; by its name but for a suffix of the
-tool; as members of the group that the tool fused; or not at all."""
+"""How the nodes of a row were identified: by the node's exact name; by its name but for a suffix of
+the tool; as members of the group that the tool fused; or not at all."""
 
-FailureCause = Literal["missing", "refused", "crashed", "killed", "timeout"]
+FailureCause = Literal["missing", "refused", "crashed", "killed", "timeout", "disk"]
 """Why there is no artefact: the tool is not installed where the user said; it says that it cannot
-compile the segment; it ended with an error of its own; it was killed; its time ran out."""
+compile the segment; it ended with an error of its own; it was killed; its time ran out; there is no
+room for its files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +33,16 @@ class CompileJob:
     Parameters
     ----------
     model
-        ONNX file of the segment, with fixed shapes.
+        ONNX file of the segment, with fixed shapes, of at most 2 GB with its weights, which may
+        stand in files beside it.
     target
         The chip, as the compiler calls it: "rk3588".
     precision
-        Type of the arithmetic.
+        Type of the arithmetic. A segment that holds its own scales (QDQ) keeps these.
     calibration
-        A file `.npz`, or a folder of them, with an array per input of the segment, as long as there
-        are samples; needed for int8 with meaningful outputs. Without, int8 is calibrated with
-        random samples, and the result says so.
+        A file `.npz`, or a folder of them, see `read_samples` in `compilers/samples.py`; needed for
+        int8 with meaningful outputs. Without, int8 is calibrated with random samples, and the
+        result says so.
     time_limit_s
         Seconds until the tool is ended.
     """
@@ -65,14 +67,18 @@ class CompiledRow:
     dtype
         The tool's name of the type that it computes in.
     nodes
-        Names of the ONNX nodes that it stands for; several if they were fused.
+        Names of the ONNX nodes that it stands for; several if they were fused. A node without a
+        name of its own goes by that of its first output.
     matched
-        How the nodes were told.
+        How the nodes were identified.
     cycles
         Cycles of the NPU's clock; None if the compiler does not price it, which does not mean that
         it costs nothing.
     traffic_bytes
-        Bytes read and written; None if not told.
+        Bytes read and written; None if the compiler does not say.
+    part_of
+        If it stands for no node: the node that it helps to compute, as a change of layout does, and
+        that belongs to another row; empty if that is not known. Its cycles count for that node.
     """
 
     operator: str
@@ -82,6 +88,7 @@ class CompiledRow:
     matched: Match
     cycles: int | None
     traffic_bytes: int | None = None
+    part_of: str = ""
 
     @property
     def on_npu(self) -> bool:
@@ -123,7 +130,7 @@ class CompiledSegment:
     on_cpu
         Nodes that run on the CPU inside the artefact.
     weight_bytes, internal_bytes
-        Memory for constants and for activations on the device; None if the tool does not tell.
+        Memory for constants and for activations on the device; None if the tool does not say.
     log
         What the tool printed.
     notes
@@ -222,10 +229,12 @@ class Compiler(Protocol):
     ) -> Path:
         """Run the compiled segment in the tool's simulator; return a `.npz` of its outputs by name.
 
+        Outputs have the shapes and types that ONNX states, behind a leading axis of frames.
+
         Parameters
         ----------
         inputs
-            A `.npz` with the inputs by name, of one frame.
+            A `.npz` with the inputs by name, each with a leading axis that counts frames.
         folder
             Empty, and of this job.
 

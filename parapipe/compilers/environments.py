@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +10,7 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from parapipe.compilers.contract import CompileError, Environment
-from parapipe.errors import ArgumentError
+from parapipe.errors import ArgumentError, OutputError
 from parapipe.files.atomic import write_atomically
 from parapipe.files.user_folders import settings_folder
 
@@ -39,7 +38,7 @@ def environment(name: str) -> Environment:
             f"use {name} --python PATH`",
             "missing",
         )
-    python = Path(stated).expanduser()
+    python = Path(stated).expanduser().absolute()
     if not os.access(python, os.X_OK) or python.is_dir():
         raise CompileError(
             f"the compiler '{name}' should be in {python}, where there is no Python; name it anew "
@@ -49,21 +48,30 @@ def environment(name: str) -> Environment:
     return Environment(python)
 
 
+def stated_environment(python: Path) -> Environment:
+    """Return the environment of a Python interpreter; ArgumentError if it is no program."""
+    if not os.access(python, os.X_OK) or python.is_dir():
+        raise ArgumentError(f"{python}: is no program; give the path of a Python interpreter")
+    return Environment(python.absolute())
+
+
 def use(name: str, python: Path) -> Path:
     """Keep in the user's settings which Python has a compiler; return the file of settings.
 
     Raises
     ------
-    ArgumentError
-        If there is no such Python.
     OutputError
         If the settings cannot be written.
     """
-    if not os.access(python, os.X_OK) or python.is_dir():
-        raise ArgumentError(f"{python}: is no program; give the path of a Python interpreter")
     settings = {**_read_settings(), name: {"python": str(python.absolute())}}
     path = settings_folder() / FILE
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"{path.parent}: cannot be made ({error.strerror}); name another folder for settings "
+            "by PARAPIPE_CONFIG"
+        ) from error
     write_atomically(path, yaml.safe_dump(settings, sort_keys=True).encode())
     return path
 
@@ -77,7 +85,7 @@ def _read_settings() -> Mapping[str, Mapping[str, str]]:
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise ArgumentError(f"{path}: cannot be read ({error}); mend or delete it") from error
     try:
-        return _SETTINGS.validate_json(json.dumps(content or {}))
+        return _SETTINGS.validate_python(content or {}, strict=True)
     except ValidationError as error:
         raise ArgumentError(
             f"{path}: is not a table of compilers with a `python` each; mend or delete it"

@@ -24,7 +24,10 @@ def _misfit(thing: Any) -> str:  # noqa: ANN401 - of another package
 COMPILERS = Registry(
     "compiler",
     "parapipe.compilers",
-    {"rknn": "parapipe.compilers.rknn.compiler:RknnCompiler"},
+    {
+        "qnn": "parapipe.compilers.qnn.compiler:QnnCompiler",
+        "rknn": "parapipe.compilers.rknn.compiler:RknnCompiler",
+    },
     ArgumentError,
     _misfit,
 )

@@ -41,7 +41,7 @@ from parapipe.documents.front_schema import (
     PlatformProcessor,
     SubgraphEntry,
 )
-from parapipe.documents.stage_rows import stage_rows
+from parapipe.documents.stage_rows import point_row, stage_rows
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mappings.assembly import assignment_of, mapping_of

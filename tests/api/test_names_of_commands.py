@@ -15,6 +15,11 @@ from parapipe.search.options import flag
 
 VERBS = {
     "compare": [parapipe.compare],
+    "compilers check": [parapipe.check_compiler],
+    "compilers clear": [parapipe.clear_compiled],
+    "compilers compile": [parapipe.compile_model],
+    "compilers list": [parapipe.list_compilers],
+    "compilers use": [parapipe.use_compiler],
     "diff": [parapipe.diff, DifferenceDocument.check],
     "evaluate": [parapipe.evaluate],
     "explain": [parapipe.explain],

@@ -84,7 +84,7 @@ def rows(folder):
 
 def test_each_file_of_the_example_has_at_most_40_lines():
     files = [path for path in EXAMPLE.rglob("*") if path.suffix in (".py", ".yaml", ".toml")]
-    assert len(files) == 7
+    assert len(files) == 8
     assert all(len(path.read_text(encoding="utf-8").splitlines()) <= 40 for path in files)
 
 
@@ -141,6 +141,16 @@ def test_its_target_exports(site, front):
     command(site, "export", front / "plans" / "c01.json", site / "table.csv", "--to", "timetable")
     with (site / "table.csv").open(encoding="utf-8") as file:
         assert {row["operator"] for row in csv.DictReader(file)} == OPERATORS
+
+
+def test_its_compiler_compiles(site, monkeypatch):
+    monkeypatch.setenv("PARAPIPE_COMPILER_LISTING", sys.executable)
+    listed = json.loads(command(site, "compilers", "list", "--json"))["compilers"]
+    assert {row["name"]: row["version"] for row in listed}["listing"] == "1.0"
+    out = site / "listing.txt"
+    words = ("compilers", "compile", "fork.onnx", "--compiler", "listing", "--target", "paper")
+    command(site, *words, "--out", out)
+    assert out.read_text(encoding="utf-8").split() == ["a", "b", "c", "d", "e", "y"]
 
 
 def test_a_map_without_it_looks_at_no_package(site):

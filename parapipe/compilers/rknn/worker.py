@@ -7,7 +7,9 @@ is installed beside the compiler only, never parapipe.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
 JOB, RESULT, ARTEFACT, SAMPLES, OUTPUTS = (
@@ -17,16 +19,44 @@ JOB, RESULT, ARTEFACT, SAMPLES, OUTPUTS = (
     "samples.txt",
     "outputs.npz",
 )
+LOGGER = "rknn_log.py"
+"""The toolkit's module that raises a ValueError where it logs an error that ends its work."""
+
+
+END = re.compile(r"^ValueError: ", re.MULTILINE)
+"""Before its own words stands a traceback; with another error at its end, the toolkit failed."""
 
 
 class RefusedError(Exception):
-    """The compiler has returned an error code."""
+    """The compiler has returned an error code, or said that it does not take the model.
+
+    Parameters
+    ----------
+    step
+        What was asked of it.
+    words
+        What it said, if that is an exception.
+    """
+
+    def __init__(self, step: str, words: str = "") -> None:
+        super().__init__(step)
+        self.step, self.words = step, words
 
 
-def check(step: str, code: int) -> None:
-    """Raise a RefusedError if a step of the compiler returned an error code."""
-    if code != 0:
+def ask(step: str, function: Any, **arguments: Any) -> Any:  # noqa: ANN401 - of the toolkit
+    """Call the compiler; raise a RefusedError if it refuses, not if it fails."""
+    try:
+        answer = function(**arguments)
+    except ValueError as error:
+        words = END.split(str(error))
+        if not extract_tb(error.__traceback__)[-1].filename.endswith(LOGGER) or len(words) < 2:
+            raise
+        raise RefusedError(step, words[-1]) from error
+    if answer is None and step != "inference":
+        return None
+    if answer is None or (isinstance(answer, int) and answer != 0):
         raise RefusedError(step)
+    return answer
 
 
 def build(job: dict[str, Any]) -> Any:  # noqa: ANN401 - of the toolkit
@@ -34,35 +64,36 @@ def build(job: dict[str, Any]) -> Any:  # noqa: ANN401 - of the toolkit
     from rknn.api import RKNN
 
     rknn = RKNN(verbose=True)
-    check("config", rknn.config(target_platform=job["target"], optimization_level=3))
-    check("load_onnx", rknn.load_onnx(model=job["model"]))
+    ask("config", rknn.config, target_platform=job["target"], optimization_level=3)
+    ask("load_onnx", rknn.load_onnx, model=job["model"])
     quantize = bool(job["samples"])
     if quantize:
         lines = [" ".join(files) for files in job["samples"]]
         Path(SAMPLES).write_text("\n".join(lines) + "\n", encoding="utf-8")
     dataset = SAMPLES if quantize else None
-    check("build", rknn.build(do_quantization=quantize, dataset=dataset))
+    ask("build", rknn.build, do_quantization=quantize, dataset=dataset)
     return rknn
 
 
 def compile_model(job: dict[str, Any]) -> None:
     """Write the file for the device."""
-    check("export_rknn", build(job).export_rknn(ARTEFACT))
+    ask("export_rknn", build(job).export_rknn, export_path=ARTEFACT)
 
 
 def simulate(job: dict[str, Any]) -> None:
-    """Write the outputs of one frame, in the order of the model's outputs."""
+    """Write the outputs in their order, each with a leading axis that counts frames."""
     import numpy as np
 
     rknn = build(job)
-    check("init_runtime", rknn.init_runtime())
+    ask("init_runtime", rknn.init_runtime)
     with np.load(job["inputs"]) as file:
-        inputs = [file[name] for name in job["input_names"]]
-    formats = ["nchw" if array.ndim == 4 else "nhwc" for array in inputs]
-    outputs = rknn.inference(inputs=inputs, data_format=formats)
-    if outputs is None:
-        raise RefusedError("inference")
-    np.savez(OUTPUTS, **dict(zip(job["output_names"], outputs, strict=True)))
+        stacks = [file[name] for name in job["input_names"]]
+    formats = ["nchw" if stack.ndim == 5 else "nhwc" for stack in stacks]
+    frames = [
+        ask("inference", rknn.inference, inputs=list(frame), data_format=formats)
+        for frame in zip(*stacks, strict=True)
+    ]
+    np.savez(OUTPUTS, *map(np.stack, zip(*frames, strict=True)))
 
 
 def tool_version(_: dict[str, Any]) -> None:
@@ -77,11 +108,11 @@ def main() -> None:
     from importlib.metadata import version
 
     job = json.loads(Path(JOB).read_text(encoding="utf-8"))
-    result = {"version": version("rknn-toolkit2"), "refused": None}
+    result = {"version": version("rknn-toolkit2"), "refused": None, "words": ""}
     try:
         ACTIONS[job["action"]](job)
     except RefusedError as error:
-        result["refused"] = str(error)
+        result |= {"refused": error.step, "words": error.words}
     Path(RESULT).write_text(json.dumps(result), encoding="utf-8")
 
 

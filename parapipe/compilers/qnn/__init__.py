@@ -1,0 +1,1 @@
+"""Qualcomm's compiler, in `onnxruntime-qnn`: its chips, its trace, its worker."""
