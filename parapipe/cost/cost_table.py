@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import Any
 
-from pydantic import NonNegativeInt
+from pydantic import NonNegativeInt, SerializerFunctionWrapHandler, model_serializer
 
 from parapipe.cost.precision import move_times_s, working_types
 from parapipe.cost.price import PROVENANCES, OperatorCost, PartCost, Provenance
@@ -15,7 +16,7 @@ from parapipe.cost.profile import Profile, shipped_profiles
 from parapipe.cost.spread import PlatformSpread, platform_spread
 from parapipe.errors import CostError
 from parapipe.files.mistakes import did_you_mean, listed, listed_sentences
-from parapipe.files.record import Figure, Row
+from parapipe.files.record import Figure, Row, without_none
 from parapipe.graph.operator_graph import OperatorGraph, size_in_bytes
 from parapipe.platform.memories import MemorySystem
 from parapipe.platform.platform import Platform
@@ -59,6 +60,11 @@ class ProcessorCoverageRow(Row):
     noisy: NonNegativeInt | None = None
     """How many of its operators were measured and are noisy; null if that was not stored."""
 
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out compiled times where there are none."""
+        return without_none(write(self), "compiled")
+
 
 class CoverageRow(Row):
     """Where the operator times come from."""
@@ -82,6 +88,11 @@ class CoverageRow(Row):
     """Operator types of which no MACs are known."""
     ruled: tuple[str, ...]
     """Operator types whose work a rules file gives."""
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out compiled times where there are none."""
+        return without_none(write(self), "compiled")
 
 
 def coverage_of(costs: Mapping[str, Iterable[PartCost]]) -> CoverageRow:

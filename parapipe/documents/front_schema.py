@@ -283,9 +283,14 @@ class FrontDocument(Row):
     coverage: CoverageRow
     """How much of the times was measured, how much fitted, and how much is nominal."""
     compilation: CompilationRow | None = None
-    """What was compiled to make the front; null if no compiler was asked for."""
+    """What was compiled to make the front; left out if no compiler was asked for."""
     several: SeveralRow | None = None
     """What is asked for several models that share the platform; null if there is one."""
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what was compiled where no compiler was asked for."""
+        return without_none(write(self), "compilation")
 
     @model_validator(mode="after")
     def _check_references(self) -> Self:
