@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from parapipe.cost.cost_table import NoisyShare
+from parapipe.cost.coverage import NoisyShare
 from parapipe.documents.doubt import Share
 from parapipe.documents.front_schema import EvaluatedRow, OperatorEntry
 from parapipe.errors import FrontError

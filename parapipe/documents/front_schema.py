@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 from pydantic_core import PydanticCustomError
 
-from parapipe.cost.cost_table import CoverageRow
+from parapipe.cost.coverage import CoverageRow
 from parapipe.documents.doubt import ChancesRow, IntervalsRow, MediansRow, QuantilesRow
 from parapipe.documents.figure_table import DRAWN, SHOWN_FIELDS
 from parapipe.documents.front_records import (

@@ -8,7 +8,8 @@ from math import inf
 
 from pydantic import ValidationError
 
-from parapipe.cost.cost_table import CostTable, coverage_of
+from parapipe.cost.cost_table import CostTable
+from parapipe.cost.coverage import coverage_of
 from parapipe.cost.precision import Cast, type_on_the_way
 from parapipe.cost.price import PROVENANCES
 from parapipe.errors import PlanError
