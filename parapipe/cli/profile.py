@@ -28,7 +28,13 @@ from parapipe.cli.verb_options import VerbCommand, options
               "default": (), "required": False},
 )  # fmt: skip
 @options("measure_streams", "streams", streams={"default": None, "required": False})
-@options("compile_profile", "compiler", "precision", "compile_time_s", compiler={"required": False})
+@options(
+    "compile_profile",
+    "compiler",
+    "precision",
+    "compile_time_s",
+    compiler={"required": False, "default": None},
+)
 @options("MapOptions", "dims", "shapes", "rules")
 @quiet_option
 @json_option
