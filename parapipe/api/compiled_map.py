@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ROUNDS = 3
 """Searches at most."""
 TOLERANCE = 0.02
-"""Share by which a compiled segment may differ from what was predicted."""
+"""Share of the predicted time by which compiled segments may differ from it, all together."""
 FIGURES = ("latency_s", "period_s", "sustained_period_s", "energy_j")
 """The configuration that is best in one of these is among the best plans."""
 
@@ -44,6 +44,8 @@ class Comparison:
         How many there are.
     largest
         Largest |compiled − predicted| / predicted of a segment's time.
+    total
+        Sum of |compiled − predicted| over all segments, / sum of predicted.
     version
         Of the compiler; empty if nothing was compiled.
     """
@@ -52,6 +54,7 @@ class Comparison:
     plans: int
     segments: int
     largest: float
+    total: float
     version: str
     refused: tuple[str, ...]
 
@@ -96,7 +99,7 @@ def map_compiled(run: Run, name: str) -> ParetoFront:
             profile = Profile(f"{target.profile_name}/{name}", tuple(rows.values()), str(path))
             found = search_once(run, profile)
             comparison = compare_segments(found, parts.of(found.graph), choice)
-            if comparison.largest <= TOLERANCE or number == ROUNDS:
+            if comparison.total <= TOLERANCE or number == ROUNDS:
                 break
             rows |= {key_of(m): m for m in corrected(found, comparison)}
     take_in(rows.values(), target, path)
@@ -108,6 +111,7 @@ def map_compiled(run: Run, name: str) -> ParetoFront:
         rounds=number,
         plans=comparison.plans,
         segments=comparison.segments,
+        total_difference=comparison.total,
         largest_difference=comparison.largest,
         refused=comparison.refused,
     )
@@ -143,7 +147,8 @@ def compare_segments(found: Searched, parts: ModelParts, choice: CompilerChoice)
     configurations = best_of(found)
     times: dict[str, list[Mapping[int, CompiledTime]]] = {}
     refused: list[str] = []
-    largest, version, count = 0.0, "", 0
+    pairs: list[tuple[float, float]] = []
+    version, count = "", 0
     for name, segments in _segments(found, configurations, choice.name).items():
         place = platform.names.index(name)
         processor = platform.processors[place]
@@ -159,11 +164,25 @@ def compare_segments(found: Searched, parts: ModelParts, choice: CompilerChoice)
                 continue
             version = segment.version
             expected_s = sum(predicted.time_s(v, place) for v in operators)
-            difference = abs(of_rows.segment_s(segment) / expected_s - 1) if expected_s else 0.0
-            largest = max(largest, difference)
+            pairs.append((of_rows.segment_s(segment), expected_s))
             of_segment = operator_times(graph, segment, of_rows)
             times.setdefault(name, []).append(of_segment)
-    return Comparison(times, len(configurations), count, largest, version, tuple(refused))
+    largest, total = differences(pairs)
+    return Comparison(times, len(configurations), count, largest, total, version, tuple(refused))
+
+
+def differences(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return how far compiled times differ from predicted ones: at most, and all together.
+
+    Parameters
+    ----------
+    pairs
+        Compiled and predicted seconds of each segment.
+    """
+    largest = max((abs(one / other - 1) for one, other in pairs if other), default=0.0)
+    expected_s = sum(other for _, other in pairs)
+    total_s = sum(abs(one - other) for one, other in pairs)
+    return largest, total_s / expected_s if expected_s else 0.0
 
 
 def corrected(found: Searched, comparison: Comparison) -> Iterator[Measurement]:

@@ -254,8 +254,10 @@ class CompilationRow(Row):
     """How many plans of the last search had their segments compiled."""
     segments: int
     """How many different segments these have on processors of the compiler."""
+    total_difference: Figure
+    """Sum of |compiled - predicted| of their times / sum of predicted, after the last search."""
     largest_difference: Figure
-    """Largest |compiled - predicted| / predicted of their times, after the last search."""
+    """Largest |compiled - predicted| / predicted of a segment, be it short; after that search."""
     refused: tuple[str, ...]
     """Why segments did not compile, a sentence each."""
 

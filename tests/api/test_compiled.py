@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import parapipe
+from parapipe.api.compiled_map import differences
 from parapipe.cost.profile import read_profile
 from parapipe.errors import ArgumentError, PlatformError
 from tests.cases.priced_compiler import CUT_CYCLES, PLATFORM, PricedCompiler, chain
@@ -70,6 +71,7 @@ def test_map_uses_compiled_times_and_cuts_no_group(tmp_path, platform, monkeypat
     assert record is not None
     assert (record.compiler, record.version, record.rounds) == ("rknn", "0.0", 1)
     assert record.largest_difference < 0.02
+    assert record.total_difference <= record.largest_difference
     assert front.document.options.compiler == "rknn"
     assert "--compiler rknn" in front.document.command
     assert front.document.coverage.compiled is not None
@@ -88,6 +90,12 @@ def test_map_searches_again_where_segments_take_longer(tmp_path, platform, monke
     assert record is not None
     assert 1 < record.rounds <= 3
     assert tool.whole == 6 * 3 + 1
+
+
+def test_differences_are_told_of_one_segment_and_of_all() -> None:
+    # 3 in place of 2, 7 in place of 8: half of 2 at most, 2 of 10 in total
+    assert differences([(3.0, 2.0), (7.0, 8.0)]) == pytest.approx((0.5, 0.2))
+    assert differences([]) == (0.0, 0.0)
 
 
 def test_fronts_that_ask_no_compiler_say_nothing_of_it(tmp_path, platform) -> None:
