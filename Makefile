@@ -116,7 +116,8 @@ test-providers: $(VENV_PROVIDERS)/.ready
 
 test-rknn: $(VENV)/.ready-test $(VENV_RKNN)/.ready
 	PARAPIPE_COMPILER_RKNN=$(abspath $(VENV_RKNN)/bin/python) $(BIN)/python -m pytest --quiet \
-	  tests/compilers/test_rknn_end_to_end.py tests/targets/test_rknn_compiled.py $(PYTEST_ARGS)
+	  tests/compilers/test_rknn_end_to_end.py tests/compilers/test_rknn_costs.py \
+	  tests/targets/test_rknn_compiled.py $(PYTEST_ARGS)
 
 test-qnn: $(VENV)/.ready-test $(VENV_QNN)/.ready
 	PARAPIPE_COMPILER_QNN=$(abspath $(VENV_QNN)/bin/python) $(BIN)/python -m pytest --quiet \

@@ -10,6 +10,7 @@ from parapipe.version import __version__ as __version__
 
 TYPE_CHECKING = False  # type checkers take it for true
 if TYPE_CHECKING:
+    from parapipe.api.compiled import compile_profile as compile_profile
     from parapipe.api.compilers import check_compiler as check_compiler
     from parapipe.api.compilers import clear_compiled as clear_compiled
     from parapipe.api.compilers import compile_model as compile_model

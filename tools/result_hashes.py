@@ -50,6 +50,7 @@ WITHOUT_DRAWS = ("--draws", "0")
 LEFT_OUT = {
     "--budget": "looks at a clock, and contradicts --deterministic",
     "--cache": "changes no result, and contradicts --no-cache",
+    "--compiler": "needs the compiler of a vendor",
     "--help": "maps nothing",
     "--search": "needs another package",
 }

@@ -64,6 +64,7 @@ def explain(
     """
     from dataclasses import replace
 
+    from parapipe.cost.compiled_groups import join_compiled
     from parapipe.cost.cost_table import build_cost_table
     from parapipe.cost.pins import pinned_operators, with_pins
     from parapipe.cost.profile import chosen_profiles
@@ -110,6 +111,8 @@ def explain(
     at = variant.at([points.get(p.name, p.point.frequency_hz) for p in variant.processors])
     profiles = chosen_profiles(inputs.profiles, beside=inputs.platform, platform=at.profile_name)
     _check_profiles(front, profiles, at.profile_name)
+    if front.options.split != "auto":
+        graph = join_compiled(graph, profiles)
     pinned = pinned_operators(graph, at, front.options.pins or {})
     priced = build_cost_table(graph, at, profiles=profiles, precision=front.options.precision)
     costs = with_pins(replace(priced, arrival_s=row.arrival_s or 0.0), graph, at, pinned)
@@ -164,8 +167,11 @@ def _check_profiles(front: FrontDocument, profiles: Sequence[Profile] | None, na
     """Raise a FrontError if times came from profiles, and none is there any more."""
     from parapipe.cost.profile import shipped_profiles
 
-    shares = front.coverage.measured, front.coverage.fitted
-    if any(share.operators for share in shares) and not (profiles or shipped_profiles(name)):
+    coverage = front.coverage
+    shares = coverage.measured, coverage.compiled, coverage.fitted
+    if any(share and share.operators for share in shares) and not (
+        profiles or shipped_profiles(name)
+    ):
         folder = Path(front.inputs.platform).parent / "profiles" / name
         raise FrontError(
             f"the profiles that the front was made with are gone: there is none in '{folder}'; "

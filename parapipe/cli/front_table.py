@@ -301,7 +301,9 @@ def _points_text(name: str, row: Row) -> str:
 def coverage_lines(coverage: Row) -> list[str]:
     """Say how much of the operators' number and time rests on which source."""
     parts = [
-        f"{source} {_shares(coverage[source])}" for source in ("measured", "fitted", "nominal")
+        f"{source} {_shares(coverage[source])}"
+        for source in ("measured", "compiled", "fitted", "nominal")
+        if coverage.get(source)
     ]
     processors = ", ".join(
         f"{name} {_percent(share['measured'])}" for name, share in coverage["processors"].items()

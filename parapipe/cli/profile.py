@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+from parapipe.api.compiled import COMPILE_TIME_S
 from parapipe.cli.options import FILE, json_option, quiet_option
 from parapipe.cli.output import Row, print_document, print_note
 from parapipe.cli.progress import progress_shown
@@ -26,6 +28,13 @@ from parapipe.cli.verb_options import VerbCommand, options
               "default": (), "required": False},
 )  # fmt: skip
 @options("measure_streams", "streams", streams={"default": None, "required": False})
+@options(
+    "compile_profile",
+    "compiler",
+    "precision",
+    "compile_time_s",
+    compiler={"required": False, "default": None},
+)
 @options("MapOptions", "dims", "shapes", "rules")
 @quiet_option
 @json_option
@@ -42,6 +51,9 @@ def command(
     results: Path | None,
     from_run: Sequence[Path],
     streams: int | None,
+    compiler: str | None,
+    precision: Any,  # noqa: ANN401 - click checks
+    compile_time_s: float,
     quiet: bool,
     as_json: bool,
     **given: Any,  # noqa: ANN401 - click checks
@@ -53,10 +65,18 @@ def command(
     profile that is written is found by `parapipe map`; what stands in it already is not measured
     again. For `map --split auto`,
     --parts measures parts of operators as well. For a processor that runs several operators at
-    once, --streams measures how much these slow each other down.
+    once, --streams measures how much these slow each other down. For an NPU, --compiler takes the
+    times out of what its vendor's compiler tells.
     """
     here = bool(again or operators_only or most_useful)
-    modes = {"--streams": streams, "--import": results, "--from-run": from_run, "--bundle": bundle}
+    modes = {
+        "--streams": streams,
+        "--import": results,
+        "--from-run": from_run,
+        "--bundle": bundle,
+        "--compiler": compiler,
+    }
+    _check_compiler(modes, here=here or parts, of_compiler=(precision, compile_time_s))
     _check_modes(modes, {"MODEL": model, "--out": out, "--parts": parts}, here=here)
     import parapipe
 
@@ -73,7 +93,17 @@ def command(
         streams_document = {"model": model, "streams": [law.to_json() for law in laws]}
         print_document(streams_document, _law_lines, as_json=as_json)
         return
-    if results:
+    if compiler:
+        report = parapipe.compile_profile(
+            str(model),
+            platform,
+            compiler,
+            out=out,
+            precision=precision,
+            compile_time_s=compile_time_s,
+            **given,
+        )
+    elif results:
         report = parapipe.import_profile(results, platform, out=out)
     elif from_run:
         report = parapipe.learn_from_runs(str(model), platform, from_run, out=out, **given)
@@ -90,7 +120,22 @@ def command(
                 progress=progress,
                 **given,
             )
-    print_document(report.to_json(), _report_lines, as_json=as_json)
+    lines = partial(_report_lines, how="compiled" if compiler else "measured")
+    print_document(report.to_json(), lines, as_json=as_json)
+
+
+def _check_compiler(
+    modes: Mapping[str, object], *, here: bool, of_compiler: tuple[str | None, float]
+) -> None:
+    """Refuse options beside --compiler that it has no use for, and its own without it."""
+    requested = [name for name, value in modes.items() if value]
+    if modes["--compiler"] and (len(requested) > 1 or here):
+        raise click.UsageError(
+            "--compiler measures nothing: it takes no --bundle, --import, --from-run, --streams, "
+            "--again, --operators-only, --parts or --most-useful"
+        )
+    if not modes["--compiler"] and of_compiler != (None, COMPILE_TIME_S):
+        raise click.UsageError("--precision and --compile-time have no effect without --compiler")
 
 
 def _check_modes(modes: Mapping[str, object], others: Mapping[str, object], *, here: bool) -> None:
@@ -148,10 +193,10 @@ def _bundle_lines(document: Row) -> Iterator[str]:
     yield f"wrote {document['bundle']}: copy it to the board and run python3 measure.py there"
 
 
-def _report_lines(report: Row) -> Iterator[str]:
+def _report_lines(report: Row, how: str) -> Iterator[str]:
     for sentence in report["notes"]:
         print_note(sentence)
-    counts = f"{report['measured']} times measured, {report['kept']} kept, {report['noisy']} noisy"
+    counts = f"{report['measured']} times {how}, {report['kept']} kept, {report['noisy']} noisy"
     if report["noisy"]:
         counts += f" (spread {report['least_spread']:.0%} to {report['most_spread']:.0%})"
     if report["others"]:

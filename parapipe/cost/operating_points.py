@@ -17,7 +17,8 @@ from itertools import product
 from math import dist, log, prod
 from types import MappingProxyType
 
-from parapipe.cost.cost_table import CostTable, CoverageRow, build_cost_table, coverage_of
+from parapipe.cost.cost_table import CostTable, build_cost_table
+from parapipe.cost.coverage import CoverageRow, coverage_of
 from parapipe.cost.pins import Pins, pinned_operators, with_pins
 from parapipe.cost.price import PartCost
 from parapipe.cost.profile import Profile

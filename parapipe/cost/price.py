@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from parapipe.cost.clock import nominal_time, time_at_clock, time_at_point, time_ratio
 from parapipe.cost.measured_source import MeasuredSource, Subject, spread_text
-from parapipe.cost.profile import SCALED
+from parapipe.cost.profile import COMPILED, SCALED, UNPRICED, Measurement
 from parapipe.cost.spread import (
     CERTAIN,
     OTHER_STATE,
@@ -22,8 +22,10 @@ from parapipe.graph.operator_graph import ITEM_BYTES
 from parapipe.platform.fields import Expression, largest, named_value
 from parapipe.platform.processor import Processor
 
-Provenance = Literal["measured", "fitted", "nominal"]
+Provenance = Literal["measured", "compiled", "fitted", "nominal"]
 PROVENANCES: tuple[Provenance, ...] = get_args(Provenance)
+OF_THE_OPERATOR: frozenset[Provenance] = frozenset({"measured", "compiled"})
+"""Times of an operator itself: by a clock, or by the cycles that a compiler tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +193,7 @@ def _cost_on_part(undivided: PartCost, subject: Subject, processor: Processor) -
         how, cause = f"on one of {processor.at_once} streams of {name}", f"streams of {name}"
     return replace(
         undivided,
-        provenance="fitted" if undivided.provenance == "measured" else undivided.provenance,
+        provenance="fitted" if undivided.provenance in OF_THE_OPERATOR else undivided.provenance,
         source=f"{undivided.source}; {how}",
         time=undivided.time * processor.part_slowdown(subject.operator_class),
         power=processor.dynamic_power(subject.operator_class),
@@ -240,7 +242,7 @@ def _measured_cost(
                 sweep, first.operator_class, processor, profile.path, source.note
             )
             scaled = m.method == SCALED
-            provenance: Provenance = "fitted" if moved or scaled else "measured"
+            provenance = _provenance(m, moved=bool(moved) or scaled)
             text = f"{text}, {moved}" if moved else text
             spread = measurement_spread(m)
             if moved or scaled:
@@ -251,6 +253,13 @@ def _measured_cost(
             ruled = cost.ruled and not others
             return replace(cost, modelled=modelled, ruled=ruled, noisy_spread=noisy_spread)
     return None
+
+
+def _provenance(m: Measurement, *, moved: bool) -> Provenance:
+    """Return that of a row of a profile, perhaps moved to another clock or state of the board."""
+    if m.method == UNPRICED or (moved and m.method != COMPILED):
+        return "fitted"
+    return "compiled" if m.method == COMPILED else "measured"
 
 
 def _fitted_cost(

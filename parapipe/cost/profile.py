@@ -30,11 +30,13 @@ COLUMNS = (
 OPTIONAL_COLUMNS = ("then", "observed_hz", "load", "noisy", "weights")
 """Columns that a profile may have besides."""
 
-RUN, SCALED = "run", "scaled"
-METHODS = ("timed", "apportioned", RUN, SCALED)
+RUN, SCALED, COMPILED, UNPRICED = "run", "scaled", "compiled", "unpriced"
+METHODS = ("timed", "apportioned", RUN, SCALED, COMPILED, UNPRICED)
 """How a time was got: each operator by its own clock, or out of the time of several together; or
 out of a run of a plan, as its share of what a segment took there; or timed in another state of the
-board, and multiplied with what leads from that state to the profile's."""
+board, and multiplied with what leads from that state to the profile's; or out of the cycles that
+the processor's compiler tells; or, where that does not price an operator, the price that it has
+without a compiler, adapted as those cycles were (docs/compiler-costs.md)."""
 
 WEIGHTS = ("own", "random", "")
 """Whose weights an operator was measured with: those of a model that holds it, or random ones."""

@@ -16,7 +16,7 @@ from statistics import NormalDist
 from parapipe.cost.fitted import KindFit
 from parapipe.cost.measured_rows import APPORTIONED
 from parapipe.cost.measured_source import FitRecord
-from parapipe.cost.profile import RUN, Measurement
+from parapipe.cost.profile import COMPILED, RUN, UNPRICED, Measurement
 from parapipe.platform.platform import Platform
 
 REPEATED = 0.0525
@@ -27,6 +27,11 @@ NOMINAL_SHARED, NOMINAL_OWN = 0.9, 0.3
 """Nominal against measured times on the A311D (AlexNet, GoogLeNet, Inception-v3, MobileNet-v1,
 ResNet-50; weighted by time): root mean square of the mean logarithm of their ratio in each class on
 each processor, and of the rest. docs/doubt.md."""
+
+COMPILED_SHARED = 0.094
+"""Root mean square of the logarithm of the ratio between times of whole networks by the cycles of
+Rockchip's compiler and published ones, each left out of the fit in turn (docs/compiler-costs.md).
+What single operators are off by beside is not known: NOMINAL_OWN is taken."""
 
 NOT_MEASURED = log(2) / NormalDist().inv_cdf(0.95)
 """Of hand-overs on links that were not measured, and of nominal power. An assumption: within a
@@ -113,7 +118,14 @@ def measurement_spread(m: Measurement) -> Spread:
     beside others, and in stages. Half of their range is a standard deviation, so that the stated
     time, wherever it lies among them, is two away from each at most. Operators share this, as what
     runs beside them does it; and each one's share of its segment may be off by as much.
+
+    By a compiler's cycles, all operators share the error of the fit to published rates; what the
+    compiler does not price is as uncertain as nominal times are.
     """
+    if m.method == COMPILED:
+        return Spread(NOMINAL_OWN, COMPILED_SHARED, "cycles of the compiler")
+    if m.method == UNPRICED:
+        return nominal_spread(m.operator_class)
     if m.rows < 2:
         return ONCE
     if m.method == RUN:

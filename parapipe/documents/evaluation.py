@@ -8,7 +8,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from parapipe.cost.cost_table import CoverageRow, build_cost_table, coverage_of
+from parapipe.cost.cost_table import build_cost_table
+from parapipe.cost.coverage import CoverageRow, coverage_of
 from parapipe.cost.measured_network import costs_as_run, measured_networks, recognise
 from parapipe.cost.price import PartCost
 from parapipe.cost.pricing import View

@@ -203,6 +203,8 @@ class Options(Row):
     """The most stages that a configuration may have; none if there is no limit."""
     max_segments: int | dict[str, int] | None = None
     """The most segments of each processor, or of some; none if there is no limit."""
+    compiler: str | None = None
+    """Compiler whose times of segments the search follows; left out if none was asked for."""
     recompute: bool = False
     """Whether tensors may be made again in place of keeping them."""
     schedules: str
@@ -235,8 +237,29 @@ class Options(Row):
     def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out the choices that were not made."""
         return without_none(
-            write(self), "exclude", "pins", "rate_fps", "max_stages", "max_segments"
+            write(self), "exclude", "pins", "rate_fps", "max_stages", "max_segments", "compiler"
         )
+
+
+class CompilationRow(Row):
+    """What a compiler told of the segments of the best plans, see `map --compiler`."""
+
+    compiler: str
+    """Name of the compiler."""
+    version: str
+    """Its own version."""
+    rounds: int
+    """How many searches there were, each with the times that were compiled before."""
+    plans: int
+    """How many plans of the last search had their segments compiled."""
+    segments: int
+    """How many different segments these have on processors of the compiler."""
+    total_difference: Figure
+    """Sum of |compiled - predicted| of their times / sum of predicted, after the last search."""
+    largest_difference: Figure
+    """Largest |compiled - predicted| / predicted of a segment, be it short; after that search."""
+    refused: tuple[str, ...]
+    """Why segments did not compile, a sentence each."""
 
 
 class Inputs(Row):

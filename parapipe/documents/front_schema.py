@@ -8,10 +8,11 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 from pydantic_core import PydanticCustomError
 
-from parapipe.cost.cost_table import CoverageRow
+from parapipe.cost.coverage import CoverageRow
 from parapipe.documents.doubt import ChancesRow, IntervalsRow, MediansRow, QuantilesRow
 from parapipe.documents.figure_table import DRAWN, SHOWN_FIELDS
 from parapipe.documents.front_records import (
+    CompilationRow,
     DvfsRow,
     GrowthRow,
     Inputs,
@@ -284,8 +285,15 @@ class FrontDocument(Row):
     """What a budget, an interruption or the size of the network left undone; null if nothing."""
     coverage: CoverageRow
     """How much of the times was measured, how much fitted, and how much is nominal."""
+    compilation: CompilationRow | None = None
+    """What was compiled to make the front; left out if no compiler was asked for."""
     several: SeveralRow | None = None
     """What is asked for several models that share the platform; null if there is one."""
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what was compiled where no compiler was asked for."""
+        return without_none(write(self), "compilation")
 
     @model_validator(mode="after")
     def _check_references(self) -> Self:

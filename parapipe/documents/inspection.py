@@ -9,7 +9,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from parapipe.cost.cost_table import CoverageRow, build_cost_table
+from parapipe.cost.cost_table import build_cost_table
+from parapipe.cost.coverage import CoverageRow
 from parapipe.cost.signature import signature_of
 from parapipe.files.record import Row
 from parapipe.graph.lifetimes import peak_activations

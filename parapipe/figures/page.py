@@ -182,7 +182,7 @@ def _schedule_data(plan: Plan, time: Timeline, index: _Indices) -> dict[str, Any
             for passage in time.passages
         ],
         "interleaved": time.period_s is not None,
-        "coverage": coverage and coverage.model_dump(),
+        "coverage": coverage and coverage.model_dump(exclude_none=True),
     }
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isclose
 
-from parapipe.cost.cost_table import CostTable, NoisyShare, coverage_of, outer_bytes
+from parapipe.cost.cost_table import CostTable, outer_bytes
+from parapipe.cost.coverage import NoisyShare, coverage_of
 from parapipe.cost.precision import Cast, tensor_move
 from parapipe.cost.price import Provenance
 from parapipe.documents.explanation_schema import (

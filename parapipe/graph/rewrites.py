@@ -261,7 +261,7 @@ def fuse(graph: OperatorGraph) -> OperatorGraph:
             run = [operator]
             runs.append(run)
         run_of[operator.outputs[0]] = run
-    operators = tuple(run[0] if len(run) == 1 else _join_parts(run) for run in runs)
+    operators = tuple(run[0] if len(run) == 1 else join_parts(run) for run in runs)
     return replace(graph, granularity="fused", operators=operators)
 
 
@@ -287,8 +287,8 @@ def _is_bias(operator: Operator, graph: OperatorGraph) -> bool:
     return any(shape[-1:] == columns and set(shape[:-1]) <= {1} for shape in shapes)
 
 
-def _join_parts(parts: Sequence[Operator]) -> Operator:
-    """Join parts that are run one after the other, each reading the one before."""
+def join_parts(parts: Sequence[Operator]) -> Operator:
+    """Join parts that are run one after the other, each reading one before."""
     inside = {name for part in parts[:-1] for name in part.outputs}
     return replace(
         parts[0],

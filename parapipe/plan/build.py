@@ -8,7 +8,8 @@ from math import inf
 
 from pydantic import ValidationError
 
-from parapipe.cost.cost_table import CostTable, coverage_of
+from parapipe.cost.cost_table import CostTable
+from parapipe.cost.coverage import coverage_of
 from parapipe.cost.precision import Cast, type_on_the_way
 from parapipe.cost.price import PROVENANCES
 from parapipe.errors import PlanError
@@ -66,7 +67,9 @@ def build_plan(
     evaluated = found or evaluate(mapping, graph, costs)
     predicted = Predicted.model_validate(evaluated, from_attributes=True)
     shares = coverage_of(priced_parts(mapping, costs))
-    coverage = Coverage(**{name: getattr(shares, name).time for name in PROVENANCES})
+    coverage = Coverage(
+        **{name: each.time for name in PROVENANCES if (each := getattr(shares, name))}
+    )
     plan = Plan(
         schema=SCHEMA,
         parapipe=__version__,

@@ -136,6 +136,8 @@ class Coverage(Record):
 
     measured: Figure
     """Share of time that was measured for this very operator."""
+    compiled: Figure | None = None
+    """Share of time out of cycles that a processor's compiler tells; left out if there is none."""
     fitted: Figure
     """Share of time from a model fitted to measurements."""
     nominal: Figure

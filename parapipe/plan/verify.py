@@ -337,7 +337,7 @@ def _prediction_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str
         )
     if predicted.coverage is not None:
         shares = predicted.coverage
-        total = shares.measured + shares.fitted + shares.nominal
+        total = shares.measured + (shares.compiled or 0.0) + shares.fitted + shares.nominal
         if abs(total - 1) > RELATIVE:
             yield f"the shares of coverage add up to {total:.9g}, not to 1"
 

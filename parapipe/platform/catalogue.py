@@ -41,7 +41,7 @@ from parapipe.platform.fields import (
     WattsPerV2Hz,
 )
 from parapipe.platform.platform import Board, Source
-from parapipe.platform.sections import CompilerTarget, Launch, Memory, Scaling
+from parapipe.platform.sections import Compiled, CompilerTarget, Launch, Memory, Scaling
 from parapipe.platform.segments import Segments
 from parapipe.platform.support import Support
 
@@ -88,6 +88,8 @@ class Part(Strict):
         The library that runs operators on it.
     compiler
         The compiler of its vendor; None if parapipe runs none.
+    compiled
+        How its cycles become seconds; None if that is not known.
     operators
         Entry of `operators` that says what it runs; everything in its data types if left out.
     achieved
@@ -102,6 +104,7 @@ class Part(Strict):
     description: Text
     backend: Name
     compiler: CompilerTarget | None = None
+    compiled: Compiled | None = None
     units: Annotated[int, Field(ge=1, le=1000)] = 1
     operators: Name | None = None
     peak: MacsPerCycle

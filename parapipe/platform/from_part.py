@@ -41,6 +41,7 @@ def full_processor(part: Part, entry: Raw, memory: object, add_source: AddSource
         "source": kind.data_types.source,
         **_operators(part),
         **({"compiler": part.compiler.model_dump()} if part.compiler else {}),
+        **({"compiled": part.compiled.model_dump()} if part.compiled else {}),
         **{key: value for key, value in entry.items() if key not in SHORT_KEYS},
         "clock": _clock(part, entry, kind),
     }

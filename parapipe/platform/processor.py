@@ -28,6 +28,7 @@ from parapipe.platform.fields import (
 from parapipe.platform.memories import WeightStorage
 from parapipe.platform.sections import (
     Clock,
+    Compiled,
     CompilerTarget,
     Divisions,
     Launch,
@@ -59,6 +60,8 @@ class Processor(Strict):
         nominal).
     compiler
         The compiler of its vendor, see docs/compilers.md; None if it has none that parapipe runs.
+    compiled
+        How its compiler's cycles become seconds; None if that is not known.
     options
         What an execution provider of ONNX Runtime is given: names and values, both texts.
     cores
@@ -87,6 +90,7 @@ class Processor(Strict):
     kind: Literal["cpu", "gpu", "npu", "dsp"]
     backend: Name
     compiler: CompilerTarget | None = None
+    compiled: Compiled | None = None
     options: Mapping[OptionName, OptionValue] = {}
     description: Prose = ""
     source: Name

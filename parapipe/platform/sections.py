@@ -87,6 +87,25 @@ class CompilerTarget(Strict):
     target: Name
 
 
+class Compiled(Section):
+    """How what the processor's compiler tells becomes seconds; see docs/compiler-costs.md.
+
+    Parameters
+    ----------
+    cycle_factor
+        Time of a row that the compiler prices, over its cycles / default frequency.
+    row_start_s
+        Seconds that each row on the processor takes beside its work if the compiler does not price
+        it.
+    own_share
+        Time of what the compiler does not price, over the time that it has without a compiler.
+    """
+
+    cycle_factor: Annotated[float, Field(gt=0, le=1000)]
+    row_start_s: Seconds
+    own_share: Annotated[float, Field(ge=0, le=1000)]
+
+
 class Peak(Section):
     """Multiply-accumulates per second at the default operating point, by data type."""
 

@@ -69,6 +69,10 @@ class ProfileReport:
         added = runs.rows - self.rows
         return replace(self, measured=self.measured + added, notes=(*self.notes, *runs.notes))
 
+    def with_notes(self, notes: Iterable[str]) -> ProfileReport:
+        """Return this report with more to know, in front of its own notes."""
+        return replace(self, notes=(*notes, *self.notes))
+
     @property
     def rows(self) -> int:
         """All rows of the profile."""

@@ -1,4 +1,4 @@
-"""Models of one operator each, to be run and timed by themselves.
+"""Models of one operator each, or of some, to be timed or compiled by themselves.
 
 An operator is taken out of the model with its own nodes, attributes and opsets, and with what was
 folded into it, so that ONNX Runtime folds it again. Shapes and constants are those of the model;
@@ -122,10 +122,24 @@ def unit_key(operator: Operator, graph: OperatorGraph) -> UnitKey:
 def single_model(
     unit: Unit, graph: OperatorGraph, resolved: Resolved, opsets: Mapping[str, int], read: Read
 ) -> SingleModel | str:
-    """Return the model of one operator, or why none can be made.
+    """Return the model of one operator, or why none can be made; as `joint_model` otherwise."""
+    return joint_model((unit.operator,), graph, resolved, opsets, read)
+
+
+def joint_model(
+    operators: Sequence[Operator],
+    graph: OperatorGraph,
+    resolved: Resolved,
+    opsets: Mapping[str, int],
+    read: Read,
+) -> SingleModel | str:
+    """Return the model of some operators, or why none can be made.
 
     Parameters
     ----------
+    operators
+        In the order of the graph. What they do not make themselves is an input of the model, what
+        nobody or others read is an output.
     resolved
         The nodes of the model that `graph` was made of.
     opsets
@@ -133,15 +147,16 @@ def single_model(
     read
         Takes large constants out of the model, one at a time.
     """
-    nodes = _with_dequantisers(_nodes_of(unit.operator, graph, resolved), resolved)
+    nodes = _with_dequantisers(_nodes_of(operators, graph, resolved), resolved)
     results = {name for node in nodes for name in node.output if name}
     operands = {name: None for node in nodes for name in reads_of(node) if name}
     outside = [name for name in operands if name not in results]
     weights = [name for name in outside if name in resolved.origins]
     inputs = [name for name in outside if name not in resolved.origins]
-    outputs = [name for name in results if name not in operands and name in resolved.tensors]
+    inner = operands.keys() - _read_by_others(operators, graph, resolved)
+    outputs = [name for name in results if name not in inner and name in resolved.tensors]
     integers = {node.input[0] for node in nodes if node.op_type == DEQUANTISES}
-    integers.update(unit.operator.inputs if unit.operator.computes_in else ())
+    integers.update(name for each in operators if each.computes_in for name in each.inputs)
     obstacle = _obstacle([*inputs, *outputs], weights, resolved)
     if obstacle:
         return obstacle
@@ -173,10 +188,19 @@ def opsets_of(model: onnx.ModelProto) -> dict[str, int]:
     return {each.domain: each.version for each in model.opset_import}
 
 
+def _read_by_others(
+    operators: Sequence[Operator], graph: OperatorGraph, resolved: Resolved
+) -> set[str]:
+    """Return the tensors that leave the graph, or that nodes of other operators read."""
+    own = {name for each in operators for name in each.members}
+    others = (item for item in resolved.nodes if item.name not in own)
+    return {*graph.outputs, *(name for item in others for name in reads_of(item.node))}
+
+
 def _nodes_of(
-    operator: Operator, graph: OperatorGraph, resolved: Resolved
+    operators: Sequence[Operator], graph: OperatorGraph, resolved: Resolved
 ) -> Sequence[onnx.NodeProto]:
-    """Return copies of an operator's nodes, joined where what stood between them was removed."""
+    """Return copies of operators' nodes, joined where what stood between them was removed."""
     by_name = {item.name: item for item in resolved.nodes}
     remaining = {name for each in graph.operators for name in each.members}
     removed = {
@@ -184,7 +208,7 @@ def _nodes_of(
     }
     results: set[str] = set()
     nodes = []
-    for item in map(by_name.__getitem__, operator.members):
+    for item in (by_name[name] for each in operators for name in each.members):
         nodes.append(_join_node(item, results, removed))
         results.update(item.writes)
     return nodes

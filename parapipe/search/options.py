@@ -214,6 +214,10 @@ class MapOptions:
         file, else the shipped ones.
     rules
         YAML file with the work of operator types that parapipe does not know.
+    compiler
+        Take the times of NPUs out of what this compiler tells of the model, then of the segments
+        of the best plans, and search again until these take what was predicted, at most 3 times.
+        The times stay in profiles/PLATFORM/COMPILER.csv beside the platform's file.
     rates
         Frames per second that arrive. Configurations that cannot reach them are left out, and
         energy and power are stated at this rate, not at full throughput. With several models: of
@@ -263,6 +267,7 @@ class MapOptions:
     )
     profiles: Profiles = field(default=(), metadata=_model())
     rules: Rules | None = field(default=None, metadata=_model(reads_model=True))
+    compiler: NotEmpty | None = field(default=None, metadata=_model(several="refused"))
     rates: Rates | None = field(default=None, metadata=_model(several="by model"))
     deadline_s: ByModel | None = field(
         default=None, metadata=_model(several="by model", text="{}s".format)
@@ -354,6 +359,7 @@ class MapKeywords(TypedDict, total=False):
     shapes: Shapes | None
     profiles: Profiles
     rules: Rules | None
+    compiler: NotEmpty | None
     rates: Rates | None
     deadline_s: ByModel | None
     priority: ByModel | None

@@ -8,7 +8,7 @@ from functools import cached_property
 from math import inf
 
 from parapipe.cost.cost_table import CostTable, build_cost_table
-from parapipe.cost.price import OperatorCost
+from parapipe.cost.price import OF_THE_OPERATOR, OperatorCost
 from parapipe.cost.profile import Profile
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.parts.part import NotCuttableError, Range
@@ -104,9 +104,9 @@ class PartPrices:
         if isinstance(whole_cost, Refusal) or isinstance(part, Refusal):
             return whole_cost if isinstance(whole_cost, Refusal) else part
         provenances = {each.provenance for each in part.parts}
-        if provenances == {"measured"}:
+        if provenances <= OF_THE_OPERATOR:
             return part
-        part_s = batch.fitted.time_s(at, p) if "measured" in provenances else part.time_s
+        part_s = batch.fitted.time_s(at, p) if provenances & OF_THE_OPERATOR else part.time_s
         unsplit_s = self._fitted_unsplit.time_s(v, p)
         return scaled_cost(whole_cost, part_s / unsplit_s if unsplit_s else 1.0)
 
@@ -130,7 +130,7 @@ def scaled_cost(cost: OperatorCost, ratio: float) -> OperatorCost:
     parts = tuple(
         replace(
             part,
-            provenance="fitted" if part.provenance == "measured" else part.provenance,
+            provenance="fitted" if part.provenance in OF_THE_OPERATOR else part.provenance,
             source=f"{part.source}; a part, in proportion to what is fitted",
             time=part.time * named_value("part", ratio, "", note=note),
             noisy_spread=None,

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parapipe.cost.cost_table import build_cost_table, coverage_of
+from parapipe.cost.cost_table import build_cost_table
+from parapipe.cost.coverage import coverage_of
 from parapipe.cost.profile import Measurement, Profile
 from parapipe.cost.signature import signature_of
 from parapipe.errors import CostError

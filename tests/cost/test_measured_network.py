@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from parapipe.cost.cost_table import build_cost_table, coverage_of
+from parapipe.cost.cost_table import build_cost_table
+from parapipe.cost.coverage import coverage_of
 from parapipe.cost.measured_network import (
     costs_as_run,
     costs_as_run_elsewhere,

@@ -3,7 +3,8 @@
 import pytest
 
 from benchmarks.whole_runs import graph_of
-from parapipe.cost.cost_table import build_cost_table, coverage_of
+from parapipe.cost.cost_table import build_cost_table
+from parapipe.cost.coverage import coverage_of
 from parapipe.mappings.assembly import mapping_of
 from parapipe.mappings.assignment import Assignment
 from parapipe.mappings.evaluate import evaluate, priced_parts

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from parapipe.cost.cost_table import build_cost_table, coverage_of
+from parapipe.cost.cost_table import build_cost_table
+from parapipe.cost.coverage import coverage_of
 from parapipe.cost.signature import Signature, signature_of
 from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource

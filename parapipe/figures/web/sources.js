@@ -2,9 +2,13 @@
 
 const ORIGINS = [
   ["measured", "measured on the chip, for the same operator"],
+  ["compiled", "by the cycles that the processor's compiler tells"],
   ["fitted", "fitted to such measurements"],
   ["nominal", "from data sheets"],
 ];
+
+// Only what a front has: most have nothing that was compiled.
+const origins = () => ORIGINS.filter(([origin]) => front.coverage[origin]);
 
 function drawSources() {
   put("sources", html("div", {}, coverage()), html("div", {}, proofs()));
@@ -12,7 +16,7 @@ function drawSources() {
 
 function coverage() {
   const { coverage } = front;
-  const times = Object.fromEntries(ORIGINS.map(([origin]) => [origin, coverage[origin].time]));
+  const times = Object.fromEntries(origins().map(([origin]) => [origin, coverage[origin].time]));
   const chosenOnes = shownRows()
     .map(([letter, row]) => [letter, schedules[row.id].coverage])
     .filter(([, shares]) => shares)
@@ -34,17 +38,18 @@ function coverage() {
     sourceLine("all processors, by time", times),
     ...Object.entries(coverage.processors).map(([name, shares]) =>
       sourceLine([chip(processorIndex.get(name)), `${name}, by number`], shares)),
-    html("p", { class: "legend" }, ORIGINS.map(([origin, means]) =>
+    html("p", { class: "legend" }, origins().map(([origin, means]) =>
       html("span", {}, html("span", { class: `chip ${origin}` }), `${origin}: ${means}`))),
     ...remarks.map((text) => html("p", { class: "said" }, text)),
   ];
 }
 
 function sourceLine(name, shares) {
-  const [most] = ORIGINS.reduce((one, other) => (shares[other[0]] > shares[one[0]] ? other : one));
+  const [most] = origins().reduce((one, other) => ((shares[other[0]] ?? 0) > (shares[one[0]] ?? 0) ? other : one));
   return html(
     "div", { class: "source" }, html("span", {}, name),
-    html("div", { class: "meter" }, ORIGINS.map(([origin]) => part(origin, shares[origin], `${origin} ${percent(shares[origin])}`))),
+    html("div", { class: "meter" }, origins().map(([origin]) =>
+      part(origin, shares[origin] ?? 0, `${origin} ${percent(shares[origin] ?? 0)}`))),
     html("span", { class: "value" }, `${percent(shares[most])} ${most}`),
   );
 }

@@ -1,0 +1,191 @@
+"""Times of operators out of the cycles that a processor's compiler tells."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from parapipe.api.checked import Model, PlatformFile, checked
+from parapipe.api.load import load_model, load_platform, model_file
+from parapipe.errors import ArgumentError, ModelError
+from parapipe.files.checked_arguments import NotEmpty, Seconds
+from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
+from parapipe.platform.precision import Precision
+from parapipe.search.options import Dims, FilePath, Rules, Shapes
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from parapipe.compilers.contract import CompiledSegment
+    from parapipe.cost.profile import Measurement
+    from parapipe.graph.operator_graph import OperatorGraph
+    from parapipe.platform.platform import Platform
+    from parapipe.platform.processor import Processor
+    from parapipe.profiling.compiled_segments import Compilation, CompilerChoice, ModelParts
+    from parapipe.profiling.profiling_run import ProfileReport
+
+COMPILE_TIME_S = 600.0
+
+
+@checked
+def compile_profile(
+    model: Model,
+    platform: PlatformFile,
+    compiler: NotEmpty,
+    *,
+    out: FilePath | None = None,
+    precision: Precision | None = None,
+    compile_time_s: Seconds = COMPILE_TIME_S,
+    dims: Dims | None = None,
+    shapes: Shapes | None = None,
+    rules: Rules | None = None,
+) -> ProfileReport:
+    """Take the times of a model's operators on NPUs out of what their compiler tells.
+
+    What an NPU runs is compiled as one segment, or in parts if the compiler refuses that. Cycles
+    become seconds by the platform's `compiled` section. Operators that the compiler runs at one go
+    share a row, so that `map` never cuts between them.
+
+    Parameters
+    ----------
+    platform
+        One whose file names the compiler of a processor.
+    compiler
+        Take times out of the cycles that this compiler tells, for the processors that the platform
+        has it for; nothing is measured.
+    out
+        The profile, a CSV file; rows of equal operators are replaced. Default:
+        `profiles/PLATFORM/COMPILER.csv` beside the platform's file, where `map` finds it.
+    precision
+        The type that the model is compiled in, as in `MapOptions`. Default: what the platform's
+        file says, else model.
+    compile_time_s
+        Seconds until the compilation of a segment is ended.
+    dims, shapes, rules
+        As in `MapOptions`.
+
+    Raises
+    ------
+    ArgumentError
+        The platform has no processor with that compiler, or none runs an operator of the model.
+    CompileError
+        The compiler is not installed where the user said.
+    PlatformError
+        The platform does not say how cycles become seconds.
+    """
+    from parapipe.profiling.compiled_segments import CompilerChoice
+    from parapipe.profiling.profiling_run import take_in
+
+    target = load_platform(platform)
+    graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
+    path = compiled_profile_path(out, platform, target, compiler)
+    choice = CompilerChoice(compiler, precision, compile_time_s)
+    notes: list[str] = []
+    with model_parts(model, graph, dims, shapes) as parts:
+        rows = compiled_measurements(parts, target, choice, notes)
+    return take_in(rows, target, path).with_notes(notes)
+
+
+def compiled_profile_path(
+    out: str | Path | None, platform: str | Path, target: Platform, compiler: str
+) -> Path:
+    """Return the file of a profile of compiled times."""
+    if out is not None:
+        return Path(out)
+    return Path(platform).parent / "profiles" / target.profile_name / f"{compiler}.csv"
+
+
+@contextmanager
+def model_parts(
+    model: str | Path, graph: OperatorGraph, dims: Dims | None, shapes: Shapes | None
+) -> Iterator[ModelParts]:
+    """Yield a model of which operators can be written as models; `graph` was read from it."""
+    from parapipe.export.constants import Constants
+    from parapipe.graph.onnx_import import resolve_proto
+    from parapipe.graph.skim import skim
+    from parapipe.profiling.compiled_segments import ModelParts
+    from parapipe.profiling.single_models import opsets_of
+
+    clear_abandoned_scratch()
+    with (
+        model_file(os.fspath(model)) as path,
+        Constants(graph, path) as constants,
+        LockedFolder() as scratch,
+    ):
+        proto = skim(path)
+        _, resolved = resolve_proto(proto, graph.source.name, dims=dims, shapes=shapes)
+
+        def read(name: str) -> NDArray[np.generic] | None:
+            try:
+                return constants.read(name)
+            except ModelError:
+                return None
+
+        yield ModelParts(graph, resolved, opsets_of(proto), read, scratch.path)
+
+
+def compiled_measurements(
+    parts: ModelParts, platform: Platform, choice: CompilerChoice, notes: list[str]
+) -> list[Measurement]:
+    """Return the rows of a profile of a model's operators, compiled together; add what to know."""
+    from parapipe.cost.cost_table import build_cost_table
+    from parapipe.profiling.compiled_rows import (
+        RowTimes,
+        joined_as,
+        measurements_of,
+        operator_times,
+    )
+    from parapipe.profiling.compiled_segments import compiled_processors
+
+    rows: list[Measurement] = []
+    for group in compiled_processors(platform, choice.name):
+        compilation = compile_supported(parts, platform, group[0], choice)
+        notes += compilation.refused
+        segments = [segment for _, segment in compilation.segments]
+        graph = joined_as(parts.graph, segments)
+        costs = build_cost_table(graph, platform, profiles=(), precision=choice.precision)
+        times = RowTimes.of(costs, platform, group[0])
+        of_segments = [operator_times(graph, segment, times) for segment in segments]
+        rows += measurements_of(graph, of_segments, costs, group)
+        notes += _left_to_cpu(segments, group)
+    return rows
+
+
+def compile_supported(
+    parts: ModelParts, platform: Platform, processor: Processor, choice: CompilerChoice
+) -> Compilation:
+    """Compile what a processor runs of a model.
+
+    Raises
+    ------
+    ArgumentError
+        If that is nothing.
+    """
+    from parapipe.cost.cost_table import build_cost_table
+    from parapipe.profiling.compiled_segments import compile_all, compiler_for, supported
+
+    costs = build_cost_table(parts.graph, platform, profiles=(), precision=choice.precision)
+    place = platform.names.index(processor.name)
+    operators = supported(costs, place)
+    if not operators:
+        types = " or ".join(each for each in processor.data_types if each in {"int8", "float16"})
+        raise ArgumentError(
+            f"processor '{processor.name}' runs no operator of '{parts.graph.source.name}' in "
+            f"precision {costs.precision}; give `precision` {types}"
+        )
+    chosen = compiler_for(processor, choice, costs, operators)
+    return compile_all(chosen, parts, operators)
+
+
+def _left_to_cpu(segments: Sequence[CompiledSegment], group: Sequence[Processor]) -> Iterator[str]:
+    from parapipe.files.mistakes import listed
+
+    left = [
+        f"'{each.node}' ({each.operator_type})" for segment in segments for each in segment.on_cpu
+    ]
+    if left:
+        yield f"inside the segments of {group[0].name} the CPU runs {listed(left)}"

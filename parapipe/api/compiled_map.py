@@ -1,0 +1,225 @@
+"""`map --compiler`: searches whose best plans are compiled, until these take what was predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from parapipe.api.compiled import (
+    COMPILE_TIME_S,
+    compiled_measurements,
+    compiled_profile_path,
+    model_parts,
+)
+from parapipe.api.load import load_model, load_platform_without
+from parapipe.api.search_run import Run, Searched, front_of, search_once
+from parapipe.api.several import models_by_name
+from parapipe.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from parapipe.api.front import ParetoFront
+    from parapipe.cost.profile import Measurement
+    from parapipe.mappings.configuration import Configuration
+    from parapipe.profiling.compiled_rows import CompiledTime
+    from parapipe.profiling.compiled_segments import CompilerChoice, ModelParts
+
+ROUNDS = 3
+"""Searches at most."""
+TOLERANCE = 0.02
+"""Share of the predicted time by which compiled segments may differ from it, all together."""
+FIGURES = ("latency_s", "period_s", "sustained_period_s", "energy_j")
+"""The configuration that is best in one of these is among the best plans."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Segments of the best plans, compiled.
+
+    Parameters
+    ----------
+    times
+        By processor's name: what operators take in each segment there.
+    plans, segments
+        How many there are.
+    largest
+        Largest |compiled − predicted| / predicted of a segment's time.
+    total
+        Sum of |compiled − predicted| over all segments, / sum of predicted.
+    version
+        Of the compiler; empty if nothing was compiled.
+    """
+
+    times: Mapping[str, Sequence[Mapping[int, CompiledTime]]]
+    plans: int
+    segments: int
+    largest: float
+    total: float
+    version: str
+    refused: tuple[str, ...]
+
+
+def map_compiled(run: Run, name: str) -> ParetoFront:
+    """Return a front whose best plans have been compiled by the compiler of a name.
+
+    Raises
+    ------
+    ArgumentError, CompileError, PlatformError
+        As for `compile_profile`; or if operators are to be split, or mapped one by one.
+    """
+    from parapipe.cost.profile import Profile
+    from parapipe.documents.front_records import CompilationRow
+    from parapipe.profiling.compiled_segments import CompilerChoice
+    from parapipe.profiling.profile_rows import key_of
+    from parapipe.profiling.profiling_run import take_in
+
+    options = run.options
+    if options.split != "none" or options.granularity != "fused":
+        raise ArgumentError(
+            "map: a compiler fuses operators, so that they are neither split nor mapped one by "
+            "one; leave out `compiler`, or `split` and `granularity`"
+        )
+    models_by_name(run.model, options)  # refuses several
+    target = load_platform_without(run.platform, options.exclude)
+    path = compiled_profile_path(None, run.platform, target, name)
+    choice = CompilerChoice(name, options.precision, COMPILE_TIME_S)
+    graph = load_model(
+        run.single,
+        dims=options.dims,
+        shapes=options.shapes,
+        rules=options.rules,
+        note=lambda _: None,
+    )
+    notes: list[str] = []
+    with model_parts(run.single, graph, options.dims, options.shapes) as parts:
+        rows = {key_of(m): m for m in compiled_measurements(parts, target, choice, notes)}
+        for sentence in notes:
+            run.note(sentence)
+        for number in range(1, ROUNDS + 1):
+            profile = Profile(f"{target.profile_name}/{name}", tuple(rows.values()), str(path))
+            found = search_once(run, profile)
+            comparison = compare_segments(found, parts.of(found.graph), choice)
+            if comparison.total <= TOLERANCE or number == ROUNDS:
+                break
+            rows |= {key_of(m): m for m in corrected(found, comparison)}
+    take_in(rows.values(), target, path)
+    for sentence in comparison.refused:
+        run.note(sentence)
+    record = CompilationRow(
+        compiler=name,
+        version=comparison.version,
+        rounds=number,
+        plans=comparison.plans,
+        segments=comparison.segments,
+        total_difference=comparison.total,
+        largest_difference=comparison.largest,
+        refused=comparison.refused,
+    )
+    return front_of(found, record)
+
+
+def best_of(found: Searched) -> list[Configuration]:
+    """Return the configurations that are best in a figure, each once; none that is split."""
+    whole = [each for each in found.exploration.found if each.split is None]
+    best = [
+        min(range(len(whole)), key=lambda i: getattr(whole[i].evaluated, figure))
+        for figure in FIGURES
+        if whole
+    ]
+    return [whole[i] for i in dict.fromkeys(best)]
+
+
+def compare_segments(found: Searched, parts: ModelParts, choice: CompilerChoice) -> Comparison:
+    """Compile the segments of the best plans, and compare their times with those predicted.
+
+    Times are those at the default operating points.
+    """
+    from parapipe.compilers.contract import CompileError
+    from parapipe.cost.cost_table import build_cost_table
+    from parapipe.profiling.compiled_rows import RowTimes, operator_times
+    from parapipe.profiling.compiled_segments import compiler_for
+
+    graph, platform = found.graph, found.target
+    own, predicted = (
+        build_cost_table(graph, platform, profiles=profiles, precision=choice.precision)
+        for profiles in ((), found.profiles)
+    )
+    configurations = best_of(found)
+    times: dict[str, list[Mapping[int, CompiledTime]]] = {}
+    refused: list[str] = []
+    pairs: list[tuple[float, float]] = []
+    version, count = "", 0
+    for name, segments in _segments(found, configurations, choice.name).items():
+        place = platform.names.index(name)
+        processor = platform.processors[place]
+        of_rows = RowTimes.of(own, platform, processor)
+        for operators in segments:
+            count += 1
+            try:
+                segment = compiler_for(processor, choice, own, operators).compile(parts, operators)
+            except CompileError as error:
+                if error.cause == "missing":
+                    raise
+                refused.append(f"a segment of {name} is not compiled: {error.message}")
+                continue
+            version = segment.version
+            expected_s = sum(predicted.time_s(v, place) for v in operators)
+            pairs.append((of_rows.segment_s(segment), expected_s))
+            of_segment = operator_times(graph, segment, of_rows)
+            times.setdefault(name, []).append(of_segment)
+    largest, total = differences(pairs)
+    return Comparison(times, len(configurations), count, largest, total, version, tuple(refused))
+
+
+def differences(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return how far compiled times differ from predicted ones: at most, and all together.
+
+    Parameters
+    ----------
+    pairs
+        Compiled and predicted seconds of each segment.
+    """
+    largest = max((abs(one / other - 1) for one, other in pairs if other), default=0.0)
+    expected_s = sum(other for _, other in pairs)
+    total_s = sum(abs(one - other) for one, other in pairs)
+    return largest, total_s / expected_s if expected_s else 0.0
+
+
+def corrected(found: Searched, comparison: Comparison) -> Iterator[Measurement]:
+    """Yield rows of a profile out of compiled segments: the mean of each distinct operator."""
+    from parapipe.cost.cost_table import build_cost_table
+    from parapipe.profiling.compiled_rows import measurements_of
+    from parapipe.profiling.tasks import hardware_groups
+
+    platform = found.target
+    own = build_cost_table(
+        found.graph, platform, profiles=(), precision=found.run.options.precision
+    )
+    groups = hardware_groups(platform.processors)
+    for name, times in comparison.times.items():
+        equal = [p for p in platform.processors if groups[p.name] == groups[name]]
+        yield from measurements_of(found.graph, times, own, equal)
+
+
+def _segments(
+    found: Searched, configurations: Sequence[Configuration], compiler: str
+) -> dict[str, list[tuple[int, ...]]]:
+    """Return the different segments on processors of a compiler, of equal ones once."""
+    from parapipe.documents.build_front import setting_of
+    from parapipe.plan.build import build_plan
+    from parapipe.plan.segments import segments
+    from parapipe.profiling.tasks import hardware_groups
+
+    by_name = {p.name: p for p in found.target.processors}
+    groups = hardware_groups(found.target.processors)
+    number = {operator.id: v for v, operator in enumerate(found.graph.operators)}
+    different: dict[str, dict[tuple[int, ...], None]] = {}
+    for each in configurations:
+        at = setting_of(each, found.priced)
+        plan = build_plan(found.graph, at.platform, at.costs, each.mapping, found=each.evaluated)
+        for name, runs in segments(plan).items():
+            processor = by_name.get(name)
+            if processor and processor.compiler and processor.compiler.name == compiler:
+                operators = (tuple(number[v] for v in run.operators) for run in runs)
+                different.setdefault(groups[name], {}).update(dict.fromkeys(operators))
+    return {name: [*runs] for name, runs in different.items()}

@@ -1,0 +1,109 @@
+"""Times out of a compiler, and searches with it in the loop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import parapipe
+from parapipe.api.compiled_map import differences
+from parapipe.cost.profile import read_profile
+from parapipe.errors import ArgumentError, PlatformError
+from tests.cases.priced_compiler import CUT_CYCLES, PLATFORM, PricedCompiler, chain
+
+
+@pytest.fixture
+def platform(tmp_path: Path) -> Path:
+    path = tmp_path / "rk3588.yaml"
+    path.write_text(PLATFORM)
+    return path
+
+
+def test_a_profile_is_compiled(tmp_path, platform, monkeypatch) -> None:
+    tool = PricedCompiler().use(monkeypatch)
+    report = parapipe.compile_profile(chain(tmp_path), platform, "rknn", precision="int8")
+    assert report.path == tmp_path / "profiles" / "rk3588" / "rknn.csv"
+    assert len(tool.jobs) == 1
+    assert report.measured == 4 * 3  # three groups and the pool, on three cores
+    rows = read_profile(report.path).measurements
+    assert {(m.method, m.then) for m in rows} == {("compiled", "Sigmoid Mul"), ("unpriced", "")}
+
+
+def test_what_is_refused_as_a_whole_is_compiled_in_parts(tmp_path, platform, monkeypatch) -> None:
+    tool = PricedCompiler(refuses=("MaxPool",)).use(monkeypatch)
+    report = parapipe.compile_profile(chain(tmp_path), platform, "rknn", precision="int8")
+    assert ("pool",) in tool.jobs
+    assert report.notes == ("'pool' not compiled: segment.onnx: refused: MaxPool",)
+    types = {m.signature.type for m in read_profile(report.path).measurements}
+    assert "Conv" in types
+    assert "MaxPool" not in types
+
+
+def test_a_type_that_the_npu_lacks_is_said(tmp_path, platform, monkeypatch) -> None:
+    PricedCompiler().use(monkeypatch)
+    with pytest.raises(ArgumentError, match=r"'npu0' runs no operator of .* in precision model"):
+        parapipe.compile_profile(chain(tmp_path), platform, "rknn")
+
+
+def test_a_platform_without_the_compiler_is_said(tmp_path, platform) -> None:
+    with pytest.raises(ArgumentError, match=r"no processor with the compiler 'vela'"):
+        parapipe.compile_profile(chain(tmp_path), platform, "vela", precision="int8")
+
+
+def test_a_platform_without_a_fit_is_said(tmp_path, platform, monkeypatch) -> None:
+    PricedCompiler().use(monkeypatch)
+    platform.write_text(
+        f"{PLATFORM}processors:\n  - name: npu\n    part: TDA4VM-MMA\n"
+        "    compiler: {name: rknn, target: rk3588}\n"
+    )
+    with pytest.raises(PlatformError, match="does not say how cycles of processor 'npu'"):
+        parapipe.compile_profile(chain(tmp_path), platform, "rknn", precision="int8")
+
+
+OPTIONS = {"precision": "int8", "interleave": "none", "draws": 0, "cache": False, "jobs": 1}
+
+
+def test_map_uses_compiled_times_and_cuts_no_group(tmp_path, platform, monkeypatch) -> None:
+    PricedCompiler().use(monkeypatch)
+    front = parapipe.map(chain(tmp_path), platform, compiler="rknn", note=print, **OPTIONS)
+    record = front.document.compilation
+    assert record is not None
+    assert (record.compiler, record.version, record.rounds) == ("rknn", "0.0", 1)
+    assert record.largest_difference < 0.02
+    assert record.total_difference <= record.largest_difference
+    assert front.document.options.compiler == "rknn"
+    assert "--compiler rknn" in front.document.command
+    assert front.document.coverage.compiled is not None
+    assert {each.id for each in front.document.operators} == {"mul0", "mul1", "mul2", "pool"}
+    folder = tmp_path / "front"
+    front.write(folder)
+    assert parapipe.load_front(folder).document == front.document
+    told = parapipe.explain(folder, front.configurations[0].id)
+    assert told is not None
+
+
+def test_map_searches_again_where_segments_take_longer(tmp_path, platform, monkeypatch) -> None:
+    tool = PricedCompiler(cut=CUT_CYCLES).use(monkeypatch)
+    front = parapipe.map(chain(tmp_path, 6), platform, compiler="rknn", note=print, **OPTIONS)
+    record = front.document.compilation
+    assert record is not None
+    assert 1 < record.rounds <= 3
+    assert tool.whole == 6 * 3 + 1
+
+
+def test_differences_are_told_of_one_segment_and_of_all() -> None:
+    # 3 in place of 2, 7 in place of 8: half of 2 at most, 2 of 10 in total
+    assert differences([(3.0, 2.0), (7.0, 8.0)]) == pytest.approx((0.5, 0.2))
+    assert differences([]) == (0.0, 0.0)
+
+
+def test_fronts_that_ask_no_compiler_say_nothing_of_it(tmp_path, platform) -> None:
+    front = parapipe.map(chain(tmp_path), platform, note=print, **OPTIONS)
+    text = front.document.to_bytes().decode()
+    assert '"compil' not in text
+
+
+def test_operators_are_not_split_with_a_compiler(tmp_path, platform) -> None:
+    with pytest.raises(ArgumentError, match="a compiler fuses operators"):
+        parapipe.map(chain(tmp_path), platform, compiler="rknn", split="auto")
