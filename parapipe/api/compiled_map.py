@@ -28,8 +28,6 @@ ROUNDS = 3
 """Searches at most."""
 TOLERANCE = 0.02
 """Share of the predicted time by which compiled segments may differ from it, all together."""
-FIGURES = ("latency_s", "period_s", "sustained_period_s", "energy_j")
-"""The configuration that is best in one of these is among the best plans."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +117,13 @@ def map_compiled(run: Run, name: str) -> ParetoFront:
 
 
 def best_of(found: Searched) -> list[Configuration]:
-    """Return the configurations that are best in a figure, each once; none that is split."""
+    """Return the configurations of least latency, periods and energy, each once; none is split."""
     whole = [each for each in found.exploration.found if each.split is None]
-    best = [
-        min(range(len(whole)), key=lambda i: getattr(whole[i].evaluated, figure))
-        for figure in FIGURES
-        if whole
+    figures = [
+        (at.latency_s, at.period_s, at.sustained_period_s, at.energy_j)
+        for at in (each.evaluated for each in whole)
     ]
+    best = [column.index(min(column)) for column in zip(*figures, strict=True)]
     return [whole[i] for i in dict.fromkeys(best)]
 
 

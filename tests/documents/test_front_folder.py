@@ -112,7 +112,7 @@ def test_every_option_that_changes_figures_is_in_the_command() -> None:
         "max_segments": 8,
         "robust": 0.75, "scenarios": 3, "recompute": True, "search": ["two-stages"],
         "rates": {"m": 30.0}, "deadline_s": {"m": 0.04}, "priority": {"m": 2.0},
-        "exclude": ["gpu"], "pins": {"conv*": "big"}, "max_stages": 2,
+        "compiler": "rknn", "exclude": ["gpu"], "pins": {"conv*": "big"}, "max_stages": 2,
     }  # fmt: skip
     assert set(others) == set(option_names(lambda option: option.changes_results))
     for name, value in others.items():
