@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from parapipe.api.checked import Model, PlatformFile, checked
 from parapipe.api.load import load_model, load_platform, model_file
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from parapipe.compilers.contract import CompiledSegment
+    from parapipe.cost.cost_table import CostTable
     from parapipe.cost.profile import Measurement
+    from parapipe.documents.compiled_support import CompiledSupportRow, FallbackRow
     from parapipe.graph.operator_graph import OperatorGraph
     from parapipe.platform.platform import Platform
     from parapipe.platform.processor import Processor
@@ -133,6 +134,7 @@ def compiled_measurements(
 ) -> list[Measurement]:
     """Return the rows of a profile of a model's operators, compiled together; add what to know."""
     from parapipe.cost.cost_table import build_cost_table
+    from parapipe.files.mistakes import join_with_and
     from parapipe.profiling.compiled_rows import (
         RowTimes,
         joined_as,
@@ -144,15 +146,99 @@ def compiled_measurements(
     rows: list[Measurement] = []
     for group in compiled_processors(platform, choice.name):
         compilation = compile_supported(parts, platform, group[0], choice)
-        notes += compilation.refused
+        names = join_with_and([each.name for each in group])
+        own = build_cost_table(parts.graph, platform, profiles=(), precision=choice.precision)
+        notes += [
+            each.sentence(names) for each in _fallbacks(compilation, parts.graph, own, platform)
+        ]
         segments = [segment for _, segment in compilation.segments]
         graph = joined_as(parts.graph, segments)
         costs = build_cost_table(graph, platform, profiles=(), precision=choice.precision)
         times = RowTimes.of(costs, platform, group[0])
         of_segments = [operator_times(graph, segment, times) for segment in segments]
         rows += measurements_of(graph, of_segments, costs, group)
-        notes += _left_to_cpu(segments, group)
     return rows
+
+
+def compiled_support(
+    model: str | Path,
+    platform: str | Path,
+    choice: CompilerChoice,
+    *,
+    dims: Dims | None,
+    shapes: Shapes | None,
+    rules: Rules | None,
+) -> tuple[CompiledSupportRow, ...]:
+    """Ask the compiler of a platform's processors where each operator of a model would run.
+
+    All operators are asked, those too that the platform says the processor does not run. What the
+    compiler answered once is cached.
+
+    Raises
+    ------
+    ArgumentError, CompileError
+        As for `compile_profile`.
+    """
+    from parapipe.cost.cost_table import build_cost_table
+    from parapipe.documents.compiled_support import CompiledSupportRow
+    from parapipe.profiling.compiled_segments import compile_all, compiled_processors, compiler_for
+
+    target = load_platform(platform)
+    graph = load_model(model, dims=dims, shapes=shapes, rules=rules, note=lambda _: None)
+    costs = build_cost_table(graph, target, profiles=(), precision=choice.precision)
+    every = range(len(graph.operators))
+    rows: list[CompiledSupportRow] = []
+    with model_parts(model, graph, dims, shapes) as parts:
+        for group in compiled_processors(target, choice.name):
+            tool = compiler_for(group[0], choice, costs, every)
+            compilation = compile_all(tool, parts, every)
+            fallbacks = tuple(_fallbacks(compilation, graph, costs, target))
+            names = {each.operator for each in fallbacks}
+            versions = {segment.version for _, segment in compilation.segments}
+            rows.append(
+                CompiledSupportRow(
+                    processors=tuple(each.name for each in group),
+                    compiler=tool.name,
+                    version=", ".join(sorted(versions)),
+                    target=tool.target,
+                    precision=tool.precision,
+                    operators=len(every),
+                    on_processor=len(every) - len(names),
+                    fallbacks=fallbacks,
+                )
+            )
+    return tuple(rows)
+
+
+def _fallbacks(
+    compilation: Compilation, graph: OperatorGraph, costs: CostTable, platform: Platform
+) -> Iterator[FallbackRow]:
+    """Yield the operators that a compiler leaves to the CPU, or refuses, in the graph's order."""
+    from parapipe.documents.compiled_support import FallbackRow
+
+    number = {name: v for v, each in enumerate(graph.operators) for name in each.members}
+    left: dict[int, tuple[Literal["cpu", "refused"], str]] = {}
+    for group, error in compilation.failures:
+        words = {number[each.node]: each.reason for each in error.refused if each.node in number}
+        left |= {v: ("refused", words.get(v) or error.message) for v in group}
+    for _, segment in compilation.segments:
+        for node in segment.on_cpu:
+            if node.node in number:
+                left.setdefault(number[node.node], ("cpu", node.reason))
+    others = [p for p, each in enumerate(platform.processors) if each.compiler is None]
+    for v, (where, reason) in sorted(left.items()):
+        operator = graph.operators[v]
+        able = [p for p in others if costs.cost(v, p)]
+        best = min(able, key=lambda p: costs.time_s(v, p), default=None)
+        yield FallbackRow(
+            operator=operator.name,
+            type=operator.type,
+            shapes=tuple(graph.tensors[name].shape for name in operator.outputs if name),
+            where=where,
+            reason=reason,
+            runs_on=None if best is None else costs.processors[best],
+            time_s=None if best is None else costs.time_s(v, best),
+        )
 
 
 def compile_supported(
@@ -179,13 +265,3 @@ def compile_supported(
         )
     chosen = compiler_for(processor, choice, costs, operators)
     return compile_all(chosen, parts, operators)
-
-
-def _left_to_cpu(segments: Sequence[CompiledSegment], group: Sequence[Processor]) -> Iterator[str]:
-    from parapipe.files.mistakes import listed
-
-    left = [
-        f"'{each.node}' ({each.operator_type})" for segment in segments for each in segment.on_cpu
-    ]
-    if left:
-        yield f"inside the segments of {group[0].name} the CPU runs {listed(left)}"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from parapipe.api.checked import Granularity, Model, Note, PlatformFile, checked
+from parapipe.api.compiled import COMPILE_TIME_S, compiled_support
 from parapipe.api.load import ZOO, load_graph, load_platform
 from parapipe.errors import ArgumentError, ModelError, SplitError
-from parapipe.files.checked_arguments import Must, NotEmpty
+from parapipe.files.checked_arguments import Must, NotEmpty, Seconds
 from parapipe.platform.precision import Precision
 from parapipe.search.options import Dims, FilePath, Rules, Shapes
 
@@ -59,6 +61,8 @@ def inspect(
     rules: Rules | None = None,
     platform: PlatformFile | None = None,
     precision: Precision | None = None,
+    compiler: NotEmpty | None = None,
+    compile_time_s: Seconds = COMPILE_TIME_S,
     note: Note | None = None,
 ) -> InspectionDocument:
     """Describe a model: operators, subgraphs, parallelism, work, memory.
@@ -71,16 +75,53 @@ def inspect(
         Show how a platform runs the model: a shipped name, or the path of a YAML file.
     precision
         As in `MapOptions`; it has no effect without a platform.
+    compiler
+        Ask this compiler of NPUs of the platform which operators run there, and why others do not:
+        see `compilers list`. What it answered once is cached.
+    compile_time_s
+        Seconds until the compilation of a segment is ended.
     note
         As for `load_model`.
+
+    Raises
+    ------
+    ArgumentError
+        A compiler is named without a platform, or the platform has no processor with it.
+    CompileError
+        The compiler is not installed where the user said.
     """
     from parapipe.documents.inspection import inspect_graph
+
+    if compiler is not None and platform is None:
+        raise ArgumentError("inspect: `compiler` needs a `platform`, which names its processors")
 
     target = None if platform is None else load_platform(platform)
     graph = load_graph(
         model, "onnx", rules=rules, dims=dims, shapes=shapes, digests=False, note=note
     )
-    return inspect_graph(graph, target, precision)
+    inspection = inspect_graph(graph, target, precision)
+    if compiler is None or platform is None:
+        return inspection
+    from parapipe.profiling.compiled_segments import CompilerChoice
+
+    support = compiled_support(
+        model,
+        platform,
+        CompilerChoice(compiler, precision, compile_time_s),
+        dims=dims,
+        shapes=shapes,
+        rules=rules,
+    )
+    return inspection.model_copy(update={"compiled": support})
+
+
+def fallback_sentences(row: Mapping[str, Any]) -> list[str]:
+    """Return a sentence for each operator that a compiler does not run on its processors."""
+    from parapipe.documents.compiled_support import CompiledSupportRow
+    from parapipe.files.mistakes import join_with_and
+
+    support = CompiledSupportRow.model_validate_json(json.dumps(row))
+    return [each.sentence(join_with_and(support.processors)) for each in support.fallbacks]
 
 
 def structure_text(inspection: InspectionDocument, form: Literal["dot", "svg"]) -> str:

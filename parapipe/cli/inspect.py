@@ -46,6 +46,7 @@ SUBGRAPHS: Columns = {
 @options("MapOptions", "dims", "shapes", "rules")
 @options("inspect", "platform")
 @options("MapOptions", "precision")
+@options("inspect", "compiler", "compile_time_s")
 @click.option("--dot", type=FILE, help="Write the subgraphs for Graphviz; - prints them alone.")
 @click.option("--svg", type=FILE, help="Write a picture of the subgraphs; - prints it alone.")
 @json_option
@@ -85,6 +86,9 @@ def _text(document: Row) -> Shown:
     if document["coverage"]:
         yield ""
         yield from map(_wrapped, _coverage_lines(document["coverage"], document["operators_fused"]))
+    for row in document["compiled"]:
+        yield ""
+        yield from map(_wrapped, _compiled_lines(row))
 
 
 def _coverage_lines(coverage: Row, operators: int) -> Iterator[str]:
@@ -107,6 +111,18 @@ def _coverage_lines(coverage: Row, operators: int) -> Iterator[str]:
         elif processor in shown:
             yield f"{'':<{INDENT}}{shown[processor]}"
     yield from coverage_lines(coverage["times"])
+
+
+def _compiled_lines(row: Row) -> Iterator[str]:
+    """Say what a compiler runs on its processors, then each operator that it does not."""
+    from parapipe.api.models import fallback_sentences
+
+    names = ", ".join(row["processors"])
+    asked = f"{row['version']} for {row['target']} in {row['precision']}"
+    count = f"{row['on_processor']} of {row['operators']} fused operators"
+    yield f"{row['compiler']:<{INDENT}}{asked} runs {count} on {names}"
+    for sentence in fallback_sentences(row):
+        yield f"{'':<{INDENT}}{sentence}"
 
 
 def _summary_lines(document: Row) -> Iterator[str]:

@@ -12,6 +12,7 @@ from pydantic import Field
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.coverage import CoverageRow
 from parapipe.cost.signature import signature_of
+from parapipe.documents.compiled_support import CompiledSupportRow
 from parapipe.files.record import Row
 from parapipe.graph.lifetimes import peak_activations
 from parapipe.graph.operator_graph import Operator, OperatorGraph
@@ -138,6 +139,8 @@ class InspectionDocument(Row):
     """What goes from one subgraph to another."""
     coverage: PlatformCoverage | None
     """How the platform that was named runs the model; null without one."""
+    compiled: tuple[CompiledSupportRow, ...] = ()
+    """What the compiler that was named says of the operators; none without one."""
 
 
 def inspect_graph(

@@ -129,12 +129,12 @@ class Compilation:
     ----------
     segments
         Numbers of the operators of each, and what the compiler made of them.
-    refused
-        Why operators do not compile, a sentence each.
+    failures
+        Numbers of operators that do not compile, alone or together, and why.
     """
 
     segments: tuple[tuple[tuple[int, ...], CompiledSegment], ...]
-    refused: tuple[str, ...]
+    failures: tuple[tuple[tuple[int, ...], CompileError], ...]
 
 
 def compile_all(compiler: Compiler, parts: ModelParts, operators: Sequence[int]) -> Compilation:
@@ -151,7 +151,7 @@ def compile_all(compiler: Compiler, parts: ModelParts, operators: Sequence[int])
         If the compiler is not there.
     """
     segments: list[tuple[tuple[int, ...], CompiledSegment]] = []
-    refused: list[str] = []
+    failures: list[tuple[tuple[int, ...], CompileError]] = []
     waiting = [tuple(operators)] if operators else []
     tries = 0
     while waiting:
@@ -163,11 +163,11 @@ def compile_all(compiler: Compiler, parts: ModelParts, operators: Sequence[int])
             if error.cause == "missing":
                 raise
             if len(group) == 1 or tries + len(waiting) >= MOST_TRIES:
-                refused.append(f"{_named(parts.graph, group)} not compiled: {error.message}")
+                failures.append((group, error))
             else:
                 half = len(group) // 2
                 waiting += [group[half:], group[:half]]
-    return Compilation(tuple(segments), tuple(refused))
+    return Compilation(tuple(segments), tuple(failures))
 
 
 def compiled_processors(platform: Platform, name: str) -> list[tuple[Processor, ...]]:

@@ -8,6 +8,8 @@ import pytest
 
 import parapipe
 from parapipe.api.compiled_map import differences
+from parapipe.cli.command_line import run
+from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.profile import read_profile
 from parapipe.errors import ArgumentError, PlatformError
 from tests.cases.priced_compiler import CUT_CYCLES, PLATFORM, PricedCompiler, chain
@@ -34,10 +36,50 @@ def test_what_is_refused_as_a_whole_is_compiled_in_parts(tmp_path, platform, mon
     tool = PricedCompiler(refuses=("MaxPool",)).use(monkeypatch)
     report = parapipe.compile_profile(chain(tmp_path), platform, "rknn", precision="int8")
     assert ("pool",) in tool.jobs
-    assert report.notes == ("'pool' not compiled: segment.onnx: refused: MaxPool",)
+    (note,) = report.notes
+    assert note.startswith(
+        "MaxPool 'pool' does not compile on npu0, npu1 and npu2: segment.onnx: refused: MaxPool; "
+    )
     types = {m.signature.type for m in read_profile(report.path).measurements}
     assert "Conv" in types
     assert "MaxPool" not in types
+
+
+def test_inspect_says_what_the_compiler_does_not_run(
+    tmp_path, platform, monkeypatch, capsys
+) -> None:
+    tool = PricedCompiler(refuses=("MaxPool",), leaves=("Mul",)).use(monkeypatch)
+    model = chain(tmp_path)
+    inspection = parapipe.inspect(model, platform=platform, precision="int8", compiler="rknn")
+    (row,) = inspection.compiled
+    assert (row.processors, row.target) == (("npu0", "npu1", "npu2"), "rk3588")
+    assert len(tool.jobs[0]) == 10  # all nodes are asked, whatever the platform says
+    by_name = {each.operator: each for each in row.fallbacks}
+    assert row.on_processor == row.operators - len(by_name)
+    assert (by_name["pool"].where, by_name["pool"].type) == ("refused", "MaxPool")
+    multiplied = by_name["mul0"]
+    assert (multiplied.where, multiplied.reason) == ("cpu", "too wide")
+    assert multiplied.shapes == ((1, 16, 64, 64),)
+    graph = parapipe.load_model(model)
+    costs = build_cost_table(graph, parapipe.load_platform(platform), profiles=(), precision="int8")
+    v = [each.name for each in graph.operators].index("mul0")
+    others = {n: costs.time_s(v, p) for p, n in enumerate(costs.processors) if n[:3] != "npu"}
+    assert multiplied.runs_on == min(others, key=others.__getitem__)
+    assert multiplied.time_s == pytest.approx(others[multiplied.runs_on])
+    sentence = multiplied.sentence("npu0, npu1 and npu2")
+    assert sentence.startswith("Mul 'mul0' is left to the CPU on npu0, npu1 and npu2: too wide; ")
+    assert sentence.endswith(f": --pin mul0={multiplied.runs_on}")
+    words = ("inspect", model, "--platform", platform, "--precision", "int8", "--compiler", "rknn")
+    assert run([str(word) for word in words]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert sentence in text
+    count = f"{row.on_processor} of {row.operators} fused operators on npu0, npu1, npu2"
+    assert f"0.0 for rk3588 in int8 runs {count}" in text
+
+
+def test_inspect_with_a_compiler_needs_a_platform(tmp_path) -> None:
+    with pytest.raises(ArgumentError, match="`compiler` needs a `platform`"):
+        parapipe.inspect(chain(tmp_path), compiler="rknn")
 
 
 def test_a_type_that_the_npu_lacks_is_said(tmp_path, platform, monkeypatch) -> None:

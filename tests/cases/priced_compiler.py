@@ -8,7 +8,13 @@ from pathlib import Path
 import onnx
 import pytest
 
-from parapipe.compilers.contract import CompiledRow, CompiledSegment, CompileError, CompileJob
+from parapipe.compilers.contract import (
+    CompiledRow,
+    CompiledSegment,
+    CompileError,
+    CompileJob,
+    RefusedNode,
+)
 from parapipe.profiling import compiled_segments
 
 CYCLES = 100_000
@@ -24,6 +30,8 @@ class PricedCompiler:
     ----------
     refuses
         Types that it takes in no segment.
+    leaves
+        Types that it leaves to the CPU.
     cut
         Cycles that the first Conv of a segment takes beside, if the segment is not the whole.
     whole
@@ -31,6 +39,7 @@ class PricedCompiler:
     """
 
     refuses: tuple[str, ...] = ()
+    leaves: tuple[str, ...] = ()
     cut: int = 0
     whole: int = 0
     jobs: list[tuple[str, ...]] = field(default_factory=list)
@@ -42,8 +51,13 @@ class PricedCompiler:
             raise CompileError(f"{job.model.name}: refused: {odd[0]}", "refused")
         self.whole = max(self.whole, len(nodes))
         return CompiledSegment(
-            Path("segment.rknn"), "0" * 64, name, "0.0", tuple(self._rows(nodes))
-        )
+            Path("segment.rknn"), "0" * 64, name, "0.0", tuple(self._rows(nodes)),
+            on_cpu=tuple(
+                RefusedNode(node.name, node.op_type, "too wide")
+                for node in nodes
+                if node.op_type in self.leaves
+            ),
+        )  # fmt: skip
 
     def _rows(self, nodes: list[onnx.NodeProto]) -> list[CompiledRow]:
         rows: list[CompiledRow] = []

@@ -16,6 +16,17 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+def test_inspect_says_what_runs_on_the_cpu(tmp_path) -> None:
+    platform = tmp_path / "rk3588.yaml"
+    platform.write_text(PLATFORM)
+    inspection = parapipe.inspect(
+        "zoo:googlenet", platform=platform, precision="int8", compiler="rknn"
+    )
+    (row,) = inspection.compiled
+    assert (row.target, row.operators, row.on_processor) == ("rk3588", 84, 82)
+    assert [(each.type, each.where) for each in row.fallbacks] == [("LRN", "cpu"), ("LRN", "cpu")]
+
+
 def test_a_convolution_and_its_silu_are_one_row_and_one_operator(tmp_path) -> None:
     platform = tmp_path / "rk3588.yaml"
     platform.write_text(PLATFORM)
