@@ -87,6 +87,20 @@ def attention() -> ModelProto:
     return model(nodes, *values, [weights("w", 32, 64)])
 
 
+def constant_queries() -> ModelProto:
+    """Attention with learned queries, as in DETR: a rule of rknn-toolkit2 2.5.0 fails on it."""
+    nodes = [
+        helper.make_node("Transpose", ["k"], ["t"], "transpose", perm=[0, 1, 3, 2]),
+        helper.make_node("MatMul", ["q", "t"], ["a"], "scores"),
+        helper.make_node("Mul", ["a", "s"], ["b"], "scale"),
+        helper.make_node("Softmax", ["b"], ["c"], "softmax", axis=-1),
+        helper.make_node("MatMul", ["c", "v"], ["y"], "matmul"),
+    ]
+    inputs = [(name, FLOAT, (1, 2, 6, 8)) for name in ("k", "v")]
+    constants = [weights("q", 1, 2, 4, 8), constant("s", 0.35)]
+    return model(nodes, inputs, [("y", FLOAT, (1, 2, 4, 8))], constants)
+
+
 def two_inputs() -> ModelProto:
     """Two inputs that stand in another order than they are read in, and two outputs."""
     nodes = [
@@ -197,6 +211,7 @@ MODELS = {
     "left to the CPU": left_to_the_cpu,
     "an operator of opset 20, three dimensions": gelu,
     "two inputs and outputs": two_inputs,
+    "attention with constant queries": constant_queries,
     "an epsilon that is not there": normalised,
     "opset 22": lambda: newer(22),
     "outputs of bool, names of other exporters": compared,

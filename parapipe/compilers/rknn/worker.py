@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any
@@ -19,6 +20,9 @@ JOB, RESULT, ARTEFACT, SAMPLES, OUTPUTS = (
     "samples.txt",
     "outputs.npz",
 )
+LOG = "log.txt"
+"""Where its output goes; `compilers/process.py` makes it."""
+ADVICE = re.compile(r"disable_rules=\['(\w+)'\]")
 LOGGER = "rknn_log.py"
 """The toolkit's module that raises a ValueError where it logs an error that ends its work."""
 
@@ -60,11 +64,36 @@ def ask(step: str, function: Any, **arguments: Any) -> Any:  # noqa: ANN401 - of
 
 
 def build(job: dict[str, Any]) -> Any:  # noqa: ANN401 - of the toolkit
-    """Compile the model; return the compiler with what it has built."""
+    """Compile the model; return the compiler with what it has built.
+
+    Where one of its rewriting rules fails, the compiler names the rule, to be disabled: then it is
+    asked again without.
+    """
+    disabled: list[str] = []
+    while True:
+        try:
+            return build_without(job, disabled)
+        except Exception:
+            rules = failed_rules()
+            if not rules - {*disabled}:
+                raise
+            disabled += sorted(rules - {*disabled})
+
+
+def failed_rules() -> set[str]:
+    """Return the rules that the compiler has advised to disable so far."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return {*ADVICE.findall(Path(LOG).read_text(encoding="utf-8", errors="replace"))}
+
+
+def build_without(job: dict[str, Any], rules: list[str]) -> Any:  # noqa: ANN401 - of the toolkit
+    """Compile the model without some rules; return the compiler with what it has built."""
     from rknn.api import RKNN
 
     rknn = RKNN(verbose=True)
-    ask("config", rknn.config, target_platform=job["target"], optimization_level=3)
+    chip, others = job["target"], {"disable_rules": rules} if rules else {}
+    ask("config", rknn.config, target_platform=chip, optimization_level=3, **others)
     ask("load_onnx", rknn.load_onnx, model=job["model"])
     quantize = bool(job["samples"])
     if quantize:
