@@ -225,7 +225,7 @@ def _fallbacks(
         for node in segment.on_cpu:
             if node.node in number:
                 left.setdefault(number[node.node], ("cpu", node.reason))
-    others = [p for p, each in enumerate(platform.processors) if each.compiler is None]
+    others = [p for p, each in enumerate(platform.processors) if each.kind == "cpu"]
     for v, (where, reason) in sorted(left.items()):
         operator = graph.operators[v]
         able = [p for p in others if costs.cost(v, p)]

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from parapipe.cost.least_squares import Array, Neighbours, neighbours_of, robust_nonnegative
-from parapipe.cost.profile import Measurement, Profile
+from parapipe.cost.profile import COMPILED, UNPRICED, Measurement, Profile
 from parapipe.cost.signature import BASIC, Amounts, Signature, amounts_of
 from parapipe.platform.fields import Expression, largest, named_value, total
 
@@ -176,8 +176,13 @@ def steps_of(signature: Signature, macs: int) -> int:
 
 
 def fit_profile(profile: Profile) -> FittedModel:
-    """Fit the model to a profile's measurements."""
-    return FittedModel(_Fits(profile.measurements))
+    """Fit the model to a profile's measurements.
+
+    Times that a compiler tells stand for their own operators only: an activation in a fused row, or
+    a start that each unpriced row takes, says nothing of other shapes and types.
+    """
+    told = {COMPILED, UNPRICED}
+    return FittedModel(_Fits(m for m in profile.measurements if m.method not in told))
 
 
 @dataclass(frozen=True, slots=True)

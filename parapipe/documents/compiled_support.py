@@ -21,8 +21,7 @@ class FallbackRow(Row):
     reason: str
     """The compiler's own words; empty if it gives none."""
     runs_on: str | None
-    """The processor that takes it the least time of those without a compiler; null if there is
-    none."""
+    """The CPU that takes it the least time; null if none runs it."""
     time_s: float | None
     """Seconds that it takes there; null if there is none."""
 
@@ -30,7 +29,7 @@ class FallbackRow(Row):
         """Say it for people, with what can be done."""
         does = "is left to the CPU" if self.where == "cpu" else "does not compile"
         reason = self.reason or "the compiler gives no reason"
-        remedy = "no other processor runs it: change the model"
+        remedy = "no CPU runs it: change the model"
         if self.runs_on is not None and self.time_s is not None:
             takes = f"{self.time_s * 1e3:.3g} ms on {self.runs_on}"
             remedy = f"{takes}: --pin {self.operator}={self.runs_on}"

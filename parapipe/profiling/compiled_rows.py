@@ -81,10 +81,19 @@ class RowTimes:
 
 
 def joined_as(graph: OperatorGraph, segments: Sequence[CompiledSegment]) -> OperatorGraph:
-    """Return the graph with the operators of each fused row as one, where that is possible."""
+    """Return the graph with the operators of each fused row as one, where that is possible.
+
+    The first operator must have all the multiply-accumulates: a profile knows a group by the
+    signature of its first operator and the types of the others, and a Concat before two different
+    convolutions would stand for both.
+    """
     by_node = _operators_by_node(graph)
-    rows = (row for segment in segments for row in segment.rows)
-    return join_groups(graph, (_operators_of(row, by_node) for row in rows))
+    rows = (_operators_of(row, by_node) for segment in segments for row in segment.rows)
+    return join_groups(graph, (group for group in rows if _begins_with_work(graph, group)))
+
+
+def _begins_with_work(graph: OperatorGraph, group: Sequence[int]) -> bool:
+    return not any(graph.operators[v].work.macs for v in group[1:])
 
 
 def operator_times(

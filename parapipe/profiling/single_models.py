@@ -191,10 +191,31 @@ def opsets_of(model: onnx.ModelProto) -> dict[str, int]:
 def _read_by_others(
     operators: Sequence[Operator], graph: OperatorGraph, resolved: Resolved
 ) -> set[str]:
-    """Return the tensors that leave the graph, or that nodes of other operators read."""
+    """Return the tensors that leave the graph, or that other operators read.
+
+    What stood between two operators and was removed passes on what it reads.
+    """
     own = {name for each in operators for name in each.members}
-    others = (item for item in resolved.nodes if item.name not in own)
-    return {*graph.outputs, *(name for item in others for name in reads_of(item.node))}
+    removed = _removed_nodes(graph, resolved)
+    gone = {item.name for item in removed.values()}
+    others = (item for item in resolved.nodes if item.name not in own and item.name not in gone)
+    names = {*graph.outputs, *(name for item in others for name in reads_of(item.node))}
+    return {_origin_of(name, removed) for name in names}
+
+
+def _removed_nodes(graph: OperatorGraph, resolved: Resolved) -> dict[str, ResolvedNode]:
+    """Return the nodes of which no operator was made, by the tensors that they write."""
+    remaining = {name for each in graph.operators for name in each.members}
+    return {
+        name: item for item in resolved.nodes if item.name not in remaining for name in item.writes
+    }
+
+
+def _origin_of(name: str, removed: Mapping[str, ResolvedNode]) -> str:
+    """Return the tensor that removed nodes pass on under a name; the name itself if none do."""
+    while name in removed and removed[name].reads:
+        name = removed[name].reads[0]
+    return name
 
 
 def _nodes_of(
@@ -202,10 +223,7 @@ def _nodes_of(
 ) -> Sequence[onnx.NodeProto]:
     """Return copies of operators' nodes, joined where what stood between them was removed."""
     by_name = {item.name: item for item in resolved.nodes}
-    remaining = {name for each in graph.operators for name in each.members}
-    removed = {
-        name: item for item in resolved.nodes if item.name not in remaining for name in item.writes
-    }
+    removed = _removed_nodes(graph, resolved)
     results: set[str] = set()
     nodes = []
     for item in (by_name[name] for each in operators for name in each.members):
@@ -220,9 +238,7 @@ def _join_node(
     node = onnx.NodeProto()
     node.CopyFrom(item.node)
     for position, name in enumerate(node.input):
-        origin = name
-        while origin in removed:
-            origin = removed[origin].reads[0]
+        origin = _origin_of(name, removed)
         if origin in results:
             node.input[position] = origin
     return node

@@ -42,6 +42,7 @@ VERBS = {
         parapipe.import_profile,
         parapipe.learn_from_runs,
         parapipe.measure_streams,
+        parapipe.compile_profile,
     ],
     "report": [parapipe.report],
     "run": [parapipe.run_plan],

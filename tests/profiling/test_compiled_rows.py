@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from parapipe.compilers.contract import CompiledRow, CompiledSegment
 from parapipe.cost.compiled_groups import join_compiled
 from parapipe.cost.cost_table import build_cost_table
+from parapipe.cost.fitted import fit_profile
 from parapipe.cost.profile import COMPILED, UNPRICED, Profile
 from parapipe.graph.onnx_import import import_model
 from parapipe.platform.load import read_platform
@@ -49,6 +51,29 @@ def test_operators_of_a_fused_row_are_one(case) -> None:
     assert [operator.members for operator in joined.operators] == [
         ("conv0", "sigmoid0", "mul0"), ("conv1", "sigmoid1", "mul1"), ("pool",),
     ]  # fmt: skip
+
+
+def test_a_group_that_does_not_begin_with_its_work_is_not_joined(case) -> None:
+    graph, _, segment, *_ = case
+    rows = (
+        _row("ConvExSwish", ("conv0", "sigmoid0", "mul0"), 70_000),
+        # a profile would know it by a Mul of that shape and the types that follow
+        _row("MulConv", ("mul0", "conv1"), 90_000),
+        _row("ConcatConv", ("sigmoid1", "mul1", "pool"), None),
+    )
+    joined = joined_as(graph, [replace(segment, rows=rows[1:])])
+    assert [each.members for each in joined.operators][:3] == [
+        ("conv0",), ("sigmoid0",), ("mul0",),
+    ]  # fmt: skip
+    assert ("mul0", "conv1") not in {each.members for each in joined.operators}
+
+
+def test_times_of_a_compiler_are_not_fitted(case) -> None:
+    _, platform, segment, joined, costs, times = case
+    of_segment = operator_times(joined, segment, times)
+    rows = tuple(measurements_of(joined, [of_segment], costs, platform.processors[NPU : NPU + 1]))
+    assert {m.method for m in rows} == {COMPILED, UNPRICED}
+    assert not fit_profile(Profile("rk3588/rknn", rows)).fits
 
 
 def test_operators_take_what_the_rows_take(case) -> None:

@@ -42,8 +42,8 @@ def npus_of(plan: Plan) -> dict[str, Processor]:
     if not npus:
         raise ExportError(
             f"the plan uses no processor whose platform names the compiler '{COMPILER}': choose a "
-            "configuration with an NPU (map with `--precision float16` or `int8`, which NPUs "
-            "compute in), or export it to onnxruntime"
+            "configuration with an NPU, which computes in float16 or int8 (map with "
+            "`--precision`), or export it to onnxruntime"
         )
     _check_cores(npus)
     return npus
