@@ -146,6 +146,7 @@ def test_a_run_killed_at_ten_random_moments_ends_with_the_same_front_and_solves_
     assert list((killed / "tmp").iterdir()) == []
 
 
+@pytest.mark.nightly
 def test_two_runs_at_once_on_one_cache_end_with_the_same_front(model, tmp_path) -> None:
     runs = [begin(model, tmp_path, out=out) for out in ("one", "two")]
     assert [run.wait() for run in runs] == [0, 0]

@@ -81,6 +81,7 @@ def test_a_cache_that_cannot_be_used_is_told_in_a_line_and_the_front_is_found_al
     assert str(tmp_path / "file") in line
 
 
+@pytest.mark.nightly
 def test_a_cache_that_is_damaged_is_told_in_a_line_and_begun_anew(parapipe, tmp_path) -> None:
     kept = tmp_path / "kept"
     ended = parapipe("map", BRANCHY, *MAP[2:], "--out", tmp_path / "out", "--cache", kept)

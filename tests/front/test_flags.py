@@ -117,7 +117,7 @@ def test_flags_of_many_fronts_follow_from_the_file(number, seed, board, tmp_path
 @pytest.mark.parametrize(
     "options",
     [
-        {"objectives": "latency-throughput-energy-memory"},
+        pytest.param({"objectives": "latency-throughput-energy-memory"}, marks=pytest.mark.nightly),
         pytest.param({"robust": 0.8, "scenarios": 2}, marks=pytest.mark.nightly),
     ],
 )

@@ -206,7 +206,7 @@ def again(graph, parts):
     return found
 
 
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(seed=SEEDS)
 def test_sharing_is_never_below_processors_of_its_own_or_in_turn_or_one_each(seed):
     search = random_patterns(seed, most=6, counts=(1 + seed % 3, 1), processors=2 + seed % 2)
@@ -219,7 +219,7 @@ def test_sharing_is_never_below_processors_of_its_own_or_in_turn_or_one_each(see
     assert most <= search.period_s / reached.bound_s * (1 + 1e-9)
 
 
-@settings(max_examples=4)
+@settings(max_examples=2)
 @given(seed=SEEDS)
 def test_plans_of_all_patterns_keep_the_rules_and_the_asked_period(seed):
     search = random_patterns(seed, most=5, counts=(2, 1 + seed % 2), processors=2 + seed % 2)

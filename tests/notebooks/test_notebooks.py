@@ -14,12 +14,10 @@ sys.path.append(str(NOTEBOOKS))
 from execute import executed  # noqa: E402 - from the folder just named
 
 PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
-# measures this machine for a minute; `make test` has the commands in test_profile_command
-MEASURES = pytest.mark.nightly
-RUN = [
-    pytest.param(path, marks=MEASURES if path.stem == "describe_your_board" else ())
-    for path in PATHS
-]
+# The first measures this machine for a minute; `make test` has the commands of the first in
+# test_profile_command, and plug-ins like those of the others in test_plug_ins.
+NIGHTLY = ("describe_your_board", "write_your_own_mapper", "write_your_own_strategy")
+RUN = [pytest.param(path, marks=[pytest.mark.nightly] * (path.stem in NIGHTLY)) for path in PATHS]
 
 
 def shown(notebook: nbformat.NotebookNode) -> set[str]:

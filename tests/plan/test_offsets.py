@@ -375,7 +375,7 @@ def test_interleaved_frames_find_what_they_read(seed):
     replay(plan)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(seed=SEEDS)
 def test_a_buffer_that_frames_miss_is_found_by_the_rules(seed):
     rng = random.Random(seed)

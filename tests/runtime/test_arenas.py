@@ -260,6 +260,7 @@ def test_what_cannot_be_run_with_arenas_is_refused(tmp_path):
             open_folder(tmp_path)
 
 
+@pytest.mark.nightly
 def test_an_exported_folder_runs_with_arenas_by_itself(tmp_path):
     rng, path, _ = drawn(tmp_path, 1)
     folder = exported(staged(path, rng), path, tmp_path / "out", single=False)

@@ -79,7 +79,7 @@ def schedules(seed, scale=1.0):
     )
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(seed=SEEDS)
 def test_every_plan_passes_the_verifier_and_repeats_every_period(seed):
     graph, costs, longest_s, least, found = schedules(seed)
@@ -145,7 +145,7 @@ def test_times_twice_as_long_make_a_curve_twice_as_long(seed):
     )
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(seed=SEEDS)
 def test_one_more_processor_never_lowers_the_best_throughput(seed):
     graph, _, costs, *_ = random_case(seed)

@@ -190,6 +190,7 @@ def test_a_strategy_that_does_not_return_is_given_up(tmp_path, at):
     assert [each["y"][0, 0] for each in executor.run(frames(9))] == [*range(11, 110, 11)]
 
 
+@pytest.mark.nightly
 def test_nor_is_a_result_waited_for_that_cannot_be_taken_any_more(tmp_path):
     waits, returns = threading.Event(), threading.Event()
 
