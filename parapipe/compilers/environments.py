@@ -83,10 +83,10 @@ def _read_settings() -> Mapping[str, Mapping[str, str]]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, yaml.YAMLError) as error:
-        raise ArgumentError(f"{path}: cannot be read ({error}); mend or delete it") from error
+        raise ArgumentError(f"{path}: cannot be read ({error}); correct or delete it") from error
     try:
         return _SETTINGS.validate_python(content or {}, strict=True)
     except ValidationError as error:
         raise ArgumentError(
-            f"{path}: is not a table of compilers with a `python` each; mend or delete it"
+            f"{path}: is not a table of compilers with a `python` each; correct or delete it"
         ) from error

@@ -12,7 +12,7 @@ def cache_folder() -> Path:
     Raises
     ------
     RuntimeError
-        The user has no home folder.
+        The user has no home directory.
     """
     return _folder("PARAPIPE_CACHE", "XDG_CACHE_HOME", ".cache")
 
@@ -23,7 +23,7 @@ def settings_folder() -> Path:
     Raises
     ------
     RuntimeError
-        The user has no home folder.
+        The user has no home directory.
     """
     return _folder("PARAPIPE_CONFIG", "XDG_CONFIG_HOME", ".config")
 

@@ -176,10 +176,12 @@ def compiled_processors(platform: Platform, name: str) -> list[tuple[Processor, 
     Raises
     ------
     ArgumentError
-        If there are none; it names the compilers that the platform has.
+        If there is no such compiler, or no processor of it; names those that there are.
     """
+    from parapipe.compilers.registry import compiler
     from parapipe.profiling.tasks import hardware_groups
 
+    compiler(name)
     chosen = [p for p in platform.processors if p.compiler and p.compiler.name == name]
     if not chosen:
         others = [f"'{p.compiler.name}' of {p.name}" for p in platform.processors if p.compiler]
