@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from parapipe.api.checked import Model, PlatformFile, checked
-from parapipe.api.load import load_model, load_platform, model_file
-from parapipe.errors import ArgumentError, ModelError
+from parapipe.api.load import load_model, load_platform, source_nodes
+from parapipe.errors import ArgumentError
 from parapipe.files.checked_arguments import NotEmpty, Seconds
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.platform.precision import Precision
 from parapipe.search.options import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from parapipe.cost.cost_table import CostTable
     from parapipe.cost.profile import Measurement
     from parapipe.documents.compiled_support import CompiledSupportRow, FallbackRow
@@ -105,27 +101,14 @@ def model_parts(
     model: str | Path, graph: OperatorGraph, dims: Dims | None, shapes: Shapes | None
 ) -> Iterator[ModelParts]:
     """Yield a model of which operators can be written as models; `graph` was read from it."""
-    from parapipe.export.constants import Constants
-    from parapipe.graph.onnx_import import resolve_proto
-    from parapipe.graph.skim import skim
     from parapipe.profiling.compiled_segments import ModelParts
     from parapipe.profiling.single_models import opsets_of
 
     clear_abandoned_scratch()
     with (
-        model_file(os.fspath(model)) as path,
-        Constants(graph, path) as constants,
+        source_nodes(model, graph, dims, shapes) as (proto, resolved, read),
         LockedFolder() as scratch,
     ):
-        proto = skim(path)
-        _, resolved = resolve_proto(proto, graph.source.name, dims=dims, shapes=shapes)
-
-        def read(name: str) -> NDArray[np.generic] | None:
-            try:
-                return constants.read(name)
-            except ModelError:
-                return None
-
         yield ModelParts(graph, resolved, opsets_of(proto), read, scratch.path)
 
 
@@ -143,11 +126,11 @@ def compiled_measurements(
     )
     from parapipe.profiling.compiled_segments import compiled_processors
 
+    own = build_cost_table(parts.graph, platform, profiles=(), precision=choice.precision)
     rows: list[Measurement] = []
     for group in compiled_processors(platform, choice.name):
-        compilation = compile_supported(parts, platform, group[0], choice)
+        compilation = compile_supported(parts, own, group[0], choice)
         names = join_with_and([each.name for each in group])
-        own = build_cost_table(parts.graph, platform, profiles=(), precision=choice.precision)
         notes += [
             each.sentence(names) for each in _fallbacks(compilation, parts.graph, own, platform)
         ]
@@ -242,21 +225,23 @@ def _fallbacks(
 
 
 def compile_supported(
-    parts: ModelParts, platform: Platform, processor: Processor, choice: CompilerChoice
+    parts: ModelParts, costs: CostTable, processor: Processor, choice: CompilerChoice
 ) -> Compilation:
     """Compile what a processor runs of a model.
+
+    Parameters
+    ----------
+    costs
+        Of the model's graph, without compiled times.
 
     Raises
     ------
     ArgumentError
         If that is nothing.
     """
-    from parapipe.cost.cost_table import build_cost_table
     from parapipe.profiling.compiled_segments import compile_all, compiler_for, supported
 
-    costs = build_cost_table(parts.graph, platform, profiles=(), precision=choice.precision)
-    place = platform.names.index(processor.name)
-    operators = supported(costs, place)
+    operators = supported(costs, costs.processors.index(processor.name))
     if not operators:
         types = " or ".join(each for each in processor.data_types if each in {"int8", "float16"})
         raise ArgumentError(

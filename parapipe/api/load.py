@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from parapipe.api.checked import Granularity, Model, Note, PlanLike, PlatformFile, checked
 from parapipe.errors import ModelError, PlanError
@@ -18,10 +18,13 @@ from parapipe.files.shipped import path_exists
 from parapipe.search.options import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:
+    import numpy as np
     import onnx
+    from numpy.typing import NDArray
 
     from parapipe.api.plan import Plan
     from parapipe.graph.operator_graph import OperatorGraph
+    from parapipe.graph.resolve import Resolved
     from parapipe.plan import schema
     from parapipe.platform.platform import Platform
 
@@ -167,6 +170,39 @@ def model_file(name: str) -> Iterator[Path]:
         path = scratch.path / "model.onnx"
         write(name.removeprefix(ZOO), path)
         yield path
+
+
+class SourceNodes(NamedTuple):
+    """The nodes of a model that a graph was read from.
+
+    `read` returns a large constant's values by its name, None where they cannot be read.
+    """
+
+    proto: onnx.ModelProto
+    resolved: Resolved
+    read: Callable[[str], NDArray[np.generic] | None]
+
+
+@contextmanager
+def source_nodes(
+    model: Model, graph: OperatorGraph, dims: Dims | None, shapes: Shapes | None
+) -> Iterator[SourceNodes]:
+    """Yield the nodes of a model, which `graph` was read from; its file stays open meanwhile."""
+    from parapipe.export.constants import Constants
+    from parapipe.graph.onnx_import import resolve_proto
+    from parapipe.graph.skim import skim
+
+    with model_file(os.fspath(model)) as path, Constants(graph, path) as constants:
+        proto = skim(path)
+        _, resolved = resolve_proto(proto, graph.source.name, dims=dims, shapes=shapes)
+
+        def read(name: str) -> NDArray[np.generic] | None:
+            try:
+                return constants.read(name)
+            except ModelError:
+                return None
+
+        yield SourceNodes(proto, resolved, read)
 
 
 @contextmanager

@@ -9,16 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parapipe.api.load import load_model, model_file, split_file
+from parapipe.api.load import load_model, model_file, source_nodes, split_file
 from parapipe.api.models import has_external_weights
-from parapipe.errors import ModelError, SplitError
+from parapipe.errors import SplitError
 from parapipe.files.progress import ALONE
 from parapipe.search.options import Dims, Rules, Shapes
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from parapipe.api.checked import Model
     from parapipe.cost.cost_table import CostTable
     from parapipe.cost.profile import Profile
@@ -37,21 +34,9 @@ def tasks_in(
     shapes: Shapes | None,
 ) -> Iterator[Tasks]:
     """Yield what there is to measure of a model, which `graph` was read from."""
-    from parapipe.export.constants import Constants
-    from parapipe.graph.onnx_import import resolve_proto
-    from parapipe.graph.skim import skim
     from parapipe.profiling.tasks import tasks_of
 
-    with model_file(os.fspath(model)) as path, Constants(graph, path) as constants:
-        proto = skim(path)
-        _, resolved = resolve_proto(proto, graph.source.name, dims=dims, shapes=shapes)
-
-        def read(name: str) -> NDArray[np.generic] | None:
-            try:
-                return constants.read(name)
-            except ModelError:
-                return None
-
+    with source_nodes(model, graph, dims, shapes) as (proto, resolved, read):
         yield tasks_of(graph, proto, resolved, platform, read)
 
 
