@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from parapipe.api.compiled import (
@@ -13,11 +13,12 @@ from parapipe.api.compiled import (
     model_parts,
 )
 from parapipe.api.load import load_model, load_platform_without
-from parapipe.api.search_run import Run, Searched, front_of, search_once
+from parapipe.api.search_run import SearchRequest, SearchResult, front_of, search_once
 from parapipe.api.several import models_by_name
 from parapipe.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from parapipe.api.checked import Note
     from parapipe.api.front import ParetoFront
     from parapipe.cost.profile import Measurement
     from parapipe.mappings.configuration import Configuration
@@ -57,7 +58,7 @@ class Comparison:
     refused: tuple[str, ...]
 
 
-def map_compiled(run: Run, name: str) -> ParetoFront:
+def map_compiled(run: SearchRequest, name: str) -> ParetoFront:
     """Return a front whose best plans have been compiled by the compiler of a name.
 
     Raises
@@ -88,6 +89,7 @@ def map_compiled(run: Run, name: str) -> ParetoFront:
         rules=options.rules,
         note=lambda _: None,
     )
+    run = replace(run, note=_once(run.note))  # each search says what it rests on
     notes: list[str] = []
     with model_parts(run.single, graph, options.dims, options.shapes) as parts:
         rows = {key_of(m): m for m in compiled_measurements(parts, target, choice, notes)}
@@ -95,11 +97,11 @@ def map_compiled(run: Run, name: str) -> ParetoFront:
             run.note(sentence)
         for number in range(1, ROUNDS + 1):
             profile = Profile(f"{target.profile_name}/{name}", tuple(rows.values()), str(path))
-            found = search_once(run, profile)
-            comparison = compare_segments(found, parts.of(found.graph), choice)
+            result = search_once(run, profile)
+            comparison = compare_segments(result, parts.of(result.graph), choice)
             if comparison.total <= TOLERANCE or number == ROUNDS:
                 break
-            rows |= {key_of(m): m for m in corrected(found, comparison)}
+            rows |= {key_of(m): m for m in corrected(result, comparison)}
     take_in(rows.values(), target, path)
     for sentence in comparison.refused:
         run.note(sentence)
@@ -113,12 +115,24 @@ def map_compiled(run: Run, name: str) -> ParetoFront:
         largest_difference=comparison.largest,
         refused=comparison.refused,
     )
-    return front_of(found, record)
+    return front_of(result, record)
 
 
-def best_of(found: Searched) -> list[Configuration]:
+def _once(note: Note) -> Note:
+    """Return what takes sentences, and passes each on once."""
+    seen: set[str] = set()
+
+    def take(sentence: str) -> None:
+        if sentence not in seen:
+            seen.add(sentence)
+            note(sentence)
+
+    return take
+
+
+def best_of(result: SearchResult) -> list[Configuration]:
     """Return the configurations of least latency, periods and energy, each once; none is split."""
-    whole = [each for each in found.exploration.found if each.split is None]
+    whole = [each for each in result.exploration.found if each.split is None]
     figures = [
         (at.latency_s, at.period_s, at.sustained_period_s, at.energy_j)
         for at in (each.evaluated for each in whole)
@@ -127,7 +141,7 @@ def best_of(found: Searched) -> list[Configuration]:
     return [whole[i] for i in dict.fromkeys(best)]
 
 
-def compare_segments(found: Searched, parts: ModelParts, choice: CompilerChoice) -> Comparison:
+def compare_segments(result: SearchResult, parts: ModelParts, choice: CompilerChoice) -> Comparison:
     """Compile the segments of the best plans, and compare their times with those predicted.
 
     Times are those at the default operating points.
@@ -137,17 +151,17 @@ def compare_segments(found: Searched, parts: ModelParts, choice: CompilerChoice)
     from parapipe.profiling.compiled_rows import RowTimes, operator_times
     from parapipe.profiling.compiled_segments import compiler_for
 
-    graph, platform = found.graph, found.target
+    graph, platform = result.graph, result.target
     own, predicted = (
         build_cost_table(graph, platform, profiles=profiles, precision=choice.precision)
-        for profiles in ((), found.profiles)
+        for profiles in ((), result.profiles)
     )
-    configurations = best_of(found)
+    configurations = best_of(result)
     times: dict[str, list[Mapping[int, CompiledTime]]] = {}
     refused: list[str] = []
     pairs: list[tuple[float, float]] = []
     version, count = "", 0
-    for name, segments in _segments(found, configurations, choice.name).items():
+    for name, segments in _segments(result, configurations, choice.name).items():
         place = platform.names.index(name)
         processor = platform.processors[place]
         of_rows = RowTimes.of(own, platform, processor)
@@ -183,24 +197,24 @@ def differences(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return largest, total_s / expected_s if expected_s else 0.0
 
 
-def corrected(found: Searched, comparison: Comparison) -> Iterator[Measurement]:
+def corrected(result: SearchResult, comparison: Comparison) -> Iterator[Measurement]:
     """Yield rows of a profile out of compiled segments: the mean of each distinct operator."""
     from parapipe.cost.cost_table import build_cost_table
     from parapipe.profiling.compiled_rows import measurements_of
     from parapipe.profiling.tasks import hardware_groups
 
-    platform = found.target
+    platform = result.target
     own = build_cost_table(
-        found.graph, platform, profiles=(), precision=found.run.options.precision
+        result.graph, platform, profiles=(), precision=result.run.options.precision
     )
     groups = hardware_groups(platform.processors)
     for name, times in comparison.times.items():
         equal = [p for p in platform.processors if groups[p.name] == groups[name]]
-        yield from measurements_of(found.graph, times, own, equal)
+        yield from measurements_of(result.graph, times, own, equal)
 
 
 def _segments(
-    found: Searched, configurations: Sequence[Configuration], compiler: str
+    result: SearchResult, configurations: Sequence[Configuration], compiler: str
 ) -> dict[str, list[tuple[int, ...]]]:
     """Return the different segments on processors of a compiler, of equal ones once."""
     from parapipe.documents.build_front import setting_of
@@ -208,13 +222,13 @@ def _segments(
     from parapipe.plan.segments import segments
     from parapipe.profiling.tasks import hardware_groups
 
-    by_name = {p.name: p for p in found.target.processors}
-    groups = hardware_groups(found.target.processors)
-    number = {operator.id: v for v, operator in enumerate(found.graph.operators)}
+    by_name = {p.name: p for p in result.target.processors}
+    groups = hardware_groups(result.target.processors)
+    number = {operator.id: v for v, operator in enumerate(result.graph.operators)}
     different: dict[str, dict[tuple[int, ...], None]] = {}
     for each in configurations:
-        at = setting_of(each, found.priced)
-        plan = build_plan(found.graph, at.platform, at.costs, each.mapping, found=each.evaluated)
+        at = setting_of(each, result.priced)
+        plan = build_plan(result.graph, at.platform, at.costs, each.mapping, found=each.evaluated)
         for name, runs in segments(plan).items():
             processor = by_name.get(name)
             if processor and processor.compiler and processor.compiler.name == compiler:

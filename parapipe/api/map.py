@@ -57,9 +57,10 @@ def map(
     for name in options.search:
         check_search(name)
     clear_abandoned_scratch()
-    from parapipe.api.search_run import Run, front_of, search_once
+    from parapipe.api.search_run import SearchRequest, front_of, search_once
 
-    run = Run(model, platform, options, executor, progress, note or warnings.warn, deadline)
+    note = note or warnings.warn
+    run = SearchRequest(model, platform, options, executor, progress, note, deadline)
     if options.compiler is not None:
         from parapipe.api.compiled_map import map_compiled
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SearchRequest:
     """How a search is to be run.
 
     Parameters
@@ -62,31 +62,31 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
+class SearchResult:
     """What a search found, and what it was made of.
 
     Parameters
     ----------
     profiles
         Measured times; None for the shipped ones.
-    searched
+    limited_options
         The options with limits of the platform too.
     several
         Of several models: what is asked for them, and what ways without sharing reach.
     """
 
-    run: Run
+    run: SearchRequest
     target: Platform
     profiles: tuple[Profile, ...] | None
     graph: OperatorGraph
     priced: Settings
     parts: Partition
     exploration: Exploration
-    searched: MapOptions
+    limited_options: MapOptions
     several: tuple[Sequence[Demand], LeastPeriods] | None = None
 
 
-def search_once(run: Run, compiled: Profile | None = None) -> Searched:
+def search_once(run: SearchRequest, compiled: Profile | None = None) -> SearchResult:
     """Price a model, or several, and search.
 
     Parameters
@@ -120,7 +120,7 @@ def search_once(run: Run, compiled: Profile | None = None) -> Searched:
     )  # fmt: skip
     priced = price(graph)
     check_energies(priced.combinations[0].costs)
-    searched = _with_limits_of(target, options)
+    limited = _with_limits_of(target, options)
     _note_costs(graph, priced.combinations[0], note)
     run = replace(run, options=options)
     if requests:
@@ -131,8 +131,8 @@ def search_once(run: Run, compiled: Profile | None = None) -> Searched:
             graph = patterns.graph(result.times)
             priced = price(graph)
         several = requests.demands, result.reached
-        return Searched(
-            run, target, measured, graph, priced, result.partition, result.exploration, searched,
+        return SearchResult(
+            run, target, measured, graph, priced, result.partition, result.exploration, limited,
             several,
         )  # fmt: skip
     parts = finest_partition(graph, [each.costs for each in priced.combinations])
@@ -147,17 +147,19 @@ def search_once(run: Run, compiled: Profile | None = None) -> Searched:
         graph,
         parts,
         priced,
-        searched.of_stated_costs,
+        limited.of_stated_costs,
         note=note,
         executor=run.executor,
         progress=run.progress,
         sources=SplitSources(target, measured, split),
         deadline=run.deadline,
     )
-    return Searched(run, target, measured, graph, priced, parts, exploration, searched)
+    return SearchResult(run, target, measured, graph, priced, parts, exploration, limited)
 
 
-def profiles_of(run: Run, target: Platform, compiled: Profile | None) -> tuple[Profile, ...] | None:
+def profiles_of(
+    run: SearchRequest, target: Platform, compiled: Profile | None
+) -> tuple[Profile, ...] | None:
     """Return the profiles that prices come from, that of compiled times last."""
     from parapipe.cost.profile import chosen_profiles, shipped_profiles
 
@@ -170,7 +172,7 @@ def profiles_of(run: Run, target: Platform, compiled: Profile | None) -> tuple[P
     return (*(each for each in others if each.path != compiled.path), compiled)
 
 
-def front_of(found: Searched, compilation: CompilationRow | None = None) -> ParetoFront:
+def front_of(result: SearchResult, compilation: CompilationRow | None = None) -> ParetoFront:
     """Return the front of what was found.
 
     Parameters
@@ -183,18 +185,14 @@ def front_of(found: Searched, compilation: CompilationRow | None = None) -> Pare
     from parapipe.documents.build_front import front_document, networks_behind, setting_of
     from parapipe.documents.drawing import inputs_of, map_command
 
-    run, options, priced, parts = found.run, found.run.options, found.priced, found.parts
-    graph = replace(found.graph, source=_with_weight_digests(found.graph.source, run.note))
+    run, options, priced, parts = result.run, result.run.options, result.priced, result.parts
+    graph = replace(result.graph, source=_with_weight_digests(result.graph.source, run.note))
     exploration, samples, robust = _sample_costs(
-        found.exploration, graph, parts, priced, found.searched,
+        result.exploration, graph, parts, priced, result.limited_options,
         jobs=ALONE if run.executor else options.workers, gone_s=run.deadline.gone_s,
     )  # fmt: skip
     if robust:
         robust.tell(options.scenarios, run.note)
-    inputs = inputs_of(run.platform, options)
-    if compilation:
-        files = tuple(each.path for each in found.profiles or ())
-        inputs = inputs.model_copy(update={"profiles": files})
     named = models_by_name(run.model, options)
     document = front_document(
         graph,
@@ -202,10 +200,10 @@ def front_of(found: Searched, compilation: CompilationRow | None = None) -> Pare
         priced,
         exploration,
         options,
-        several=found.several,
+        several=result.several,
         command=map_command(named or run.single, run.platform, options),
-        inputs=inputs,
-        networks=networks_behind(found.profiles, found.target.profile_name),
+        inputs=inputs_of(run.platform, result.profiles or (), options),
+        networks=networks_behind(result.profiles, result.target.profile_name),
         drawn=samples,
         robust=robust,
     )

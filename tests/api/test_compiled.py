@@ -129,10 +129,14 @@ def test_map_uses_compiled_times_and_cuts_no_group(tmp_path, platform, monkeypat
 
 def test_map_searches_again_where_segments_take_longer(tmp_path, platform, monkeypatch) -> None:
     tool = PricedCompiler(cut=CUT_CYCLES).use(monkeypatch)
-    front = parapipe.map(chain(tmp_path, 6), platform, compiler="rknn", note=print, **OPTIONS)
+    notes: list[str] = []
+    model = chain(tmp_path, 6)
+    front = parapipe.map(model, platform, compiler="rknn", note=notes.append, **OPTIONS)
     record = front.document.compilation
     assert record is not None
     assert 1 < record.rounds <= 3
+    assert notes
+    assert len(notes) == len({*notes})  # each search would say them again
     assert tool.whole == 6 * 3 + 1
 
 
@@ -140,6 +144,16 @@ def test_differences_are_told_of_one_segment_and_of_all() -> None:
     # 3 in place of 2, 7 in place of 8: half of 2 at most, 2 of 10 in total
     assert differences([(3.0, 2.0), (7.0, 8.0)]) == pytest.approx((0.5, 0.2))
     assert differences([]) == (0.0, 0.0)
+
+
+def test_a_front_names_a_profile_beside_the_platform(tmp_path, platform, monkeypatch) -> None:
+    PricedCompiler().use(monkeypatch)
+    model = chain(tmp_path)
+    without = parapipe.map(model, platform, note=print, **OPTIONS)
+    assert without.document.inputs.profiles == ()
+    report = parapipe.compile_profile(model, platform, "rknn", precision="int8")
+    front = parapipe.map(model, platform, note=print, **OPTIONS)
+    assert front.document.inputs.profiles == (str(report.path),)
 
 
 def test_fronts_that_ask_no_compiler_say_nothing_of_it(tmp_path, platform) -> None:
