@@ -193,6 +193,10 @@ def front_of(result: SearchResult, compilation: CompilationRow | None = None) ->
     )  # fmt: skip
     if robust:
         robust.tell(options.scenarios, run.note)
+    inputs = inputs_of(run.platform, options)
+    if compilation:
+        files = tuple(each.path for each in result.profiles or ())
+        inputs = inputs.model_copy(update={"profiles": files})
     named = models_by_name(run.model, options)
     document = front_document(
         graph,
@@ -202,7 +206,7 @@ def front_of(result: SearchResult, compilation: CompilationRow | None = None) ->
         options,
         several=result.several,
         command=map_command(named or run.single, run.platform, options),
-        inputs=inputs_of(run.platform, result.profiles or (), options),
+        inputs=inputs,
         networks=networks_behind(result.profiles, result.target.profile_name),
         drawn=samples,
         robust=robust,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import ceil, inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parapipe.cost.operating_points import Setting
-from parapipe.cost.profile import Profile
 from parapipe.documents.front_records import (
     DemandRow,
     GrowthRow,
@@ -76,11 +75,11 @@ def _option_words(name: str, value: object) -> Iterator[str]:
             yield from (flag(name), text(value))
 
 
-def inputs_of(platform: str | Path, profiles: Iterable[Profile], options: MapOptions) -> Inputs:
-    """Return what costs depend on; of profiles, also those found beside the platform's file."""
+def inputs_of(platform: str | Path, options: MapOptions) -> Inputs:
+    """Return what costs depend on."""
     return Inputs(
         platform=os.fspath(platform),
-        profiles=tuple(each.path for each in profiles),
+        profiles=tuple(os.fspath(path) for path in options.profiles),
         dims=dict(options.dims or {}),
         shapes=dict(options.shapes or {}),
         rules=None if options.rules is None else os.fspath(options.rules),

@@ -146,16 +146,6 @@ def test_differences_are_told_of_one_segment_and_of_all() -> None:
     assert differences([]) == (0.0, 0.0)
 
 
-def test_a_front_names_a_profile_beside_the_platform(tmp_path, platform, monkeypatch) -> None:
-    PricedCompiler().use(monkeypatch)
-    model = chain(tmp_path)
-    without = parapipe.map(model, platform, note=print, **OPTIONS)
-    assert without.document.inputs.profiles == ()
-    report = parapipe.compile_profile(model, platform, "rknn", precision="int8")
-    front = parapipe.map(model, platform, note=print, **OPTIONS)
-    assert front.document.inputs.profiles == (str(report.path),)
-
-
 def test_fronts_that_ask_no_compiler_say_nothing_of_it(tmp_path, platform) -> None:
     front = parapipe.map(chain(tmp_path), platform, note=print, **OPTIONS)
     text = front.document.to_bytes().decode()
