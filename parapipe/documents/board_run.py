@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field
 from parapipe.documents.comparison import Pair
 from parapipe.errors import ComparisonError
 from parapipe.files.documents import read_document
+from parapipe.files.mistakes import listed
 from parapipe.files.record import Figure, PositiveFigure, Row
 from parapipe.files.titles import stages_title
 
@@ -37,6 +38,20 @@ class MeasuredSegment(Row):
     """As the plan says."""
     measured_s: PositiveFigure
     """Mean over frames, but for the first fifth."""
+    elsewhere: dict[str, str] = Field(default_factory=dict)
+    """What runs the nodes that its processor does not, by the node's name."""
+
+    def sentence(self) -> str:
+        """Say what ran elsewhere than planned, and the time that is lost; empty if nothing did."""
+        if not self.elsewhere:
+            return ""
+        lost_s = self.measured_s - self.predicted_s
+        lost = f"{lost_s * 1e3:.2f} ms a frame longer" if lost_s > 0 else "no longer"
+        where = " and ".join(dict.fromkeys(self.elsewhere.values()))
+        return (
+            f"in segment {self.name}, {where} ran {listed(list(self.elsewhere))}; the segment "
+            f"took {lost} than predicted"
+        )
 
 
 class BoardRun(Row):

@@ -212,6 +212,7 @@ def compare_files(paths: Sequence[Path]) -> Comparison:
     evaluations: list[EvaluationDocument] = []
     measured: list[MeasuredRun] = []
     on_board: list[Pair] = []
+    notes: list[str] = []
     for path in paths:
         schema = _read_schema(path)
         if schema is None:
@@ -219,7 +220,10 @@ def compare_files(paths: Sequence[Path]) -> Comparison:
         elif _schema_family(schema) == _schema_family(RUN_SCHEMA):
             runs[str(path)] = read_run(path)
         elif _schema_family(schema) == _schema_family(BOARD_SCHEMA):
-            on_board += pairs_of_board_run(read_board_run(path))
+            board_run = read_board_run(path)
+            on_board += pairs_of_board_run(board_run)
+            said = (each.sentence() for each in board_run.segments)
+            notes += [f"'{path}': {each}" for each in said if each]
         elif _schema_family(schema) == _schema_family(PLAN_SCHEMA):
             plans[str(path)] = plan = Plan.load(path)
             verify_plan(plan)
@@ -234,7 +238,7 @@ def compare_files(paths: Sequence[Path]) -> Comparison:
     here = compare_runs(runs, plans)
     listed = compare(evaluations, measured) if measured else Comparison((), (), (), ())
     pairs = (*listed.pairs, *on_board, *here.pairs)
-    return Comparison(pairs, tuple(errors_of(pairs)), listed.missing, here.notes)
+    return Comparison(pairs, tuple(errors_of(pairs)), listed.missing, (*notes, *here.notes))
 
 
 def read_run(path: Path) -> RunDocument:

@@ -57,10 +57,11 @@ def stray_rows(
     operators = {each.id: each for each in plan.operators}
     backends = {each.name: each.backend for each in plan.processors}
     for use in used:
+        ran_by = {node: by for nodes in use.strays.values() for node, by in nodes.items()}
         own = [task for task in tasks if task.resource == use.processor and task.operators]
         by_provider: dict[str, list[str]] = {}
         for name in (name for task in own for name in task.operators):
-            ran = {use.strays[node] for node in operators[name].members if node in use.strays}
+            ran = {ran_by[node] for node in operators[name].members if node in ran_by}
             if use.substitute:
                 ran = {use.provider}
             for provider in ran:

@@ -138,7 +138,7 @@ def _run(options: argparse.Namespace) -> tuple[str, ...]:
     for note in (*used, *arena_notes, *folder.notes(), *filter(None, [busy_note(other_share)])):
         sys.stderr.write(f"run.py: note: {note}\n")
     figures = {
-        **measured_figures(folder, executor.record),
+        **measured_figures(folder, executor.record, executor.used),
         "pace_s": pace_s,
         "other_programs": other_share,
         "providers": [asdict(each) for each in executor.used],

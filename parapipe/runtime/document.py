@@ -121,6 +121,8 @@ class Segment:
     """Predicted end, from the start of the stage."""
     time_s: Seconds
     """Predicted time of its operators, added up."""
+    on_cpu: tuple[Name, ...] = ()
+    """Nodes that the board's CPU runs inside the file, as the compiler that made it says."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ import numpy as np
 
 from .folder import Folder, RunError
 from .record import Frame, Record, done_while_admitted
+from .sessions import ProviderUse
 
 
 class ResultFile:
@@ -96,7 +97,7 @@ SHOWN = 8
 TOO_SLOW = 1.005  # of the time between frames
 
 
-def measured_figures(folder: Folder, record: Record) -> dict[str, Any]:
+def measured_figures(folder: Folder, record: Record, used: Sequence[ProviderUse]) -> dict[str, Any]:
     """Return a run's figures beside the predicted ones.
 
     The first fifth of the frames, in which the pipeline fills, does not count, nor for the period
@@ -107,9 +108,10 @@ def measured_figures(folder: Folder, record: Record) -> dict[str, Any]:
     dict
         `schema`, `model`, `platform` and the processors of each of the `stages`; `latency_s` and
         `period_s`, each `predicted` and `measured` (None of too few frames); `utilisation` of each
-        processor: its work for a frame over the period; `segments` with their times, those first
-        that differ most.
+        processor: its work for a frame over the period; `segments` with their times and what runs
+        nodes `elsewhere` than planned, by the node's name; those first that differ most.
     """
+    elsewhere = {segment: nodes for use in used for segment, nodes in use.strays.items()}
     steady = record.frames[len(record.frames) // 5 :]
     counted = {frame.index for frame in steady}
     period_s = _period_s(steady)
@@ -148,6 +150,7 @@ def measured_figures(folder: Folder, record: Record) -> dict[str, Any]:
                     "name": segment.id,
                     "predicted_s": segment.time_s,
                     "measured_s": mean(times_s[segment.id]),
+                    "elsewhere": elsewhere.get(segment.id, {}),
                 }
                 for segment in folder.segments
                 if times_s[segment.id]

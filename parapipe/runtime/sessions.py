@@ -39,7 +39,7 @@ class ProviderUse:
     substitute
         Why `provider` stands in for the one that the platform names.
     strays
-        Provider of each node that another one than `provider` took, by the node's name.
+        What runs the nodes that `provider` does not, by segment and the node's name.
     """
 
     processor: str
@@ -47,7 +47,7 @@ class ProviderUse:
     options: Mapping[str, str]
     nodes: Mapping[str, int] | None
     substitute: str | None
-    strays: Mapping[str, str]
+    strays: Mapping[str, Mapping[str, str]]
 
     def sentences(self) -> tuple[str, ...]:
         """Return what is to be known of it."""
@@ -55,7 +55,9 @@ class ProviderUse:
             return (f"'{self.processor}' is run by {self.provider}, since {self.substitute}",)
         left = sum(self.nodes.values()) - self.nodes.get(self.provider, 0) if self.nodes else 0
         if not left or not self.nodes:
-            return ()
+            inside = sum(map(len, self.strays.values()))
+            what = f"{inside} node{'s' * (inside > 1)} of '{self.processor}'"
+            return (f"{BOARD_CPU} runs {what}, as the compiler placed them",) if inside else ()
         of = sum(self.nodes.values())
         return (f"{self.provider} leaves {left} of {of} nodes of '{self.processor}' to the CPU",)
 
@@ -63,6 +65,7 @@ class ProviderUse:
 Session = Any  # onnxruntime is untyped
 Sessions = Mapping[tuple[str, str], Session]
 LONGEST_REASON = 300
+BOARD_CPU = "the board's CPU"
 SILENT, WARNINGS = 4, 2  # levels of ONNX Runtime's log; the second is its own choice
 
 
@@ -118,7 +121,7 @@ def open_sessions(
                 _provider_options(opened_processor),
                 _node_counts(sessions),
                 opened_processor.substitute,
-                _stray_nodes(sessions, opened_processor.provider),
+                _stray_nodes(sessions, opened_processor.provider, mine),
             )
 
     threads = [
@@ -239,16 +242,17 @@ def _node_counts(sessions: Mapping[str, Session]) -> Mapping[str, int] | None:
     return dict(sorted(counts.items()))
 
 
-def _stray_nodes(sessions: Mapping[str, Session], provider: str) -> Mapping[str, str]:
-    """Return the provider of each node that another one than the processor's took."""
-    return {
-        node.name: part.ep_name
-        for session in sessions.values()
-        if hasattr(session, "get_provider_graph_assignment_info")
-        for part in session.get_provider_graph_assignment_info()
-        if part.ep_name != provider
-        for node in part.get_nodes()
-    }
+def _stray_nodes(
+    sessions: Mapping[str, Session], provider: str, segments: Collection[Segment]
+) -> Mapping[str, Mapping[str, str]]:
+    """Return what runs the nodes that the processor's provider does not, by segment and name."""
+    strays = {each.id: dict.fromkeys(each.on_cpu, BOARD_CPU) for each in segments}
+    for segment, session in sessions.items():
+        if hasattr(session, "get_provider_graph_assignment_info"):
+            for part in session.get_provider_graph_assignment_info():
+                if part.ep_name != provider:
+                    strays[segment] |= {node.name: part.ep_name for node in part.get_nodes()}
+    return {segment: nodes for segment, nodes in strays.items() if nodes}
 
 
 def pin_thread(cores: Collection[int]) -> None:

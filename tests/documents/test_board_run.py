@@ -45,6 +45,18 @@ def test_the_period_of_frames_that_come_slowly_is_left_out(tmp_path):
     assert "period" not in metrics(tmp_path, pace_s=0.02, period_s=slow)
 
 
+def test_nodes_that_ran_elsewhere_are_told_with_the_time_that_is_lost(tmp_path):
+    (segment,) = RUN["segments"]
+    path = tmp_path / "run.json"
+    elsewhere = {"lrn": "the board's CPU"}
+    path.write_text(json.dumps({**RUN, "segments": [{**segment, "elsewhere": elsewhere}]}))
+    (note,) = parapipe.compare(path).notes
+    assert note == (
+        f"'{path}': in segment 00-npu0, the board's CPU ran lrn; the segment took 2.00 ms a frame "
+        "longer than predicted"
+    )
+
+
 def test_a_damaged_document_is_told_by_its_field(tmp_path):
     with pytest.raises(ComparisonError, match="frames"):
         metrics(tmp_path, frames="many")

@@ -63,5 +63,7 @@ def test_nodes_that_a_provider_leaves_are_told_by_name():
 
     parts = [part("QNN", "conv"), part("CPU", "lrn", "softmax")]
     opened = {"one": SimpleNamespace(get_provider_graph_assignment_info=lambda: parts)}
-    assert sessions._stray_nodes(opened, "QNN") == {"lrn": "CPU", "softmax": "CPU"}
-    assert sessions._stray_nodes(opened, "CPU") == {"conv": "QNN"}
+    (segment,) = [SimpleNamespace(id="one", on_cpu=())]
+    strays = sessions._stray_nodes(opened, "QNN", [segment])
+    assert strays == {"one": {"lrn": "CPU", "softmax": "CPU"}}
+    assert sessions._stray_nodes(opened, "CPU", [segment]) == {"one": {"conv": "QNN"}}

@@ -262,6 +262,11 @@ def test_what_the_cpu_runs_inside_a_compiled_segment_is_told(tmp_path, monkeypat
     assert note.startswith("inside 01-npu0.rknn, the board's CPU runs ")
     document = json.loads((folder / "manifest.json").read_text())
     assert [len(each["compiled"]["on_cpu"]) for each in document["segments"][1:]] == [1, 0]
+    result = run(folder, "--frames", "3", "--json")
+    assert "note: the board's CPU runs 1 node of 'npu0', as the compiler placed" in result.stderr
+    (tmp_path / "run.json").write_text(result.stdout)
+    (told,) = parapipe.compare(tmp_path / "run.json").notes
+    assert "in segment 01-npu0, the board's CPU ran " in told
 
 
 def test_calibration_gives_each_npu_segment_samples_of_its_own_inputs(tmp_path):

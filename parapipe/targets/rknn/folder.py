@@ -196,7 +196,12 @@ def _write_documents(
         for each in (segment, segment.weights)
         if each is not None
     }
-    content = json.dumps(asdict(replace(document, files=files)), indent=1) + "\n"
+    segments = tuple(
+        replace(own, on_cpu=each.compiled.on_cpu) if each.compiled else own
+        for own, each in zip(document.segments, written.segments, strict=True)
+    )
+    document = replace(document, files=files, segments=segments)
+    content = json.dumps(asdict(document), indent=1) + "\n"
     (folder / PLAN).write_text(content, encoding="utf-8")
     (folder / manifest.FILE).write_bytes(written.to_bytes())
     for name, content_bytes in runner_files(f"rknn-toolkit-lite2>={version}").items():
