@@ -33,12 +33,19 @@ def test_the_catalogue_has_the_coefficients_of_the_fit() -> None:
         assert stated.own_share == pytest.approx(share, abs=5e-4)
 
 
+ALONE_IN_ITS_ROWS = "RetinaFace_mobile320"
+"""On the RK3562, no other network shows how long rows that are not priced take."""
+
+
 def test_networks_left_out_are_met_better_than_by_nominal_figures() -> None:
-    for fitted in fits_of(read_networks()).values():
+    for target, fitted in fits_of(read_networks()).items():
         left_out, nominal = ([*map(abs, each)] for each in (fitted.left_out, fitted.nominal))
         assert len(left_out) >= 7
         assert median(left_out) <= 0.10 < median(nominal)
-        assert max(left_out) <= 0.35 < max(nominal)
+        assert max(nominal) > 0.35
+        pairs = zip(fitted.networks, left_out, strict=True)
+        beyond = [each.network for each, error in pairs if error > 0.35]
+        assert beyond == ([ALONE_IN_ITS_ROWS] if target == "rk3562" else [])
 
 
 def test_the_page_has_the_tables_of_the_fit() -> None:
