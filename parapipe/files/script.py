@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from parapipe.files.telemetry import TELEMETRY
+
 _SCRIPT = '''"""{purpose}"""
 
 import os
@@ -20,6 +22,7 @@ def end(number, frame):
 for each in SIGNALS:
     if signal.getsignal(each) is not signal.SIG_IGN:
         signal.signal(each, end)
+os.environ.setdefault("{telemetry}", "1")  # else ONNX Runtime reports each session
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 try:
     from {module} import main
@@ -55,4 +58,6 @@ def start_script(name: str, purpose: str, module: str, needed: str) -> bytes:
     needed
         What pip is to install.
     """
-    return _SCRIPT.format(name=name, purpose=purpose, module=module, needed=needed).encode()
+    return _SCRIPT.format(
+        name=name, purpose=purpose, module=module, needed=needed, telemetry=TELEMETRY
+    ).encode()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 
 from parapipe.errors import RuntimeMissingError
+from parapipe.files.telemetry import decline_telemetry
 from parapipe.platform.consistency import BACKENDS, CPU, Backend
 
 CPU_PROVIDER = BACKENDS[CPU].provider
@@ -35,13 +36,14 @@ class Choice:
 
 
 def onnx_runtime() -> ModuleType:
-    """Return the module onnxruntime.
+    """Return the module onnxruntime, told not to report to its makers.
 
     Raises
     ------
     RuntimeMissingError
         If it is not installed.
     """
+    decline_telemetry()
     try:
         import onnxruntime
     except ImportError:
