@@ -136,8 +136,9 @@ def compiled_measurements(
         ]
         segments = [segment for _, segment in compilation.segments]
         graph = joined_as(parts.graph, segments)
-        costs = build_cost_table(graph, platform, profiles=(), precision=choice.precision)
-        times = RowTimes.of(costs, platform, group[0])
+        controlled = platform.with_controllers
+        costs = build_cost_table(graph, controlled, profiles=(), precision=choice.precision)
+        times = RowTimes.of(costs, controlled, group[0])
         of_segments = [operator_times(graph, segment, times) for segment in segments]
         rows += measurements_of(graph, of_segments, costs, group)
     return rows

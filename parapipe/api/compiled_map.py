@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 ROUNDS = 3
 """Searches at most."""
+SEARCH_SHARE = 0.5
+"""Share of what is left of a budget that a search may take; the last one takes all."""
 TOLERANCE = 0.02
 """Share of the predicted time by which compiled segments may differ from it, all together."""
 
@@ -47,6 +49,10 @@ class Comparison:
         Sum of |compiled − predicted| over all segments, / sum of predicted.
     version
         Of the compiler; empty if nothing was compiled.
+    refused
+        Why segments did not compile.
+    on_cpu
+        Nodes that the compiler leaves to the CPU.
     """
 
     times: Mapping[str, Sequence[Mapping[int, CompiledTime]]]
@@ -56,6 +62,7 @@ class Comparison:
     total: float
     version: str
     refused: tuple[str, ...]
+    on_cpu: tuple[str, ...]
 
 
 def map_compiled(run: SearchRequest, name: str) -> ParetoFront:
@@ -97,7 +104,9 @@ def map_compiled(run: SearchRequest, name: str) -> ParetoFront:
             run.note(sentence)
         for number in range(1, ROUNDS + 1):
             profile = Profile(f"{target.profile_name}/{name}", tuple(rows.values()), str(path))
-            result = search_once(run, profile)
+            share = 1.0 if number == ROUNDS else SEARCH_SHARE
+            with run.deadline.shared(share):
+                result = search_once(run, profile)
             comparison = compare_segments(result, parts.of(result.graph), choice)
             if comparison.total <= TOLERANCE or number == ROUNDS:
                 break
@@ -114,6 +123,7 @@ def map_compiled(run: SearchRequest, name: str) -> ParetoFront:
         total_difference=comparison.total,
         largest_difference=comparison.largest,
         refused=comparison.refused,
+        on_cpu=comparison.on_cpu,
     )
     return front_of(result, record)
 
@@ -153,18 +163,19 @@ def compare_segments(result: SearchResult, parts: ModelParts, choice: CompilerCh
 
     graph, platform = result.graph, result.target
     own, predicted = (
-        build_cost_table(graph, platform, profiles=profiles, precision=choice.precision)
-        for profiles in ((), result.profiles)
+        build_cost_table(graph, on, profiles=profiles, precision=choice.precision)
+        for on, profiles in ((platform.with_controllers, ()), (platform, result.profiles))
     )
     configurations = best_of(result)
     times: dict[str, list[Mapping[int, CompiledTime]]] = {}
     refused: list[str] = []
     pairs: list[tuple[float, float]] = []
+    on_cpu: dict[str, None] = {}
     version, count = "", 0
     for name, segments in _segments(result, configurations, choice.name).items():
         place = platform.names.index(name)
         processor = platform.processors[place]
-        of_rows = RowTimes.of(own, platform, processor)
+        of_rows = RowTimes.of(own, platform.with_controllers, processor)
         for operators in segments:
             count += 1
             try:
@@ -175,12 +186,15 @@ def compare_segments(result: SearchResult, parts: ModelParts, choice: CompilerCh
                 refused.append(f"a segment of {name} is not compiled: {error.message}")
                 continue
             version = segment.version
+            on_cpu.update((each.node, None) for each in segment.on_cpu)
             expected_s = sum(predicted.time_s(v, place) for v in operators)
             pairs.append((of_rows.segment_s(segment), expected_s))
             of_segment = operator_times(graph, segment, of_rows)
             times.setdefault(name, []).append(of_segment)
     largest, total = differences(pairs)
-    return Comparison(times, len(configurations), count, largest, total, version, tuple(refused))
+    return Comparison(
+        times, len(configurations), count, largest, total, version, tuple(refused), tuple(on_cpu)
+    )
 
 
 def differences(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:

@@ -64,7 +64,6 @@ def explain(
     """
     from dataclasses import replace
 
-    from parapipe.cost.compiled_groups import join_compiled
     from parapipe.cost.cost_table import build_cost_table
     from parapipe.cost.pins import pinned_operators, with_pins
     from parapipe.cost.profile import chosen_profiles
@@ -74,6 +73,7 @@ def explain(
     from parapipe.front.memory_and_doubt import with_doubt
     from parapipe.front.reasons import Reasons
     from parapipe.front.what_if import Chip
+    from parapipe.graph.joined import join_as
     from parapipe.parts.recompute import read_recompute_rule
     from parapipe.plan.verify import verify_plan
     from parapipe.platform.divided import variant_with
@@ -111,8 +111,7 @@ def explain(
     at = variant.at([points.get(p.name, p.point.frequency_hz) for p in variant.processors])
     profiles = chosen_profiles(inputs.profiles, beside=inputs.platform, platform=at.profile_name)
     _check_profiles(front, profiles, at.profile_name)
-    if front.options.split != "auto":
-        graph = join_compiled(graph, profiles)
+    graph = join_as(graph, [each.members for each in plan.operators])
     pinned = pinned_operators(graph, at, front.options.pins or {})
     priced = build_cost_table(graph, at, profiles=profiles, precision=front.options.precision)
     costs = with_pins(replace(priced, arrival_s=row.arrival_s or 0.0), graph, at, pinned)

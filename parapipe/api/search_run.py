@@ -194,7 +194,8 @@ def front_of(result: SearchResult, compilation: CompilationRow | None = None) ->
     if robust:
         robust.tell(options.scenarios, run.note)
     inputs = inputs_of(run.platform, options)
-    if compilation:
+    beside = not options.profiles and Path(run.platform).is_file()
+    if compilation or beside:  # beside a shipped platform they depend on the command's folder
         files = tuple(each.path for each in result.profiles or ())
         inputs = inputs.model_copy(update={"profiles": files})
     named = models_by_name(run.model, options)

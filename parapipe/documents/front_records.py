@@ -260,6 +260,9 @@ class CompilationRow(Row):
     """Largest |compiled - predicted| / predicted of a segment, be it short; after that search."""
     refused: tuple[str, ...]
     """Why segments did not compile, a sentence each."""
+    on_cpu: tuple[str, ...] = ()
+    """Nodes that the compiler leaves to the CPU inside a segment of these plans, as the model has
+    them."""
 
 
 class Inputs(Row):
@@ -268,7 +271,8 @@ class Inputs(Row):
     platform: str
     """Name of a shipped platform, or path of a file."""
     profiles: tuple[str, ...]
-    """CSV files of measured times; none: those beside the platform's file, or the shipped ones."""
+    """CSV files of times, also those beside the platform's file; none: the shipped ones, or for a
+    shipped platform those in the folder of the command."""
     dims: dict[str, int]
     """Values of named dimensions."""
     shapes: dict[str, tuple[int, ...] | tuple[str, tuple[int, ...]]]

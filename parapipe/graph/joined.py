@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from parapipe.graph.operator_graph import Operator, OperatorGraph
@@ -32,6 +32,22 @@ def join_groups(graph: OperatorGraph, groups: Iterable[Sequence[int]]) -> Operat
         if v not in taken or v == taken[v][-1]
     )
     return replace(graph, operators=tuple(operators))
+
+
+def join_as(graph: OperatorGraph, members: Iterable[Collection[str]]) -> OperatorGraph:
+    """Return the graph with those operators as one that are one elsewhere, as in a plan.
+
+    Parameters
+    ----------
+    members
+        Names of the nodes of each operator there.
+    """
+    place = {name: i for i, names in enumerate(members) for name in names}
+    groups: dict[int, list[int]] = {}
+    for v, operator in enumerate(graph.operators):
+        for i in {place[name] for name in operator.members if name in place}:
+            groups.setdefault(i, []).append(v)
+    return join_groups(graph, groups.values())
 
 
 def can_join(graph: OperatorGraph, members: Sequence[int]) -> bool:

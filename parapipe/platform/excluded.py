@@ -49,4 +49,8 @@ def without_processors(platform: Platform, names: Sequence[str]) -> Platform:
         }
     )
     reduced._excluded = tuple(each for each in platform.processors if each.name not in there)
+    controllers = there.union(filter(None, (each.host for each in left)))
+    if controllers != there:
+        others = [name for name in names if name not in controllers]
+        reduced._with_controllers = without_processors(platform, others)
     return reduced

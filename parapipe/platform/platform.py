@@ -200,6 +200,7 @@ class Platform(WholeFile):
     links: Annotated[Many[Link], Field(max_length=992)] = ()
     sources: dict[Name, Source]
     _excluded: tuple[Processor, ...] = PrivateAttr(())
+    _with_controllers: Platform | None = PrivateAttr(None)
 
     @classmethod
     def contradictions(cls, raw: object) -> Iterable[Mistake]:
@@ -221,6 +222,14 @@ class Platform(WholeFile):
     def excluded(self) -> tuple[Processor, ...]:
         """Processors of the file that are left out here."""
         return self._excluded
+
+    @property
+    def with_controllers(self) -> Platform:
+        """The platform with those excluded CPUs too that control a processor of it.
+
+        What a compiler leaves to the CPU runs there, be it left out or not.
+        """
+        return self._with_controllers or self
 
     def index(self, name: str) -> int:
         """Return the index of the processor of that name.

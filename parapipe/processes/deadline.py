@@ -73,6 +73,7 @@ class Deadline:
     interrupted: bool = field(default=False, init=False)
     _began_s: float = field(init=False)
     _before_s: float = field(default=0.0, init=False)
+    _from_s: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
         self._began_s = self.clock()
@@ -143,12 +144,24 @@ class Deadline:
     @contextmanager
     def earlier(self, share: float) -> Iterator[None]:
         """Let work in here end while a share of the time is left for what comes behind it."""
-        seconds, self.seconds = self.seconds, self.seconds * (1 - share)
+        seconds = self.seconds
+        self.seconds = self._from_s + (seconds - self._from_s) * (1 - share)
         try:
             with suppress(OverError):
                 yield
         finally:
             self.seconds = seconds
+
+    @contextmanager
+    def shared(self, share: float) -> Iterator[None]:
+        """Let work in here take a share of the time that is left when it begins."""
+        seconds, from_s = self.seconds, self._from_s
+        self._from_s = self.gone_s
+        self.seconds = seconds if seconds == inf else self._from_s + share * self.left_s
+        try:
+            yield
+        finally:
+            self.seconds, self._from_s = seconds, from_s
 
     @contextmanager
     def ending(self) -> Iterator[None]:

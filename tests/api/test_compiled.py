@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,8 @@ import parapipe
 from parapipe.api.compiled_map import differences
 from parapipe.cli.command_line import run
 from parapipe.cost.cost_table import build_cost_table
-from parapipe.cost.profile import read_profile
-from parapipe.errors import ArgumentError, PlatformError
+from parapipe.cost.profile import read_profile, write_profile
+from parapipe.errors import ArgumentError, FrontError, PlatformError
 from tests.cases.priced_compiler import CUT_CYCLES, PLATFORM, PricedCompiler, chain
 
 
@@ -108,6 +109,9 @@ def test_a_platform_without_a_fit_is_said(tmp_path, platform, monkeypatch) -> No
 OPTIONS = {"precision": "int8", "interleave": "none", "draws": 0, "cache": False, "jobs": 1}
 
 
+FEW = ("little", "gpu", "npu1", "npu2")
+
+
 def test_map_uses_compiled_times_and_cuts_no_group(tmp_path, platform, monkeypatch) -> None:
     PricedCompiler().use(monkeypatch)
     front = parapipe.map(chain(tmp_path), platform, compiler="rknn", note=print, **OPTIONS)
@@ -138,6 +142,47 @@ def test_map_searches_again_where_segments_take_longer(tmp_path, platform, monke
     assert notes
     assert len(notes) == len({*notes})  # each search would say them again
     assert tool.whole == 6 * 3 + 1
+
+
+def test_a_front_names_its_profiles_which_may_grow_since(tmp_path, platform, monkeypatch) -> None:
+    PricedCompiler().use(monkeypatch)
+    model, folder = chain(tmp_path), tmp_path / "front"
+    options = {"exclude": FEW, "note": print, **OPTIONS}
+    without = parapipe.map(model, platform, **options)
+    assert without.document.inputs.profiles == ()
+    beside = tmp_path / "profiles" / "rk3588" / "more.csv"
+    small = tmp_path / "small"
+    small.mkdir()
+    options_of_rows = {"precision": "int8", "out": beside}
+    parapipe.compile_profile(chain(small, 1), platform, "rknn", **options_of_rows)
+    front = parapipe.map(model, platform, **options)
+    assert front.document.inputs.profiles == (str(beside),)
+    front.write(folder)
+    npu = next(c.id for c in front.configurations if c.stages[0].processors[0].name == "npu0")
+    before = parapipe.explain(folder, npu)
+    assert len(front.document.operators) == 8  # one group of three operators, and seven
+    parapipe.compile_profile(model, platform, "rknn", **options_of_rows)
+    rows = [m for m in read_profile(beside).measurements if m.then]  # three groups, no pool
+    write_profile(beside, rows)
+    assert parapipe.explain(folder, npu).figures == before.figures
+    write_profile(beside, [replace(m, time_s=2 * m.time_s) for m in rows])
+    with pytest.raises(FrontError, match="a profile has changed since"):
+        parapipe.explain(folder, npu)
+
+
+def test_the_cpu_that_controls_an_npu_runs_what_the_compiler_leaves_to_it(
+    tmp_path, platform, monkeypatch
+) -> None:
+    PricedCompiler(leaves=("MaxPool",)).use(monkeypatch)
+    model = chain(tmp_path, 1)
+    alone_s = []
+    options = {"compiler": "rknn", "note": print, **OPTIONS}
+    for exclude in (FEW, (*FEW, "big")):
+        front = parapipe.map(model, platform, exclude=exclude, **options)
+        assert front.document.compilation.on_cpu == ("pool",)
+        rows = front.document.configurations
+        alone_s.append(next(row.latency_s for row in rows if row.drawing.startswith("npu")))
+    assert alone_s[0] == pytest.approx(alone_s[1])
 
 
 def test_differences_are_told_of_one_segment_and_of_all() -> None:

@@ -70,7 +70,8 @@ class PricedCompiler:
             cycles = CYCLES + beside if types[0] == "Conv" else None
             beside = 0 if cycles else beside
             names = tuple(node.name for node in group)
-            rows.append(CompiledRow("".join(types[:count]), "NPU", "INT8", names, "group", cycles))
+            where = "CPU" if types[0] in self.leaves else "NPU"
+            rows.append(CompiledRow("".join(types[:count]), where, "INT8", names, "group", cycles))
         return rows
 
     def use(self, monkeypatch: pytest.MonkeyPatch) -> PricedCompiler:
