@@ -112,12 +112,11 @@ def load_graph(
         proto = _split_proto(proto, name, split, granularity, dims=dims, shapes=shapes)
         source, dims, shapes = replace(source, split=tuple(split)), None, None
     graph = import_checked(proto, source=source, granularity="onnx", dims=dims, shapes=shapes)
-    for sentence in graph.notes:
-        (note or warnings.warn)(sentence)
+    unused = () if work_rules is None else idle_rules(graph, work_rules)
     if work_rules is not None:
-        for idle in idle_rules(graph, work_rules):
-            (note or warnings.warn)(f"rules file '{rules}': {idle}")
         graph = apply_rules(graph, work_rules, str(rules))
+    for sentence in (*graph.notes, *(f"rules file '{rules}': {each}" for each in unused)):
+        (note or warnings.warn)(sentence)
     return graph if granularity == "onnx" else fuse(graph)
 
 

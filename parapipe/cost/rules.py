@@ -21,6 +21,7 @@ from parapipe.errors import CostError, RulesError
 from parapipe.files.mistakes import Mistake, did_you_mean, listed
 from parapipe.files.yaml_file import FileKind, Strict, WholeFile, parse_as, read_yaml_text
 from parapipe.graph.operator_graph import Constant, Operator, OperatorGraph, Tensor, Work
+from parapipe.graph.work import assumption_notes
 from parapipe.platform.fields import Many, Name, OperatorType, Text
 
 LONGEST = 500  # characters
@@ -343,7 +344,9 @@ def apply_rules(graph: OperatorGraph, rules: Rules, file: str) -> OperatorGraph:
     if mistakes:
         unfit = listed(mistakes)
         raise CostError(f"rules file '{file}' does not fit {unfit}; correct its formulas")
-    return replace(graph, operators=tuple(operators))
+    assumed = assumption_notes(graph.operators)
+    notes = [note for note in graph.notes if note not in assumed]
+    return replace(graph, operators=tuple(operators), notes=(*notes, *assumption_notes(operators)))
 
 
 def _work_by_rule(operator: Operator, graph: OperatorGraph, rule: WorkRule, file: str) -> Work:
@@ -353,7 +356,9 @@ def _work_by_rule(operator: Operator, graph: OperatorGraph, rule: WorkRule, file
         for name in ("macs", "read_bytes", "written_bytes")
         if (text := getattr(rule, name)) is not None
     }
-    return replace(operator.work, **amounts, modelled=True, rule=file, runs_on=rule.processors)
+    return replace(
+        operator.work, **amounts, modelled=True, rule=file, runs_on=rule.processors, assumption=""
+    )
 
 
 def _evaluate_amount(name: str, formula: str, scope: Scope) -> int:

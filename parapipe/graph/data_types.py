@@ -219,7 +219,14 @@ _FORMER: Mapping[str, Mapping[int, str]] = {
         ]
     },
 }
-_SCALARS = frozenset({"min", "max", "k"})
+# Inputs that say how much of a cache is filled; no opset has them as attributes.
+_FILLED: Mapping[tuple[str, str], Mapping[int, str]] = {
+    ("", "Attention"): {6: "nonpad_kv_seqlen"},
+    ("com.microsoft", "Attention"): {6: "past_sequence_length"},
+    ("com.microsoft", "MultiHeadAttention"): {8: "past_sequence_length"},
+    ("com.microsoft", "GroupQueryAttention"): {6: "total_sequence_length"},
+}
+_SCALARS = frozenset({"min", "max", "k", "past_sequence_length", "total_sequence_length"})
 # A bound that bounds nothing is as good as none.
 _NO_BOUND = (("min", -math.inf), ("max", math.inf))
 
@@ -229,7 +236,8 @@ def attributes_of(node: onnx.NodeProto, values: _Values) -> dict[str, AttributeV
 
     Numbers, texts and lists of them are given; tensors and subgraphs are not. Inputs with known
     `values` that an earlier opset had as attributes (Clip's `min` and `max`, `axes`, `pads`, ...)
-    are given too, so that a reader need not know the opset. A number that is not finite is given
+    are given too, so that a reader need not know the opset, and so are the lengths of what a cache
+    contains. A number that is not finite is given
     as the text "inf", "-inf" or "nan", which JSON can hold; a list with such a number, as texts.
     """
     result = {
@@ -237,10 +245,9 @@ def attributes_of(node: onnx.NodeProto, values: _Values) -> dict[str, AttributeV
         for attribute in node.attribute
         if (value := _attribute_value(attribute)) is not None
     }
-    if not node.domain:
-        result.update(_attributes_from_inputs(node, values))
-        if node.op_type == "Clip":
-            result = {name: at for name, at in result.items() if (name, at) not in _NO_BOUND}
+    result.update(_attributes_from_inputs(node, values))
+    if node.op_type == "Clip" and not node.domain:
+        result = {name: at for name, at in result.items() if (name, at) not in _NO_BOUND}
     return {name: _without_infinities(result[name]) for name in sorted(result)}
 
 
@@ -258,7 +265,8 @@ def _without_infinities(value: AttributeValue) -> AttributeValue:
 
 
 def _attributes_from_inputs(node: onnx.NodeProto, values: _Values) -> dict[str, AttributeValue]:
-    former = _FORMER.get(node.op_type, {})
+    filled = _FILLED.get((node.domain, node.op_type), {})
+    former = filled if node.domain or filled else _FORMER.get(node.op_type, {})
     if node.op_type == "Resize" and len(node.input) == 2:  # as in opset 10
         former = {1: "scales"}
     attributes: dict[str, AttributeValue] = {}

@@ -26,7 +26,7 @@ from parapipe.graph.quantised import compute_dtype
 from parapipe.graph.resolve import Resolved, resolve
 from parapipe.graph.rewrites import absorb_flattens, fold_scales, fuse, remove_without_effect
 from parapipe.graph.skim import skim
-from parapipe.graph.work import work_of
+from parapipe.graph.work import assumption_notes, work_of
 
 
 def import_model(
@@ -217,7 +217,7 @@ def graph_of_nodes(
         resolved.constants,
         inputs,
         resolved.outputs,
-        resolved.notes,
+        (*resolved.notes, *assumption_notes(operators)),
         resolved.opsets,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Literal
 
@@ -49,6 +49,10 @@ class Tensor:
         """Bytes of the dense tensor."""
         return size_in_bytes(self.shape, self.dtype) or 0
 
+    def part(self, shape: tuple[int, ...]) -> Tensor:
+        """Return a part of it."""
+        return replace(self, shape=shape)
+
 
 @dataclass(frozen=True, slots=True)
 class Constant:
@@ -64,6 +68,9 @@ class Constant:
     stored
         Data type of what a DequantizeLinear makes it of; empty where none does. Runtimes keep
         such weights as they are stored.
+    scale_bytes
+        Bytes of the scales and zero points that are stored beside them, where they are quantised
+        in blocks; those of other constants are few, and do not count.
     """
 
     name: str
@@ -72,11 +79,17 @@ class Constant:
     nodes: tuple[str, ...] = ()
     external: bool = False
     stored: str = ""
+    scale_bytes: int = 0
 
     @property
     def size_bytes(self) -> int:
         """Bytes of the dense tensor, as it is stored."""
-        return size_in_bytes(self.shape, self.stored or self.dtype) or 0
+        return (size_in_bytes(self.shape, self.stored or self.dtype) or 0) + self.scale_bytes
+
+    def part(self, shape: tuple[int, ...]) -> Constant:
+        """Return a part of it, with its share of the scales."""
+        scale_bytes = -(-self.scale_bytes * prod(shape) // max(prod(self.shape), 1))
+        return replace(self, shape=shape, scale_bytes=scale_bytes)
 
 
 NamedTensors = Mapping[str, Tensor | Constant]
@@ -123,6 +136,8 @@ class Work:
         The user's rules file that gives the work; empty where parapipe's own tables do.
     runs_on
         Processors that the rules say run the operator, whatever the platform lists.
+    assumption
+        What the count rests on beside the model, as a sentence without its end; empty if nothing.
     """
 
     macs: int
@@ -131,6 +146,7 @@ class Work:
     modelled: bool = True
     rule: str = ""
     runs_on: tuple[str, ...] = ()
+    assumption: str = ""
 
     @classmethod
     def total(cls, parts: Sequence[Work]) -> Work:
@@ -141,6 +157,7 @@ class Work:
             sum(work.written_bytes for work in parts),
             modelled=all(work.modelled for work in parts),
             rule=next((work.rule for work in parts if work.rule), ""),
+            assumption="; ".join(dict.fromkeys(w.assumption for w in parts if w.assumption)),
         )
 
 

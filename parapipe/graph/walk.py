@@ -24,7 +24,16 @@ from parapipe.graph.data_types import (
     tensor_type,
     unwrap,
 )
-from parapipe.graph.infer import MOST_ELEMENTS, Array, Facts, Types, constant_value, evaluate, infer
+from parapipe.graph.infer import (
+    MOST_ELEMENTS,
+    Array,
+    Facts,
+    Types,
+    constant_value,
+    evaluate,
+    infer,
+    integer,
+)
 from parapipe.graph.input_shapes import UserShape
 from parapipe.graph.model_source import has_data, is_external
 from parapipe.graph.operator_graph import Constant, Tensor
@@ -234,6 +243,8 @@ class Walk:
             return self.facts.shape(node.input[0]) is not None
         if self.facts.nodes.has_body(node) or any(name not in self.constants for name in reads):
             return False
+        if node.op_type == _DEQUANTISES and node.domain == "com.microsoft":
+            return True
         return onnx.defs.has(node.op_type, node.domain) and node.op_type not in _RANDOM
 
     def _fold(self, node: onnx.NodeProto, inferred: Types) -> bool:
@@ -264,16 +275,23 @@ class Walk:
             else:
                 waiting.append((current, True))
                 waiting.extend((read, False) for read in reversed(self.facts.nodes.reads(node)))
-        return replace(self.constants[name], nodes=tuple(steps), stored=self._stored_dtype(name))
+        constant = replace(self.constants[name], nodes=tuple(steps))
+        node = self._dequantiser(name)
+        if node is None:
+            return constant
+        stored = dtype_name(element_type_of(self.facts.types.get(node.input[0]))) or ""
+        blocked = integer(node, "block_size", 0) > 0
+        beside = [tensor_of(each, self.facts.types[each]) for each in node.input[1:] if each]
+        scale_bytes = sum(each.size_bytes for each in beside if each and blocked)
+        return replace(constant, stored=stored, scale_bytes=scale_bytes)
 
-    def _stored_dtype(self, name: str) -> str:
-        """Return the data type of the integers that a constant is dequantised from."""
+    def _dequantiser(self, name: str) -> onnx.NodeProto | None:
+        """Return the node that makes a constant of integers; None if none does."""
         node = self.origins.get(name)
         while isinstance(node, onnx.NodeProto) and node.op_type in _SAME_ELEMENTS:
             node = self.origins.get(node.input[0])
-        if not isinstance(node, onnx.NodeProto) or node.op_type != _DEQUANTISES:
-            return ""
-        return dtype_name(element_type_of(self.facts.types.get(node.input[0]))) or ""
+        is_dequantised = isinstance(node, onnx.NodeProto) and node.op_type == _DEQUANTISES
+        return node if is_dequantised else None
 
     def _add_frame_node(self, node: onnx.NodeProto, inferred: Types, why: str) -> None:
         self.frame_nodes.append(node)

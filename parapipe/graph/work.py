@@ -10,47 +10,24 @@ that picks elements (Gather, Slice, ...) reads only as much as it writes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import Literal
 
+from parapipe.graph.language_work import RULES
+from parapipe.graph.operands import Count, Macs, Operands, matrix_of, operands_of
 from parapipe.graph.operator_graph import (
-    AttributeReader,
     AttributeValue,
     Constant,
     NamedTensors,
     Operator,
     OperatorGraph,
-    Tensor,
     Work,
+    size_in_bytes,
 )
-
-Shape = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Operands(AttributeReader):
-    """An operator's attributes and what it reads and writes, by position; None where omitted."""
-
-    attributes: Mapping[str, AttributeValue]
-    inputs: tuple[Tensor | Constant | None, ...]
-    outputs: tuple[Tensor, ...]
-
-    def shape(self, position: int) -> Shape:
-        """Return the shape of an input; empty where it is omitted or a scalar."""
-        operand = self.inputs[position] if position < len(self.inputs) else None
-        return operand.shape if operand else ()
-
-    def output(self, position: int = 0) -> Shape:
-        """Return the shape of an output; empty where it is omitted or a scalar."""
-        return self.outputs[position].shape if position < len(self.outputs) else ()
-
-
-# None: of a type that is known, but in a form whose MACs are not.
-Macs = Callable[[Operands], int | None]
 
 
 def convolution_macs(weights: int) -> Macs:
@@ -58,17 +35,18 @@ def convolution_macs(weights: int) -> Macs:
     return lambda operands: prod(operands.output()) * prod(operands.shape(weights)[1:])
 
 
-def matrix_product_macs(right: int, *, transposed: str = "") -> Macs:
+def matrix_product_macs(right: int, *, transposed: str = "", by_batch: str = "") -> Macs:
     """MACs of A (input 0) times B (input `right`); the inner length is read from B.
 
-    `transposed` names the attribute that says whether B's last two axes are swapped.
+    `transposed` and `by_batch` name the attributes that say how B's axes are swapped, see
+    `matrix_of`.
     """
 
     def macs(operands: Operands) -> int:
-        b = operands.shape(right)
-        swapped = bool(transposed) and operands.integer(transposed, 0) != 0
-        inner = b[-1] if len(b) == 1 or swapped else b[-2]
-        return prod(operands.output()) * inner
+        swaps = (name != "" and operands.integer(name, 0) != 0 for name in (by_batch, transposed))
+        batch, last = swaps
+        b = matrix_of(operands.shape(right), batch=batch, last=last)
+        return prod(operands.output()) * (b[0] if len(b) == 1 else b[-2])
 
     return macs
 
@@ -93,46 +71,6 @@ def _einsum_macs(operands: Operands) -> int | None:
     if len(terms) == 1 or set(length) == set(result):
         return 0
     return prod(length.values())
-
-
-def _attention_macs(operands: Operands) -> int | None:
-    """ONNX Attention: Q, K, V as `[batch, heads, length, size]` or `[batch, length, all heads]`."""
-    q, k, v = (operands.shape(position) for position in range(3))
-    past = operands.shape(4)[-2] if len(operands.shape(4)) == 4 else 0
-    if len(q) == 3:
-        return q[0] * q[1] * (k[1] + past) * (q[2] + q[2] // k[2] * v[2])
-    return prod(q[:3]) * (k[-2] + past) * (q[3] + v[3])
-
-
-def _packed_attention_macs(weights: int, past: int) -> Macs:
-    """com.microsoft Attention: one product makes Q, K and V from `[batch, length, size]`."""
-
-    def macs(operands: Operands) -> int:
-        batch, length = operands.shape(0)[:2]
-        product = batch * length * prod(operands.shape(weights))
-        before = operands.shape(past)
-        total = length + (before[3] if len(before) == 5 else 0)
-        width = operands.output()[-1]
-        query = operands.shape(weights)[-1] - width
-        return product + batch * length * total * (query // 2 + width)
-
-    return macs
-
-
-def _multi_head_attention_macs(operands: Operands) -> int | None:
-    q, k, v = (operands.shape(position) for position in range(3))
-    past = operands.shape(6)[2] if len(operands.shape(6)) == 4 else 0
-    if len(q) == 3 and len(k) == 3 and len(v) == 3:
-        return q[0] * q[1] * (k[1] + past) * (q[2] + v[2])
-    return None
-
-
-def _group_query_attention_macs(operands: Operands) -> int | None:
-    present = operands.output(1)
-    if len(present) != 4 or len(operands.shape(0)) != 3:
-        return None
-    batch, length = operands.shape(0)[:2]
-    return 2 * batch * length * present[2] * operands.integer("num_heads", 0) * present[3]
 
 
 # Operators of com.microsoft that are a standard one, which reads the inputs at these positions.
@@ -162,11 +100,11 @@ _STANDARD: Mapping[str, Macs] = {
     "QLinearMatMul": matrix_product_macs(3),
     "Einsum": _einsum_macs,
     **dict.fromkeys(("LSTM", "GRU", "RNN"), _recurrent_macs),
-    "Attention": _attention_macs,
 }
+_FUSED_PRODUCT = partial(matrix_product_macs, transposed="transB", by_batch="transBatchB")
 _PRODUCTS: Mapping[str, Callable[[int], Macs]] = {
     "Conv": convolution_macs,
-    **dict.fromkeys(("Gemm", "MatMul"), partial(matrix_product_macs, transposed="transB")),
+    **dict.fromkeys(("Gemm", "MatMul"), _FUSED_PRODUCT),
 }
 _MICROSOFT: Mapping[str, Macs] = {
     **{
@@ -178,14 +116,9 @@ _MICROSOFT: Mapping[str, Macs] = {
         ("MatMulNBits", "MatMulBnb4"),
         lambda operands: prod(operands.output()) * operands.integer("K", 0),
     ),
-    "Attention": _packed_attention_macs(1, past=4),
-    "QAttention": _packed_attention_macs(1, past=8),
-    "MultiHeadAttention": _multi_head_attention_macs,
-    "GroupQueryAttention": _group_query_attention_macs,
     "DynamicQuantizeLSTM": _recurrent_macs,
 }
-MACS: Mapping[str, Mapping[str, Macs]] = {"": _STANDARD, "com.microsoft": _MICROSOFT}
-"""By domain and type."""
+_MACS: Mapping[str, Mapping[str, Macs]] = {"": _STANDARD, "com.microsoft": _MICROSOFT}
 
 
 OperatorClass = Literal[
@@ -268,6 +201,7 @@ _MICROSOFT_CLASS: Mapping[str, OperatorClass] = {
     ),
     **_class("move", "GatherBlockQuantized"),
     **_class("other", "RotaryEmbedding"),
+    **_class("gemm", "MoE QMoE"),
 }
 _CLASSES = {"": _STANDARD_CLASS, "com.microsoft": _MICROSOFT_CLASS}
 
@@ -295,23 +229,59 @@ def work_of(
     known
         All tensors and constants that they name.
     """
-    operands = _operands(attributes, inputs, outputs, known)
+    operands = operands_of(attributes, inputs, outputs, known)
     static = _CLASSES.get(domain, {}).get(operator_type)
     if static == "view":
         return Work(0, 0, 0)
-    written = sum(tensor.size_bytes for tensor in operands.outputs)
-    read = {tensor.name: tensor.size_bytes for tensor in operands.inputs if tensor}
+    count = _count_of(domain, operator_type, operands)
+    read: dict[str, int] = {}
+    for position, operand in enumerate(operands.inputs):
+        if operand:
+            size_bytes = operand.size_bytes
+            read_bytes = count.read.get(position, size_bytes) if count else size_bytes
+            read[operand.name] = max(read_bytes, read.get(operand.name, 0))
+    written = count.written if count else None
+    if written is None:
+        written = sum(tensor.size_bytes for tensor in operands.outputs)
     if static and operands.inputs and (data := operands.inputs[0]):
         if operator_type in _PICKING:
-            read[data.name] = min(written, data.size_bytes)
+            read[data.name] = min(_picked_bytes(operands, written), data.size_bytes)
         elif operator_type in _SHAPE_ONLY:
             read[data.name] = 0
-    count = MACS.get(domain, {}).get(operator_type)
-    macs = 0 if static and not count else None
+    modelled = count is not None
+    total, assumption = sum(read.values()), count.assumption if count else ""
+    return Work(count.macs if count else 0, total, written, modelled, assumption=assumption)
+
+
+def _count_of(domain: str, operator_type: str, operands: Operands) -> Count | None:
+    """Return what the tables say of an operator; None if nothing, or nothing of its form."""
     # ONNX has no schema of com.microsoft that would have caught operands of another form.
     with suppress(IndexError, ZeroDivisionError, ValueError):
-        macs = count(operands) if count else macs
-    return Work(macs or 0, sum(read.values()), written, modelled=macs is not None)
+        if rule := RULES.get((domain, operator_type)):
+            return rule(operands)
+        if count := _MACS.get(domain, {}).get(operator_type):
+            macs = count(operands)
+            return None if macs is None else Count(macs)
+        return Count(0) if operator_type in _CLASSES.get(domain, {}) else None
+    return None
+
+
+def _picked_bytes(operands: Operands, written: int) -> int:
+    """Return the bytes that are picked, as they are stored."""
+    data = operands.inputs[0]
+    if not isinstance(data, Constant) or not data.stored:
+        return written
+    return size_in_bytes(operands.output(), data.stored) or 0
+
+
+def assumption_notes(operators: Iterable[Operator]) -> tuple[str, ...]:
+    """Return a sentence for each assumption that the work of operators rests on."""
+    times = Counter((each.type, each.work.assumption) for each in operators)
+    return tuple(
+        f"{operator_type} ({count} operator{'' if count == 1 else 's'}): {assumption}"
+        for (operator_type, assumption), count in times.items()
+        if assumption
+    )
 
 
 def operator_class(operator: Operator, graph: OperatorGraph) -> OperatorClass:
@@ -322,11 +292,13 @@ def operator_class(operator: Operator, graph: OperatorGraph) -> OperatorClass:
         return "view"  # of parts in one buffer
     if static:
         return static
-    if single.type not in MACS.get(single.domain, {}):
+    if (single.domain, single.type) in RULES:
+        return "matmul"  # of activations, which attention is
+    if single.type not in _MACS.get(single.domain, {}):
         return "other"
     names = (*single.inputs, *single.outputs)
     tensors = {n: at for n in names if (at := graph.tensors.get(n) or graph.constants.get(n))}
-    operands = _operands(single.attributes, single.inputs, single.outputs, tensors)
+    operands = operands_of(single.attributes, single.inputs, single.outputs, tensors)
     if single.type in CONVOLUTIONS:
         return _convolution_class(single.type, operands)
     return _product_class(single.type, operands)
@@ -346,22 +318,6 @@ def _convolution_class(operator_type: str, operands: Operands) -> OperatorClass:
 
 
 def _product_class(operator_type: str, operands: Operands) -> OperatorClass:
-    if "Attention" in operator_type:
-        return "matmul"
     right = 3 if operator_type in ("QLinearMatMul", "QGemm") else 1
     sides = (*operands.inputs[:1], *operands.inputs[right : right + 1])
     return "gemm" if any(isinstance(side, Constant) for side in sides) else "matmul"
-
-
-def _operands(
-    attributes: Mapping[str, AttributeValue],
-    inputs: Iterable[str],
-    outputs: Iterable[str],
-    tensors: NamedTensors,
-) -> Operands:
-    written = (tensors[name] for name in outputs if name)
-    return Operands(
-        attributes,
-        tuple(tensors.get(name) if name else None for name in inputs),
-        tuple(tensor for tensor in written if isinstance(tensor, Tensor)),
-    )

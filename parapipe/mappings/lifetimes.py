@@ -117,7 +117,8 @@ class Storage:
         for name in (name for each in (operator, *operator.parts) for name in each.inputs):
             if constant := self.graph.constants.get(name):
                 dtype = constant.stored or type_there(constant.dtype, self.working[p])
-                content_bytes = (size_in_bytes(constant.shape, dtype) or 0) * (own or 1)
+                stored_bytes = size_in_bytes(constant.shape, dtype) or 0
+                content_bytes = (stored_bytes + constant.scale_bytes) * (own or 1)
                 size_bytes = self.system.size_bytes(memory, content_bytes)
                 yield (name, dtype, memory, None if own is None else p), size_bytes
 

@@ -192,7 +192,8 @@ class _Attention:
         return Cut(part)
 
     def _cut_tokens(self, single: Single, axis: int) -> Cut:
-        if single.integer(self.causal, 0):
+        windows = [single.integer(f"{side}_window_size", -1) for side in ("left", "right")]
+        if single.integer(self.causal, 0) or max(windows) >= 0:
             raise NotCuttableError("how much a token sees follows from its place")
 
         def part(begin: int, end: int) -> Part:

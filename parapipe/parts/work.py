@@ -124,7 +124,7 @@ def _tensors(step: Step, tensors: NamedTensors) -> dict[str, Tensor | Constant]:
             ranges[name] = merge_ranges(ranges[name], read) if name in ranges else read
     ranges |= {name: (step.computed,) for name in step.operator.outputs if name}
     return {
-        name: replace(tensors[name], shape=cut_shape(tensors[name].shape, own_ranges))
+        name: tensors[name].part(cut_shape(tensors[name].shape, own_ranges))
         for name, own_ranges in ranges.items()
     }
 
@@ -179,7 +179,7 @@ class PartCollector:
     def _add_tensors(self, run: Run, part: RunPart, tag: str) -> None:
         for name, ranges in outside_reads(part).items():
             tensor = run.tensors[name]
-            shaped = replace(tensor, name=name + tag, shape=cut_shape(tensor.shape, ranges))
+            shaped = replace(tensor.part(cut_shape(tensor.shape, ranges)), name=name + tag)
             if isinstance(shaped, Tensor):
                 self._tensors[shaped.name] = shaped
                 self._inputs.append(shaped.name)

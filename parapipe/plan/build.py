@@ -178,6 +178,7 @@ def _constant(constant: operator_graph.Constant) -> schema.Constant:
         shape=constant.shape,
         dtype=constant.dtype,
         stored=constant.stored or None,
+        scale_bytes=constant.scale_bytes or None,
         recipe=schema.Computed(kind="computed", nodes=constant.nodes)
         if constant.nodes
         else schema.Initializer(kind="initializer"),

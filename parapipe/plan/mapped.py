@@ -269,7 +269,13 @@ def network_of(plan: Plan, *, with_work: bool = True) -> OperatorGraph:
         Whether operators get their work, and constants are told: else it takes far less time.
     """
     constants = {
-        each.name: Constant(each.name, each.shape, each.dtype, stored=each.stored or "")
+        each.name: Constant(
+            each.name,
+            each.shape,
+            each.dtype,
+            stored=each.stored or "",
+            scale_bytes=each.scale_bytes or 0,
+        )
         for operator in plan.operators
         for single in ((operator, *operator.parts) if with_work else ())
         for each in single.constants

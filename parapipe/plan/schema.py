@@ -126,6 +126,8 @@ class Constant(Record):
     stored: Name | None = None
     """Type of the integers that a DequantizeLinear makes it of, if one does: an operator on
     integers takes those."""
+    scale_bytes: int | None = None
+    """Bytes of the scales and zero points beside them, if they are quantised in blocks."""
     recipe: Annotated[Initializer | Computed, Field(discriminator="kind")]
     """Where its values come from."""
 

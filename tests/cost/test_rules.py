@@ -53,6 +53,17 @@ def test_a_rule_may_take_the_place_of_a_known_count():
     assert apply_rules(graph(), read_rules(text, "r.yaml"), "r.yaml").operators[1].work.macs == 8
 
 
+def test_a_rule_in_place_of_a_count_needs_none_of_its_assumptions():
+    text = """<ir_version: 10, opset_import: ["" : 24]>
+    g (float[1, 64, 8] c, float[1, 1, 8] u, int64[1] at) => (float[1, 64, 8] y, float[1, 64, 8] z)
+    { y = TensorScatter <axis = 1> (c, u, at)  z = Relu (y) }"""
+    source = ModelSource("g.onnx", "")
+    before = import_proto(onnx.parser.parse_model(text), source=source, granularity="onnx")
+    assert [note.split()[0] for note in before.notes] == ["TensorScatter"]
+    rule = RULE.replace("domain: com.example, ", "") % ("TensorScatter", 0)
+    assert apply_rules(before, read_rules(rule, "r.yaml"), "r.yaml").notes == ()
+
+
 @pytest.mark.parametrize(
     ("kind", "told"),
     [

@@ -54,6 +54,16 @@ CASES = [
         {"K": 32, "N": 6, "bits": 4, "block_size": 32},
     ),
     ("DynamicQuantizeMatMul", [WORDS], [np.ones((8, 3), np.uint8), ONE, ZERO], {}),
+    ("FusedMatMul", [floats(5, 2, 3), floats(2, 3, 7)], [], {"transBatchA": 1}),
+    ("FusedMatMul", [floats(2, 5, 7), floats(3, 2, 7)], [], {"transBatchB": 1, "transB": 1}),
+    ("MultiHeadAttention", [WORDS, floats(2, 2, 7, 4), floats(2, 2, 7, 4)], [], {"num_heads": 2}),
+    ("DequantizeLinear", [BYTES], [ONE, ZERO], {}),
+    (
+        "MoE",
+        [WORDS, floats(10, 4)],
+        [floats(4, 16, 8), floats(4, 16), floats(4, 8, 16)],
+        {"k": 2, "activation_type": "relu"},
+    ),
 ]
 
 
@@ -184,3 +194,71 @@ def test_grouped_queries_hand_on_the_keys_and_values_of_all_words_so_far():
     assert [found.tensors[name].shape for name in node.output] == [r.shape for r in results]
     # Two heads of size 8, one query, seven words: scores, and values weighted by them.
     assert found.operators[0].work.macs == 2 * 2 * 8 * 7
+
+
+LONG, INT = np.int64, np.int32
+KEYS = floats(1, 2, 6, 4)
+SEVERAL = {
+    "grouped queries with a cache of 16 slots": (
+        "GroupQueryAttention",
+        [floats(1, 1, 16), floats(1, 1, 8), floats(1, 1, 8), floats(1, 1, 16, 8)],
+        [3, np.array([6], INT), np.array(7, INT)],
+        {"num_heads": 2, "kv_num_heads": 1},
+    ),
+    "heads with a cache": (
+        "MultiHeadAttention",
+        [floats(1, 1, 8), floats(1, 1, 8), floats(1, 1, 8), None, None, None, KEYS, KEYS],
+        [],
+        {"num_heads": 2},
+    ),
+    "a packed cache": (
+        "Attention",
+        [floats(1, 1, 8), floats(8, 24), floats(24), None, floats(2, 1, 2, 6, 4)],
+        [],
+        {"num_heads": 2},
+    ),
+    "a state": (
+        "LinearAttention",
+        [floats(1, 3, 16), floats(1, 3, 8), floats(1, 3, 12), floats(1, 2, 4, 6)],
+        [floats(1, 3, 2), floats(1, 3, 2)],
+        {"q_num_heads": 4, "kv_num_heads": 2, "scale": 1.0},
+    ),
+    "rows of four bits": (
+        "GatherBlockQuantized",
+        [np.ones((20, 32), np.uint8), np.ones((1, 3), LONG)],
+        [floats(20, 2)],
+        {"bits": 4, "block_size": 32, "gather_axis": 0, "quantize_axis": 1},
+    ),
+    "experts of four bits": (
+        "QMoE",
+        [floats(10, 32), floats(10, 4), np.ones((4, 32, 16), np.uint8), floats(4, 32), None],
+        [2, 3],
+        {"k": 2, "expert_weight_bits": 4, "activation_type": "silu"},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SEVERAL)
+def test_all_results_have_the_shapes_that_onnx_runtime_computes(case):
+    operator, arrays, more, attributes = SEVERAL[case]
+    arrays = [*arrays, *(arrays[each] if isinstance(each, int) else each for each in more)]
+    names = [f"i{at}" if array is not None else "" for at, array in enumerate(arrays)]
+    wide = operator in ("GroupQueryAttention", "MultiHeadAttention")
+    outputs = ["y", "k", "v"][: 3 if wide else 2 if "Attention" in operator else 1]
+    constants = {name: array for name, array in zip(names, arrays, strict=True) if name}
+    feeds = {"i0": constants.pop("i0")}
+    if operator == "GatherBlockQuantized":
+        constants["i0"], feeds = feeds["i0"], {"i1": constants["i1"]}
+    (read,) = feeds
+    node = helper.make_node(operator, names, outputs, domain="com.microsoft", **attributes)
+    graph = helper.make_graph(
+        [node], "g", [value(read, feeds[read].shape, 7 if read == "i1" else 1)],
+        [value(name, None) for name in outputs],
+        [numpy_helper.from_array(array, n) for n, array in constants.items() if n != read],
+    )  # fmt: skip
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    results = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
+    tensors = imported(model).tensors
+    assert [tensors[name].shape for name in outputs] == [each.shape for each in results]
+    assert [tensors[name].dtype for name in outputs] == [each.dtype.name for each in results]
