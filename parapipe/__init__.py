@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from parapipe.api.front import ParetoFront as ParetoFront
     from parapipe.api.front import StoredFront as StoredFront
     from parapipe.api.front import load_front as load_front
+    from parapipe.api.imported import import_profile as import_profile
     from parapipe.api.load import load_model as load_model
     from parapipe.api.load import load_plan as load_plan
     from parapipe.api.load import load_platform as load_platform
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from parapipe.api.platforms import new_platform as new_platform
     from parapipe.api.platforms import show_platform as show_platform
     from parapipe.api.profile import detect_platform as detect_platform
-    from parapipe.api.profile import import_profile as import_profile
     from parapipe.api.profile import learn_from_runs as learn_from_runs
     from parapipe.api.profile import measure_streams as measure_streams
     from parapipe.api.profile import profile as profile

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from parapipe.platform.platform import Platform
     from parapipe.platform.processor import Processor
     from parapipe.profiling.compiled_segments import Compilation, CompilerChoice, ModelParts
-    from parapipe.profiling.profiling_run import ProfileReport
+    from parapipe.profiling.profile_report import ProfileReport
 
 COMPILE_TIME_S = 600.0
 
@@ -118,13 +118,9 @@ def compiled_measurements(
     """Return the rows of a profile of a model's operators, compiled together; add what to know."""
     from parapipe.cost.cost_table import build_cost_table
     from parapipe.files.mistakes import join_with_and
-    from parapipe.profiling.compiled_rows import (
-        RowTimes,
-        joined_as,
-        measurements_of,
-        operator_times,
-    )
+    from parapipe.profiling.compiled_rows import RowTimes, joined_as, operator_times
     from parapipe.profiling.compiled_segments import compiled_processors
+    from parapipe.profiling.operator_times import measurements_of
 
     own = build_cost_table(parts.graph, platform, profiles=(), precision=choice.precision)
     rows: list[Measurement] = []
@@ -140,7 +136,7 @@ def compiled_measurements(
         costs = build_cost_table(graph, controlled, profiles=(), precision=choice.precision)
         times = RowTimes.of(costs, controlled, group[0])
         of_segments = [operator_times(graph, segment, times) for segment in segments]
-        rows += measurements_of(graph, of_segments, costs, group)
+        rows += measurements_of(graph, of_segments, costs, group, weights="own")
     return rows
 
 

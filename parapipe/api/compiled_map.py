@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from parapipe.api.front import ParetoFront
     from parapipe.cost.profile import Measurement
     from parapipe.mappings.configuration import Configuration
-    from parapipe.profiling.compiled_rows import CompiledTime
     from parapipe.profiling.compiled_segments import CompilerChoice, ModelParts
+    from parapipe.profiling.operator_times import OperatorTime
 
 ROUNDS = 3
 """Searches at most."""
@@ -55,7 +55,7 @@ class Comparison:
         Nodes that the compiler leaves to the CPU.
     """
 
-    times: Mapping[str, Sequence[Mapping[int, CompiledTime]]]
+    times: Mapping[str, Sequence[Mapping[int, OperatorTime]]]
     plans: int
     segments: int
     largest: float
@@ -167,7 +167,7 @@ def compare_segments(result: SearchResult, parts: ModelParts, choice: CompilerCh
         for on, profiles in ((platform.with_controllers, ()), (platform, result.profiles))
     )
     configurations = best_of(result)
-    times: dict[str, list[Mapping[int, CompiledTime]]] = {}
+    times: dict[str, list[Mapping[int, OperatorTime]]] = {}
     refused: list[str] = []
     pairs: list[tuple[float, float]] = []
     on_cpu: dict[str, None] = {}
@@ -214,7 +214,7 @@ def differences(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
 def corrected(result: SearchResult, comparison: Comparison) -> Iterator[Measurement]:
     """Yield rows of a profile out of compiled segments: the mean of each distinct operator."""
     from parapipe.cost.cost_table import build_cost_table
-    from parapipe.profiling.compiled_rows import measurements_of
+    from parapipe.profiling.operator_times import measurements_of
     from parapipe.profiling.tasks import hardware_groups
 
     platform = result.target
@@ -224,7 +224,7 @@ def corrected(result: SearchResult, comparison: Comparison) -> Iterator[Measurem
     groups = hardware_groups(platform.processors)
     for name, times in comparison.times.items():
         equal = [p for p in platform.processors if groups[p.name] == groups[name]]
-        yield from measurements_of(result.graph, times, own, equal)
+        yield from measurements_of(result.graph, times, own, equal, weights="own")
 
 
 def _segments(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from parapipe.cost.profile import Measurement
     from parapipe.platform.platform import Platform
     from parapipe.profiling.detect import DetectedPlatform
-    from parapipe.profiling.profiling_run import ProfileReport
+    from parapipe.profiling.profile_report import ProfileReport
     from parapipe.profiling.stream_law import StreamLaw
     from parapipe.profiling.tasks import Tasks
 
@@ -142,7 +142,7 @@ def profile(
 
     target = load_platform(platform)
     graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
-    path = _profile_path(out, platform, target)
+    path = profile_path(out, platform, target)
     useful = None if most_useful is None else useful_first(graph, target, path, most_useful)
     with (
         tasks_in(model, graph, target, dims, shapes) as every,
@@ -207,36 +207,12 @@ def write_profile_bundle(
     with tasks_in(model, graph, target, dims, shapes) as tasks:
         keywords: _ModelKeywords = {"dims": dims, "shapes": shapes, "rules": rules}
         lost: list[str] = []
-        wanted, profile = tasks, _profile_path(None, platform, target)
+        wanted, profile = tasks, profile_path(None, platform, target)
         for lists in part_rule_lists(graph, target, profile, searches=1) if parts else ():
             new_tasks = part_tasks(model, target, lists, note=lost.append, **keywords)
             wanted = merge_tasks(wanted, new_tasks)
         write_bundle(wanted, target, Path(directory))
     return (*wanted.left_out, *lost, *_denormal_weights(tasks))
-
-
-@checked
-def import_profile(
-    path: FilePath, platform: PlatformFile, *, out: FilePath | None = None
-) -> ProfileReport:
-    """Import what a board has measured, after checking every row.
-
-    Parameters
-    ----------
-    path
-        The file `results.csv` of the board.
-    out
-        As for `profile`; rows that stand there are kept if the board has no newer ones.
-
-    Raises
-    ------
-    CostError
-        Rows are wrong or of another platform; all are told, each with its line.
-    """
-    from parapipe.profiling.profiling_run import import_rows
-
-    target = load_platform(platform)
-    return import_rows(Path(path), target, _profile_path(out, platform, target))
 
 
 @checked
@@ -302,7 +278,7 @@ def learn_from_runs(
             each for run in runs if run.split == split for each in segment_times(run, own, target)
         ]
         measurements += measurements_of(segments, own, target)
-    return take_in(measurements, target, _profile_path(out, platform, target))
+    return take_in(measurements, target, profile_path(out, platform, target))
 
 
 @checked
@@ -357,7 +333,8 @@ def measure_streams(
     return laws
 
 
-def _profile_path(out: FilePath | None, platform: PlatformFile, target: Platform) -> Path:
+def profile_path(out: FilePath | None, platform: PlatformFile, target: Platform) -> Path:
+    """Return the file of a profile that ONNX Runtime measures."""
     beside = Path(platform).parent / "profiles" / target.profile_name / PROFILE_NAME
     return beside if out is None else Path(out)
 

@@ -21,7 +21,14 @@ from parapipe.cli.verb_options import VerbCommand, options
 @click.option("--platform", required=True, help="This machine's YAML file, or the board's.")
 @options("profile", "out", "again", "operators_only", "parts", "most_useful")
 @click.option("--bundle", type=FILE, metavar="DIR", help="Write a folder to measure on a board.")
-@click.option("--import", "results", type=FILE, metavar="FILE", help="Import a board's times.")
+@click.option(
+    "--import",
+    "results",
+    type=FILE,
+    metavar="FILE",
+    help="Import a board's times, or with MODEL another tool's.",
+)
+@options("import_profile", "processor", processor={"metavar": "NAME"})
 @options(
     "learn_from_runs", "from_run",
     from_run={"flag": "--from-run", "type": FILE, "metavar": "RUN.json", "multiple": True,
@@ -49,6 +56,7 @@ def command(
     most_useful: int | None,
     bundle: Path | None,
     results: Path | None,
+    processor: Sequence[str],
     from_run: Sequence[Path],
     streams: int | None,
     compiler: str | None,
@@ -66,7 +74,8 @@ def command(
     again. For `map --split auto`,
     --parts measures parts of operators as well. For a processor that runs several operators at
     once, --streams measures how much these slow each other down. For an NPU, --compiler takes the
-    times out of what its vendor's compiler tells.
+    times out of what its vendor's compiler tells. --import takes them out of a file of a board, or
+    of ONNX Runtime or another tool that has profiled MODEL.
     """
     here = bool(again or operators_only or most_useful)
     modes = {
@@ -77,6 +86,7 @@ def command(
         "--compiler": compiler,
     }
     _check_compiler(modes, here=here or parts, of_compiler=(precision, compile_time_s))
+    _check_import(model, results, processor)
     _check_modes(modes, {"MODEL": model, "--out": out, "--parts": parts}, here=here)
     import parapipe
 
@@ -104,7 +114,10 @@ def command(
             **given,
         )
     elif results:
-        report = parapipe.import_profile(results, platform, out=out)
+        of_model = {"precision": precision, **given} if model else {}
+        report = parapipe.import_profile(
+            results, platform, model, processor=processor, out=out, **of_model
+        )
     elif from_run:
         report = parapipe.learn_from_runs(str(model), platform, from_run, out=out, **given)
     else:
@@ -120,7 +133,8 @@ def command(
                 progress=progress,
                 **given,
             )
-    lines = partial(_report_lines, how="compiled" if compiler else "measured")
+    how = "compiled" if compiler else "imported" if results and model else "measured"
+    lines = partial(_report_lines, how=how)
     print_document(report.to_json(), lines, as_json=as_json)
 
 
@@ -134,18 +148,25 @@ def _check_compiler(
             "--compiler measures nothing: it takes no --bundle, --import, --from-run, --streams, "
             "--again, --operators-only, --parts or --most-useful"
         )
-    if not modes["--compiler"] and of_compiler != (None, COMPILE_TIME_S):
-        raise click.UsageError("--precision and --compile-time have no effect without --compiler")
+    precision, compile_time_s = of_compiler
+    if not modes["--compiler"] and compile_time_s != COMPILE_TIME_S:
+        raise click.UsageError("--compile-time has no effect without --compiler")
+    if not (modes["--compiler"] or modes["--import"]) and precision is not None:
+        raise click.UsageError("--precision has no effect without --compiler or --import")
+
+
+def _check_import(model: str | None, results: Path | None, processor: Sequence[str]) -> None:
+    """Refuse what only the import of another tool's file has a use for."""
+    if processor and not (results and model):
+        raise click.UsageError("--processor has no effect without MODEL and --import")
 
 
 def _check_modes(modes: Mapping[str, object], others: Mapping[str, object], *, here: bool) -> None:
     """Refuse options that do not go together; `here` stands for those of measuring operators."""
     requested = [name for name, value in modes.items() if value]
-    if "--import" in requested and (
-        len(requested) > 1 or here or others["MODEL"] or others["--parts"]
-    ):
+    if "--import" in requested and (len(requested) > 1 or here or others["--parts"]):
         raise click.UsageError(
-            "--import takes no MODEL, --bundle, --again, --operators-only, --parts, --most-useful, "
+            "--import takes no --bundle, --again, --operators-only, --parts, --most-useful, "
             "--from-run or --streams"
         )
     if "--from-run" in requested and (len(requested) > 1 or here or others["--parts"]):

@@ -30,8 +30,8 @@ COLUMNS = (
 OPTIONAL_COLUMNS = ("then", "observed_hz", "load", "noisy", "weights")
 """Columns that a profile may have besides."""
 
-RUN, SCALED, COMPILED, UNPRICED = "run", "scaled", "compiled", "unpriced"
-METHODS = ("timed", "apportioned", RUN, SCALED, COMPILED, UNPRICED)
+TIMED, RUN, SCALED, COMPILED, UNPRICED = "timed", "run", "scaled", "compiled", "unpriced"
+METHODS = (TIMED, "apportioned", RUN, SCALED, COMPILED, UNPRICED)
 """How a time was got: each operator by its own clock, or out of the time of several together; or
 out of a run of a plan, as its share of what a segment took there; or timed in another state of the
 board, and multiplied with what leads from that state to the profile's; or out of the cycles that

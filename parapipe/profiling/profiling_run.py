@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import monotonic
-from typing import Any
 
 from parapipe.cost.profile import RUN, Measurement, measurement_of
 from parapipe.errors import CostError, PlatformError, ProfilingError
@@ -17,6 +15,7 @@ from parapipe.files.mistakes import listed_sentences
 from parapipe.files.progress import Progress
 from parapipe.files.script import start_script
 from parapipe.platform.platform import Platform
+from parapipe.profiling.profile_report import ProfileReport
 from parapipe.profiling.profile_rows import (
     Key,
     Rows,
@@ -33,73 +32,6 @@ from parapipe.profiling.tasks import Tasks
 CLOCK_TOLERANCE = 0.05
 PACKAGE = "parapipe_profiling"  # of a bundle's modules
 WholeRuns = Callable[[Collection[str], Callable[[str], None]], Iterable[Measurement]]
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileReport:
-    """What a profile holds now, and what there is to know about it.
-
-    Parameters
-    ----------
-    path
-        The CSV file.
-    measured, kept
-        Rows of the model that are new or replaced, and those that were there before; of an import,
-        the rows of its file.
-    others
-        Rows of other operators that stand there too.
-    noisy, least_spread, most_spread
-        How many of the model's rows are noisy, and how far their rounds spread, as in
-        `Measurement`; None if there are none.
-    notes
-        What was not measured, and clocks that were not as the platform has them, a sentence each.
-    """
-
-    path: Path
-    measured: int
-    kept: int
-    others: int
-    noisy: int
-    least_spread: float | None
-    most_spread: float | None
-    notes: tuple[str, ...]
-
-    def with_runs(self, runs: ProfileReport) -> ProfileReport:
-        """Return this report with a later one on runs, which add rows and replace some."""
-        added = runs.rows - self.rows
-        return replace(self, measured=self.measured + added, notes=(*self.notes, *runs.notes))
-
-    def with_notes(self, notes: Iterable[str]) -> ProfileReport:
-        """Return this report with more to know, in front of its own notes."""
-        return replace(self, notes=(*notes, *self.notes))
-
-    @property
-    def rows(self) -> int:
-        """All rows of the profile."""
-        return self.measured + self.kept + self.others
-
-    def after(self, first: ProfileReport) -> ProfileReport:
-        """Return this report with one that came before it, on other rows of the same profile."""
-        spreads = [
-            spread
-            for each in (first, self)
-            for spread in (each.least_spread, each.most_spread)
-            if spread is not None
-        ]
-        return ProfileReport(
-            self.path,
-            measured=first.measured + self.measured,
-            kept=first.kept + self.kept,
-            others=self.others - first.measured - first.kept,
-            noisy=first.noisy + self.noisy,
-            least_spread=min(spreads, default=None),
-            most_spread=max(spreads, default=None),
-            notes=tuple(dict.fromkeys((*first.notes, *self.notes))),
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return {**asdict(self), "path": str(self.path), "notes": list(self.notes)}
 
 
 def profile_here(

@@ -13,7 +13,9 @@ from parapipe.cli.command_line import run
     [
         ["profile", "--platform", "p.yaml"],
         ["profile", "m.onnx"],
-        ["profile", "m.onnx", "--platform", "p.yaml", "--import", "r.csv"],
+        ["profile", "m.onnx", "--platform", "p.yaml", "--import", "r.csv", "--again"],
+        ["profile", "m.onnx", "--platform", "p.yaml", "--processor", "cpu"],
+        ["profile", "m.onnx", "--platform", "p.yaml", "--precision", "int8"],
         ["profile", "m.onnx", "--platform", "p.yaml", "--bundle", "out", "--again"],
         ["profile", "m.onnx", "--platform", "p.yaml", "--bundle", "out", "--operators-only"],
         ["profile", "m.onnx", "--platform", "p.yaml", "--bundle", "out", "--out", "p.csv"],

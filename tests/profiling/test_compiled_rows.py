@@ -14,12 +14,8 @@ from parapipe.cost.fitted import fit_profile
 from parapipe.cost.profile import COMPILED, UNPRICED, Profile
 from parapipe.graph.onnx_import import import_model
 from parapipe.platform.load import read_platform
-from parapipe.profiling.compiled_rows import (
-    RowTimes,
-    joined_as,
-    measurements_of,
-    operator_times,
-)
+from parapipe.profiling.compiled_rows import RowTimes, joined_as, operator_times
+from parapipe.profiling.operator_times import measurements_of
 from tests.cases.priced_compiler import PLATFORM, chain
 
 NPU = 3  # place of npu0 on the RK3588
@@ -71,7 +67,8 @@ def test_a_group_that_does_not_begin_with_its_work_is_not_joined(case) -> None:
 def test_times_of_a_compiler_are_not_fitted(case) -> None:
     _, platform, segment, joined, costs, times = case
     of_segment = operator_times(joined, segment, times)
-    rows = tuple(measurements_of(joined, [of_segment], costs, platform.processors[NPU : NPU + 1]))
+    npu = platform.processors[NPU : NPU + 1]
+    rows = tuple(measurements_of(joined, [of_segment], costs, npu, weights="own"))
     assert {m.method for m in rows} == {COMPILED, UNPRICED}
     assert not fit_profile(Profile("rk3588/rknn", rows)).fits
 
@@ -79,7 +76,7 @@ def test_times_of_a_compiler_are_not_fitted(case) -> None:
 def test_operators_take_what_the_rows_take(case) -> None:
     _, _, segment, joined, costs, times = case
     of_operators = operator_times(joined, segment, times)
-    assert [of_operators[v].priced for v in range(3)] == [True, True, False]
+    assert [of_operators[v].method for v in range(3)] == [COMPILED, COMPILED, UNPRICED]
     total_s = sum(each.time_s for each in of_operators.values())
     assert total_s == pytest.approx(times.segment_s(segment))
     # the second row: 90,000 cycles at 1 GHz × 1.232, and 0.508 of our price of Sigmoid and Mul
@@ -96,7 +93,8 @@ def test_operators_take_what_the_rows_take(case) -> None:
 def test_rows_say_what_is_compiled_and_join_the_graph_again(case) -> None:
     graph, platform, segment, joined, costs, times = case
     cores = platform.processors[NPU:]
-    rows = tuple(measurements_of(joined, [operator_times(joined, segment, times)], costs, cores))
+    taken = [operator_times(joined, segment, times)]
+    rows = tuple(measurements_of(joined, taken, costs, cores, weights="own"))
     assert {m.processor for m in rows} == {"npu0", "npu1", "npu2"}
     by_type = {m.signature.inputs: m for m in rows}
     assert by_type["16x64x64"].then == "Sigmoid Mul"
