@@ -57,10 +57,13 @@ def outside_lines(row: Row) -> Iterator[str]:
 
     for entry in DRAWN:
         figure = sampled_figure(row, entry.field)
-        if figure and not figure.inside:
+        if figure and not figure.inside:  # with the digits of a table of this row
+            stated, median = (
+                plain_cells([each * entry.scale])[0] for each in (row[entry.field], figure.median)
+            )
             yield (
-                f"{entry.name} {entry.text(row[entry.field])} by the stated costs; in draws of the "
-                f"costs {ends(figure, entry.scale)}, median {plain(figure.median * entry.scale)}"
+                f"{entry.name} {stated} {entry.unit or entry.words}{entry.per} by the stated "
+                f"costs; in draws of the costs {ends(figure, entry.scale)}, median {median}"
             )
 
 

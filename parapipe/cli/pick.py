@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from parapipe.cli.figure_cells import outside_lines, short_columns
+from parapipe.cli.figure_cells import outside_lines, plain_cells, short_columns
 from parapipe.cli.front_table import front_table
 from parapipe.cli.options import FILE, json_option
 from parapipe.cli.output import Columns, Row, Shown, TextTable, print_document, text_table
@@ -50,9 +50,10 @@ def _text(picked: Row, objectives: Sequence[str], demands: Row) -> Shown:
     yield ""
     figures = picked["figures"]
     if sustained:
-        fps, energy_mj = figures["throughput_fps"], figures["energy_j"] * 1e3
+        values = figures["throughput_fps"], figures["energy_j"] * 1e3
+        fps, energy_mj = (plain_cells([each])[0] for each in values)  # as the table has them
         frame = "pattern" if row["several"] else "frame"
-        yield f"sustained: {plain(fps)} {frame}s/s at {plain(energy_mj)} mJ per {frame}"
+        yield f"sustained: {fps} {frame}s/s at {energy_mj} mJ per {frame}"
     full = "the rates that are asked" if row["several"] else "full throughput"
     if row.get("arrival_s"):
         full = f"{plain(1 / row['arrival_s'])} frames/s, the rate that is asked"
@@ -118,6 +119,8 @@ def certainty_text(sure: Row, least: str) -> str:
     if sure["regret_mean"] is None:
         return f"{text}; no configuration meets them in any"
     best = "highest throughput" if least == "throughput" else f"least {least}"
+    if not sure["regret_mean"]:
+        return f"{text}, {best} of all that meet them in {sure['best']:.0%}: no loss in any draw"
     mean, most = (f"{plain(100 * sure[key], 2)} %" for key in ("regret_mean", "regret_most"))
     return (
         f"{text}, {best} of all that meet them in {sure['best']:.0%};\n"

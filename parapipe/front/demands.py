@@ -221,8 +221,9 @@ class Certainty:
         Draws in which it keeps them, and no other one that does has less of what is to be least,
         by more than `TIES`.
     regret_mean, regret_most
-        By how much more it takes than the best one of a draw that keeps the demands: on average,
-        and the most in nine of ten draws. None if no draw has one.
+        By how much more it takes than the best one of a draw that keeps the demands, of throughput
+        by how much less it has: on average, and the most in nine of ten draws. None if no draw has
+        one.
     """
 
     keeps: float
@@ -288,7 +289,9 @@ def certainty(
     figures = np.stack([_sampled_figure(rows, samples, i, minimise, demands) for i in every])
     best = np.where(meets, figures, np.inf).min(axis=0)
     possible = np.isfinite(best)
-    regret = np.maximum(figures[choice][possible] / best[possible] - 1, 0)
+    own, least_there = figures[choice][possible], best[possible]
+    is_rate = _figure_entry(minimise).direction == "greatest"
+    regret = np.maximum(1 - least_there / own if is_rate else own / least_there - 1, 0)
     most = best * (1 + TIES.get(minimise, TIE))
     return Certainty(
         keeps=float(meets[choice].mean()),

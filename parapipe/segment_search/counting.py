@@ -39,12 +39,15 @@ class SegmentState:
     received: frozenset[tuple[str, int]] = frozenset()
 
 
-START = SegmentState()
+START = 0
+"""Number of the state in which a stage begins."""
 
 
 @dataclass(slots=True)
 class SegmentCounter:
     """Counts segments, by the rule of `parapipe.mappings.segments`, up to a limit.
+
+    States have numbers, as a search compares very many of them.
 
     Parameters
     ----------
@@ -57,16 +60,25 @@ class SegmentCounter:
     graph: OperatorGraph
     boundaries: Sequence[Sequence[str]]
     most: Sequence[int | None]
-    _known: dict[tuple[SegmentState, int], SegmentState | None] = field(default_factory=dict)
+    states: list[SegmentState] = field(default_factory=lambda: [SegmentState()])
+    _numbers: dict[SegmentState, int] = field(default_factory=lambda: {SegmentState(): START})
+    _known: dict[tuple[int, int], int | None] = field(default_factory=dict)
     _choices: dict[int, Choice] = field(default_factory=dict)
 
-    def after(self, state: SegmentState, choice: Choice) -> SegmentState | None:
-        """Return the state behind one more unit; None if a limit is exceeded."""
-        self._choices[id(choice)] = choice  # so that its identity remains its own
+    def after(self, state: int, choice: Choice) -> int | None:
+        """Return the number of the state behind one more unit; None if a limit is exceeded."""
         key = (state, id(choice))
         if key not in self._known:
-            self._known[key] = _UnitSegments(self, state, choice).state()
+            self._choices[id(choice)] = choice  # so that its identity remains its own
+            behind = _UnitSegments(self, self.states[state], choice).state()
+            self._known[key] = None if behind is None else self._number_of(behind)
         return self._known[key]
+
+    def _number_of(self, state: SegmentState) -> int:
+        if state not in self._numbers:
+            self._numbers[state] = len(self.states)
+            self.states.append(state)
+        return self._numbers[state]
 
 
 class _UnitSegments:

@@ -79,6 +79,8 @@ def _limited_stages(
             incumbents=[each for each in every if not each.table],
             most_cuts=CUTS,
             line=partition.cuts.line,
+            most_stages=problem.options.max_stages,
+            arrival_s=costs.arrival_s,
             deadline=deadline,
         )
         every += found

@@ -91,6 +91,14 @@ def test_certainty_is_counted_over_the_draws():
     assert best.regret_mean == 0.0
 
 
+def test_no_more_than_all_throughput_can_be_lost():
+    # periods of 80, 100, 100 and 120 ms in place of 50, 40, 40 and 40 ms
+    lost = [3 / 8, 6 / 10, 6 / 10, 8 / 12]
+    found = certainty(FRONT, DRAWN, "throughput", Demands(), IDS.index("thrifty"))
+    assert found.regret_mean == pytest.approx(np.mean(lost))
+    assert found.regret_most == pytest.approx(np.quantile(lost, 0.9))
+
+
 def test_there_is_no_regret_where_no_configuration_keeps_the_demands():
     found = certainty(FRONT, DRAWN, "latency", Demands(min_fps=100), 0)
     assert (found.keeps, found.best, found.regret_mean) == (0.0, 0.0, None)

@@ -18,6 +18,8 @@ from parapipe.search.registry import requested_searches
 from parapipe.search.stages.candidates import join_stages
 from parapipe.search.stages.finest_cuts import finest_partition
 from parapipe.search.stages.unit_schedules import Choice, options_lookup, unit_options
+from parapipe.segment_search import search as segment_search
+from parapipe.segment_search.limited_stages import LimitedStages
 from tests.cases.pipeline_cases import every_division, random_costs
 from tests.cases.shuffled import operators_of
 
@@ -157,3 +159,25 @@ def test_interleaved_frames_are_filtered_and_that_is_said():
     for each in found.found:
         assert found.unfinished.latency_s <= each.evaluated.latency_s + 1e-9
         assert found.unfinished.period_s <= each.evaluated.period_s + 1e-9
+
+
+class EveryWay(LimitedStages):
+    """Walks every way through a network, whatever is asked for."""
+
+    def _ways(self, begin, locations, end, parts):
+        return super()._ways(begin, locations, end, [range(1 << 8)] * len(parts))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_no_stage_needs_is_left_out_without_loss(seed, monkeypatch):
+    graph, costs = random_case(seed, operators=5, processors=3)
+    parts = finest_partition(graph, [costs])
+    asked = {"most": 1 + seed % 2, "max_stages": 2}
+
+    def found():
+        result = explored(graph, costs, parts, **asked)
+        return [(each.mapping, figures(each.evaluated)) for each in result.found]
+
+    few = found()
+    monkeypatch.setattr(segment_search, "LimitedStages", EveryWay)
+    assert few == found()

@@ -118,12 +118,7 @@ class Pass:
         wanted = self._filter_stages(useful)
         stop = max((unit for unit, sets in enumerate(wanted.sets[:-1]) if sets), default=begin)
         where_from = [search.places[begin][place] for place in places]
-        last = (
-            (StageShape(begin, units, locations, (), mask), front)
-            for locations in where_from
-            for mask, front in search.ending[begin].get(locations, {}).items()
-            if mask in wanted.sets[units]
-        )
+        last = search.stages.last_stages(begin, units, where_from, wanted.sets[units])
         for shape, front in (*search.stages.beginning(begin, stop, where_from, wanted), *last):
             place = search.number[begin][shape.locations_in]
             out = search.number[shape.end][shape.locations]
@@ -183,6 +178,8 @@ class Pass:
             useful[end, mask[pair]] = True
         if not begin:
             useful[-1] = False  # configurations of one stage are known
+        if (labels.stages + 1 == search.most_stages).all():
+            useful[:-1] = False  # the next one must be the last
         return useful
 
     def _best_figures(

@@ -24,7 +24,7 @@ from parapipe.problems.identical_processors import (
     is_leading,
     replica_sets,
 )
-from parapipe.problems.time_energy import Locations, TimeEnergy, Tolerance, coarsen
+from parapipe.problems.time_energy import Locations, Tolerance, coarsen
 from parapipe.search.stages.stage_table import StageShape, StageTable
 from parapipe.search.stages.unit_schedules import Choice
 from parapipe.solvers.problem import NANO
@@ -207,17 +207,13 @@ class SearchSpace:
             return (PIPE,)
         return (FRONT,) if self.stages.energy else (FRONT, PIPE, *HYBRIDS)
 
-    @cached_property
-    def ending(self) -> list[dict[Locations, dict[int, TimeEnergy]]]:
-        """What every last stage may take, by first unit, locations and processors."""
-        return self.stages.ending(self.units)
-
     def single_stages(self) -> Iterator[StageCandidate]:
         """Yield all of one stage; with `pipes`, those on one processor, and the fastest.
 
         Processors that take turns on the whole network follow from one that runs it.
         """
-        fronts = self.ending[0][()]
+        every = self.stages.last_stages(0, self.units, [()], range(len(self.sets)))
+        fronts = {shape.processors: front for shape, front in every}
         if self.pipes:
             fastest = min(fronts, key=lambda mask: int(fronts[mask].time_ns.min()), default=0)
             narrow = {mask for mask in fronts if mask.bit_count() == 1 or mask == fastest}

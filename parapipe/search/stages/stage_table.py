@@ -115,6 +115,7 @@ class StageTable:
         self.places = cache(self._list_places)
         """Locations that live tensors may have at each boundary, by number of units."""
         self.times = cache(lambda units: StageTimes(self.places(units), self._every_identical))
+        self.endings = cache(self.ending)
         self._ending: list[dict[Locations, dict[int, TimeEnergy]]] = []
 
     def beginning(
@@ -255,6 +256,23 @@ class StageTable:
             for each in reversed(behind)
         ]
         return self._ending
+
+    def last_stages(
+        self, begin: int, units: int, places: Sequence[Locations], sets: Collection[int]
+    ) -> Stages:
+        """Yield the last stages of so many units that begin at one of them, and all they may take.
+
+        Parameters
+        ----------
+        places
+            As of `beginning`.
+        sets
+            Bit masks of the processors of those that are yielded.
+        """
+        for locations in places:
+            for mask, front in self.endings(units)[begin].get(locations, {}).items():
+                if mask in sets:
+                    yield StageShape(begin, units, locations, (), mask), front
 
     def trace(self, shape: StageShape, time_ns: int, energy_nj: int) -> tuple[Option, ...]:
         """Return options, in order, that a stage is made of for this time and energy.
