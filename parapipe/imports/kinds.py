@@ -36,6 +36,9 @@ _KINDS = tuple(
 JOINS_OTHERS = frozenset({"convert", "norm", "concat", "transpose", "part", "pad", "elementwise"})
 """Kinds that runtimes run together with what is before or behind, without saying so."""
 
+PASSING = frozenset({"convert", "view", "pad"})
+"""Kinds of layers that runtimes insert before others."""
+
 
 def kind_of(word: str) -> str:
     """Return the kind of a type in any runtime's words; the word itself if it is of none."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from parapipe.cost.pricing import folded_into
 from parapipe.graph.operator_graph import Operator, OperatorGraph
-from parapipe.imports.kinds import JOINS_OTHERS, kind_of
+from parapipe.imports.kinds import JOINS_OTHERS, PASSING, kind_of
 from parapipe.imports.layers import Layer
 from parapipe.imports.names import OperatorNames
 
@@ -178,8 +178,7 @@ def _matches(
     passing = {
         i
         for i, layer in enumerate(layers)
-        if i not in counted
-        and (layer.inserted or i in links or kind_of(layer.type) in ("view", "convert"))
+        if i not in counted and (layer.inserted or i in links or kind_of(layer.type) in PASSING)
     }
     unmatched = [each for i, each in enumerate(layers) if i not in counted and i not in passing]
     groups = _Groups(every)

@@ -7,12 +7,18 @@ from pathlib import Path
 
 from parapipe.cost.profile import COLUMNS
 from parapipe.errors import ProfilingError
-from parapipe.imports import onnx_runtime, table
+from parapipe.imports import ncnn, onnx_runtime, openvino, rknn, table, tensorrt, tflite, trace
 from parapipe.imports.layers import ToolFile, ToolProfile
 
 Read = Callable[[ToolFile], ToolProfile | None]
 FORMATS: Mapping[str, tuple[str, Read]] = {
-    each.NAME: (each.TITLE, each.read) for each in (onnx_runtime, table)
+    **{
+        each.NAME: (each.TITLE, each.read)
+        for each in (onnx_runtime, openvino, tensorrt, tflite, rknn, ncnn)
+    },
+    ncnn.WHOLE_NAME: (ncnn.WHOLE_TITLE, ncnn.read_whole),
+    trace.NAME: (trace.TITLE, trace.read),
+    table.NAME: (table.TITLE, table.read),
 }
 """By name: what people call it, and what reads it, in the order in which they are tried."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.cost.measured_rows import APPORTIONED
@@ -69,6 +71,7 @@ def rows_of(
     ProfilingError
         If no layer stands for an operator, or it is not known where they ran.
     """
+    profile = _of_model(profile, graph.source.name)
     names = processors_of((layer.place for layer in profile.layers), requested, platform)
     taken: dict[str, dict[int, OperatorTime]] = defaultdict(dict)
     every: list[Matches] = []
@@ -98,6 +101,30 @@ def rows_of(
     summary = _summary(profile, every, graph, costs, taken)
     notes = (*_notes(summary, every), *refused)
     return ImportedRows(tuple(measurements), summary, notes)
+
+
+def _of_model(profile: ToolProfile, model: str) -> ToolProfile:
+    """Return a profile without the times of other whole models; it may name one in its own way.
+
+    Raises
+    ------
+    ProfilingError
+        If it has several, and none of this name.
+    """
+    wholes = [layer for layer in profile.layers if layer.whole]
+    if len(wholes) < 2:
+        return profile
+    own = [layer for layer in wholes if _plain(layer.name) == _plain(Path(model).stem)]
+    if not own:
+        raise ProfilingError(
+            f"the {profile.title} has no line of '{Path(model).stem}' but of "
+            f"{listed([layer.name for layer in wholes])}; give the line of this model alone"
+        )
+    return replace(profile, layers=tuple(own[:1]))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.rpartition(":")[2].lower())
 
 
 def _operator_times(block: Block, costs: CostTable, p: int) -> Iterator[tuple[int, OperatorTime]]:
