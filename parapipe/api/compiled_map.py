@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import TYPE_CHECKING
 
 from parapipe.api.compiled import (
@@ -26,9 +27,7 @@ if TYPE_CHECKING:
     from parapipe.profiling.operator_times import OperatorTime
 
 ROUNDS = 3
-"""Searches at most."""
-SEARCH_SHARE = 0.5
-"""Share of what is left of a budget that a search may take; the last one takes all."""
+"""Searches at most; each may take as much of a budget as those behind it, compiling not counted."""
 TOLERANCE = 0.02
 """Share of the predicted time by which compiled segments may differ from it, all together."""
 
@@ -99,18 +98,22 @@ def map_compiled(run: SearchRequest, name: str) -> ParetoFront:
     run = replace(run, note=_once(run.note))  # each search says what it rests on
     notes: list[str] = []
     with model_parts(run.single, graph, options.dims, options.shapes) as parts:
-        rows = {key_of(m): m for m in compiled_measurements(parts, target, choice, notes)}
+        with run.deadline.paused():
+            rows = {key_of(m): m for m in compiled_measurements(parts, target, choice, notes)}
         for sentence in notes:
             run.note(sentence)
-        for number in range(1, ROUNDS + 1):
+        number, left = 0, ROUNDS
+        while left:
             profile = Profile(f"{target.profile_name}/{name}", tuple(rows.values()), str(path))
-            share = 1.0 if number == ROUNDS else SEARCH_SHARE
-            with run.deadline.shared(share):
+            with run.deadline.shared(1 / left):
                 result = search_once(run, profile)
-            comparison = compare_segments(result, parts.of(result.graph), choice)
-            if comparison.total <= TOLERANCE or number == ROUNDS:
-                break
-            rows |= {key_of(m): m for m in corrected(result, comparison)}
+            with run.deadline.paused():
+                comparison = compare_segments(result, parts.of(result.graph), choice)
+            number, left = number + 1, left - 1
+            if comparison.total > TOLERANCE:
+                rows |= {key_of(m): m for m in corrected(result, comparison)} if left else {}
+            else:  # what is left of a budget is for one that goes on
+                left = min(left, int(_may_go_on(result)))
     take_in(rows.values(), target, path)
     for sentence in comparison.refused:
         run.note(sentence)
@@ -126,6 +129,12 @@ def map_compiled(run: SearchRequest, name: str) -> ParetoFront:
         on_cpu=comparison.on_cpu,
     )
     return front_of(result, record)
+
+
+def _may_go_on(result: SearchResult) -> bool:
+    """Tell whether a search ended early, and there is time left of the budget."""
+    deadline = result.run.deadline
+    return result.exploration.unfinished is not None and 0 < deadline.left_s < inf
 
 
 def _once(note: Note) -> Note:

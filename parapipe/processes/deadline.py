@@ -164,6 +164,15 @@ class Deadline:
             self.seconds, self._from_s = seconds, from_s
 
     @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Let the time that goes by in here not count."""
+        gone_s = self.gone_s
+        try:
+            yield
+        finally:
+            self._began_s += self.gone_s - gone_s
+
+    @contextmanager
     def ending(self) -> Iterator[None]:
         """Take an interruption of what is done in here for the deadline, where that is allowed."""
         try:

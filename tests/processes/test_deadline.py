@@ -26,7 +26,7 @@ def test_half_of_what_searches_leave_may_go_into_smaller_arenas(budget_s, plans)
     assert arena_effort_s(None, plans) == inf
 
 
-def test_a_search_gets_its_share_of_what_is_left_and_so_do_the_parts_of_it():
+def test_a_search_gets_its_share_of_what_is_left_and_so_do_its_parts():
     now_s = 0.0
     deadline = Deadline(20.0, clock=lambda: now_s)
     now_s = 4.0
@@ -34,6 +34,9 @@ def test_a_search_gets_its_share_of_what_is_left_and_so_do_the_parts_of_it():
         assert deadline.left_s == 8.0
         with deadline.earlier(0.25):
             assert deadline.left_s == 6.0
+    assert deadline.left_s == 16.0
+    with deadline.paused():
+        now_s = 100.0
     assert deadline.left_s == 16.0
     with Deadline().shared(0.5):
         assert Deadline().left_s == inf
