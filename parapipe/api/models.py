@@ -72,7 +72,8 @@ def inspect(
     dims, shapes, rules
         As in `MapOptions`.
     platform
-        Show how a platform runs the model: a shipped name, or the path of a YAML file.
+        Show how a platform runs the model: a shipped name, or the path of a YAML file. Times come
+        from the profiles that `map` would use.
     precision
         As in `MapOptions`; it has no effect without a platform.
     compiler
@@ -90,6 +91,7 @@ def inspect(
     CompileError
         The compiler is not installed where the user said.
     """
+    from parapipe.cost.profile import chosen_profiles
     from parapipe.documents.inspection import inspect_graph
 
     if compiler is not None and platform is None:
@@ -99,7 +101,10 @@ def inspect(
     graph = load_graph(
         model, "onnx", rules=rules, dims=dims, shapes=shapes, digests=False, note=note
     )
-    inspection = inspect_graph(graph, target, precision)
+    profiles = None
+    if platform is not None and target is not None:
+        profiles = chosen_profiles((), beside=platform, platform=target.profile_name)
+    inspection = inspect_graph(graph, target, precision, profiles)
     if compiler is None or platform is None:
         return inspection
     from parapipe.profiling.compiled_segments import CompilerChoice

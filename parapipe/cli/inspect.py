@@ -95,8 +95,8 @@ def _coverage_lines(coverage: Row, operators: int) -> Iterator[str]:
     from parapipe.api.checked import together
 
     precision = coverage["precision"]
-    planned = "" if precision == "model" else f", after conversion to {precision}"
-    yield f"platform         {coverage['platform']}{planned}"
+    planned = "in its own types" if precision == "model" else f"after conversion to {precision}"
+    yield f"platform         {coverage['platform']}, the model {planned} (--precision)"
     complete = f"runs {operators} of {operators} fused operators"
     sentences = {
         processor: f"{processor} runs {operators - sum(types.values())} of {operators} fused "

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Literal
 
 from pydantic import Field
 
+from parapipe.cost.compiled_groups import join_compiled
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.coverage import CoverageRow
+from parapipe.cost.profile import Profile
 from parapipe.cost.signature import signature_of
 from parapipe.documents.compiled_support import CompiledSupportRow
 from parapipe.files.record import Row
@@ -144,13 +146,16 @@ class InspectionDocument(Row):
 
 
 def inspect_graph(
-    graph: OperatorGraph, platform: Platform | None, precision: Precision | None = None
+    graph: OperatorGraph,
+    platform: Platform | None,
+    precision: Precision | None = None,
+    profiles: Sequence[Profile] | None = None,
 ) -> InspectionDocument:
     """Describe a graph of single operators, and how a platform runs it if one is given.
 
     Parameters
     ----------
-    precision
+    precision, profiles
         As for `build_cost_table`.
 
     Raises
@@ -190,7 +195,7 @@ def inspect_graph(
             for number, (subgraph, end) in enumerate(zip(cut.subgraphs, ends, strict=True), 1)
         ),
         subgraph_flows=_subgraph_flows(graph, cut),
-        coverage=platform_coverage(fused, platform, precision) if platform else None,
+        coverage=platform_coverage(fused, platform, precision, profiles) if platform else None,
     )
 
 
@@ -252,10 +257,22 @@ def _subgraph_flows(graph: OperatorGraph, cut: Partition) -> tuple[SubgraphFlow,
 
 
 def platform_coverage(
-    graph: OperatorGraph, platform: Platform, precision: Precision | None = None
+    graph: OperatorGraph,
+    platform: Platform,
+    precision: Precision | None = None,
+    profiles: Sequence[Profile] | None = None,
 ) -> PlatformCoverage:
-    """Say where a platform's times of the graph's operators come from, and what it cannot run."""
-    costs = build_cost_table(graph, platform, precision=precision)
+    """Say where a platform's times of the graph's operators come from, and what it cannot run.
+
+    Parameters
+    ----------
+    precision, profiles
+        As for `build_cost_table`. What profiles say is fused is one operator for the times.
+    """
+    costs = timed = build_cost_table(graph, platform, profiles=profiles, precision=precision)
+    joined = join_compiled(graph, profiles)
+    if joined is not graph:
+        timed = build_cost_table(joined, platform, profiles=profiles, precision=precision)
     unsupported = {
         processor: _count_types(
             operator
@@ -267,6 +284,6 @@ def platform_coverage(
     return PlatformCoverage(
         platform=platform.name,
         precision=costs.precision,
-        times=costs.coverage(),
+        times=timed.coverage(),
         unsupported=unsupported,
     )

@@ -80,6 +80,21 @@ def test_inspect_says_what_the_compiler_does_not_run(
     assert f"0.0 for rk3588 in int8 runs {count}" in text
 
 
+def test_inspect_counts_the_times_that_map_would_use(
+    tmp_path, platform, monkeypatch, capsys
+) -> None:
+    PricedCompiler().use(monkeypatch)
+    model = chain(tmp_path)
+    words = ("inspect", model, "--platform", platform, "--precision", "int8")
+    parapipe.compile_profile(model, platform, "rknn", precision="int8")
+    coverage = parapipe.inspect(model, platform=platform, precision="int8").coverage
+    mapped = parapipe.map(model, platform, note=print, **OPTIONS).document.coverage
+    assert coverage.times.compiled == mapped.compiled is not None
+    for count, said in ((6, "after conversion to int8"), (4, "in its own types")):
+        assert run([str(word) for word in words[:count]]) == 0
+        assert f"rk3588, the model {said} (--precision)" in capsys.readouterr().out
+
+
 def test_inspect_with_a_compiler_needs_a_platform(tmp_path) -> None:
     with pytest.raises(ArgumentError, match="`compiler` needs a `platform`"):
         parapipe.inspect(chain(tmp_path), compiler="rknn")
