@@ -191,6 +191,20 @@ def legend_lines(
     return lines
 
 
+def export_line(rows: Sequence[Row]) -> Iterator[str]:
+    """Say which rows can be exported to what as planned, where a processor has a compiler."""
+    by_targets: dict[tuple[str, ...], list[str]] = {}
+    for row in rows:
+        if (targets := row.get("exports")) is not None:
+            by_targets.setdefault(tuple(targets), []).append(row["id"])
+    groups = [
+        f"{', '.join(ids)} to {' or '.join(targets) or 'none'}"
+        for targets, ids in by_targets.items()
+    ]
+    if groups:
+        yield f"export as planned: {'; '.join(groups)}"
+
+
 def _marks(
     document: Row, shown: Sequence[Row], medians: Collection[str], titles: Sequence[str]
 ) -> Iterator[str]:

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from parapipe.cli.advice import advice_text, headline_rows
-from parapipe.cli.front_table import NARROW, coverage_lines, front_table, legend_lines, search_notes
+from parapipe.cli.front_table import (
+    NARROW,
+    coverage_lines,
+    export_line,
+    front_table,
+    legend_lines,
+    search_notes,
+)
 from parapipe.cli.options import FILE, explicit_options, json_option, quiet_option
 from parapipe.cli.output import (
     Row,
@@ -236,6 +243,7 @@ def _text(
         yield from (paragraph(line, indent=2) for line in several_lines(document))
         return
     yield from legend_lines(document, shown, medians, narrow=narrow)
+    yield from (paragraph(line) for line in export_line(shown))
     yield paragraph(advice_text(document))
 
 

@@ -54,6 +54,11 @@ def read_document(
         if kind != what and kind in ("plan", "front"):
             instead = INSTEAD.get(what, _advice(what))
             raise error(f"{path}: is a {kind}, not {with_article(what)}; {instead}")
+        if kind == "onnxruntime" and what == "plan":
+            raise error(
+                f"{path}: is what run.py of an exported folder reads, not a plan; name the plan "
+                "that it was exported from, in the folder that `parapipe map` wrote"
+            )
     advice = _advice(what)
     if isinstance(writer, str) and writer != __version__:
         is_what += f", written by parapipe {shorten_text(writer)}"

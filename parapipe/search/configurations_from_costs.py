@@ -152,7 +152,9 @@ class SearchSequence:
         )
         configurations = as_configurations(chosen, stages.graph, tables, options)
         known, cuts, most = [*candidates, *chosen], searches.partition, options.max_stages
-        absent = absent_kinds(known, stages.graph, cuts, tables[0], most_stages=most)
+        absent = absent_kinds(
+            known, stages.graph, cuts, tables[0], most_stages=most, complete=self.complete
+        )
         self.lacking |= self.restriction.lacking([*refused, *self.refused], chosen)
         return Exploration(
             tuple(map(bounds.with_bounds, configurations)),

@@ -27,6 +27,11 @@ NEEDED: dict[Kind, int] = {"sequential": 1, "pipe-only": 2, "para-only": 2, "hyb
 # Names, types and reasons told before the rest are only counted.
 MOST_NAMED = 3
 
+ENDED = "the search ended before there was one"
+NO_USE = (
+    "the mapper found no use for a second processor beside the first",
+    "the mapper found no use for two processors in a stage beside another stage",
+)
 LONGEST_S = 1e6  # of one frame, all operators one by one on all processors
 
 
@@ -37,6 +42,7 @@ def absent_kinds(
     costs: CostTable,
     *,
     most_stages: int | None = None,
+    complete: bool = True,
 ) -> dict[str, str]:
     """Say why kinds of configuration do not exist, and which processors cannot work alone.
 
@@ -46,6 +52,8 @@ def absent_kinds(
         What an exact search found: at least one of each kind that exists.
     most_stages
         Of a configuration that the search was to find; any number if it is None.
+    complete
+        Whether the search was not ended early.
 
     Returns
     -------
@@ -59,7 +67,10 @@ def absent_kinds(
         for p, name in enumerate(support.names)
         if support.lacking(p, support.operators)
     }
-    return {kind: _absence_reason(kind, support) for kind in kinds} | alone
+    reasons = {kind: _absence_reason(kind, support) for kind in kinds}
+    if not complete:
+        reasons |= {kind: ENDED for kind, reason in reasons.items() if reason in NO_USE}
+    return reasons | alone
 
 
 def no_turns_reason(graph: OperatorGraph, partition: Partition, costs: CostTable) -> str | None:
@@ -203,7 +214,7 @@ def _absence_reason(kind: Kind, support: _Support) -> str:
     if few := _too_few_reason(NEEDED[kind], support):
         return few
     if kind == "para-only":
-        return "the mapper found no use for a second processor beside the first"
+        return NO_USE[0]
     if len(support.units) == 1:
         return (
             f"the model cannot be cut into stages between {support.first(0)} and {support.last(0)}"
@@ -283,7 +294,7 @@ def _no_hybrid_reason(support: _Support) -> str:
         for mask in range(1, all_processors)
     ]
     if any(end and begin < count and end >= begin for end, begin, _ in splits):
-        return "the mapper found no use for two processors in a stage beside another stage"
+        return NO_USE[1]
     short = [split for split in splits if split[0] < count and split[1] > 0]
     if not short:
         mask = next(mask for end, _, mask in splits if end == count)

@@ -28,7 +28,7 @@ from parapipe.problems.problems import whole_problem
 from parapipe.processes.deadline import Deadline
 from parapipe.processes.shared_work import run_beside
 from parapipe.search.contract import Moment, SearchProblem
-from parapipe.search.infeasible import no_turns_reason
+from parapipe.search.infeasible import ENDED, no_turns_reason
 from parapipe.search.stages.candidates import Candidate, StageCandidate
 from parapipe.solvers.problem import NANO, MappingProblem
 
@@ -173,7 +173,7 @@ def interleaved_candidates(
                     yield configuration
     if not any_interleaved:
         none(
-            "the search ended before there was one"
+            ENDED
             if deadline.over
             else "no schedule in which processors take turns was found that has clearly more "
             f"throughput than stages, whose shortest period is {plain(shortest_s * 1e3)} ms"

@@ -9,7 +9,14 @@ from rich.console import Console
 
 from parapipe.api.checked import medians_of
 from parapipe.cli.advice import MOST_ROWS, advice_text, headline_rows
-from parapipe.cli.front_table import NARROW, coverage_lines, front_table, legend_lines, search_notes
+from parapipe.cli.front_table import (
+    NARROW,
+    coverage_lines,
+    export_line,
+    front_table,
+    legend_lines,
+    search_notes,
+)
 from parapipe.cli.output import WIDTH, print_table
 
 OBJECTIVES = ["latency", "throughput", "energy"]
@@ -429,3 +436,15 @@ def test_no_name_is_broken_in_a_table_that_is_not_narrow(capsys) -> None:
     Console(width=NARROW, color_system=None).print(front_table([row(1), faster], OBJECTIVES))
     out = capsys.readouterr().out
     assert all(name in out for name in names)
+
+
+def test_rows_are_told_by_what_they_can_be_exported_to() -> None:
+    rows = [
+        {"id": "c01", "exports": ["onnxruntime", "rknn"]},
+        {"id": "c02", "exports": []},
+        {"id": "c03", "exports": ["onnxruntime", "rknn"]},
+    ]
+    assert [*export_line(rows)] == [
+        "export as planned: c01, c03 to onnxruntime or rknn; c02 to none"
+    ]
+    assert not [*export_line([{"id": "c01"}])]

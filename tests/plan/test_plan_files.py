@@ -210,3 +210,8 @@ def test_a_plan_that_breaks_a_rule_can_be_loaded_to_be_verified(tmp_path: Path) 
     wrong["predicted"]["latency_s"] = 1.0
     (tmp_path / "p.json").write_text(json.dumps(wrong))
     assert Plan.load(tmp_path / "p.json").predicted.latency_s == 1.0
+
+
+def test_what_a_run_of_an_exported_folder_reads_is_no_plan(tmp_path):
+    message = refusal(tmp_path, '{"schema": "parapipe/onnxruntime/1"}')
+    assert "is what run.py of an exported folder reads, not a plan; name the plan" in message

@@ -248,6 +248,8 @@ def test_where_support_forbids_nothing_the_mapper_is_named():
         "para-only": "the mapper found no use for a second processor beside the first",
         "hybrid": "the mapper found no use for two processors in a stage beside another stage",
     }
+    early = absent_kinds(alone, graph, partition(graph), costs, complete=False)
+    assert early["hybrid"] == "the search ended before there was one"
 
 
 supports = st.integers(2, 3).flatmap(

@@ -297,6 +297,7 @@ def test_a_folder_without_samples_is_refused(tmp_path):
 def test_a_check_tells_the_cosine_of_outputs_and_borders_and_who_loses_most(tmp_path, monkeypatch):
     made, _, _ = exported(tmp_path, check=True)
     assert all(each["cosine"] == pytest.approx(1) for each in made.accuracy)
+    assert made.summary[-1].strip() == "no segment loses any of it"
     outputs = {each["tensor"] for each in made.accuracy if each["is_output"]}
     assert outputs == {"out", "early"}
     monkeypatch.setenv("RKNN_NOISE", "0.5")

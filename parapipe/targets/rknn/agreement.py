@@ -67,6 +67,9 @@ def agreement_lines(agreements: Sequence[Agreement]) -> Iterator[str]:
         least = min(borders, key=lambda each: each.cosine)
         yield f"            least at a border: '{least.tensor}' {_text(least.cosine)}"
     worst = max(agreements, key=lambda each: each.loss)
+    if _text(worst.of_inputs) == _text(worst.cosine):
+        yield "            no segment loses any of it"
+        return
     yield (
         f"            {worst.segment} loses most: from {_text(worst.of_inputs)} to "
         f"{_text(worst.cosine)}"
