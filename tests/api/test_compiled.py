@@ -10,6 +10,7 @@ import pytest
 import parapipe
 from parapipe.api.compiled_map import differences
 from parapipe.cli.command_line import run
+from parapipe.cost.compiled_groups import join_compiled
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.profile import read_profile, write_profile
 from parapipe.errors import ArgumentError, FrontError, PlatformError
@@ -122,6 +123,24 @@ def test_a_platform_without_a_fit_is_said(tmp_path, platform, monkeypatch) -> No
 
 
 OPTIONS = {"precision": "int8", "interleave": "none", "draws": 0, "cache": False, "jobs": 1}
+
+
+def test_a_group_takes_the_power_of_its_convolution_as_long_as_it_runs(
+    tmp_path, platform, monkeypatch
+) -> None:
+    PricedCompiler().use(monkeypatch)
+    model = chain(tmp_path, 1)
+    report = parapipe.compile_profile(model, platform, "rknn", precision="int8")
+    profile = read_profile(report.path)
+    graph = join_compiled(parapipe.load_model(model), [profile])
+    board = parapipe.load_platform(platform)
+    costs = build_cost_table(graph, board, profiles=[profile], precision="int8")
+    (group_s,) = {m.time_s for m in profile.measurements if m.then}
+    v = [each.id for each in graph.operators].index("mul0")
+    p = costs.processors.index("npu0")
+    assert costs.time_s(v, p) == pytest.approx(group_s)
+    # 1.56e-9 W/(V² Hz) at 0.8 V and 1 GHz, all of it while a convolution of 3 x 3 runs
+    assert costs.energy_j(v, p) == pytest.approx(1.56e-9 * 0.8**2 * 1e9 * 1.0 * group_s)
 
 
 FEW = ("little", "gpu", "npu1", "npu2")
