@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import fsum, inf
 
 from parapipe.cost.coverage import CoverageRow, coverage_of
 from parapipe.cost.precision import move_times_s, working_types
@@ -63,6 +63,8 @@ class CostTable:
         Names of the platform's processors that are left out.
     arrival_s
         Seconds between frames as they arrive; 0 if the next one is always there.
+    bandwidth_bytes_per_s
+        What the memory gives all processors together; None if no limit is known.
     """
 
     processors: tuple[str, ...]
@@ -81,6 +83,7 @@ class CostTable:
     spread: PlatformSpread | None = None
     excluded: tuple[str, ...] = ()
     arrival_s: float = 0.0
+    bandwidth_bytes_per_s: float | None = None
 
     def frame_s(self, period_s: float) -> float:
         """Return the seconds for which static power counts in a frame's energy.
@@ -91,6 +94,43 @@ class CostTable:
             Least seconds between frames.
         """
         return max(period_s, self.arrival_s)
+
+    def memory_s(self, v: int, p: int) -> float:
+        """Return the seconds in which the memory, doing nothing else, serves operator v on p.
+
+        That is the bytes that it reads and writes over the bandwidth; at most its own time, since
+        what it moves beyond that in that time has come out of caches. 0 if no limit of the
+        bandwidth is known; else infinite if p does not run it.
+        """
+        if self.bandwidth_bytes_per_s is None:
+            return 0.0
+        entry = self.entries[v][p]
+        if isinstance(entry, Refusal):
+            return inf
+        return min(entry.moved_bytes / self.bandwidth_bytes_per_s, entry.time_s)
+
+    def memory_ranges_s(self) -> list[tuple[float, float]]:
+        """Return the least and the most of `memory_s` of each operator, wherever it runs."""
+        rows = (
+            [time_s for p in range(len(row)) if (time_s := self.memory_s(v, p)) < inf] or [0.0]
+            for v, row in enumerate(self.entries)
+        )
+        return [(min(row), max(row)) for row in rows]
+
+    def memory_range_s(self) -> tuple[float, float]:
+        """Return what the memory needs for a frame at least and at most, wherever operators run.
+
+        Both are 0 if no limit of the bandwidth is known.
+        """
+        if self.bandwidth_bytes_per_s is None:
+            return 0.0, 0.0
+        least_s, most_s = zip(*self.memory_ranges_s(), strict=True)
+        return fsum(least_s), fsum(most_s)
+
+    @property
+    def least_frame_s(self) -> float:
+        """Seconds that static power counts for in a frame's energy at least."""
+        return self.frame_s(self.memory_range_s()[0])
 
     def time_s(self, v: int, p: int) -> float:
         """Return the seconds of operator v on processor p; infinite if p does not run it."""
@@ -204,6 +244,7 @@ def build_cost_table(
         ),
         spread=platform_spread(platform),
         excluded=tuple(each.name for each in platform.excluded),
+        bandwidth_bytes_per_s=platform.bandwidth_limit_bytes_per_s,
     )
 
 

@@ -173,11 +173,12 @@ def costs_as_run(
             tuple(
                 entry
                 if isinstance(entry, Refusal)
-                else OperatorCost(
-                    tuple(
+                else replace(
+                    entry,
+                    parts=tuple(
                         _as_run_part(part, recognised, subject, processor)
                         for part, subject in zip(entry.parts, subjects, strict=True)
-                    )
+                    ),
                 )
                 for processor, entry in zip(platform.processors, row, strict=True)
             )
@@ -241,4 +242,4 @@ def _in_proportion(
         else replace(part, time=after.time, power=after.power)
         for part, before, after in zip(here.parts, default.parts, as_run.parts, strict=True)
     )
-    return OperatorCost(tuple(parts))
+    return replace(here, parts=tuple(parts))

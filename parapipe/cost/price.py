@@ -96,16 +96,17 @@ class OperatorCost:
 
     Parameters
     ----------
-    data_type, moved_bytes
-        Type that it computes in after conversion, and the bytes that it reads and writes in it;
-        None if that is the model's own.
+    data_type
+        Type that it computes in after conversion; None if that is the model's own.
+    moved_bytes
+        What it reads and writes for a frame, in that type.
     time_s, energy_j
         Seconds and dynamic joules of all parts.
     """
 
     parts: tuple[PartCost, ...]
+    moved_bytes: int
     data_type: str | None = None
-    moved_bytes: int | None = None
     time_s: float = field(init=False)
     energy_j: float = field(init=False)
 

@@ -146,11 +146,12 @@ class Pricing:
             [subject_of(part, self.graph)] for part in operator.parts if part.type in borders
         ]
         costs = [self._cost(each, (), processor, (), None) for each in (*outside, within)]
+        moved_bytes = sum(cost.moved_bytes for cost in costs if cost)
         parts = [part for cost in costs if cost for part in cost.parts]
         dequantised = tuple(
             replace(part, source=f"{part.source}; run dequantised") for part in parts
         )
-        return OperatorCost(dequantised) if all(costs) else None
+        return OperatorCost(dequantised, moved_bytes) if all(costs) else None
 
     def _converted_graph(self, dtype: str | None) -> OperatorGraph:
         if dtype not in self.graphs:
@@ -205,12 +206,10 @@ class Pricing:
     ) -> OperatorCost | None:
         """Return the cost of parts that were measured at one go, or else of each by itself."""
         work_of_parts = [subject.operator.work for subject in parts]
-        moved = (
-            sum(work.read_bytes + work.written_bytes for work in work_of_parts) if dtype else None
-        )
+        moved = sum(work.read_bytes + work.written_bytes for work in work_of_parts)
         at_one_go = self.measured and not extra and len(parts) > 1
         if at_one_go and (fused_cost := self._fused_cost(parts, processor)):
-            return OperatorCost((fused_cost, *casts), dtype, moved)
+            return OperatorCost((fused_cost, *casts), moved, dtype)
         costs: list[PartCost] = []
         for subject in (*parts, *extra):
             try:
@@ -220,7 +219,7 @@ class Pricing:
                 names = self.missing.setdefault((operator.type, str(error)), [])
                 names.append(f"'{operator.name}'")
         complete = len(costs) == len(parts) + len(extra)
-        return OperatorCost((*costs, *casts), dtype, moved) if complete else None
+        return OperatorCost((*costs, *casts), moved, dtype) if complete else None
 
     def _single_cost(self, subject: Subject, processor: Processor) -> PartCost:
         """Return the cost of a single operator; networks repeat theirs."""
@@ -256,7 +255,7 @@ def _content_of(operator: Operator, graph: OperatorGraph) -> tuple[object, ...]:
 def _renamed(row: Row, new_name: Mapping[str, str]) -> Row:
     """Return a row of costs of operators that differ in their names only."""
     return tuple(
-        OperatorCost(tuple(part.named(new_name[part.operator]) for part in entry.parts))
+        replace(entry, parts=tuple(part.named(new_name[part.operator]) for part in entry.parts))
         if isinstance(entry, OperatorCost)
         else replace(entry, operator=new_name.get(entry.operator, ""))
         for entry in row

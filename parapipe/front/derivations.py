@@ -30,6 +30,7 @@ from parapipe.documents.front_schema import ConfigurationRow
 from parapipe.errors import FrontError
 from parapipe.files.mistakes import KeyPath, listed
 from parapipe.front.critical_paths import busiest_resource, longest_path
+from parapipe.front.memory_bound import memory_time, no_less
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.plan.mapped import mapping_view
 from parapipe.plan.schema import Plan
@@ -265,6 +266,7 @@ class _Tracer:
             else time
             for s, time in zip(self.plan.stages, stages, strict=True)
         ]
+        memory = memory_time(self.plan, graph, platform, self.costs)
         period = named_value("period", self.row.period_s, "s")
         energy = named_value("energy", self.row.energy_j, "J")
         arrival_s = self.row.arrival_s
@@ -286,12 +288,11 @@ class _Tracer:
         if arrival_s:
             stated_figures["arrival_s"] = frame
         derived_figures = derive_figures(stated_figures, Figures)
+        repeats = self.interleaved
+        latency = self.interleaved_latency(period) if repeats else no_less(total(stages), memory)
         return {
-            "latency_s": (
-                self.interleaved_latency(period) if self.interleaved else total(stages),
-                "s",
-            ),
-            "period_s": (largest(*intervals), "s"),
+            "latency_s": (latency, "s"),
+            "period_s": (no_less(largest(*intervals), memory), "s"),
             "energy_j": (total(dynamic) + frame * total(static), "J"),
             "board_energy_j": (energy + frame * idle, "J"),
             "input_s": (travel_time(platform, loaded, "processors", first, "input"), "s"),
@@ -314,7 +315,9 @@ class _Tracer:
     def sustained(self, processors: Sequence[ProcessorExplained]) -> DerivationRow:
         """Return the bound that can be worked out by hand; the longest cycle cannot."""
         period_s = self.row.sustained_period_s
-        bound = largest(*(named_value(f"operators on {p.name}", p.busy_s, "s") for p in processors))
+        memory = memory_time(self.plan, self.graph, self.placed.platform, self.costs)
+        busy = (named_value(f"operators on {p.name}", p.busy_s, "s") for p in processors)
+        bound = no_less(largest(*busy), memory)
         row = self.derivation_row(bound, "s", value=period_s)
         if isclose(bound.value, period_s, rel_tol=_ROUNDING):
             return row

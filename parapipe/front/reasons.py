@@ -22,6 +22,7 @@ from parapipe.front.critical_paths import (
     round_robin_of,
 )
 from parapipe.front.memory_and_doubt import memory_texts, segment_texts
+from parapipe.front.memory_bound import bandwidth_texts
 from parapipe.front.what_if import Change
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.plan.mapped import mapping_view
@@ -77,6 +78,9 @@ class Reasons:
         return [(p, name) for p, name in enumerate(names) if name not in divided]
 
     def _bottleneck_texts(self) -> Iterator[str]:
+        if served := [*bandwidth_texts(self.plan)]:
+            yield from served
+            return
         if self._interleaved:
             yield from self._busiest_texts()
             return

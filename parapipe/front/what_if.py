@@ -78,6 +78,10 @@ class Chip:
             memory = each.memory.model_copy(update=bandwidth)
             processors.append(each.model_copy(update={"memory": memory}))
         table = self._price(processors)
+        limit = self.costs.bandwidth_bytes_per_s
+        if limit is not None:
+            table = replace(table, bandwidth_bytes_per_s=limit * FASTER)
+            return Change(words, table, "of nominal times, and of what the memory serves")
         if table.entries == self.costs.entries:
             return Change(words, None, "no time here follows it: all are measured or fitted")
         return Change(words, table, "of nominal times only")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import fsum, sqrt
 from typing import TYPE_CHECKING, TypeVar
 
 from parapipe.cost.cost_table import CostTable
@@ -68,16 +68,17 @@ class Evaluated:
     ----------
     latency_s
         One frame through all stages, one after the other, for frames admitted once per period; of
-        a mapping made for a period, from its first start to its last end.
+        a mapping made for a period, from its first start to its last end. Never below `memory_s`.
     longest_stage_s
         The period of the paper; a stage that r processors take turns on counts 1 / r.
     period_s
         Seconds between frames: the longest stage, or if longer the time in which a processor that
-        several stages share works for one frame; of a mapping made for a period, that one.
+        several stages share works for one frame; of a mapping made for a period, that one. Never
+        below `memory_s`.
     sustained_period_s
         What an executor with one thread per processor and two slots per channel reaches, if stages
         do not contend for the memory; a processor that stages share takes what they ask of it in
-        a period in the order of the starts.
+        a period in the order of the starts. Never below `memory_s`.
     input_s, output_s
         Seconds to load a frame on the first operator's processor and to read the result on the
         last one's; in none of the figures above.
@@ -87,6 +88,9 @@ class Evaluated:
         time between them.
     sequential_energy_j, sequential_board_energy_j
         Joules of one frame at a time: only the processors of the running stage draw static power.
+    memory_s
+        Seconds in which the memory serves all operators of a frame, at its bandwidth; None if no
+        limit of that is known.
     """
 
     stages: tuple[EvaluatedStage, ...]
@@ -100,6 +104,7 @@ class Evaluated:
     board_energy_j: float
     sequential_energy_j: float
     sequential_board_energy_j: float
+    memory_s: float | None = None
 
     @property
     def throughput_fps(self) -> float:
@@ -129,7 +134,7 @@ def evaluate(
     slowed_s = times_s
     if contention:
         traffic = [
-            sum(_moved_bytes(at, graph, costs) for at in stage.placements) / longest_s
+            sum(_moved_bytes(at, costs) for at in stage.placements) / longest_s
             for stage in mapping.stages
         ]
         slowed_s = [
@@ -150,8 +155,9 @@ def evaluate(
         )
         for stage, contended_s in zip(mapping.stages, slowed_s, strict=True)
     )
-    period_s = mapping.period_s or _period_s(mapping.stages, slowed_s)
-    latency_s = sum(times_s) if mapping.period_s is None else mapping.elapsed_s
+    needed_s = memory_s(mapping, costs)
+    period_s = max(mapping.period_s or _period_s(mapping.stages, slowed_s), needed_s)
+    latency_s = max(sum(times_s) if mapping.period_s is None else mapping.elapsed_s, needed_s)
     dynamic_j = sum(stage.dynamic_energy_j for stage in stages)
     frame_s = costs.frame_s(period_s)
     energy_j = dynamic_j + frame_s * sum(costs.static_power_w[p] for p in mapping.processors)
@@ -165,12 +171,33 @@ def evaluate(
         latency_s=latency_s,
         longest_stage_s=max(stage.every_s for stage in mapping.stages),
         period_s=period_s,
-        sustained_period_s=sustained_period_s(mapping),
+        sustained_period_s=max(sustained_period_s(mapping), needed_s),
         energy_j=energy_j,
         board_energy_j=energy_j + frame_s * costs.idle_power_w,
         sequential_energy_j=sequential_j,
         sequential_board_energy_j=sequential_j + latency_s * costs.idle_power_w,
+        memory_s=None if costs.bandwidth_bytes_per_s is None else needed_s,
     )
+
+
+def memory_s(mapping: Mapping, costs: CostTable) -> float:
+    """Return the seconds in which the memory serves all operators of a frame.
+
+    Whatever runs at the same time, a frame takes no less, and neither does a period. 0 if no limit
+    of the bandwidth is known.
+    """
+    return fsum(costs.memory_s(at.operator, at.processor) for at in mapping.placements)
+
+
+def keep_bandwidth(mapping: Mapping, costs: CostTable) -> Mapping:
+    """Return the mapping with a period, if it is made for one, in which the memory serves a frame.
+
+    Starts and lags stay as they are: what they wait for is there no later than before.
+    """
+    least_s = memory_s(mapping, costs)
+    if mapping.period_s is None or mapping.period_s >= least_s:
+        return mapping
+    return replace(mapping, period_s=least_s)
 
 
 def priced_parts(mapping: Mapping, costs: CostTable) -> dict[str, list[PartCost]]:
@@ -197,11 +224,11 @@ def work_by_processor(stages: Sequence[Stage], times_s: Sequence[Seconds]) -> di
     return work_s
 
 
-def _moved_bytes(at: Placement, graph: OperatorGraph, costs: CostTable) -> int:
+def _moved_bytes(at: Placement, costs: CostTable) -> int:
     """Return what an operator reads and writes in one frame."""
-    work, cost = graph.operators[at.operator].work, costs.cost(at.operator, at.processor)
-    converted = cost.moved_bytes if cost else None
-    return work.read_bytes + work.written_bytes if converted is None else converted
+    cost = costs.cost(at.operator, at.processor)
+    assert cost is not None, "it was mapped there"
+    return cost.moved_bytes
 
 
 def _loading_processor(graph: OperatorGraph, mapping: Mapping) -> int:
@@ -310,16 +337,14 @@ def service_of(
         latency_s=tuple(latency_s for _, latency_s in of_models),
         rate_factor=period_s / least_s,
         contended_rate_factor=period_s
-        / max(least_s, _contended_period_s(mapping, graph, costs, contention))
+        / max(least_s, _contended_period_s(mapping, costs, contention))
         if contention
         else None,
         bound=period_s / bound_s,
     )
 
 
-def _contended_period_s(
-    mapping: Mapping, graph: OperatorGraph, costs: CostTable, contention: float
-) -> float:
+def _contended_period_s(mapping: Mapping, costs: CostTable, contention: float) -> float:
     """Return the least period while processors use the memory together.
 
     A processor with load L beside others that move B bytes in a pattern works L (1 + c B / T) of
@@ -329,7 +354,7 @@ def _contended_period_s(
     moved_bytes: dict[int, float] = {}
     for at in mapping.placements:
         load_s[at.processor] = load_s.get(at.processor, 0.0) + at.end_s - at.start_s
-        bytes_moved = _moved_bytes(at, graph, costs)
+        bytes_moved = _moved_bytes(at, costs)
         moved_bytes[at.processor] = moved_bytes.get(at.processor, 0.0) + bytes_moved
     total = sum(moved_bytes.values())
     return max(

@@ -84,7 +84,7 @@ def _search_at_cuts(
         costs.static_power_w,
         identical=problem.identical[0],
         most_stages=problem.options.max_stages,
-        arrival_s=costs.arrival_s,
+        arrival_s=costs.least_frame_s,
         deadline=deadline,
     )
 

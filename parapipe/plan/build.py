@@ -15,14 +15,14 @@ from parapipe.cost.price import PROVENANCES
 from parapipe.errors import PlanError
 from parapipe.files.mistakes import listed_sentences
 from parapipe.graph import operator_graph
-from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.graph.operator_graph import Constant, OperatorGraph, Tensor
 from parapipe.mappings.evaluate import Evaluated, evaluate, priced_parts, service_of_frames
 from parapipe.mappings.event_graph import PICOSECONDS
 from parapipe.mappings.lifetimes import Storage
 from parapipe.mappings.mapping import Mapping, Placement
 from parapipe.plan import schema
 from parapipe.plan.layout import laid_out
-from parapipe.plan.mapped import COPIED, mapping_view, network_of
+from parapipe.plan.mapped import COPIED, mapping_view, network_of, state_moved_bytes
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.program import program
 from parapipe.plan.records import Coverage, Predicted
@@ -77,10 +77,13 @@ def build_plan(
         models=_models(graph, mapping, evaluated) or None,
         platform=platform.name,
         precision=None if costs.precision == "model" else costs.precision,
+        bandwidth_bytes_per_s=costs.bandwidth_bytes_per_s,
         inputs=graph.inputs,
         outputs=graph.outputs,
         tensors=like.tensors if like else plan_tensors(graph),
-        operators=like.operators if like else plan_operators(graph),
+        operators=like.operators
+        if like
+        else plan_operators(graph, moved=costs.bandwidth_bytes_per_s is not None),
         processors=tuple(_processors(platform, costs, mapping)),
         stages=tuple(_stages(graph, platform, costs, mapping)),
         transfers=tuple(_transfers(graph, platform, costs, mapping)),
@@ -127,8 +130,13 @@ def plan_tensors(graph: OperatorGraph) -> dict[str, schema.Tensor]:
     }
 
 
-def plan_operators(graph: OperatorGraph) -> tuple[schema.Operator, ...]:
+def plan_operators(graph: OperatorGraph, *, moved: bool = False) -> tuple[schema.Operator, ...]:
     """Return a graph's operators as a plan holds them.
+
+    Parameters
+    ----------
+    moved
+        Whether to state the bytes that they move where their types and tensors do not tell.
 
     Raises
     ------
@@ -138,9 +146,11 @@ def plan_operators(graph: OperatorGraph) -> tuple[schema.Operator, ...]:
     """
     written: list[schema.Operator] = []
     refused: list[str] = []
+    declared: dict[str, Tensor | Constant] = {**graph.constants, **graph.tensors}
     for operator in graph.operators:
         try:
-            written.append(_operator(operator, graph))
+            entry = _operator(operator, graph)
+            written.append(state_moved_bytes(entry, operator, declared) if moved else entry)
         except ValidationError as error:
             refused += [
                 f"{'.'.join(map(str, mistake['loc']))} of operator '{operator.name}' "
@@ -325,6 +335,7 @@ def rebuild_with_slots(plan: Plan, slots: Sequence[int]) -> Plan:
     """
     changed = with_slots(plan, slots)
     sustained_s = float(program(changed).graph.period_ps() / PICOSECONDS)
+    sustained_s = max(sustained_s, plan.predicted.memory_s or 0.0)
     predicted = plan.predicted.model_copy(update={"sustained_period_s": sustained_s})
     changed = changed.model_copy(update={"predicted": predicted})
     if plan.memory is not None:

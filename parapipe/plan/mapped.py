@@ -7,7 +7,7 @@ belongs to, who makes a tensor) is derived here, for verifier, simulator, runner
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from parapipe.graph import operator_graph
@@ -316,4 +316,30 @@ def _operator_work(
             written_bytes=sum(part.work.written_bytes for part in parts),
         )
     names = operator.inputs, operator.outputs
-    return work_of(operator.domain, operator.type, operator.attributes, *names, known=declared)
+    work = work_of(operator.domain, operator.type, operator.attributes, *names, known=declared)
+    if operator.moved_bytes is None:
+        return work
+    return replace(work, read_bytes=operator.moved_bytes, written_bytes=0)
+
+
+def state_moved_bytes(
+    operator: Operator, like: operator_graph.Operator, declared: Mapping[str, Tensor | Constant]
+) -> Operator:
+    """Return an operator with the bytes that one of a graph moves, unless it says as many itself.
+
+    Parameters
+    ----------
+    like
+        The same operator in the graph that the plan is of.
+    declared
+        Tensors and constants of that graph.
+    """
+    if like.singles != (like,):
+        pairs = zip(operator.parts, like.parts, strict=True)
+        parts = tuple(state_moved_bytes(*pair, declared) for pair in pairs)
+        return operator.model_copy(update={"parts": parts})
+    own = _graph_operator(operator, declared).work
+    moved_bytes = like.work.read_bytes + like.work.written_bytes
+    if own.read_bytes + own.written_bytes == moved_bytes:
+        return operator
+    return operator.model_copy(update={"moved_bytes": moved_bytes})

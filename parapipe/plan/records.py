@@ -149,12 +149,13 @@ class PredictedTimes(Record):
 
     latency_s: PositiveFigure
     """One frame through all stages, for frames admitted once per period; where the operators of a
-    stage have several lags, from its first start to its last end."""
+    stage have several lags, from its first start to its last end. No less than the memory needs."""
     period_s: PositiveFigure
-    """Time between frames: the longest stage, one with r processors in turn counting 1 / r."""
+    """Time between frames: the longest stage, one with r processors in turn counting 1 / r; or what
+    the memory needs for a frame, if that is longer."""
     sustained_period_s: PositiveFigure
     """Time between frames when processors need not wait for the whole stage, with the queues of
-    the plan."""
+    the plan. No less than the memory needs."""
 
 
 class Predicted(PredictedTimes):
@@ -170,5 +171,8 @@ class Predicted(PredictedTimes):
     """Time to load a frame; in none of the figures above."""
     output_s: Figure
     """Time to read the result; in none of the figures above."""
+    memory_s: Figure | None = None
+    """Time in which the memory serves all operators of a frame, one of them at most for its own
+    time: latency and periods are no less. Left out where its bandwidth is not known."""
     coverage: Coverage | None = None
     """Where the times come from; left out where that is not known."""

@@ -173,6 +173,9 @@ class Operator(Record):
     Each stands here with constants of its own. Their tensors may occur nowhere else. What is folded
     into a part of a fused operator stands with that part only.
     """
+    moved_bytes: NonNegativeInt | None = None
+    """Bytes that it reads and writes for a frame, in the model's types; left out where no bandwidth
+    is stated, for fused operators, and where its type and its tensors say the same."""
 
 
 class OperatingPoint(Record):
@@ -343,6 +346,8 @@ class Plan(Record):
     """Name of the platform that it is run on."""
     precision: Literal["float16", "int8"] | None = None
     """Type to which the model is to be converted; left out where it is planned as it stands."""
+    bandwidth_bytes_per_s: PositiveFigure | None = None
+    """What the memory gives all processors together; left out where no limit is known."""
     inputs: tuple[Name, ...]
     """Graph inputs. Once loaded they are available to all processors, without transfer."""
     outputs: OneOrMore[Name]

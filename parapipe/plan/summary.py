@@ -94,7 +94,7 @@ class Summary:
 
 def summarize(plan: Plan) -> Summary:
     """Say what a plan is and what it promises."""
-    promised = plan.predicted.model_dump(exclude={"input_s", "output_s", "coverage"})
+    promised = plan.predicted.model_dump(exclude={"input_s", "output_s", "memory_s", "coverage"})
     return Summary(
         model=plan.model.name,
         platform=plan.platform,

@@ -11,6 +11,7 @@ from parapipe.files.mistakes import listed
 from parapipe.graph.operator_graph import size_in_bytes
 from parapipe.plan.mapped import MappedPlan, mapping_view, producers
 from parapipe.plan.memory_rules import memory_violations
+from parapipe.plan.memory_traffic import traffic_violations
 from parapipe.plan.placement_rules import placement_violations
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.schema import Operator, Plan, PlannedModel, Processor, Tensor, Transfer
@@ -257,7 +258,8 @@ def verify_plan(plan: Plan, like: Plan | None = None, lives: PlanLives | None = 
     where all else holds), and here the predictions:
     the period is the longest stage, one that r processors take turns on counting 1 / r, and the
     throughput its reciprocal; the latency is the sum of the stages, or where a stage works on
-    several frames, the time from a frame's first start to its last end; the sustained period lies
+    several frames, the time from a frame's first start to its last end; both are no less than what
+    the memory needs for a frame (`traffic_violations`), nor is the sustained period, which lies
     between the work of the busiest processor or link and the longest stage, beyond which it goes
     only if several stages need the same processor or link; the board takes at least the energy of
     the processors; shares of coverage add up to one.
@@ -287,6 +289,7 @@ def verify_plan(plan: Plan, like: Plan | None = None, lives: PlanLives | None = 
         *transfer_violations(view, tolerance_s),
         *type_violations(plan),
         *model_violations(view),
+        *traffic_violations(plan, tolerance_s),
         *_prediction_violations(view, tolerance_s),
     ] or [*memory_violations(plan, lives)]  # lives follow from a right schedule only
     if violations:
@@ -317,19 +320,27 @@ def _prediction_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str
     longest_s = max(
         stage.time_s / (1 + len(stage.processors[0].replicas or ())) for stage in plan.stages
     )
-    if abs(predicted.period_s - longest_s) > tolerance_s:
-        yield (f"the period is {predicted.period_s:.9g} s, and the longest stage {longest_s:.9g} s")
+    memory_s = predicted.memory_s or 0.0
+    served = f", and the memory needs {memory_s:.9g} s for a frame" if memory_s else ""
+    if abs(predicted.period_s - max(longest_s, memory_s)) > tolerance_s:
+        yield (
+            f"the period is {predicted.period_s:.9g} s, and the longest stage {longest_s:.9g} s"
+            f"{served}"
+        )
     latency_s = (
         view.mapping.elapsed_s if view.interleaved else sum(stage.time_s for stage in plan.stages)
     )
-    if abs(predicted.latency_s - latency_s) > tolerance_s:
-        yield f"the latency is {predicted.latency_s:.9g} s, and the stages take {latency_s:.9g} s"
+    if abs(predicted.latency_s - max(latency_s, memory_s)) > tolerance_s:
+        yield (
+            f"the latency is {predicted.latency_s:.9g} s, and the stages take {latency_s:.9g} s"
+            f"{served}"
+        )
     if abs(predicted.throughput_fps * predicted.period_s - 1) > RELATIVE:
         yield (
             f"the throughput is {predicted.throughput_fps:.9g} frames per second, and the period "
             f"{predicted.period_s:.9g} s"
         )
-    yield from _sustained_violations(view, longest_s, tolerance_s)
+    yield from _sustained_violations(view, max(longest_s, memory_s), tolerance_s)
     if predicted.board_energy_j < predicted.energy_j * (1 - RELATIVE):
         yield (
             f"the board takes {predicted.board_energy_j:.9g} J, less than its processors' "
@@ -349,6 +360,11 @@ def _sustained_violations(view: MappedPlan, longest_s: float, tolerance_s: float
         yield (
             f"the sustained period is {sustained_s:.9g} s, and the longest stage takes "
             f"{longest_s:.9g} s"
+        )
+    if sustained_s < (memory_s := view.plan.predicted.memory_s or 0.0) - margin_s:
+        yield (
+            f"the sustained period is {sustained_s:.9g} s, and the memory needs {memory_s:.9g} s "
+            "for a frame"
         )
     processors = {processor.name for processor in view.plan.processors}
     for name, busy_s in work_s(view).items():

@@ -30,7 +30,7 @@ from parapipe.platform.fields import (
 from parapipe.platform.memories import MemorySystem, SharedMemory
 from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Processor
-from parapipe.platform.sections import Memory
+from parapipe.platform.sections import SharedBandwidth
 from parapipe.platform.segments import SegmentRules
 
 
@@ -192,7 +192,7 @@ class Platform(WholeFile):
     profile: Name | None = None
     precision: Precision = "model"
     board: Board
-    memory: Memory
+    memory: SharedBandwidth
     memories: Annotated[Many[SharedMemory], Field(max_length=32)] = ()
     processors: Annotated[Many[Processor], Field(min_length=1, max_length=32)]
     evaluation: Evaluation | None = None
@@ -212,6 +212,11 @@ class Platform(WholeFile):
         """Lengthening of a stage per byte a second that others move; 0 if none is known."""
         evaluation = self.evaluation
         return evaluation.contention / self.memory.bandwidth_bytes_per_s if evaluation else 0.0
+
+    @property
+    def bandwidth_limit_bytes_per_s(self) -> float | None:
+        """The most that all processors together move; None if no such limit is known."""
+        return None if self.memory.lower_bound else self.memory.bandwidth_bytes_per_s
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -118,6 +118,19 @@ class Memory(Section):
     bandwidth_bytes_per_s: BytesPerSecond
 
 
+class SharedBandwidth(Memory):
+    """What the memory gives all processors together.
+
+    Parameters
+    ----------
+    lower_bound
+        Whether the memory may give more, as where one core alone was measured: then no plan is held
+        to it.
+    """
+
+    lower_bound: bool = False
+
+
 class Port(Section, Travel):
     """Time to load a frame, or to read the result."""
 

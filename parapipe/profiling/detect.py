@@ -219,7 +219,11 @@ def platform_text(name: str, clusters: Sequence[Cluster], measured: MachineFigur
         "name": name,
         "description": "; ".join(p["description"] for p in (*cpus, *others)),
         "board": {"idle_power_w": 0.0, "source": "nominal-power"},
-        "memory": {"bandwidth_bytes_per_s": four_digits(bandwidth), "source": "copy"},
+        "memory": {
+            "bandwidth_bytes_per_s": four_digits(bandwidth),
+            "lower_bound": True,  # one core copied
+            "source": "copy",
+        },
         "processors": [*cpus, *others],
         "spread": {**states, **hand_overs, "source": "spread"},
         "links": _link_sections([p["name"] for p in (*cpus, *others)], measured),

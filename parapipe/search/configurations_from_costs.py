@@ -13,7 +13,7 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.files.progress import Tell
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
-from parapipe.mappings.configuration import Configuration
+from parapipe.mappings.configuration import CLOSE, Configuration
 from parapipe.mappings.restriction import Restriction
 from parapipe.problems.cache import Cache
 from parapipe.problems.identical_processors import (
@@ -164,11 +164,24 @@ class SearchSequence:
             by_processors(tables, stages.requests),
             stages.sets.solved if stages.sets else SolvedQuestions({}, frozenset()),
             resolution,
-            stages.traded.resolution if stages.trades else None,
+            self._energy_resolution(configurations),
             stages.trades and stages.traded.timed_out,
             self.unfinished(bounds),
             stages.deadline.interrupted,
         )
+
+    def _energy_resolution(self, configurations: Sequence[Configuration]) -> float | None:
+        """Return what `Exploration` says of it.
+
+        The search over stages counts the least that the memory needs, wherever operators run. Where
+        it may need more, and that may decide, no share is known.
+        """
+        stages = self.stages
+        if not stages.trades:
+            return None
+        least_s, most_s = stages.searches.tables[0].memory_range_s()
+        decides = most_s > min((each.period_s for each in configurations), default=0.0)
+        return inf if decides and most_s > least_s * (1 + CLOSE) else stages.traded.resolution
 
     def check_allowed(self, some: Sequence[Candidate], bounds: ExploredBounds) -> None:
         """Raise a MappingError if the options allow nothing of what was found."""

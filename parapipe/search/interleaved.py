@@ -18,17 +18,19 @@ from parapipe.digits import plain
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.assembly import assemble, hand_overs_of
 from parapipe.mappings.configuration import CLOSE, Configuration, Least, SplitModel
-from parapipe.mappings.evaluate import evaluate
+from parapipe.mappings.evaluate import evaluate, keep_bandwidth
 from parapipe.mappings.mapping import Mapping, Placement, Transfer
 from parapipe.modulo.cyclic_problem import CyclicProblem, ModuloSchedule, ceil_ns
 from parapipe.modulo.latency_curve import LatencyFloors, least_period_of, low_latency_schedules
 from parapipe.modulo.least_energy import bound_j, energy_front
+from parapipe.modulo.least_period import LeastPeriod
 from parapipe.modulo.modulo_schedules import Jobs, schedule_jobs
 from parapipe.problems.problems import whole_problem
 from parapipe.processes.deadline import Deadline
 from parapipe.processes.shared_work import run_beside
 from parapipe.search.contract import Moment, SearchProblem
 from parapipe.search.infeasible import ENDED, no_turns_reason
+from parapipe.search.mapping_bounds import least_memory_s
 from parapipe.search.stages.candidates import Candidate, StageCandidate
 from parapipe.solvers.problem import NANO, MappingProblem
 
@@ -134,6 +136,7 @@ def interleaved_candidates(
         Whether another process may take a part of the work: the same is found.
     """
     problem, any_interleaved = whole_problem(graph, costs), False
+    longest_s = max(longest_s, costs.memory_range_s()[0])
     shortest_s, numbers = longest_s, 3 if energy else 2
     with ExitStack() as opened:
         if not deadline.over:
@@ -142,7 +145,8 @@ def interleaved_candidates(
                 low_energy = opened.enter_context(
                     _low_energy_beside(problem, costs, seed, deadline, beside=beside)
                 )
-            least, rounding_s = least_period_of(problem, seed), CyclicProblem(problem).rounding_s
+            least = served_within(least_period_of(problem, seed), costs)
+            rounding_s = CyclicProblem(problem).rounding_s
             near_s = [] if split else [least.period_s * (1 + share) for share in FLOORS]
             floors = LatencyFloors(problem, near_s)
             fast = low_latency_schedules(
@@ -219,29 +223,46 @@ def low_energy_schedules(
         cyclic.problem,
         energy_j,
         costs.static_power_w,
-        arrival_s=costs.arrival_s,
+        arrival_s=costs.least_frame_s,
         resolution=RESOLUTION,
         time_limit_s=LIMIT_S,
         seed=seed,
         deterministic=True,
         over=over,
     )
+    served = ceil_ns(costs.memory_range_s()[0])
     for point in front:
         jobs = Jobs.of(cyclic, point.processor)
-        shortest = max(cyclic.loads(point.processor))
+        shortest = max(served, *cyclic.loads(point.processor))
         for period in (shortest, int(shortest * (1 + ROOM))):
             if schedule := schedule_jobs(jobs, period):
                 yield schedule, bound_j(front, period / NANO)
 
 
 def repeating_mapping(schedule: ModuloSchedule, graph: OperatorGraph, costs: CostTable) -> Mapping:
-    """Return a modulo schedule as a mapping made for its period.
+    """Return a modulo schedule as a mapping made for its period, or one that the memory can serve.
 
     Where a frame ends before the next one begins, it is a stage, whose time is the period.
     """
     if schedule.latency <= schedule.period:
         return replace(mapping_of(schedule, graph, costs), period_s=None)
-    return mapping_of(_shift_to_origin(schedule, costs), graph, costs)
+    mapping = mapping_of(_shift_to_origin(schedule, costs), graph, costs)
+    return keep_bandwidth(mapping, costs)
+
+
+def served_within(least: LeastPeriod, costs: CostTable, frames: float = 1.0) -> LeastPeriod:
+    """Return a least period in which the memory can serve all operators.
+
+    Parameters
+    ----------
+    frames
+        How many times the operators of the costs are in it.
+    """
+    return replace(
+        least,
+        period_s=max(least.period_s, frames * costs.memory_range_s()[0]),
+        bound_s=max(least.bound_s, frames * least_memory_s(costs)),
+    )
 
 
 def _shift_to_origin(schedule: ModuloSchedule, costs: CostTable) -> ModuloSchedule:

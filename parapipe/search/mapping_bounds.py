@@ -12,6 +12,9 @@ what is proven of each:
   is needed: `operator_bounds`. For each frame, every operator runs once, wherever; over many
   frames, its share on each processor is any number from 0 to 1. Loads within the period are a
   linear programme in these shares, and what its prices prove holds for replicas, too.
+
+None is below what the memory needs to serve a frame, either, where its bandwidth is known: each
+operator counts where it moves fewest bytes.
 """
 
 from __future__ import annotations
@@ -113,9 +116,15 @@ def stage_bounds(
         replica_sets(replicable.staged),
         replica_sets(replicable.alone),
     )
+    served_s = least_memory_s(costs)
     periods_s = np.maximum(bounds.least_periods_ns(every_cut=every_cut) - operators, 0) / NANO
     latency_s = max(0.0, float(bounds.after_ns[0, 0, -1]) - operators) / NANO
-    return TimeBounds(periods_s, latency_s, bounds if every_cut else None, operators)
+    return TimeBounds(
+        np.maximum(periods_s, served_s),
+        max(latency_s, served_s),
+        bounds if every_cut else None,
+        operators,
+    )
 
 
 def relaxed_bounds(graph: OperatorGraph, partition: Partition, costs: CostTable) -> TimeBounds:
@@ -131,7 +140,14 @@ def relaxed_bounds(graph: OperatorGraph, partition: Partition, costs: CostTable)
 
 def bounds_of_all_sets(costs: CostTable, period_s: float, latency_s: float) -> TimeBounds:
     """Return bounds that are the same for all sets of processors."""
-    return TimeBounds(np.full(1 << len(costs.processors), period_s), latency_s)
+    served_s = least_memory_s(costs)
+    periods_s = np.full(1 << len(costs.processors), max(period_s, served_s))
+    return TimeBounds(periods_s, max(latency_s, served_s))
+
+
+def least_memory_s(costs: CostTable) -> float:
+    """Return seconds that no frame takes less than, for its bytes; 0 if no bandwidth is known."""
+    return costs.memory_range_s()[0] * (1 - ROUNDING)
 
 
 def is_nowhere_faster(costs: CostTable, than: CostTable) -> bool:
@@ -192,7 +208,7 @@ class EnergyBounds:
             np.array([np.where(some, each, inf).min(axis=1).sum() for some in inside])
             for each in (dynamic_j, own_j)
         )
-        frames_s = np.where(periods_s < inf, np.maximum(periods_s, costs.arrival_s), 0)
+        frames_s = np.where(periods_s < inf, np.maximum(periods_s, costs.least_frame_s), 0)
         static_j = inside @ np.array(costs.static_power_w) * frames_s
         return cls(np.maximum(least_j + static_j, least_own_j) * (1 - ROUNDING), periods_s)
 

@@ -255,6 +255,12 @@ def _rates_message(patterns: Patterns, reached: LeastPeriods, length: Length) ->
         if len(rests) > 1
         else ""
     )
+    memory_s = patterns.costs.memory_range_s()[0]
+    if memory_s > period_s:
+        stands += (
+            f"at its bandwidth, the memory needs {plain(memory_s / period_s, 3)} times the period "
+            "for what all frames read and write; "
+        )
     if bound < 1:
         cannot = (
             f"the rates cannot be kept: all models together reach {plain(factor, 3)} times of what "

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import inf, lcm
 
 from parapipe.cost.cost_table import CostTable
@@ -26,14 +27,14 @@ from parapipe.modulo.baselines import (
 from parapipe.modulo.beam_search import prices_of, values_of
 from parapipe.modulo.cyclic_problem import CyclicProblem, Frames, ModuloSchedule
 from parapipe.modulo.exact_latency import least_latency_by_cp_sat
-from parapipe.modulo.latency_curve import ABOVE, period_shares
+from parapipe.modulo.latency_curve import ABOVE, ROUNDING, period_shares
 from parapipe.modulo.least_latency import fit_loads, least_latency
 from parapipe.modulo.least_period import LeastPeriod, bound_s, least_period, restrict_to
 from parapipe.modulo.modulo_schedules import Jobs, schedule_jobs
 from parapipe.modulo.reordering import reorder_jobs
 from parapipe.modulo.verify import check
 from parapipe.problems.problems import whole_problem
-from parapipe.search.interleaved import low_energy_schedules, mapping_of
+from parapipe.search.interleaved import low_energy_schedules, mapping_of, served_within
 from parapipe.solvers.problem import NANO, MappingProblem
 
 FEW = 12  # operators of a pattern for which the least latency is solved for as well
@@ -157,31 +158,50 @@ class Patterns:
         return LeastPeriods(
             self.least(self.problem, incumbents),
             self.bound_s(self.frames.counts),
-            own,
-            serial,
-            one_each,
+            own and self._served(own),
+            self._served(serial),
+            one_each and self._served(one_each),
         )
+
+    def _served(self, baseline: Baseline) -> Baseline:
+        """Return a baseline with a period in which the memory can serve all frames."""
+        least_s = self.costs.memory_range_s()[0]
+        return replace(baseline, period_s=max(baseline.period_s, least_s))
 
     def least(
         self, problem: MappingProblem, incumbents: Sequence[tuple[int, ...]] = ()
     ) -> LeastPeriod:
         """Return the least period of a problem; no known assignment has less."""
-        return least_period(
+        least = least_period(
             problem, time_limit_s=LIMIT_S, seed=self.seed, deterministic=True, known=incumbents
         )
+        return served_within(least, self.costs, problem.operators / self.problem.operators)
 
     def bound_s(self, counts: Sequence[int]) -> float:
         """Return what so many frames of each model take at least, in patterns of any length.
 
         Where a pattern gives a model a bit more than its rate, its frames count less.
         """
-        needed = [
-            _scaled(problem, min(1.0, demand.rate_fps * self.period_s / count))
-            for problem, demand, count in zip(
-                self.baselines.problems, self.demands, self.frames.counts, strict=True
-            )
+        shares = [
+            min(1.0, demand.rate_fps * self.period_s / count)
+            for demand, count in zip(self.demands, self.frames.counts, strict=True)
         ]
-        return bound_s(join_problems(needed, counts))
+        needed = [*map(_scaled, self.baselines.problems, shares)]
+        served_s = sum(
+            count * share * time_s
+            for count, share, time_s in zip(counts, shares, self._memory_s, strict=True)
+        )
+        return max(bound_s(join_problems(needed, counts)), served_s * (1 - ROUNDING))
+
+    @cached_property
+    def _memory_s(self) -> list[float]:
+        """Seconds in which the memory serves one frame of each model, at least."""
+        of_models = [0.0] * len(self.frames.counts)
+        if self.costs.bandwidth_bytes_per_s is None:
+            return of_models
+        for frame, (least_s, _) in zip(self.frames.of, self.costs.memory_ranges_s(), strict=True):
+            of_models[self.frames.model[frame]] += least_s
+        return [a / count for a, count in zip(of_models, self.frames.counts, strict=True)]
 
     def mappings_of(self, schedules: Iterable[ModuloSchedule], times: int) -> Iterator[Mapping]:
         """Yield schedules of a pattern that is so many times shorter as mappings of this one."""

@@ -82,9 +82,11 @@ def simulate(
     luck
         What times are multiplied by; all takes what was predicted if not given.
     saturate
-        Admit frames as fast as they are taken; otherwise one each `pace_s`.
+        Admit frames as fast as they are taken and as the memory serves them; otherwise one each
+        `pace_s`.
     pace_s
-        Seconds between frames; the predicted period if not given.
+        Seconds between frames, if the memory serves them as fast; the predicted period if not
+        given.
     memory
         Shared by the processors, which slow each other down; they don't if not given.
     unit
@@ -98,7 +100,7 @@ def simulate(
         If frames wait for each other in a circle, since channels have too few slots.
     """
     tasks = measured.program(plan, queue) if measured else program(plan, unit=unit, queue=queue)
-    interval_ps = None if saturate else picoseconds(pace_s or plan.predicted.period_s)
+    interval_ps = _interval_ps(plan, tasks, None if saturate else pace_s or plan.predicted.period_s)
     try:
         replayed = replay(
             tasks.graph,
@@ -121,9 +123,18 @@ def simulate(
     pace_ps = recurs.period_ps if recurs else None
     if regular and recurs is None:
         pace_ps = slowest_pace(tasks.graph, replayed.start_ps)
-    return Simulation(
-        tasks, _replay_record(tasks, replayed, frames, measured), recurs, replayed, pace_ps
-    )
+    memory_s = 0.0 if measured else plan.predicted.memory_s or 0.0
+    record = _replay_record(tasks, replayed, frames, measured, memory_s)
+    return Simulation(tasks, record, recurs, replayed, pace_ps)
+
+
+def _interval_ps(plan: Plan, tasks: Program, pace_s: float | None) -> int | None:
+    """Return the picoseconds between frames; None admits them as fast as they are taken."""
+    memory_s = plan.predicted.memory_s or 0.0
+    if pace_s is not None:
+        return picoseconds(max(pace_s, memory_s))
+    memory_ps = picoseconds(memory_s)
+    return memory_ps if memory_ps and memory_ps > tasks.graph.period_ps() else None
 
 
 def _measured_work(
@@ -165,8 +176,13 @@ def _varied_delay(tasks: Program, luck: RandomFactors | None) -> Callable[[int, 
 
 
 def _replay_record(
-    tasks: Program, replayed: ReplayTimes, frames: int, measured: MeasuredTimes | None
+    tasks: Program,
+    replayed: ReplayTimes,
+    frames: int,
+    measured: MeasuredTimes | None,
+    memory_s: float,
 ) -> Record:
+    """Return the record of a replay, in which no frame is done before the memory has served it."""
     times = zip(tasks.tasks, replayed.start_ps, replayed.end_ps, strict=True)
     spans = tuple(
         Span(
@@ -179,9 +195,13 @@ def _replay_record(
         for i, (task, starts, ends) in enumerate(times)
         for frame, (start_ps, end_ps) in enumerate(zip(starts, ends, strict=True))
     )
-    done_ps = [max(ends[frame] for ends in replayed.end_ps) for frame in range(frames)]
+    served_ps = picoseconds(memory_s)
     passed = tuple(
-        Frame(frame, admitted_ps / PICOSECONDS, done_ps[frame] / PICOSECONDS)
+        Frame(
+            frame,
+            admitted_ps / PICOSECONDS,
+            max(served_ps + admitted_ps, *(ends[frame] for ends in replayed.end_ps)) / PICOSECONDS,
+        )
         for frame, admitted_ps in enumerate(replayed.admitted_ps)
     )
     return record_of(tasks, spans, passed)

@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 
 from parapipe.errors import SimulationError
 from parapipe.mappings.event_graph import PICOSECONDS
-from parapipe.plan.mapped import network_of
+from parapipe.plan.memory_traffic import moved_bytes
 from parapipe.plan.program import Program, Unit, program
 from parapipe.plan.schema import Plan
 from parapipe.plan.sharing import executed_plan
@@ -277,9 +277,3 @@ def stream_laws(plan: Plan, platform: Platform) -> dict[str, StreamLaw]:
         factors = streams.slowdown[:count]
         laws[each.name] = StreamLaw(each.stream.of, tuple(x / factors[-1] for x in factors))
     return laws
-
-
-def moved_bytes(plan: Plan) -> dict[str, int]:
-    """Return what each operator reads and writes for a frame, by its id."""
-    graph = network_of(plan)
-    return {each.id: each.work.read_bytes + each.work.written_bytes for each in graph.operators}

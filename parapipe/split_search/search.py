@@ -254,7 +254,7 @@ class _SplitFinder:
         """Return whether a known configuration is as good in all, whatever transfers take."""
         costs, period_ns = self.execution_modes.prices.costs, max(choice.times_s) * NANO
         used = {piece.processor for mode in choice.modes for piece in mode.pieces}
-        static_nj = max(period_ns, costs.arrival_s * NANO) * sum(
+        static_nj = max(period_ns, costs.least_frame_s * NANO) * sum(
             costs.static_power_w[p] for p in used
         )
         energy_nj = static_nj + NANO * sum(mode.energy_j for mode in choice.modes)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.cost.spread import PlatformSpread
+from parapipe.mappings.evaluate import memory_s
 from parapipe.mappings.mapping import Mapping
 
 Array = NDArray[np.float64]
@@ -87,6 +88,8 @@ class SampledCosts:
         Joules of all operators for a frame, and watts of the used processors.
     arrival_s
         Seconds between frames as they arrive; 0 if the next one is always there.
+    memory_s
+        Seconds in which the memory serves a frame: no draw takes less.
     """
 
     time_s: Array
@@ -94,6 +97,7 @@ class SampledCosts:
     dynamic_j: Array
     static_w: Array
     arrival_s: float = 0.0
+    memory_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,7 @@ class UncertainCosts:
         Of each used processor: its index, the row of its power, static watts, and its parts.
     spread
         Of what belongs to the platform.
-    arrival_s
+    arrival_s, memory_s
         As of `SampledCosts`.
     """
 
@@ -133,6 +137,7 @@ class UncertainCosts:
     powers: tuple[tuple[int, int, float, NDArray[np.intp]], ...]
     spread: PlatformSpread
     arrival_s: float
+    memory_s: float
 
     def costs(self, values: Array) -> SampledCosts:
         """Return the costs for some values of the causes, [cause, draw]."""
@@ -153,6 +158,7 @@ class UncertainCosts:
             dynamic_j,
             static_w,
             self.arrival_s,
+            self.memory_s,
         )
 
 
@@ -214,4 +220,5 @@ def uncertain_costs(mapping: Mapping, costs: CostTable, names: Sequence[str]) ->
         powers=powers,
         spread=spread,
         arrival_s=costs.arrival_s,
+        memory_s=memory_s(mapping, costs),
     )

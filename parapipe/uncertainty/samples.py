@@ -76,8 +76,12 @@ def figures_at_costs(
     )
     times = _of_plain_stages if mapping.period_s is None else _of_period
     latencies_s, periods_s = times(mapping, execution, events_s, costs.moves)
-    latencies_s *= latency_s / latencies_s[0]
-    periods_s *= period_s / periods_s[0]
+    if latency_s > costs.memory_s:
+        latencies_s *= latency_s / latencies_s[0]
+    if period_s > costs.memory_s:
+        periods_s *= period_s / periods_s[0]
+    latencies_s = np.maximum(latencies_s, costs.memory_s)
+    periods_s = np.maximum(periods_s, costs.memory_s)
     frames_s = np.maximum(periods_s, costs.arrival_s)
     return SampledFigures(latencies_s, periods_s, costs.dynamic_j + frames_s * costs.static_w)
 

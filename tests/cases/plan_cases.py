@@ -88,7 +88,15 @@ class Costs:
     working = (None,) * 5
     memory_system = None
     excluded = ()
-    arrival_s = 0.0
+    arrival_s = least_frame_s = 0.0
+    bandwidth_bytes_per_s = None
+    moved_bytes = 0  # by each operator
+
+    def memory_s(self, v, p):
+        return 0.0
+
+    def memory_range_s(self):
+        return 0.0, 0.0
 
     def frame_s(self, period_s):
         return max(period_s, self.arrival_s)
@@ -111,7 +119,8 @@ class Costs:
     def cost(self, v, p):
         half, power = named_value("time", self.table[v][p] / 2, "s"), named_value("power", 0.0, "W")
         return OperatorCost(
-            tuple(PartCost("part", "Relu", name, "", half, power) for name in self.provenance)
+            tuple(PartCost("part", "Relu", name, "", half, power) for name in self.provenance),
+            self.moved_bytes,
         )
 
 

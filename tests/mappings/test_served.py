@@ -5,7 +5,6 @@ from math import sqrt
 
 import pytest
 
-from parapipe.graph.operator_graph import Work
 from parapipe.mappings.evaluate import evaluate, service_of, with_all_loaded
 from parapipe.modulo.cyclic_problem import Frames
 from tests.cases.plan_cases import graph_of, operator
@@ -55,13 +54,12 @@ def _alone(seconds):
 def test_with_contention_a_pattern_takes_as_long_as_work_that_others_lengthen(moved):
     # L = 1 s each, and c B = 0.5 s: T = L (1 + c B / T) gives T = (1 + √(1 + 2)) / 2
     search = patterns([_alone([1.0, 9.0]), _alone([9.0, 1.0])], (1, 1), period_s=4.0)
-    moving = tuple(replace(each, work=Work(0, moved, 0)) for each in search.graph.operators)
-    graph = replace(search.graph, operators=moving)
+    search.costs.moved_bytes = moved
     mapping = next(
         each for each in _mappings(search) if [at.processor for at in each.placements] == [0, 1]
     )
-    taken = replace(evaluate(mapping, graph, search.costs), period_s=4.0)
-    got = service_of(mapping, taken, graph, search.costs, contention=1e-3, bound_s=1.0)
+    taken = replace(evaluate(mapping, search.graph, search.costs), period_s=4.0)
+    got = service_of(mapping, taken, search.graph, search.costs, contention=1e-3, bound_s=1.0)
     expected_s = (1 + sqrt(1 + 4e-3 * moved)) / 2
     assert got.rate_factor == pytest.approx(4.0)
     assert got.contended_rate_factor == pytest.approx(4.0 / expected_s)

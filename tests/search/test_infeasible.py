@@ -49,7 +49,8 @@ def costs_of(graph, refused):
                 if cause.startswith(processor):  # of any type
                     return Refusal(processor, cause)
                 return Refusal(processor, cause, single.type, single.name)
-        return OperatorCost((PartCost(operator.name, operator.type, "nominal", "", ONE_MS, ONE_W),))
+        part = PartCost(operator.name, operator.type, "nominal", "", ONE_MS, ONE_W)
+        return OperatorCost((part,), 0)
 
     rows = tuple(tuple(entry(op, p) for p in refused) for op in graph.operators)
     count = range(len(refused))

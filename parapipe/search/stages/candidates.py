@@ -141,7 +141,8 @@ class SearchSpace:
     most_stages
         Of a configuration; any number if it is None.
     arrival_ns
-        Time between frames as they arrive: static energy is for at least so long.
+        Time between frames, as they arrive or as the memory serves them, at least: static energy is
+        for at least so long.
     """
 
     units: int

@@ -249,7 +249,7 @@ class StageSearches:
             line=self.partition.cuts.line,
             pipes=pipes,
             most_stages=self.options.max_stages,
-            arrival_s=self.tables[table].arrival_s,
+            arrival_s=self.tables[table].least_frame_s,
             deadline=self.deadline,
             tell=None if look else self._reporter_of_search(),
             better=self.add,

@@ -206,7 +206,7 @@ def trade_energy(
         replicable=replicable,
         incumbents=incumbents,
         most_stages=most_stages,
-        arrival_s=costs.arrival_s,
+        arrival_s=costs.least_frame_s,
         line=partition.cuts.line,
         deadline=deadline,
         better=better,
