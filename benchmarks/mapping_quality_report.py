@@ -22,7 +22,7 @@ Three columns hold the reasons.
   operators, the more that tends to cost; the more operators weigh, the less.
 
 A negative figure is that of an unproven makespan, which another mapper has beaten within its gap.
-The times of `bst-a1000` are nominal; `parapipe map` says how many of the A311D's are measured.
+`parapipe map` says how many of the times are measured, stated, fitted or nominal.
 """.strip()
 OTHERS = ("peft", "layer_switched", "coarse", "auto")
 

@@ -42,48 +42,35 @@ Row = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A board; whether its NPU takes float32, and whether hand-overs keep the receiver busy."""
+    """A board, and whether hand-overs keep the receiver busy."""
 
     board: str
-    float32: bool
     received: bool
 
     @property
     def title(self) -> str:
         """Heading of the case's table."""
-        types = " priced in float32" if self.float32 else ""
-        return f"{self.board}{types}, hand-overs as {'work' if self.received else 'delays'}"
+        return f"{self.board}, hand-overs as {'work' if self.received else 'delays'}"
 
     @property
     def name(self) -> str:
         """Folder of the case's results."""
-        types = "float32" if self.float32 else "shipped"
-        return f"{self.board}-{types}-{'work' if self.received else 'delay'}"
+        return f"{self.board}-shipped-{'work' if self.received else 'delay'}"
 
 
-CASES = tuple(
-    Case(board, float32, received)
-    for received in (False, True)
-    for board, float32 in (("amlogic-a311d", False), ("bst-a1000", False), ("bst-a1000", True))
-)
+CASES = tuple(Case("amlogic-a311d", received) for received in (False, True))
 
 
 def platform_of(case: Case, folder: Path) -> str:
     """Return the name of the shipped platform, or a file that is derived from it."""
-    if not case.received and not case.float32:
+    if not case.received:
         return case.board
     out = folder / "platforms" / case.name / f"{case.board}.yaml"
     if not out.exists():
         shipped = HERE.parent / "platforms" / f"{case.board}.yaml"
         document = yaml.safe_load(shipped.read_text(encoding="utf-8"))
-        if case.received:
-            for link in document["links"]:
-                link["occupies"] = "receiver"
-        if case.float32:
-            del document["precision"]
-            npu = next(each for each in document["processors"] if each["kind"] == "npu")
-            npu["data_types"].append("float32")
-            npu["peak"]["macs_per_s"]["float32"] = npu["peak"]["macs_per_s"]["int8"]
+        for link in document["links"]:
+            link["occupies"] = "receiver"
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
     return str(out)
@@ -150,8 +137,8 @@ def pair_of(case: Case, model: str, folder: Path) -> Pair | None:
 def bound_of(case: Case, model: str, pair: Pair) -> float | None:
     """Return the proven least period: that of interleaved rows, else the benchmark's."""
     bounds = [_least_period_s(each) for each in pair.both if _in_turn(each)]
-    if bounds or case.float32:
-        return max(bounds, default=None)
+    if bounds:
+        return max(bounds)
     measured = json.loads(BOUNDS.read_text(encoding="utf-8"))[case.board][model]
     return 1 / _number(measured["work bound" if case.received else "given bound"])
 
@@ -265,9 +252,7 @@ what it found and `map` did not.
 
 Where hand-overs are *work*, each of them keeps its receiver busy (`occupies: receiver` in all
 links of the platform's file). There the bound is one on loads, and a schedule of that period need
-not exist. The A1000 computes in int8 as shipped. *Priced in float32*, models stay as they are,
-and its NPU takes float32 at the rate of int8, as the shipped file had it before; with
-`--precision model` alone, the NPU runs no operator of a float32 model. An asterisk: the budget of
+not exist. An asterisk: the budget of
 {BUDGETS["petr"]} ended a search, so that the row may be worse than the front without a budget.
 Objectives are `latency-throughput`. Made by `python -m docs.interleaved_fronts FOLDER` on
 {date.today()} with parapipe {__version__}, commit {_commit()}.

@@ -167,7 +167,7 @@ def _check_profiles(front: FrontDocument, profiles: Sequence[Profile] | None, na
     from parapipe.cost.profile import shipped_profiles
 
     coverage = front.coverage
-    shares = coverage.measured, coverage.compiled, coverage.fitted
+    shares = coverage.measured, coverage.stated, coverage.compiled, coverage.fitted
     if any(share and share.operators for share in shares) and not (
         profiles or shipped_profiles(name)
     ):

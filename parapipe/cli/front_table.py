@@ -316,7 +316,7 @@ def coverage_lines(coverage: Row) -> list[str]:
     """Say how much of the operators' number and time rests on which source."""
     parts = [
         f"{source} {_shares(coverage[source])}"
-        for source in ("measured", "compiled", "fitted", "nominal")
+        for source in ("measured", "stated", "compiled", "fitted", "nominal")
         if coverage.get(source)
     ]
     processors = ", ".join(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from parapipe.cost.profile import SCALED, Measurement
+from parapipe.cost.profile import SCALED, STATED, Measurement
 from parapipe.errors import CostError
 from parapipe.graph.operator_graph import ITEM_BYTES, Work
 from parapipe.platform.fields import Expression, file_value, largest, named_value
@@ -116,7 +116,7 @@ def time_at_point(
     """
 
     def measured(name: str, m: Measurement) -> Expression:
-        name = SCALED if m.method == SCALED else name
+        name = m.method if m.method in {SCALED, STATED} else name
         return named_value(name, m.time_s, "s", file=file, line=m.line, note=partial(note, m))
 
     point_hz = processor.point.frequency_hz

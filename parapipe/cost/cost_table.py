@@ -175,7 +175,7 @@ class CostTable:
                 yield from cost.parts
 
     def coverage(self) -> CoverageRow:
-        """Return how much of the table was measured, fitted and is nominal."""
+        """Return how much of the table was measured, stated, fitted and is nominal."""
         return coverage_of({name: self.parts(p) for p, name in enumerate(self.processors)})
 
 

@@ -1,4 +1,4 @@
-"""How much of the operator times was measured, compiled, fitted, and is nominal."""
+"""How much of the operator times was measured, stated, compiled, fitted, and is nominal."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pydantic import NonNegativeInt, SerializerFunctionWrapHandler, model_serial
 
 from parapipe.cost.price import PROVENANCES, PartCost, Provenance
 from parapipe.files.record import Figure, Row, without_none
+
+_IF_ANY = ("stated", "compiled")
 
 
 class Share(Row):
@@ -36,6 +38,8 @@ class ProcessorCoverageRow(Row):
 
     measured: Figure
     """Measured for this very operator."""
+    stated: Figure | None = None
+    """Stated for it by the chip's maker; left out if there are none."""
     compiled: Figure | None = None
     """Out of cycles that the processor's compiler tells; left out if there are none."""
     fitted: Figure
@@ -47,8 +51,8 @@ class ProcessorCoverageRow(Row):
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out compiled times where there are none."""
-        return without_none(write(self), "compiled")
+        """Leave out stated and compiled times where there are none."""
+        return without_none(write(self), *_IF_ANY)
 
 
 class CoverageRow(Row):
@@ -59,6 +63,8 @@ class CoverageRow(Row):
     noisy: NoisyShare | None = None
     """Of those measured: rows still differed too much after all repeats; null if that was not
     stored."""
+    stated: Share | None = None
+    """Stated for this very operator by the chip's maker; left out if there are none."""
     compiled: Share | None = None
     """Out of cycles that the processor's compiler tells; left out if there are none."""
     fitted: Share
@@ -76,8 +82,8 @@ class CoverageRow(Row):
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out compiled times where there are none."""
-        return without_none(write(self), "compiled")
+        """Leave out stated and compiled times where there are none."""
+        return without_none(write(self), *_IF_ANY)
 
 
 def coverage_of(costs: Mapping[str, Iterable[PartCost]]) -> CoverageRow:
@@ -131,8 +137,8 @@ def _shares_by_provenance(parts: Sequence[PartCost]) -> dict[Provenance, Share]:
 
 
 def _without_unused(shares: Mapping[Provenance, Share]) -> dict[Provenance, Share]:
-    """Leave out the share of compiled times if there are none."""
-    return {key: each for key, each in shares.items() if key != "compiled" or each.operators}
+    """Leave out the shares of stated and of compiled times if there are none."""
+    return {key: each for key, each in shares.items() if key not in _IF_ANY or each.operators}
 
 
 def _share_of(some: Sequence[PartCost], parts: Sequence[PartCost]) -> Share:

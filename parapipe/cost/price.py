@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Literal, get_args
 
 from parapipe.cost.clock import nominal_time, time_at_clock, time_at_point, time_ratio
 from parapipe.cost.measured_source import MeasuredSource, Subject, spread_text
-from parapipe.cost.profile import COMPILED, SCALED, UNPRICED, Measurement
+from parapipe.cost.profile import COMPILED, SCALED, STATED, UNPRICED, Measurement
 from parapipe.cost.spread import (
     CERTAIN,
     OTHER_STATE,
@@ -22,10 +22,10 @@ from parapipe.graph.operator_graph import ITEM_BYTES
 from parapipe.platform.fields import Expression, largest, named_value
 from parapipe.platform.processor import Processor
 
-Provenance = Literal["measured", "compiled", "fitted", "nominal"]
+Provenance = Literal["measured", "stated", "compiled", "fitted", "nominal"]
 PROVENANCES: tuple[Provenance, ...] = get_args(Provenance)
-OF_THE_OPERATOR: frozenset[Provenance] = frozenset({"measured", "compiled"})
-"""Times of an operator itself: by a clock, or by the cycles that a compiler tells."""
+OF_THE_OPERATOR: frozenset[Provenance] = frozenset({"measured", "stated", "compiled"})
+"""Times of an operator itself: by a clock, by the chip's maker, or by a compiler's cycles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,7 @@ class PartCost:
         return self.power.value * self.time.value
 
 
+_OF_METHOD: Mapping[str, Provenance] = {COMPILED: "compiled", STATED: "stated"}
 _BUT_NAME = attrgetter(*(each.name for each in fields(PartCost)[1:]))
 
 
@@ -123,7 +124,7 @@ def price(
     *,
     measured: bool = True,
 ) -> PartCost:
-    """Return the cost of a single operator: measured, else fitted, else nominal.
+    """Return the cost of a single operator: measured or stated, else fitted, else nominal.
 
     Where its data type was not measured but another one was, the price in that one counts as fitted
     once it is scaled by the ratio of the nominal rates of both types. A view is free unless it was
@@ -260,7 +261,7 @@ def _provenance(m: Measurement, *, moved: bool) -> Provenance:
     """Return that of a row of a profile, perhaps moved to another clock or state of the board."""
     if m.method == UNPRICED or (moved and m.method != COMPILED):
         return "fitted"
-    return "compiled" if m.method == COMPILED else "measured"
+    return _OF_METHOD.get(m.method, "measured")
 
 
 def _fitted_cost(

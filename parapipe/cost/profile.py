@@ -30,11 +30,13 @@ COLUMNS = (
 OPTIONAL_COLUMNS = ("then", "observed_hz", "load", "noisy", "weights")
 """Columns that a profile may have besides."""
 
-TIMED, RUN, SCALED, COMPILED, UNPRICED = "timed", "run", "scaled", "compiled", "unpriced"
-METHODS = (TIMED, "apportioned", RUN, SCALED, COMPILED, UNPRICED)
+TIMED, RUN, SCALED, STATED = "timed", "run", "scaled", "stated"
+COMPILED, UNPRICED = "compiled", "unpriced"
+METHODS = (TIMED, "apportioned", RUN, SCALED, STATED, COMPILED, UNPRICED)
 """How a time was got: each operator by its own clock, or out of the time of several together; or
 out of a run of a plan, as its share of what a segment took there; or timed in another state of the
-board, and multiplied with what leads from that state to the profile's; or out of the cycles that
+board, and multiplied with what leads from that state to the profile's; or stated by the chip's
+maker, who may have simulated it; or out of the cycles that
 the processor's compiler tells; or, where that does not price an operator, the price that it has
 without a compiler, adapted as those cycles were (docs/compiler-costs.md)."""
 

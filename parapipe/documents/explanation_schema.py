@@ -60,7 +60,7 @@ class PartRow(Row):
     """Name of the ONNX node."""
     type: str
     """ONNX type."""
-    provenance: Literal["measured", "compiled", "fitted", "nominal"]
+    provenance: Literal["measured", "stated", "compiled", "fitted", "nominal"]
     """What the time is worth."""
     source: str
     """Where the time comes from, in words."""
@@ -181,7 +181,7 @@ class ProcessorExplained(Row):
 class TimeSourceRow(Row):
     """Where some of the times come from."""
 
-    provenance: Literal["measured", "compiled", "fitted", "nominal"]
+    provenance: Literal["measured", "stated", "compiled", "fitted", "nominal"]
     """What they are worth."""
     source: str
     """The profile's file, or the platform's."""

@@ -284,7 +284,7 @@ class FrontDocument(Row):
     unfinished: UnfinishedRow | None = None
     """What a budget, an interruption or the size of the network left undone; null if nothing."""
     coverage: CoverageRow
-    """How much of the times was measured, how much fitted, and how much is nominal."""
+    """How much of the times was measured or stated, how much fitted, and how much is nominal."""
     compilation: CompilationRow | None = None
     """What was compiled to make the front; left out if no compiler was asked for."""
     several: SeveralRow | None = None

@@ -136,6 +136,9 @@ class Coverage(Record):
 
     measured: Figure
     """Share of time that was measured for this very operator."""
+    stated: Figure | None = None
+    """Share of time that the chip's maker states for this very operator; left out if there is
+    none."""
     compiled: Figure | None = None
     """Share of time out of cycles that a processor's compiler tells; left out if there is none."""
     fitted: Figure

@@ -348,7 +348,8 @@ def _prediction_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str
         )
     if predicted.coverage is not None:
         shares = predicted.coverage
-        total = shares.measured + (shares.compiled or 0.0) + shares.fitted + shares.nominal
+        of_the_operator = shares.measured + (shares.stated or 0.0) + (shares.compiled or 0.0)
+        total = of_the_operator + shares.fitted + shares.nominal
         if abs(total - 1) > RELATIVE:
             yield f"the shares of coverage add up to {total:.9g}, not to 1"
 

@@ -24,7 +24,7 @@ ClassOrDefault = Literal[
     "elementwise", "softmax", "concat", "move", "view", "other",
     "default",
 ]  # fmt: skip
-Provenance = Literal["measured", "fitted", "nominal"]
+Provenance = Literal["measured", "stated", "fitted", "nominal"]
 OPERATOR_CLASSES: tuple[str, ...] = get_args(ClassOrDefault)[:-1]
 AttributeLike = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
 

@@ -40,8 +40,9 @@ class Source(Strict):
     Parameters
     ----------
     provenance
-        `measured` on this hardware, `fitted` to measurements, or `nominal`: from a data sheet,
-        another board or by reasoning.
+        `measured` on this hardware, `stated` by its maker without saying whether it was measured or
+        simulated, `fitted` to such numbers, or `nominal`: from a data sheet, another board or by
+        reasoning.
     title
         What it is, in one line.
     repository, commit, paths, url

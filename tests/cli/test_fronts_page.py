@@ -11,7 +11,7 @@ import parapipe
 
 PAGE = (Path(__file__).parents[2] / "docs/fronts.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## (\S+)\n(.*?)(?=^## |\Z)", PAGE, flags=re.MULTILINE | re.DOTALL))
-BOTH = ("amlogic-a311d", "bst-a1000")
+PLATFORMS = ("amlogic-a311d", "bst-a1000")
 
 
 def rows(platform: str) -> dict[str, list[str]]:
@@ -20,12 +20,12 @@ def rows(platform: str) -> dict[str, list[str]]:
     return {name: cells.split(" | ") for name, cells in lines}
 
 
-@pytest.mark.parametrize("platform", BOTH)
+@pytest.mark.parametrize("platform", PLATFORMS)
 def test_every_model_of_the_zoo_has_a_front(platform) -> None:
     assert tuple(rows(platform)) == parapipe.zoo_examples()
 
 
-@pytest.mark.parametrize("platform", BOTH)
+@pytest.mark.parametrize("platform", PLATFORMS)
 def test_a_front_is_at_least_as_good_as_its_best_processor_alone(platform) -> None:
     for latency, alone, throughput, fastest, efficiency, configurations, _ in rows(
         platform
@@ -48,7 +48,7 @@ def interleaved() -> dict[str, list[list[str]]]:
 
 def test_each_table_of_interleaved_frames_has_every_model() -> None:
     found = interleaved()
-    assert len(found) == 6
+    assert len(found) == 2
     for rows_of_it in found.values():
         names = tuple(re.findall(r"`(.+?)`", cells[0])[0] for cells in rows_of_it)
         assert names == parapipe.zoo_examples()
@@ -63,7 +63,7 @@ def test_no_interleaved_mapping_has_more_throughput_than_its_bound() -> None:
         assert gain >= 1
         assert stages < best <= bound * 1.001
         compared += 1
-    assert compared > 20
+    assert compared > 10
 
 
 def test_the_page_shows_what_the_command_finds(tmp_path) -> None:

@@ -2,12 +2,13 @@
 
 const ORIGINS = [
   ["measured", "measured on the chip, for the same operator"],
+  ["stated", "stated by the chip's maker, for the same operator"],
   ["compiled", "by the cycles that the processor's compiler tells"],
   ["fitted", "fitted to such measurements"],
   ["nominal", "from data sheets"],
 ];
 
-// Only what a front has: most have nothing that was compiled.
+// Only what a front has: most have nothing that was stated or compiled.
 const origins = () => ORIGINS.filter(([origin]) => front.coverage[origin]);
 
 function drawSources() {
