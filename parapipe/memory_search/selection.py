@@ -17,8 +17,9 @@ from parapipe.processes.deadline import Deadline
 from parapipe.search.contract import Moment, SearchProblem
 from parapipe.search.options import MapOptions
 from parapipe.search.stages.candidates import Candidate, StageCandidate, configure
+from parapipe.search.stages.options import Options
 from parapipe.search.stages.search import FEW_CUTS, search
-from parapipe.search.stages.stage_table import Options, StageTable
+from parapipe.search.stages.stage_table import StageTable
 from parapipe.search.stages.unit_schedules import options_lookup, unit_options
 
 MOST_CHANGED = 100_000  # operators of the configurations that are changed, all together

@@ -14,7 +14,8 @@ from typing import Any
 
 from parapipe.problems.time_energy import Locations, TimeEnergy
 from parapipe.processes.deadline import Deadline
-from parapipe.search.stages.stage_table import Option, Options, Stages, StageShape, StageTable
+from parapipe.search.stages.options import Option, Options
+from parapipe.search.stages.stage_table import Stages, StageShape, StageTable
 from parapipe.search.stages.stage_times import StageFilter
 from parapipe.search.stages.unit_schedules import Choice
 from parapipe.segment_search.counting import START, SegmentCounter

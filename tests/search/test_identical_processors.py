@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from parapipe.pareto import nondominated
 from parapipe.problems.identical_processors import is_consecutive, is_leading
 from parapipe.search.candidate_selection import names_of, select_candidates
+from parapipe.search.stages.options import Option
 from parapipe.search.stages.search import search
-from parapipe.search.stages.stage_table import Option, StageTable
+from parapipe.search.stages.stage_table import StageTable
 
 times = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=1, max_size=4)
 

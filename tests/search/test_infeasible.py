@@ -17,8 +17,9 @@ from parapipe.platform.fields import named_value
 from parapipe.platform.support import Refusal, Unlisted
 from parapipe.problems.problems import requests
 from parapipe.search.infeasible import absent_kinds
+from parapipe.search.stages.options import Option
 from parapipe.search.stages.search import search
-from parapipe.search.stages.stage_table import Option, StageTable
+from parapipe.search.stages.stage_table import StageTable
 from parapipe.solvers.coarse import map as coarse
 
 ONE_MS, ONE_W = named_value("time", 1e-3, "s"), named_value("power", 1.0, "W")

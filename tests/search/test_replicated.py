@@ -26,8 +26,9 @@ from parapipe.problems.identical_processors import NO_REPLICAS, Replicable, repl
 from parapipe.search.configurations_from_costs import explore
 from parapipe.search.options import MapOptions
 from parapipe.search.stages.labels import Bounds
+from parapipe.search.stages.options import Option
 from parapipe.search.stages.search import search
-from parapipe.search.stages.stage_table import Option, StageTable
+from parapipe.search.stages.stage_table import StageTable
 from parapipe.simulate.simulation import simulate
 from tests.cases.divided import convolutions
 from tests.cases.hand_built import platform, processor

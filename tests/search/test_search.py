@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from parapipe.mappings.mapping import kind_of
 from parapipe.pareto import most_balanced, nondominated, thin_front
+from parapipe.search.stages.options import Option
 from parapipe.search.stages.search import search
-from parapipe.search.stages.stage_table import Option, StageTable
+from parapipe.search.stages.stage_table import StageTable
 from tests.cases.pipeline_cases import every_division
 
 

@@ -16,8 +16,9 @@ from parapipe.problems.time_energy import EXACT, Tolerance, unit_tolerance
 from parapipe.search.configurations_from_costs import explore
 from parapipe.search.options import MapOptions
 from parapipe.search.stages import stage_incumbents
+from parapipe.search.stages.options import Option
 from parapipe.search.stages.search import search
-from parapipe.search.stages.stage_table import Option, StageTable
+from parapipe.search.stages.stage_table import StageTable
 from parapipe.search.stages.trade_energy import trade_energy
 from tests.cases.branchy_networks import every_configuration, network, random_costs
 from tests.search.test_search import every_configuration as every_choice

@@ -10,7 +10,7 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.pareto import nondominated
 from parapipe.problems.problems import Request
 from parapipe.problems.time_energy import Locations
-from parapipe.search.stages.stage_table import Option, Options
+from parapipe.search.stages.options import Option, Options
 from parapipe.solvers.problem import NANO
 from parapipe.solvers.schedule import Certificate, EnergyClaim, Schedule
 
