@@ -16,6 +16,10 @@ Power. Equation (8) of Para-Pipe, P = αV²f·U + βV with U = 1, fitted to the 
 network at each point, less the lowest power that was ever seen on the board, by
 `parapipe.cost.board_fits`. The GPU's is that with its host at the highest frequency, host included.
 
+Hosts. A block on the GPU takes c·(1/f_host − 1/f₀) longer than with its host at f₀: c is the median
+over blocks and clocks. Loading a frame takes t(f₀)·(s·f₀/f + 1 − s) on a CPU cluster, and on the
+GPU with f the clock of its host, which loads: s is fitted as those of blocks.
+
 Switching. Medians over pairs of operating points, up and down; for the GPU of the run with 8
 changes a pair, since the one with 4000 is of changes that had not taken place when they returned.
 """
@@ -199,6 +203,46 @@ def power_errors(
     return above, board
 
 
+def host_cycles(rows: Iterable[Row], networks: Sequence[str]) -> list[float]:
+    """Return the cycles of its host that each block of these networks takes on the GPU.
+
+    One number for each block and pair of clocks, where that of the host is not the highest.
+    """
+    times_s: dict[tuple[str, str, str], dict[float, float]] = defaultdict(dict)
+    for row in rows:
+        if (row["processor"], row["metric"]) == ("gpu", "task") and row["model"] in networks:
+            host_hz = float(row["host_frequency_hz"])
+            key = row["model"], row["block"], row["frequency_hz"]
+            times_s[key][host_hz] = float(row["time_ms"]) / 1e3
+    return [
+        (seconds - at[HOST_HZ]) / (1 / host_hz - 1 / HOST_HZ)
+        for at in times_s.values()
+        for host_hz, seconds in at.items()
+        if host_hz < HOST_HZ
+    ]
+
+
+def loading_share(rows: Iterable[Row]) -> tuple[float, float]:
+    """Return the compute share of loading a frame, and the largest relative error with it."""
+    times_s: dict[tuple[str, str, str], dict[float, float]] = defaultdict(dict)
+    for row in rows:
+        if row["metric"] == "in" and row["processor"] in PROCESSORS:
+            hosted = row["processor"] == "gpu"
+            loading_hz = float(row["host_frequency_hz" if hosted else "frequency_hz"])
+            key = row["model"], row["processor"], row["frequency_hz"] if hosted else ""
+            times_s[key][loading_hz] = float(row["time_ms"])
+    pairs = [
+        (max(at) / hz - 1, seconds / at[max(at)])
+        for at in times_s.values()
+        for hz, seconds in at.items()
+        if hz < max(at)
+    ]
+    slower, ratio = (np.array(each) for each in zip(*pairs, strict=True))
+    (share,) = robust_nonnegative(slower[:, None], ratio, np.ones(len(ratio)))
+    share = min(float(share), 1.0)
+    return share, float(np.max(np.abs((1 + share * slower) / ratio - 1)))
+
+
 def switching_s(processor: str) -> tuple[float, float]:
     """Return the median seconds of switching up, and of switching down."""
     delays: dict[bool, list[float]] = {True: [], False: []}
@@ -238,6 +282,10 @@ def main() -> None:
         ):
             print(f"    {name:<20}{median(errors):6.1%} {max(errors):6.1%}")
             pooled[name] += errors
+    counts = host_cycles(rows, sorted({row["model"] for row in rows}))
+    share, error = loading_share(rows)
+    print(f"\nblock_runs: host_cycles: {median(counts):.3g}", end="")
+    print(f", loading_compute_share: {share:.3f} (largest error {error:.1%})")
     print("\nall processors: median error of", end=" ")
     print(", ".join(f"{name} {median(errors):.1%}" for name, errors in pooled.items()))
 

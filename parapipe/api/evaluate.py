@@ -23,6 +23,7 @@ def evaluate(
     *,
     assignment: Annotated[NotEmpty | Path, Must("the path of a YAML or JSON file")] | None = None,
     order: Annotated[str, Must("a letter for each block, as in 'GGBB'")] | None = None,
+    points: Annotated[str, Must("megahertz for each block, as in '1800 800/1200'")] | None = None,
     granularity: Granularity = "fused",
     view: Literal["deployed", "as-measured"] | None = None,
     profiles: Profiles = (),
@@ -41,12 +42,16 @@ def evaluate(
     order
         Instead of an assignment: a letter for each block of a network that was measured on the
         platform, the first letter of the processor's name, as in `GGGGBBBBBBG`.
+    points
+        With an order: the operating point of each block in megahertz, and after a stroke that of
+        the processor's host, as in `1800 800/1200 408`. One frame at a time; the platform has to
+        say what such runs take.
     granularity
         Whether an assignment's operators include the activations after them (fused); an order is
         always priced operator by operator.
     view
         deployed: operators that a runtime folds away are free. Default: as-measured, for a model
-        that was measured on the platform.
+        that was measured on the platform, unless points are given.
     profiles
         CSV files of measured times, instead of the platform's own and of the networks measured as a
         whole.
@@ -62,6 +67,8 @@ def evaluate(
     """
     if (assignment is None) == (order is None):
         raise ArgumentError("evaluate: give either an assignment or an order")
+    if points is not None and order is None:
+        raise ArgumentError("evaluate: points are those of an order's blocks; give the order, too")
     from parapipe.cost.profile import read_profile
     from parapipe.documents.evaluation import evaluate_assignment
 
@@ -71,6 +78,7 @@ def evaluate(
         load_platform(platform),
         assignment=None if assignment is None else Path(assignment),
         order=order,
+        points=points,
         view=view,
         profiles=[read_profile(Path(path)) for path in profiles] or None,
         precision=precision,

@@ -17,8 +17,8 @@ from parapipe.digits import plain
 @click.argument("model")
 @click.option("--platform", required=True, help="Name of a shipped platform, or path of a YAML.")
 @options(
-    "evaluate", "assignment", "order", "granularity", "view", "profiles",
-    order={"metavar": "LETTERS"},
+    "evaluate", "assignment", "order", "points", "granularity", "view", "profiles",
+    order={"metavar": "LETTERS"}, points={"metavar": "MHZ…"},
 )  # fmt: skip
 @options("MapOptions", "precision", "dims", "shapes", "rules")
 @json_option

@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from parapipe.cost.block_points import BlockCosts, block_runs_of, read_points
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.cost.coverage import CoverageRow, coverage_of
 from parapipe.cost.measured_network import costs_as_run, measured_networks, recognise
@@ -93,6 +94,8 @@ class EvaluationDocument(Row):
     """The measured network that the model is, if it is one."""
     order: str | None
     """Letters of the blocks, if they were given."""
+    points: str | None = None
+    """Megahertz of each block, if they were given."""
     view: Literal["deployed", "as-measured"]
     """Whether operators that a runtime folds into others are free, or cost what they did."""
     precision: Precision
@@ -139,6 +142,7 @@ def evaluate_assignment(
     *,
     assignment: Path | None,
     order: str | None,
+    points: str | None = None,
     view: View | None = None,
     profiles: Sequence[Profile] | None = None,
     precision: Precision | None = None,
@@ -147,6 +151,8 @@ def evaluate_assignment(
 
     Parameters
     ----------
+    points
+        With an order: an operating point for each block, as for `read_points`.
     profiles
         In place of all that was measured on the platform.
     precision
@@ -162,12 +168,14 @@ def evaluate_assignment(
     file = None if assignment is None else load_assignment(assignment)
     if file is not None:
         platform = variant_with(platform, file.processors)
-    networks = () if profiles else measured_networks(platform.profile_name)
+    measured = platform.profile_name if points is None else block_runs_of(platform).blocks_of
+    networks = () if profiles else measured_networks(measured)
     network = recognise(graph, networks)
-    pricing: View = view or ("as-measured" if network else "deployed")
+    pricing: View = view or ("as-measured" if network and points is None else "deployed")
     costs = build_cost_table(graph, platform, profiles=profiles, view=pricing, precision=precision)
     # Rows are the network's own times only where all that ran on the board is there as it ran.
-    as_run = network if pricing == "as-measured" and costs.precision == "model" else None
+    whole = pricing == "as-measured" and costs.precision == "model" and points is None
+    as_run = network if whole else None
     if as_run:
         costs = costs_as_run(costs, graph, platform, as_run)
     blocks = network.blocks_of(graph) if network else None
@@ -186,6 +194,10 @@ def evaluate_assignment(
             f"'{graph.source.name}' has no blocks that were measured on '{platform.name}' "
             f"({choice}); give `assignment` in place of `order`"
         )
+    if points is not None and blocks is not None:
+        on = dict(zip(blocks, placement.processors, strict=True))
+        chosen = read_points(points, [on[block] for block in range(1 + max(blocks))], platform)
+        costs = BlockCosts(graph, platform, blocks, view=pricing, precision=precision).at(chosen)
     mapping = mapping_of(graph, platform, costs, placement, blocks=blocks if as_run else None)
     evaluated = evaluate(mapping, graph, costs, contention=platform.contention)
     parts = priced_parts(mapping, costs)
@@ -201,6 +213,7 @@ def evaluate_assignment(
         platform=platform.name,
         network=network.network.name if network else None,
         order=order,
+        points=points,
         view=pricing,
         precision=costs.precision,
         stages=tuple(_stage_row(stage, graph, platform, blocks) for stage in evaluated.stages),

@@ -30,7 +30,7 @@ from parapipe.platform.fields import (
 from parapipe.platform.memories import MemorySystem, SharedMemory
 from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Processor
-from parapipe.platform.sections import SharedBandwidth
+from parapipe.platform.sections import BlockRuns, SharedBandwidth
 from parapipe.platform.segments import SegmentRules
 
 
@@ -171,6 +171,8 @@ class Platform(WholeFile):
         In the order in which everything else counts them.
     evaluation
         What `evaluate` corrects; nothing if left out.
+    block_runs
+        What runs with an operating point for each block take; not known if left out.
     spread
         How far times are off; that of another board if left out.
     links
@@ -197,6 +199,7 @@ class Platform(WholeFile):
     memories: Annotated[Many[SharedMemory], Field(max_length=32)] = ()
     processors: Annotated[Many[Processor], Field(min_length=1, max_length=32)]
     evaluation: Evaluation | None = None
+    block_runs: BlockRuns | None = None
     spread: Spread | None = None
     links: Annotated[Many[Link], Field(max_length=992)] = ()
     sources: dict[Name, Source]

@@ -16,8 +16,10 @@ from parapipe.platform.fields import (
     MacsPerSecond,
     Many,
     Name,
+    OperatorType,
     Seconds,
     Section,
+    Share,
     Shares,
     Travel,
     Volts,
@@ -52,6 +54,36 @@ class Switching(Section):
 
     up_s: Seconds
     down_s: Seconds
+
+
+class BlockRuns(Section):
+    """What a frame takes, besides its operators, where each block runs at a clock of its own.
+
+    Parameters
+    ----------
+    blocks_of
+        Folder of the profile whose measured networks are divided into these blocks.
+    cpu_start_s
+        Seconds that each block on a CPU takes on top, whatever its clock and the one before.
+    change_share
+        By which share of its time a block takes longer if the one before ran on another processor;
+        the transfer is part of it, and that of the link does not count.
+    host_cycles
+        Cycles of its host that a block on a processor with a host takes; its times at the host's
+        default clock hold them.
+    loading_compute_share
+        Share of the time to load a frame, at the default clock of the CPU that loads it, that is
+        counted in that CPU's cycles: a host loads for what it hosts.
+    fused_activations
+        Types of operators that take nothing there: they are computed with the operator before.
+    """
+
+    blocks_of: Name
+    cpu_start_s: Seconds
+    change_share: Share
+    host_cycles: Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)] = 0.0
+    loading_compute_share: Share = 1.0
+    fused_activations: Many[OperatorType] = ()
 
 
 class Clock(Section):

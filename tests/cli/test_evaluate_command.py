@@ -79,6 +79,27 @@ def test_an_order_needs_a_measured_network(parapipe, small_model):
     assert "has no blocks that were measured on 'amlogic-a311d'" in ended.complaint
 
 
+def test_a_run_with_a_clock_for_each_block_is_predicted_as_it_was_measured(parapipe):
+    # Ehsan-aghapour/LW-GA, Profiling/Evaluations_alex.csv at c67700a, first row: GGLGBBLL at
+    # 3-4 1-0 3 3-6 7 1 4 2; 197.72 ms of AlexNet and 20.32 ms to load it, 862.3 mJ of the board.
+    places = ("evaluate", "zoo:alexnet", "--platform", "rockchip-rk3399pro", "--order", "GGLGBBLL")
+    points = "600/1200 300/408 1008 600/1608 1800 600 1200 816"
+    document = json.loads(parapipe(*places, "--points", points, "--json").out)
+    assert document["points"] == points
+    assert document["latency_s"] == pytest.approx(0.19772, rel=0.03)
+    assert document["input_s"] == pytest.approx(0.02032, rel=0.07)
+    assert document["sequential"]["board_energy_j"] == pytest.approx(0.8623, rel=0.08)
+
+
+def test_points_need_an_order_and_a_platform_that_says_what_such_runs_take(parapipe, small_model):
+    chosen = ("--order", "B", "--points", "2208")
+    ended = parapipe("evaluate", small_model(), "--platform", "amlogic-a311d", *chosen)
+    assert "does not say what runs with an operating point for each block take" in ended.complaint
+    assigned = ("--platform", "rockchip-rk3399pro", "--assignment", "mine.yaml", *chosen[2:])
+    ended = parapipe("evaluate", small_model(), *assigned)
+    assert "points are those of an order's blocks" in ended.complaint
+
+
 def test_one_of_assignment_and_order_is_asked_for(parapipe):
     assert parapipe(*GOOGLENET).code == 2
 

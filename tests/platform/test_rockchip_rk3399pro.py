@@ -39,6 +39,33 @@ def test_the_file_holds_what_the_script_fits(name):
     assert volts == clocks.VOLTAGE_V[name]
 
 
+def test_the_file_holds_what_hosts_take_of_a_block_and_how_loading_follows_the_clock():
+    networks = sorted({row["model"] for row in ROWS})
+    cycles = median(clocks.host_cycles(ROWS, networks))
+    assert SOC.block_runs.host_cycles == pytest.approx(cycles, rel=1e-3)
+    share, error = clocks.loading_share(ROWS)
+    assert SOC.block_runs.loading_compute_share == pytest.approx(share, abs=5e-4)
+    assert error < 0.05
+
+
+def test_a_host_that_takes_a_number_of_cycles_and_loads_in_cycles_is_found_again():
+    def row(processor, metric, hz, host_hz, time_s):
+        return {
+            "processor": processor, "metric": metric, "model": "m", "block": "0",
+            "frequency_hz": f"{hz}", "host_frequency_hz": f"{host_hz or ''}",
+            "time_ms": f"{1e3 * time_s}",
+        }  # fmt: skip
+
+    # 20 ms and 900,000 cycles of the host, which are half a millisecond at 1.8 GHz.
+    blocks = [row("gpu", "task", 8e8, hz, 0.02 + 9e5 / hz) for hz in (1.8e9, 9e8, 4.5e8)]
+    assert clocks.host_cycles(blocks, ["m"]) == pytest.approx([9e5, 9e5])
+    # 10 ms at the top, half of it cycles: 15 ms at half the clock, 25 ms at a quarter.
+    times = {1.8e9: 0.01, 9e8: 0.015, 4.5e8: 0.025}
+    loads = [row("big", "in", hz, None, time_s) for hz, time_s in times.items()]
+    loads += [row("gpu", "in", 8e8, hz, time_s) for hz, time_s in times.items()]
+    assert clocks.loading_share(loads) == pytest.approx((0.5, 0.0))
+
+
 @pytest.mark.parametrize("name", SWEEPS)
 def test_the_a311d_inherits_the_shape(name):
     there = load_platform("amlogic-a311d")
