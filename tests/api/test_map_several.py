@@ -95,6 +95,7 @@ def test_a_simulation_says_what_each_model_gets(front):
             assert model.observed_fps >= RATES[model.name] * (1 - 1e-6)  # the last ones come sooner
 
 
+@pytest.mark.nightly
 def test_frames_that_come_at_random_take_turns_of_the_pattern_as_fast_as_it_can(front):
     plan = front["most-growth"].plan()
     document = plan.simulate(frames=3000, random_arrivals=True, seed=2).document

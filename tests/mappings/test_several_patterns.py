@@ -219,6 +219,7 @@ def test_sharing_is_never_below_processors_of_its_own_or_in_turn_or_one_each(see
     assert most <= search.period_s / reached.bound_s * (1 + 1e-9)
 
 
+@pytest.mark.nightly
 @settings(max_examples=2)
 @given(seed=SEEDS)
 def test_plans_of_all_patterns_keep_the_rules_and_the_asked_period(seed):

@@ -319,7 +319,7 @@ def test_without_work_on_smaller_arenas_the_first_one_is_taken(seed, bound, size
     assert under(plan, arena, bound, arena_effort_s=10.0) == bound
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(seed=SEEDS, most=st.integers(0, 12_000))
 def test_smaller_arenas_take_no_more_work_than_they_may(seed, most):
     plan, counted = staged(seed), Counted()

@@ -255,6 +255,7 @@ def test_a_block_with_a_shortcut_is_cut_together(tmp_path):
     assert not any(run[-1] < last and len(run) > 1 and run[0] == 0 for run in runs)
 
 
+@pytest.mark.nightly
 def test_shares_between_the_steps_of_the_grid_are_found(split, model, monkeypatch):
     monkeypatch.setattr(search, "FINER", ())
     on_the_grid = parapipe.map(model, "amlogic-a311d", split="auto", **STAGES)
