@@ -54,7 +54,8 @@ def test_a_file_with_five_different_mistakes_reports_all_five_with_their_lines(t
          "descripton: is no known key; did you mean 'description'?"),
         ("description: Two processors", "zzz: 1",
          ("zzz: is no known key; known: schema, name, description, profile, precision, board, "
-         "memory, memories, processors, evaluation, spread, links, sources, chip, base")),
+         "memory, memories, processors, evaluation, block_runs, spread, links, sources, chip, "
+         "base")),
         ("description: Two processors", "description: 5",
          "description: must be text; put it in quotes if it looks like a number"),
         ("name: toy", "name: to/y",
@@ -124,7 +125,8 @@ def test_a_file_with_five_different_mistakes_reports_all_five_with_their_lines(t
         ("idle_power_w: 2, source: guess", "idle_power_w: 2, source: guest",
          "board.source: 'guest' is not among the sources; add it there; did you mean 'guess'?"),
         ("provenance: nominal", "provenance: believed",
-         "sources.guess.provenance: 'believed' is not one of 'measured', 'fitted' or 'nominal'"),
+         ("sources.guess.provenance: 'believed' is not one of 'measured', 'stated', 'fitted' or "
+         "'nominal'")),
         ("name: toy", "name: toy\nname: toy2", "name: stands twice (first on line 2); keep one"),
         ("name: toy", "name: toy\n[a]: b",
          "has a list or a mapping as a key; a key must be a word"),
