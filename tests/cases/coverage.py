@@ -11,7 +11,7 @@ def assert_shares_add_up_to_one(coverage):
         add_up(*(getattr(row, name) for name in NAMES))
 
 
-NAMES = ("measured", "fitted", "nominal")
+NAMES = ("measured", "stated", "fitted", "nominal")
 
 
 def add_up(*shares):
