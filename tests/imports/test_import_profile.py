@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import onnxruntime
 import pytest
 
 import parapipe
@@ -23,7 +24,6 @@ def lines(processor, rows=EVERY):
 @pytest.fixture(scope="module")
 def traced(small):
     """What ONNX Runtime's profiler writes of three runs of the small network."""
-    onnxruntime = pytest.importorskip("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.enable_profiling = True
     options.profile_file_prefix = str(small[0].with_name("trace"))
