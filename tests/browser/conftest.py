@@ -90,7 +90,8 @@ def six_processors(tmp_path_factory) -> parapipe.ParetoFront:
     """A front whose rows of interleaved frames use six processors over many periods."""
     folder = tmp_path_factory.mktemp("six")
     board = folder / "board.yaml"
-    board.write_text(parapipe.new_platform(chip="rk3588").text, encoding="utf-8")
+    chip = parapipe.new_platform(chip="rk3588").text
+    board.write_text(f"{chip}memory: lpddr5-128bit\n", encoding="utf-8")
     return parapipe.map(
         branchy(folder / "deep.onnx", joins=12), board, precision="float16", cache=False, jobs=1,
         note=lambda _: None, draws=50,

@@ -30,7 +30,8 @@ def platform():
     )
     apart = "links:\n  - {from: cpu0, to: cpu1, both_ways: true, latency_s: 1e-4, source: guess}\n"
     assert first < gpu < links < sources
-    return SOC[:first] + "".join(both) + apart + SOC[sources:]
+    unlimited = SOC[:first].replace("10e9,", "10e9, lower_bound: true,")
+    return unlimited + "".join(both) + apart + SOC[sources:]
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ def platform():
         ("cores: [0, 1]", f"""cores: {CORES}
     streams: {{slowdown: [1, 1.1], hand_over: {{latency_s: 1e-6}}, source: guess}}"""),
         ("backend: nominal", "backend: onnxruntime-cpu"),
+        ("10e9,", "10e9, lower_bound: true,"),
     )  # fmt: skip
     gpu, sources = map(text.index, ("  - name: gpu", "sources:"))
     return text[:gpu] + text[sources:]
