@@ -179,11 +179,11 @@ def _coverage(of: Evidence) -> dict[str, dict[str, float]]:
     return {
         platform: {
             kind: mean(
-                getattr(found.document.coverage, kind).operators
+                share.operators if (share := getattr(found.document.coverage, kind)) else 0.0
                 for (where, _), found in of.fronts.items()
                 if where == platform
             )
-            for kind in ("measured", "fitted", "nominal")
+            for kind in ("measured", "stated", "fitted", "nominal")
         }
         for platform in PLATFORMS
     }
