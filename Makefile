@@ -98,17 +98,17 @@ test-report: $(VENV)/.ready-test
 	PARAPIPE_BROWSER=required $(BIN)/python -m pytest --quiet tests/figures tests/browser $(PYTEST_ARGS)
 
 test-armcl: $(VENV)/.ready-test
-	runtimes/armcl/tests/packages.sh
-	runtimes/armcl/tests/build.sh $(ARMCL_BUILD)
+	runtimes/native/tests/packages.sh
+	runtimes/native/tests/build.sh $(ARMCL_BUILD)
 	PARAPIPE_ARMCL_BUILD=$(ARMCL_BUILD) $(BIN)/python -m pytest --numprocesses 2 --quiet tests/runtimes \
 	  $(PYTEST_ARGS)
 
 test-armcl-opencl: $(VENV)/.ready-test
-	runtimes/armcl/tests/packages.sh
-	runtimes/armcl/tests/build.sh $(ARMCL_BUILD)
-	runtimes/armcl/tests/pocl/prepare.sh $(ARMCL_BUILD)/pocl
+	runtimes/native/tests/packages.sh
+	runtimes/native/tests/build.sh $(ARMCL_BUILD)
+	runtimes/native/tests/pocl/prepare.sh $(ARMCL_BUILD)/pocl
 	PARAPIPE_ARMCL_POCL=$(ARMCL_BUILD)/pocl PARAPIPE_ARMCL_BUILD=$(ARMCL_BUILD) \
-	  $(BIN)/python -m pytest --quiet tests/runtimes/armcl/test_armcl_opencl.py $(PYTEST_ARGS)
+	  $(BIN)/python -m pytest --quiet tests/runtimes/native/test_armcl_opencl.py $(PYTEST_ARGS)
 
 test-providers: $(VENV_PROVIDERS)/.ready
 	PARAPIPE_PROVIDERS=required $(VENV_PROVIDERS)/bin/python -m pytest --quiet \

@@ -13,8 +13,8 @@ from parapipe.export.constants import Constants
 from parapipe.graph.onnx_import import import_model
 from parapipe.plan.build import plan_operators, plan_tensors
 from parapipe.plan.schema import Operator, Tensor
-from parapipe.targets.armcl.build import RULES, unexportable
-from parapipe.targets.armcl.steps import Steps
+from parapipe.targets.native.build import RULES, unexportable
+from parapipe.targets.native.steps import Steps
 from parapipe.zoo.registry import examples, write
 
 PAGE = Path(__file__).with_name("armcl-operators.md")

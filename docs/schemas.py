@@ -27,7 +27,7 @@ from parapipe.files.atomic import write_atomically
 from parapipe.plan.schema import Plan
 from parapipe.runtime.document import SessionPlan
 from parapipe.sweeps.document import SweepDocument
-from parapipe.targets.armcl.library_plan import LibraryPlan
+from parapipe.targets.native.library_plan import LibraryPlan
 
 PUBLISHED: Mapping[str, type] = {
     "armcl": LibraryPlan,

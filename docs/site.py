@@ -27,7 +27,7 @@ OTHERS = (
     "CONTRIBUTING.md",
     "platforms/SOURCES.md",
     "profiles/SOURCES.md",
-    "runtimes/armcl/README.md",
+    "runtimes/native/README.md",
     *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("benchmarks/results/*.md")),
 )
 LINK = re.compile(r"(\[[^\]]*\])\(([^)#\s]+)(#[^)\s]*)?\)")

@@ -51,7 +51,7 @@ def command(
     segments: a folder with one plain ONNX model per segment and a manifest, for NPU
     compilers.
 
-    armcl: a folder for the runner on ARM Compute Library.
+    native (or armcl): a folder for the C++ runner, on ARM Compute Library.
 
     perfetto: a trace of the predicted schedule, for ui.perfetto.dev or chrome://tracing.
 

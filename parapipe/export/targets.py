@@ -37,8 +37,9 @@ TARGETS = Registry(
     "parapipe.export_targets",
     {
         "arm-co-up": "parapipe.targets.arm_co_up",
-        "armcl": "parapipe.targets.armcl.folder",
+        "armcl": "parapipe.targets.native.folder",
         "model-explorer": "parapipe.targets.model_explorer",
+        "native": "parapipe.targets.native.folder",
         "onnxruntime": "parapipe.export.onnxruntime.folder",
         "perfetto": "parapipe.targets.perfetto",
         "rknn": "parapipe.targets.rknn.folder",

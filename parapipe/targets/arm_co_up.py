@@ -188,5 +188,5 @@ def _notes(plan: Plan) -> Iterator[str]:
 def _refusal(plan: Plan, why: str) -> ExportError:
     return ExportError(
         f"{plan.model.name}: ARM-CO-UP cannot run this plan: {why}; choose another configuration, "
-        "or export to armcl"
+        "or export to native"
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from parapipe.targets.armcl.folder import write_library_folder
+from parapipe.targets.native.folder import write_library_folder
 from tests.cases import armcl_element_cases, armcl_shape_cases, armcl_window_cases
 from tests.cases.armcl_plans import ARRANGEMENTS, frame_of, plan_for
 from tests.cases.armcl_reference import session_of

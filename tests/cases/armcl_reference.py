@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from parapipe.targets.armcl.library_plan import LibraryPlan
+from parapipe.targets.native.library_plan import LibraryPlan
 
 OPSET = 18
 _SAME = {

@@ -44,7 +44,7 @@ def refused(done):
     assert done.returncode == 1, (done.returncode, done.stderr)
     lines = [line for line in done.stderr.splitlines() if not line.startswith("running ")]
     assert len(lines) == 1, done.stderr
-    assert lines[0].startswith("parapipe-armcl: ")
+    assert lines[0].startswith("parapipe-native: ")
     return lines[0]
 
 

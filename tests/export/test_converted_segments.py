@@ -183,7 +183,7 @@ def test_a_run_of_a_float16_plan_ends_close_to_the_model(tmp_path):
     check_close(list(np.load(kept)["y"]), expected)
 
 
-@pytest.mark.parametrize("target", ["armcl", "arm-co-up"])
+@pytest.mark.parametrize("target", ["native", "arm-co-up"])
 def test_a_target_of_the_models_types_refuses_a_plan_in_float16(tmp_path, target):
     plan = on_both(front_of(branches(tmp_path / "model.onnx"), tmp_path))
     with pytest.raises(ExportError, match=f"plan is for float16, and the target {target} writes"):

@@ -153,7 +153,7 @@ def test_interleaved_frames_are_refused_in_one_line(networks):
         export(plan.model_copy(update={"stages": (first, second)}), path, None)
     assert (
         "a stage works on one frame at a time, and the plan interleaves frames, which "
-        "`map --interleave none` does not; choose another configuration, or export to armcl"
+        "`map --interleave none` does not; choose another configuration, or export to native"
     ) in str(error.value)
     assert len(str(error.value).splitlines()) == 1
 

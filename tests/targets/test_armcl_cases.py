@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from parapipe.targets.armcl.build import RULES
-from parapipe.targets.armcl.folder import write_library_folder
+from parapipe.targets.native.build import RULES
+from parapipe.targets.native.folder import write_library_folder
 from tests.cases import armcl_reference
 from tests.cases.armcl_cases import cases, inception
 from tests.cases.armcl_plans import ARRANGEMENTS, frame_of, plan_for

@@ -13,8 +13,8 @@ from parapipe.errors import ExportError
 from parapipe.graph.onnx_import import import_model
 from parapipe.plan.schema import Plan
 from parapipe.profiling.single_models import distinct_units
-from parapipe.targets.armcl.folder import export, write_library_folder
-from parapipe.targets.armcl.library_plan import LibraryPlan, Operator, StageProcessor
+from parapipe.targets.native.folder import export, write_library_folder
+from parapipe.targets.native.library_plan import LibraryPlan, Operator, StageProcessor
 from tests.cases.armcl_case import floats, one
 from tests.cases.armcl_cases import inception
 from tests.cases.armcl_plans import plan_for, taking_turns

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from parapipe.targets.armcl.build import RULES
+from parapipe.targets.native.build import RULES
 from parapipe.zoo.registry import examples
 from tests.cases.pages import DOCS, script_of
 

@@ -5,7 +5,7 @@ import pytest
 
 from parapipe.errors import ExportError, OutputError
 from parapipe.plan.schema import Plan
-from parapipe.targets.armcl.folder import export
+from parapipe.targets.native.folder import export
 from tests.cases.armcl_case import Case, floats, ints, one
 from tests.cases.armcl_cases import inception
 from tests.cases.armcl_plans import plan_for
@@ -174,7 +174,7 @@ def test_processors_that_the_library_does_not_run_on_are_named(tmp_path):
 
 def test_a_folder_must_be_named(tmp_path):
     plan, path = planned(inception(), tmp_path)
-    with pytest.raises(ExportError, match="the target armcl makes a folder: name it"):
+    with pytest.raises(ExportError, match="the target native makes a folder: name it"):
         export(plan, path, None)
 
 

@@ -1,4 +1,4 @@
-"""The target `armcl`: a folder that the runner on ARM Compute Library executes."""
+"""The target `native`: a folder that the C++ runner executes; `armcl` is its name of before."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import numpy as np
 from parapipe.export.constants import Constants
 from parapipe.export.exported import Exported, export_folder, readme, refuse_converted
 from parapipe.plan.schema import Plan
-from parapipe.targets.armcl import library_plan
-from parapipe.targets.armcl.build import library_plan_of, lower_plan
-from parapipe.targets.armcl.steps import Weight
+from parapipe.targets.native import library_plan
+from parapipe.targets.native.build import library_plan_of, lower_plan
+from parapipe.targets.native.steps import Weight
 
 NAME = "weights.bin"
 _ITEM_BYTES = 4
 USE = """
-It needs the runner on ARM Compute Library, which stands in `runtimes/armcl` of parapipe's
+It needs the runner on ARM Compute Library, which stands in `runtimes/native` of parapipe's
 repository with its own README: build it for the board, copy this folder there, and run
 
-    build/parapipe-armcl DIR --frames 100
+    build/parapipe-native DIR --frames 100
 """
 FILES = {
     "plan.json": "what runs where and when, in docs/armcl-format.md's words",
@@ -58,8 +58,8 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
         ), ()
 
     return export_folder(
-        "armcl", destination, library_plan.SCHEMA, lambda _: (NAME, *_FRAMES), write,
-        readme=readme(plan, "armcl", USE, FILES),
+        "native", destination, library_plan.SCHEMA, lambda _: (NAME, *_FRAMES), write,
+        readme=readme(plan, "native", USE, FILES),
     )  # fmt: skip
 
 
@@ -81,7 +81,7 @@ def write_library_folder(plan: Plan, model: Path, folder: Path) -> library_plan.
     ModelError
         If a constant cannot be read or computed.
     """
-    refuse_converted(plan, "armcl")
+    refuse_converted(plan, "native")
     with Constants(plan, model) as constants:
         into = lower_plan(plan, constants)
         offsets, size_bytes = _weight_offsets(into.weights)

@@ -108,12 +108,12 @@ int main(int count, char **words) {
         }
         return run(options);
     } catch (const parapipe::UsageError &error) {
-        std::cerr << "parapipe-armcl: " << line_of(error.what()) << "; see --help\n";
+        std::cerr << "parapipe-native: " << line_of(error.what()) << "; see --help\n";
         return kUsage;
     } catch (const std::bad_alloc &) {
-        std::cerr << "parapipe-armcl: there is not enough memory for this plan\n";
+        std::cerr << "parapipe-native: there is not enough memory for this plan\n";
     } catch (const std::exception &error) {
-        std::cerr << "parapipe-armcl: " << line_of(error.what()) << "\n";
+        std::cerr << "parapipe-native: " << line_of(error.what()) << "\n";
     }
     return kFailed;
 }

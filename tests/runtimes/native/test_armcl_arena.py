@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from parapipe.targets.armcl.folder import write_library_folder
+from parapipe.targets.native.folder import write_library_folder
 from tests.cases.arena_runs import interleaved, laid, moving_model, staged
 from tests.cases.armcl_cases import inception, write_case
 from tests.cases.armcl_plans import ARRANGEMENTS, taking_turns

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from parapipe.export.constants import Constants, Network
 from parapipe.graph.infer import Array
 from parapipe.plan.schema import Operator
-from parapipe.targets.armcl import library_plan
-from parapipe.targets.armcl.library_plan import ACTIVATIONS, MOST_DIMENSIONS, Attribute
+from parapipe.targets.native import library_plan
+from parapipe.targets.native.library_plan import ACTIVATIONS, MOST_DIMENSIONS, Attribute
 
 Shape: TypeAlias = tuple[int, ...]
 # A tensor, a number, or a function: its type, its operands, a table of attributes if it has any.

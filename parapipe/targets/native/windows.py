@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from parapipe.plan.schema import Operator
-from parapipe.targets.armcl.library_plan import Attribute
-from parapipe.targets.armcl.steps import Rule, Shape, Steps, integer, integers, require, text
+from parapipe.targets.native.library_plan import Attribute
+from parapipe.targets.native.steps import Rule, Shape, Steps, integer, integers, require, text
 
 _FLAT, _PLANAR = 3, 4
 # Padding before and after each axis, of an operator, what it reads and makes, strides and extents.

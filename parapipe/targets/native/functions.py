@@ -10,9 +10,9 @@ from math import prod
 import numpy as np
 
 from parapipe.plan.schema import Operator
-from parapipe.targets.armcl.layout import permute
-from parapipe.targets.armcl.library_plan import MOST_DIMENSIONS, Attribute
-from parapipe.targets.armcl.steps import (
+from parapipe.targets.native.layout import permute
+from parapipe.targets.native.library_plan import MOST_DIMENSIONS, Attribute
+from parapipe.targets.native.steps import (
     Formula,
     Rule,
     Shape,
@@ -24,7 +24,7 @@ from parapipe.targets.armcl.steps import (
     require,
     text,
 )
-from parapipe.targets.armcl.windows import image_read, pool_image
+from parapipe.targets.native.windows import image_read, pool_image
 
 _PAIR = 2
 _STEPS = {"Sum": "Add", "Mean": "Add"}

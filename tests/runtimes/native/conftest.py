@@ -24,7 +24,7 @@ def pytest_collection_modifyitems(items):
 
 def _built(build, emulator=()):
     folder = Path(os.environ[BUILD]).absolute() / build
-    programs = [folder / name for name in ("parapipe-armcl", "parapipe-armcl-fuzz")]
+    programs = [folder / name for name in ("parapipe-native", "parapipe-native-fuzz")]
     assert all(program.exists() for program in programs), f"{folder} is not built: make test-armcl"
     return Runner(*((*emulator, str(program)) for program in programs))
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from parapipe.graph.infer import Array
 from parapipe.plan.schema import Operator
-from parapipe.targets.armcl.library_plan import MOST_DIMENSIONS
-from parapipe.targets.armcl.steps import Floats, Rule, Shape, Steps, integer, number, require
+from parapipe.targets.native.library_plan import MOST_DIMENSIONS
+from parapipe.targets.native.steps import Floats, Rule, Shape, Steps, integer, number, require
 
 _EPSILON = 1e-5  # ONNX's default
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from parapipe.graph.infer import Array
 from parapipe.plan.schema import Operator
-from parapipe.targets.armcl.product import Folded, bias_of
-from parapipe.targets.armcl.steps import (
+from parapipe.targets.native.product import Folded, bias_of
+from parapipe.targets.native.steps import (
     Floats,
     Rule,
     Shape,
@@ -21,7 +21,7 @@ from parapipe.targets.armcl.steps import (
     require,
     text,
 )
-from parapipe.targets.armcl.windows import Window, planar, window
+from parapipe.targets.native.windows import Window, planar, window
 
 _CHANNELS = 1
 

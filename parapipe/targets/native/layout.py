@@ -9,8 +9,8 @@ from math import prod
 import numpy as np
 
 from parapipe.plan.schema import Operator
-from parapipe.targets.armcl.library_plan import MOST_DIMENSIONS
-from parapipe.targets.armcl.steps import (
+from parapipe.targets.native.library_plan import MOST_DIMENSIONS
+from parapipe.targets.native.steps import (
     Rule,
     Shape,
     Steps,

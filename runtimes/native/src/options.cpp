@@ -69,8 +69,8 @@ std::set<int> cores_here() {
 }  // namespace
 
 std::string usage() {
-    return "usage: parapipe-armcl [OPTION]... FOLDER\n"
-           "Runs a plan that 'parapipe export PLAN --to armcl FOLDER' wrote, and measures it.\n"
+    return "usage: parapipe-native [OPTION]... FOLDER\n"
+           "Runs a plan that 'parapipe export PLAN FOLDER --to native' wrote, and measures it.\n"
            "\n"
            "  --frames N         frames to measure (100)\n"
            "  --warmup N         frames to run before them (3)\n"

@@ -16,9 +16,9 @@ from parapipe.plan.mapped import mapping_view, network_of
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.records import MemoryLayout, PlacedBuffer, PredictedTimes
 from parapipe.plan.schema import Operator, Plan, Processor, StageProcessor
-from parapipe.targets.armcl import convolution, functions, layout, library_plan, product, windows
-from parapipe.targets.armcl.functions import own_form
-from parapipe.targets.armcl.library_plan import (
+from parapipe.targets.native import convolution, functions, layout, library_plan, product, windows
+from parapipe.targets.native.functions import own_form
+from parapipe.targets.native.library_plan import (
     ACTIVATIONS,
     MOST_DIMENSIONS,
     Arena,
@@ -26,7 +26,7 @@ from parapipe.targets.armcl.library_plan import (
     Place,
     ProfileRow,
 )
-from parapipe.targets.armcl.steps import NotExportable, Rule, Steps, require, stored
+from parapipe.targets.native.steps import NotExportable, Rule, Steps, require, stored
 
 ITEM_BYTES = 4
 """Of float32."""

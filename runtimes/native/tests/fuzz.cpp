@@ -1,6 +1,6 @@
 // Damages plans in many ways, and runs those that are still good. Whatever happens must be an Error.
 //
-//   parapipe-armcl-fuzz FOLDER MUTATIONS SEED
+//   parapipe-native-fuzz FOLDER MUTATIONS SEED
 
 #include "error.hpp"
 #include "execution/executor.hpp"
@@ -123,7 +123,7 @@ bool try_plan(const std::string &text, const std::string &folder) {
 
 int main(int count, char **words) {
     if (count != 4) {
-        std::cerr << "usage: parapipe-armcl-fuzz FOLDER MUTATIONS SEED\n";
+        std::cerr << "usage: parapipe-native-fuzz FOLDER MUTATIONS SEED\n";
         return 2;
     }
     const std::string folder = words[1];
