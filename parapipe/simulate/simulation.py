@@ -9,18 +9,17 @@ from fractions import Fraction
 from parapipe.errors import SimulationError
 from parapipe.files.mistakes import listed
 from parapipe.mappings.event_graph import PICOSECONDS, picoseconds
+from parapipe.mappings.frame_replay import (
+    Admission,
+    ReplayTimes,
+    Slowdown,
+    StuckError,
+    replay,
+)
+from parapipe.mappings.steady_state import Steady, slowest_pace, steady
 from parapipe.plan.program import Program, Unit, program
 from parapipe.plan.schema import Plan
 from parapipe.runtime.record import Arrow, Frame, Record, Span
-from parapipe.simulate.frame_replay import (
-    Admission,
-    ReplayTimes,
-    Steady,
-    StuckError,
-    replay,
-    slowest_pace,
-    steady,
-)
 from parapipe.simulate.variation import Contention, MeasuredTimes, Memory, RandomFactors
 
 WAITING = 2
@@ -109,7 +108,7 @@ def simulate(
             work=_measured_work(tasks, measured, luck) if measured else _varied_work(tasks, luck),
             # a run's hand-overs are part of what its tasks take
             delay=(lambda _wait, _frame: 0) if measured else _varied_delay(tasks, luck),
-            slowdown=Contention(plan, tasks, memory).slowdown if memory else None,
+            slowdown=_slowdown(Contention(plan, tasks, memory)) if memory else None,
         )
     except StuckError as stuck:
         waiting = listed([f"'{tasks.tasks[v].name}' for frame {n}" for v, n in stuck.waiting])
@@ -135,6 +134,10 @@ def _interval_ps(plan: Plan, tasks: Program, pace_s: float | None) -> int | None
         return picoseconds(max(pace_s, memory_s))
     memory_ps = picoseconds(memory_s)
     return memory_ps if memory_ps and memory_ps > tasks.graph.period_ps() else None
+
+
+def _slowdown(contention: Contention) -> Slowdown:
+    return lambda running: contention.slowdown([task for task, _ in running])
 
 
 def _measured_work(

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parapipe.mappings.event_graph import PICOSECONDS, EventGraph
+from parapipe.mappings.frame_replay import Admission, replay
+from parapipe.mappings.steady_state import Steady, slowest_pace, steady
 from parapipe.plan.build import build_plan
 from parapipe.plan.program import program
-from parapipe.simulate.frame_replay import Admission, Steady, replay, slowest_pace, steady
 from parapipe.simulate.simulation import simulate
 from tests.cases.interleaved import plan_of, random_document
 from tests.cases.moving_networks import moving_graph

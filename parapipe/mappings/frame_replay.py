@@ -1,8 +1,10 @@
-"""Discrete-event replay: when each task of each frame starts and ends, until it repeats.
+"""Discrete-event replay: when each task of each frame starts and ends.
 
 Every resource takes its tasks in their order. Nothing is chosen, so there is no queue of events:
 time goes on to the next end of a running task, or to the next moment at which a waiting one has all
-it needs. Times are whole picoseconds and exact as long as tasks do not slow each other down.
+it needs. Times are whole picoseconds, and exact as long as tasks do not slow each other down. Where
+they do, a task goes on at another rate whenever a resource becomes busy or idle: what is left of
+its work is then rounded to the picosecond.
 """
 
 from __future__ import annotations
@@ -10,16 +12,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
+from math import ceil
 from typing import TypeAlias
 
 from parapipe.mappings.event_graph import EventGraph
 
-Picoseconds: TypeAlias = int | float
+Picoseconds: TypeAlias = int
 # Picoseconds of a task's work, or of a wait's delay, in a frame; asked frame after frame.
 SampledTime: TypeAlias = Callable[[int, int], int]
-# How many times longer each of the tasks that run at the same time takes.
-Slowdown: TypeAlias = Callable[[Sequence[int]], Sequence[float]]
+# A task that runs, and the number of the one that runs it of those that take turns.
+RunningTask: TypeAlias = tuple[int, int]
+# How many times as long each of the tasks that run at the same time takes.
+Slowdown: TypeAlias = Callable[[Sequence[RunningTask]], Sequence[float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +35,14 @@ class Admission:
     first
         Tasks that wait for a frame's arrival.
     interval_ps
-        Picoseconds between frames; None admits them as fast as they are taken.
+        Picoseconds between frames, each admitted at the next whole one; None admits them as fast as
+        they are taken.
     waiting
         Then so many frames are admitted that no task has begun.
     """
 
     first: frozenset[int]
-    interval_ps: int | None
+    interval_ps: Fraction | int | None
     waiting: int
 
 
@@ -60,12 +65,32 @@ class StuckError(Exception):
 
 @dataclass(slots=True)
 class _Resource:
-    """A resource and its next task, or the one that runs until `end_ps` if that is known."""
+    """A resource and its next task, or the one that runs until `end_ps` if that is known.
+
+    Parameters
+    ----------
+    turn
+        Its number among those that take turns.
+    left_ps, since_ps
+        Picoseconds alone that the task still took at a moment.
+    """
 
     todo: Iterator[tuple[int, int]]
+    turn: int
     next: tuple[int, int] | None
     end_ps: Picoseconds | None = None
     slowdown: float = 1.0
+    left_ps: Picoseconds = 0
+    since_ps: Picoseconds = 0
+
+    def state(self, frame: int, now_ps: Picoseconds) -> tuple[float, ...]:
+        """Return what it does, counted from a frame and a moment."""
+        if self.next is None:
+            return ()
+        task, number = self.next[0], self.next[1] - frame
+        if self.end_ps is None:
+            return task, number
+        return task, number, self.left_ps, now_ps - self.since_ps, self.slowdown
 
 
 def replay(
@@ -92,11 +117,11 @@ def replay(
     StuckError
         If tasks wait for each other in a circle, since a channel has too few slots.
     """
-    state = _Replay(graph, frames, admission, work=work, delay=delay, slowdown=slowdown)
+    state = Replay(graph, frames, admission, work=work, delay=delay, slowdown=slowdown)
     return state.run()
 
 
-class _Replay:
+class Replay:
     """The state at a moment: what has started and ended, and what each resource does."""
 
     def __init__(
@@ -105,15 +130,16 @@ class _Replay:
         frames: int,
         admission: Admission,
         *,
-        work: SampledTime | None,
-        delay: SampledTime | None,
-        slowdown: Slowdown | None,
+        work: SampledTime | None = None,
+        delay: SampledTime | None = None,
+        slowdown: Slowdown | None = None,
     ) -> None:
         tasks = range(len(graph.time_ps))
         self.graph, self.frames, self.admission = graph, frames, admission
         self.work = work or (lambda task, _: graph.time_ps[task])
         self.delay = delay or (lambda wait, _: graph.waits[wait][2])
         self.slowdown = slowdown
+        self.changed = False
         self.now_ps: Picoseconds = 0
         # By frame: where processors take turns, frames may not start and end in order
         self.start_ps: list[dict[int, Picoseconds]] = [{} for _ in tasks]
@@ -141,15 +167,22 @@ class _Replay:
             for v in order
             if 0 <= r - lags[v] < self.frames and (r - lags[v]) % count == number
         )
-        return _Resource(todo, next(todo, None))
+        return _Resource(todo, number, next(todo, None))
+
+    def advance(self) -> bool:
+        """Go to the next moment at which something happens; return whether there is one left."""
+        if self._start_ready_tasks() or self.changed:
+            self._update_ends()
+        if all(each.next is None for each in self.resources):
+            return False
+        self.now_ps = self._next_event_ps()
+        self.changed = self._end_due_tasks()
+        return True
 
     def run(self) -> ReplayTimes:
-        while any(each.next is not None for each in self.resources):
-            if self._start_ready_tasks():
-                self._update_ends()
-            self.now_ps = self._next_event_ps()
-            if self._end_due_tasks():
-                self._update_ends()
+        """Go on to the end."""
+        while self.advance():
+            pass
         admitted = [self._admitted_ps(n) for n in range(self.frames)]
         every = range(self.frames)
         return ReplayTimes(
@@ -169,8 +202,10 @@ class _Replay:
                 task, frame = each.next
                 self.start_ps[task][frame] = self.now_ps
                 self.begun_ps.setdefault(frame, self.now_ps)
-                each.end_ps = self.now_ps + self.work(task, frame)
-                each.slowdown = 1.0
+                each.left_ps, each.since_ps = self.work(task, frame), self.now_ps
+                each.end_ps, each.slowdown = self.now_ps + each.left_ps, 1.0
+                for wait in self.waits_for.get(task, ()):
+                    del self.arrival_ps[wait][frame]
                 started = True
         return started
 
@@ -191,7 +226,7 @@ class _Replay:
 
     def _admitted_ps(self, frame: int) -> Picoseconds | None:
         if self.admission.interval_ps is not None:
-            return frame * self.admission.interval_ps
+            return ceil(frame * self.admission.interval_ps)
         before = frame - self.admission.waiting
         return 0 if before < 0 else self.begun_ps.get(before)
 
@@ -226,12 +261,29 @@ class _Replay:
         if self.slowdown is None:
             return
         running = [each for each in self.resources if each.end_ps is not None]
-        factors = self.slowdown([each.next[0] for each in running if each.next is not None])
+        factors = self.slowdown([(each.next[0], each.turn) for each in running if each.next])
         for each, factor in zip(running, factors, strict=True):
-            assert each.end_ps is not None
-            left_ps = (each.end_ps - self.now_ps) / each.slowdown
-            each.end_ps = self.now_ps + left_ps * factor
-            each.slowdown = factor
+            if factor != each.slowdown:
+                done_ps = round((self.now_ps - each.since_ps) / each.slowdown)
+                each.left_ps = max(0, each.left_ps - done_ps)
+                each.since_ps, each.slowdown = self.now_ps, factor
+                each.end_ps = self.now_ps + round(each.left_ps * factor)
+
+    def state(self, frame: int) -> tuple[object, ...]:
+        """Return all that decides what happens from now on, counted from now and from a frame.
+
+        What has ended follows from where each resource is in its order; when a frame was begun or
+        admitted in the past does not matter.
+        """
+        now_ps, admission = self.now_ps, self.admission
+        resources = tuple(each.state(frame, now_ps) for each in self.resources)
+        arrivals = tuple(
+            tuple((n - frame, max(0, at - now_ps)) for n, at in sorted(some.items()))
+            for some in self.arrival_ps
+        )
+        interval_ps = admission.interval_ps
+        phase_ps = 0 if interval_ps is None else now_ps - frame * interval_ps
+        return resources, arrivals, phase_ps, self.changed
 
 
 def _positions_by(table: Sequence[tuple[int, int, int]], key: int) -> dict[int, list[int]]:
@@ -240,114 +292,3 @@ def _positions_by(table: Sequence[tuple[int, int, int]], key: int) -> dict[int, 
     for position, row in enumerate(table):
         positions.setdefault(row[key], []).append(position)
     return positions
-
-
-@dataclass(frozen=True, slots=True)
-class Steady:
-    """How frames follow each other for ever.
-
-    Parameters
-    ----------
-    period_ps
-        Picoseconds between frames.
-    frames
-        After so many frames all waits recur.
-    since
-        Number of the frame from which on they do.
-    """
-
-    period_ps: Fraction
-    frames: int
-    since: int
-
-
-def steady(graph: EventGraph, start_ps: Sequence[Sequence[Picoseconds]]) -> Steady | None:
-    """Return the state that a replay has reached, or None if it has not shown to recur yet.
-
-    When a task starts is decided by what was started in the last few rounds. So if the starts of
-    that many rounds occur again, each later by the same time, all that follows occurs again. Parts
-    of the network that no tensor joins go at their own paces; the slowest is that of the frames.
-
-    Parameters
-    ----------
-    start_ps
-        By task and frame, of a saturated replay without jitter and contention.
-    """
-    import networkx as nx
-
-    joined: nx.Graph[int] = nx.Graph()
-    joined.add_nodes_from(range(len(graph.time_ps)))
-    for resource in graph.orders:
-        nx.add_path(joined, resource)
-    joined.add_edges_from((u, v) for u, v, _ in graph.waits)
-    parts = nx.connected_components(joined)
-    part_states = [_steady_state_of_part(graph, sorted(part), start_ps) for part in parts]
-    steady_parts = [each for each in part_states if each is not None]
-    if len(steady_parts) < len(part_states):
-        return None
-    return max(steady_parts, key=lambda each: (each.period_ps, each.since))
-
-
-def _steady_state_of_part(
-    graph: EventGraph, part: Sequence[int], start_ps: Sequence[Sequence[Picoseconds]]
-) -> Steady | None:
-    lags = {v: graph.lag[v] for v in part}
-    latest = max(lags.values())
-    behind = [k + lags[u] - lags[v] for u, v, k in graph.channels if u in lags]
-    ahead = [lags[v] - lags[u] for u, v, _ in graph.waits if v in lags]
-    replicas = [count for order, count in graph.rows if order[0] in lags]
-    memory = max([1, *behind, *ahead, *replicas])  # rounds that a start can depend on
-    rounds = [
-        [start_ps[v][r - lags[v]] for v in part]
-        for r in range(latest, min(len(start_ps[v]) + lags[v] for v in part))
-    ]
-    seen: dict[tuple[Picoseconds, ...], int] = {}
-    for now in range(memory, len(rounds) + 1):
-        origin = rounds[now - 1][0]
-        state = tuple(at - origin for row in rounds[now - memory : now] for at in row)
-        before = seen.setdefault(state, now)
-        if before < now:
-            took = Fraction(origin) - Fraction(rounds[before - 1][0])
-            return Steady(took / (now - before), now - before, before - 1)
-    return None
-
-
-def slowest_pace(graph: EventGraph, start_ps: Sequence[Sequence[Picoseconds]]) -> Fraction | None:
-    """Return picoseconds from frame to frame of the slowest task; None if no two rounds show them.
-
-    Tasks may differ in their paces for thousands of frames, while a queue fills, or what the first
-    frames left in one is used up. In the end all go at the pace of the slowest. It is that of the
-    second half of the rounds in which every task runs: not while the pipeline empties.
-
-    Parameters
-    ----------
-    start_ps
-        By task and frame, of a saturated replay without jitter and contention.
-    """
-    latest, frames = max(graph.lag), len(start_ps[0])
-    rounds = range(latest + (frames - latest) // 2, frames)
-    if len(rounds) < 2:
-        return None
-    starts = ([row[r - lag] for r in rounds] for row, lag in zip(start_ps, graph.lag, strict=True))
-    return max(map(_mean_step_ps, starts))
-
-
-def _mean_step_ps(starts_ps: Sequence[Picoseconds]) -> Fraction:
-    """Return the mean step, over a whole number of those in which steps recur if they do."""
-    steps = [later - one for one, later in pairwise(starts_ps)]
-    every = _recurrence_length(steps)
-    if 2 * every > len(steps):
-        every = len(steps)
-    return Fraction(starts_ps[-1] - starts_ps[-1 - every]) / every
-
-
-def _recurrence_length(steps: Sequence[Picoseconds]) -> int:
-    """Return the least distance at which all steps are equal (Knuth, Morris and Pratt, 1977)."""
-    border = [0] * len(steps)
-    length = 0
-    for i in range(1, len(steps)):
-        while length and steps[i] != steps[length]:
-            length = border[length - 1]
-        length += steps[i] == steps[length]
-        border[i] = length
-    return len(steps) - border[-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from parapipe.mappings.event_graph import EventGraph
-from parapipe.simulate.frame_replay import Admission, StuckError, replay
+from parapipe.mappings.frame_replay import Admission, StuckError, replay
 
 SATURATED = Admission(frozenset({0}), None, 2)
 
