@@ -172,10 +172,39 @@ def _platform_tables(tables: Any) -> Shown:  # noqa: ANN401 - tables of a platfo
         if each.streams:
             law = ", ".join(f"{k}: {x:g}" for k, x in enumerate(each.streams.slowdown, 1))
             yield f"{each.name} runs several operators at once, each so many times as long: {law}"
+    yield from _co_run_texts(shown)
     yield "\nmoving a tensor"
     yield text_table(LINKS, tables.links)
     yield "\nsources"
     yield text_table(SOURCES, tables.sources)
+
+
+def _co_run_texts(shown: Any) -> Shown:  # noqa: ANN401 - a platform
+    """Say how processors slow each other down, and what they do in long runs."""
+    law = shown.co_run
+    if law and law.bandwidth:
+        yield "the memory serves processors that run at once in proportion to what each draws:"
+        for each in shown.processors:
+            yield f"  {each.name} at most {each.memory.most_bytes_per_s / 1e9:g} GB/s"
+    elif law:
+        yield "processors slow each other down:"
+        for row in law.slowdowns:
+            beside = f"{', '.join(row.busy)}{_class_text(row.busy_class)}"
+            yield (
+                f"  {row.processor}{_class_text(row.operator_class)} beside {beside}: "
+                f"{row.factor:g} times as long"
+            )
+    for each in shown.processors:
+        if hz := each.clock.sustained_frequency_hz:
+            yield f"{each.name} falls to {hz / 1e6:g} MHz in long runs"
+    if budget := shown.power_budget:
+        yield f"processors may draw {budget.sustained_w:g} W for ever"
+    if shown.state != "cold":
+        yield f"models are planned {shown.state} unless --state says otherwise"
+
+
+def _class_text(name: str | None) -> str:
+    return f" ({name}-bound)" if name else ""
 
 
 @command.command()

@@ -108,23 +108,23 @@ MANY_PROCESSORS = 32
 OCCUPIED = ("nothing", "sender", "receiver")
 _CUTOFFS = (0.6, 0.8)  # how similar to these a link's own name may be, given once or more often
 SOURCE_KEYS = ("source", "voltage_source")
-_EACH = -1  # in a path: every item of a list
+EACH = -1  # in a path: every item of a list
 _NAMED_TWICE = "'{0}' is also the name of {1}; rename one"
 
 
 def contradictions(raw: object) -> Iterator[Mistake]:
     """Yield every contradiction in the raw values of a platform file."""
     names = [
-        name for _, name in _values_at(raw, "processors", _EACH, "name") if isinstance(name, str)
+        name for _, name in values_at(raw, "processors", EACH, "name") if isinstance(name, str)
     ]
     kinds = {
-        str(_value_at(processor, "name")): _value_at(processor, "kind")
-        for _, processor in _values_at(raw, "processors", _EACH)
+        str(value_at(processor, "name")): value_at(processor, "kind")
+        for _, processor in values_at(raw, "processors", EACH)
     }
-    yield from _repetitions(_values_at(raw, "processors", _EACH, "name"), _NAMED_TWICE)
+    yield from _repetitions(values_at(raw, "processors", EACH, "name"), _NAMED_TWICE)
     text = "core {0} is already listed in {1}; list it once"
-    yield from _repetitions(_values_at(raw, "processors", _EACH, "cores", _EACH), text)
-    for path, processor in _values_at(raw, "processors", _EACH):
+    yield from _repetitions(values_at(raw, "processors", EACH, "cores", EACH), text)
+    for path, processor in values_at(raw, "processors", EACH):
         yield from _wrong_host(processor, kinds, path)
         yield from _wrong_backend(processor, path)
         yield from _wrong_clock(processor, path)
@@ -138,25 +138,26 @@ def contradictions(raw: object) -> Iterator[Mistake]:
     yield from _unknown_sources(raw)
 
 
-def _values_at(
+def values_at(
     value: object, *steps: str | int, path: KeyPath = ()
 ) -> Iterator[tuple[KeyPath, Any]]:
     """Yield what is found at the end of some steps, with its path; nothing if they lead nowhere."""
     if not steps:
         yield path, value
-    elif steps[0] == _EACH:
+    elif steps[0] == EACH:
         for index, item in enumerate(value if isinstance(value, tuple | list) else ()):
-            yield from _values_at(item, *steps[1:], path=(*path, index))
+            yield from values_at(item, *steps[1:], path=(*path, index))
     elif isinstance(value, Mapping) and steps[0] in value:
-        yield from _values_at(value[steps[0]], *steps[1:], path=(*path, steps[0]))
+        yield from values_at(value[steps[0]], *steps[1:], path=(*path, steps[0]))
 
 
-def _value_at(value: object, *steps: str) -> Any:  # noqa: ANN401 - whatever a file says
+def value_at(value: object, *steps: str) -> Any:  # noqa: ANN401 - whatever a file says
     """Return what is found at the end of some steps; None if they lead nowhere."""
-    return next((item for _, item in _values_at(value, *steps)), None)
+    return next((item for _, item in values_at(value, *steps)), None)
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Whether it is a number, which True and False are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -168,18 +169,18 @@ def _repetitions(values: Iterable[tuple[KeyPath, object]], text: str) -> Iterato
     """Yield each value that was found before; the text tells it and the first one's processor."""
     first: dict[object, KeyPath] = {}
     for path, value in values:
-        if not (_is_number(value) or isinstance(value, str)):
+        if not (is_number(value) or isinstance(value, str)):
             continue
         if first.setdefault(value, path) != path:
             yield Mistake(path, text.format(value, key_text(first[value][:2])))
 
 
 def _wrong_host(processor: object, kinds: Mapping[str, object], path: KeyPath) -> Iterator[Mistake]:
-    host = _value_at(processor, "host")
+    host = value_at(processor, "host")
     if not isinstance(host, str):
         return
     # A kind that is itself misspelt says nothing about who is a CPU.
-    if _value_at(processor, "kind") == "cpu":
+    if value_at(processor, "kind") == "cpu":
         yield Mistake((*path, "host"), "a CPU needs no host; delete the key")
     elif kinds.get(host) in (None, "gpu", "npu", "dsp"):
         cpus = ", ".join(name for name, kind in kinds.items() if kind == "cpu") or "none"
@@ -187,33 +188,33 @@ def _wrong_host(processor: object, kinds: Mapping[str, object], path: KeyPath) -
 
 
 def _wrong_backend(processor: object, path: KeyPath) -> Iterator[Mistake]:
-    backend = _value_at(processor, "backend")
+    backend = value_at(processor, "backend")
     if not isinstance(backend, str):
         return
     if mistake := backend_mistake(backend):
         yield Mistake((*path, "backend"), mistake)
-    elif _value_at(processor, "options") and backend not in BACKENDS:
+    elif value_at(processor, "options") and backend not in BACKENDS:
         text = f"only ONNX Runtime's backends take options, and '{backend}' is none; delete the key"
         yield Mistake((*path, "options"), text)
 
 
 def _wrong_clock(processor: object, path: KeyPath) -> Iterator[Mistake]:
-    points = [*_values_at(processor, "clock", "points", _EACH, "frequency_hz", path=path)]
+    points = [*values_at(processor, "clock", "points", EACH, "frequency_hz", path=path)]
     yield from _repetitions(points, "{0} Hz is listed twice; keep one")
     frequencies = [frequency for _, frequency in points]
-    default = _value_at(processor, "clock", "default_frequency_hz")
-    complete = len(points) == len([*_values_at(processor, "clock", "points", _EACH)])
-    numbers = complete and bool(points) and all(map(_is_number, (default, *frequencies)))
+    default = value_at(processor, "clock", "default_frequency_hz")
+    complete = len(points) == len([*values_at(processor, "clock", "points", EACH)])
+    numbers = complete and bool(points) and all(map(is_number, (default, *frequencies)))
     if numbers and default not in frequencies:
         where = (*path, "clock", "default_frequency_hz")
         yield Mistake(where, f"{default} Hz is not among the points; add it or choose one of them")
 
 
 def _wrong_peaks(processor: object, path: KeyPath) -> Iterator[Mistake]:
-    data_types = [*_values_at(processor, "data_types", _EACH, path=path)]
+    data_types = [*values_at(processor, "data_types", EACH, path=path)]
     yield from _repetitions(data_types, "'{0}' is listed twice; keep one")
     types = [dtype for _, dtype in data_types if isinstance(dtype, str)]
-    peaks = _value_at(processor, "peak", "macs_per_s")
+    peaks = value_at(processor, "peak", "macs_per_s")
     if not isinstance(peaks, Mapping) or not types:
         return
     where = (*path, "peak", "macs_per_s")
@@ -227,15 +228,15 @@ def _wrong_peaks(processor: object, path: KeyPath) -> Iterator[Mistake]:
 
 
 def _wrong_divisions(processor: object, names: Sequence[str], path: KeyPath) -> Iterator[Mistake]:
-    if _value_at(processor, "divisions") is None:
+    if value_at(processor, "divisions") is None:
         return
-    cores, name = _value_at(processor, "cores"), _value_at(processor, "name")
+    cores, name = value_at(processor, "cores"), value_at(processor, "name")
     if not (isinstance(cores, tuple | list) and cores):
         text = "there are no cores to divide; list them under cores, or delete the key"
         yield Mistake((*path, "divisions"), text)
         return
     earlier: set[tuple[object, ...]] = set()
-    for where, sizes in _values_at(processor, "divisions", "into", _EACH, path=path):
+    for where, sizes in values_at(processor, "divisions", "into", EACH, path=path):
         if not isinstance(sizes, tuple | list) or not all(map(_is_positive_count, sizes)):
             continue
         division = "+".join(map(str, sizes))
@@ -252,14 +253,14 @@ def _wrong_divisions(processor: object, names: Sequence[str], path: KeyPath) -> 
 
 
 def _wrong_streams(processor: object, names: Sequence[str], path: KeyPath) -> Iterator[Mistake]:
-    if _value_at(processor, "streams") is None:
+    if value_at(processor, "streams") is None:
         return
-    if _value_at(processor, "divisions") is not None:
+    if value_at(processor, "divisions") is not None:
         text = "its cores are divided already; delete this key or divisions"
         yield Mistake((*path, "streams"), text)
-    factors = _value_at(processor, "streams", "slowdown")
+    factors = value_at(processor, "streams", "slowdown")
     most = len(factors) if isinstance(factors, tuple | list) else 0
-    own = _value_at(processor, "name")
+    own = value_at(processor, "name")
     called = {name for k in range(2, most + 1) for name in stream_names(own, k)}
     if clashes := [name for name in names if name in called]:
         text = f"a stream would be called {listed(clashes)}, as another processor; rename that one"
@@ -269,8 +270,8 @@ def _wrong_streams(processor: object, names: Sequence[str], path: KeyPath) -> It
 def _wrong_links(platform: object, names: Sequence[str]) -> Iterator[Mistake]:
     covered: dict[tuple[str, str], KeyPath] = {}
     readable = True
-    for path, link in _values_at(platform, "links", _EACH):
-        one, other = ends = _value_at(link, "from"), _value_at(link, "to")
+    for path, link in values_at(platform, "links", EACH):
+        one, other = ends = value_at(link, "from"), value_at(link, "to")
         for key, end in zip(("from", "to"), ends, strict=True):
             if isinstance(end, str) and end not in names:
                 text = f"no processor is named '{end}'; known: {', '.join(names) or 'none'}"
@@ -281,7 +282,7 @@ def _wrong_links(platform: object, names: Sequence[str]) -> Iterator[Mistake]:
             text = f"joins '{one}' with itself, which costs nothing; delete it"
             yield Mistake(path, text)
         else:
-            both_ways = _value_at(link, "both_ways") is True
+            both_ways = value_at(link, "both_ways") is True
             for pair in (ends, ends[::-1]) if both_ways else (ends,):
                 if (first := covered.setdefault(pair, path)) != path:
                     text = f"{pair[0]} to {pair[1]} is already covered by {key_text(first)}"
@@ -294,14 +295,14 @@ def _wrong_links(platform: object, names: Sequence[str]) -> Iterator[Mistake]:
 
 
 def _wrong_spread(platform: object) -> Iterator[Mistake]:
-    state, common = (_value_at(platform, "spread", key) for key in ("state", "common"))
-    if _is_number(state) and _is_number(common) and common > state:
+    state, common = (value_at(platform, "spread", key) for key in ("state", "common"))
+    if is_number(state) and is_number(common) and common > state:
         text = f"{common} is more than the whole state moves, {state}; it is contained in that"
         yield Mistake(("spread", "common"), text)
 
 
 def _wrong_occupations(platform: object, names: Sequence[str]) -> Iterator[Mistake]:
-    occupations = [*_values_at(platform, "links", _EACH, "occupies")]
+    occupations = [*values_at(platform, "links", EACH, "occupies")]
     names_used = [occupied for _, occupied in occupations]
     for path, occupied in occupations:
         if not isinstance(occupied, str) or occupied in OCCUPIED:
@@ -315,9 +316,9 @@ def _wrong_occupations(platform: object, names: Sequence[str]) -> Iterator[Mista
 
 
 def _wrong_memories(platform: object, names: Sequence[str]) -> Iterator[Mistake]:
-    memories = [*_values_at(platform, "memories", _EACH)]
-    yield from _repetitions(_values_at(platform, "memories", _EACH, "name"), _NAMED_TWICE)
-    placed = [*_values_at(platform, "memories", _EACH, "processors", _EACH)]
+    memories = [*values_at(platform, "memories", EACH)]
+    yield from _repetitions(values_at(platform, "memories", EACH, "name"), _NAMED_TWICE)
+    placed = [*values_at(platform, "memories", EACH, "processors", EACH)]
     text = "processor '{0}' already stands in {1}; list it once"
     yield from _repetitions(placed, text)
     for path, name in placed:
@@ -325,8 +326,8 @@ def _wrong_memories(platform: object, names: Sequence[str]) -> Iterator[Mistake]
             message = f"no processor is named '{name}'; known: {', '.join(names) or 'none'}"
             yield Mistake(path, message + did_you_mean(name, names))
     for path, memory in memories:
-        free, capacity = _value_at(memory, "free_bytes"), _value_at(memory, "capacity_bytes")
-        if _is_number(free) and _is_number(capacity) and free > capacity:
+        free, capacity = value_at(memory, "free_bytes"), value_at(memory, "capacity_bytes")
+        if is_number(free) and is_number(capacity) and free > capacity:
             message = "is more than capacity_bytes; correct one of them"
             yield Mistake((*path, "free_bytes"), message)
     placed_names = {name for _, name in placed if isinstance(name, str)}
@@ -340,7 +341,7 @@ def _wrong_memories(platform: object, names: Sequence[str]) -> Iterator[Mistake]
 
 
 def _unknown_sources(platform: object) -> Iterator[Mistake]:
-    sources = _value_at(platform, "sources")
+    sources = value_at(platform, "sources")
     if not isinstance(sources, Mapping):
         return
     places: dict[str, list[KeyPath]] = {}

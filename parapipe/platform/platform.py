@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Annotated, Literal
 
 from pydantic import Field, PrivateAttr
 
 from parapipe.files.mistakes import KeyPath, Mistake
 from parapipe.files.yaml_file import Strict, WholeFile
+from parapipe.platform.co_run import CoRun, PowerBudget, State, co_run_contradictions
 from parapipe.platform.consistency import OCCUPIED, contradictions
 from parapipe.platform.fields import (
     Deviation,
@@ -171,6 +173,13 @@ class Platform(WholeFile):
         In the order in which everything else counts them.
     evaluation
         What `evaluate` corrects; nothing if left out.
+    co_run
+        How processors slow each other down; not at all if left out.
+    state
+        In which models are planned where nobody says: `cold`, at the default clocks, or
+        `sustained`, at those that stay in long runs.
+    power_budget
+        What the processors may draw for ever; not known if left out.
     block_runs
         What runs with an operating point for each block take; not known if left out.
     spread
@@ -199,6 +208,9 @@ class Platform(WholeFile):
     memories: Annotated[Many[SharedMemory], Field(max_length=32)] = ()
     processors: Annotated[Many[Processor], Field(min_length=1, max_length=32)]
     evaluation: Evaluation | None = None
+    co_run: CoRun | None = None
+    state: State = "cold"
+    power_budget: PowerBudget | None = None
     block_runs: BlockRuns | None = None
     spread: Spread | None = None
     links: Annotated[Many[Link], Field(max_length=992)] = ()
@@ -209,7 +221,7 @@ class Platform(WholeFile):
     @classmethod
     def contradictions(cls, raw: object) -> Iterable[Mistake]:
         """Find what parts of a platform file say against each other, and names that are unknown."""
-        return contradictions(raw)
+        return chain(contradictions(raw), co_run_contradictions(raw))
 
     @cached_property
     def contention(self) -> float:

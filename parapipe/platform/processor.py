@@ -32,11 +32,11 @@ from parapipe.platform.sections import (
     CompilerTarget,
     Divisions,
     Launch,
-    Memory,
     OperatingPoint,
     Peak,
     Port,
     Power,
+    ProcessorMemory,
     Streams,
     part_cores,
     stream_names,
@@ -103,7 +103,7 @@ class Processor(Strict):
     clock: Clock
     launch: Launch
     peak: Peak
-    memory: Memory
+    memory: ProcessorMemory
     weights: WeightStorage | None = None
     segments: Segments | None = None
     power: Power

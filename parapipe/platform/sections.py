@@ -93,6 +93,8 @@ class Clock(Section):
     ----------
     voltage_source
         Key of the entry under `sources` that the voltages come from, if it is not `source`.
+    sustained_frequency_hz
+        What the clock falls to in long runs, one of the points; it stays if left out.
     scaling
         Without it, only what was measured at a frequency, or on both sides of it, is known there.
     switching
@@ -100,6 +102,7 @@ class Clock(Section):
     """
 
     default_frequency_hz: Hertz
+    sustained_frequency_hz: Hertz | None = None
     points: Annotated[Many[OperatingPoint], Field(min_length=1, max_length=1000)]
     voltage_source: Name | None = None
     scaling: Scaling | None = None
@@ -148,6 +151,28 @@ class Memory(Section):
     """Bytes per second, reads and writes together."""
 
     bandwidth_bytes_per_s: BytesPerSecond
+
+
+class ProcessorMemory(Memory):
+    """What a processor reads and writes of the memory.
+
+    Parameters
+    ----------
+    draw_bytes_per_s
+        The most that it draws from the memory, for the law of co-runs; `bandwidth_bytes_per_s` if
+        left out.
+    cache_bytes
+        Operators that move no more bytes are served by its caches: they are compute-bound there,
+        and draw nothing from the memory.
+    """
+
+    draw_bytes_per_s: BytesPerSecond | None = None
+    cache_bytes: Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)] = 0.0
+
+    @property
+    def most_bytes_per_s(self) -> float:
+        """The most that it draws from the memory."""
+        return self.draw_bytes_per_s or self.bandwidth_bytes_per_s
 
 
 class SharedBandwidth(Memory):

@@ -15,6 +15,7 @@ from math import log, sqrt
 from random import Random
 from typing import Generic, TypeVar
 
+from parapipe.cost.co_run import LinearContention, Running
 from parapipe.errors import SimulationError
 from parapipe.mappings.event_graph import PICOSECONDS
 from parapipe.plan.memory_traffic import moved_bytes
@@ -230,13 +231,10 @@ class Contention:
 
     def __init__(self, plan: Plan, program: Program, memory: Memory) -> None:
         moved = moved_bytes(plan)
-        self._share = [
-            memory.contention
-            * sum(moved[v] for v in task.operators)
-            / memory.bandwidth_bytes_per_s
-            / (time_ps / PICOSECONDS)
-            if task.operators and time_ps
-            else 0.0
+        self._law = LinearContention(memory.contention / memory.bandwidth_bytes_per_s)
+        # A transfer moves nothing here: its processor is not asked for.
+        self._running = [
+            Running(task.resource, sum(moved[v] for v in task.operators), time_ps / PICOSECONDS)
             for task, time_ps in zip(program.tasks, program.graph.time_ps, strict=True)
         ]
         self._computes = [bool(task.operators) for task in program.tasks]
@@ -244,10 +242,11 @@ class Contention:
 
     def slowdown(self, running: Sequence[int]) -> list[float]:
         """Return by how many times each of the running tasks takes longer."""
-        total = sum(self._share[v] for v in running)
+        factors = list(self._law.slowdowns([self._running[v] for v in running]))
         at_once = Counter(law.of for v in running if (law := self._laws[v]))
-        factors = [1 + total - self._share[v] if self._computes[v] else 1.0 for v in running]
         for i, v in enumerate(running):
+            if not self._computes[v]:
+                factors[i] = 1.0
             if law := self._laws[v]:
                 factors[i] *= law.share[at_once[law.of] - 1]
         return factors

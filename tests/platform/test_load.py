@@ -54,8 +54,8 @@ def test_a_file_with_five_different_mistakes_reports_all_five_with_their_lines(t
          "descripton: is no known key; did you mean 'description'?"),
         ("description: Two processors", "zzz: 1",
          ("zzz: is no known key; known: schema, name, description, profile, precision, board, "
-         "memory, memories, processors, evaluation, block_runs, spread, links, sources, chip, "
-         "base")),
+         "memory, memories, processors, evaluation, co_run, state, power_budget, block_runs, "
+         "spread, links, sources, chip, base")),
         ("description: Two processors", "description: 5",
          "description: must be text; put it in quotes if it looks like a number"),
         ("name: toy", "name: to/y",
