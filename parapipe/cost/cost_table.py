@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum, inf
 
+from parapipe.cost.co_run import CoRunLaw, co_run_law
 from parapipe.cost.coverage import CoverageRow, coverage_of
 from parapipe.cost.precision import move_times_s, working_types
 from parapipe.cost.price import OperatorCost, PartCost
@@ -65,6 +66,10 @@ class CostTable:
         Seconds between frames as they arrive; 0 if the next one is always there.
     bandwidth_bytes_per_s
         What the memory gives all processors together; None if no limit is known.
+    co_run
+        How much processors slow each other down; None if the platform states no such law.
+    wholes
+        By processor: what that law calls it, as the whole that it is a part or a stream of.
     """
 
     processors: tuple[str, ...]
@@ -84,6 +89,8 @@ class CostTable:
     excluded: tuple[str, ...] = ()
     arrival_s: float = 0.0
     bandwidth_bytes_per_s: float | None = None
+    co_run: CoRunLaw | None = None
+    wholes: tuple[str, ...] = ()
 
     def frame_s(self, period_s: float) -> float:
         """Return the seconds for which static power counts in a frame's energy.
@@ -245,6 +252,10 @@ def build_cost_table(
         spread=platform_spread(platform),
         excluded=tuple(each.name for each in platform.excluded),
         bandwidth_bytes_per_s=platform.bandwidth_limit_bytes_per_s,
+        co_run=co_run_law(platform) if platform.co_run else None,
+        wholes=tuple(platform.names[platform.whole(p)] for p in range(len(platform.processors)))
+        if platform.co_run
+        else (),
     )
 
 

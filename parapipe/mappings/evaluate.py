@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import fsum, sqrt
 from typing import TYPE_CHECKING, TypeVar
 
@@ -15,6 +16,7 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.cost.price import PartCost
 from parapipe.errors import AssignmentError
 from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.mappings.co_run_times import CoRunEffect, FrameSpans, co_run_times
 from parapipe.mappings.event_graph import sustained_period_s
 from parapipe.mappings.mapping import Mapping, Placement, Stage
 from parapipe.modulo.cyclic_problem import Frames
@@ -91,6 +93,9 @@ class Evaluated:
     memory_s
         Seconds in which the memory serves all operators of a frame, at its bandwidth; None if no
         limit of that is known.
+    co_run
+        What latency and periods come from where processors slow each other down, and what they
+        would be if they did not; None if nothing is known of that.
     """
 
     stages: tuple[EvaluatedStage, ...]
@@ -105,6 +110,7 @@ class Evaluated:
     sequential_energy_j: float
     sequential_board_energy_j: float
     memory_s: float | None = None
+    co_run: CoRunEffect | None = None
 
     @property
     def throughput_fps(self) -> float:
@@ -120,7 +126,8 @@ def evaluate(
     Parameters
     ----------
     contention
-        Lengthening of a stage per byte a second that the other stages move.
+        Lengthening of a stage per byte a second that the other stages move; not looked at where the
+        costs know how much processors slow each other down.
 
     Raises
     ------
@@ -131,8 +138,8 @@ def evaluate(
     longest_s = _period_s(mapping.stages, times_s)
     if not longest_s:
         raise AssignmentError(f"'{graph.source.name}' has no operator that takes time to evaluate")
-    slowed_s = times_s
-    if contention:
+    slowed_s, law = times_s, costs.co_run
+    if contention and law is None:
         traffic = [
             sum(_moved_bytes(at, costs) for at in stage.placements) / longest_s
             for stage in mapping.stages
@@ -158,6 +165,13 @@ def evaluate(
     needed_s = memory_s(mapping, costs)
     period_s = max(mapping.period_s or _period_s(mapping.stages, slowed_s), needed_s)
     latency_s = max(sum(times_s) if mapping.period_s is None else mapping.elapsed_s, needed_s)
+    sustained_s, effect = max(sustained_period_s(mapping), needed_s), None
+    if law is not None:
+        slowed = co_run_times(mapping, graph, costs, law, least_period_s=period_s)
+        effect = CoRunEffect(latency_s, period_s, sustained_s, slowed.frames)
+        stages = tuple(map(partial(_slowed_stage, slowed.frames), stages))
+        latency_s, period_s = max(latency_s, slowed.latency_s), slowed.period_s
+        sustained_s = max(sustained_s, slowed.sustained_period_s)
     dynamic_j = sum(stage.dynamic_energy_j for stage in stages)
     frame_s = costs.frame_s(period_s)
     energy_j = dynamic_j + frame_s * sum(costs.static_power_w[p] for p in mapping.processors)
@@ -171,13 +185,26 @@ def evaluate(
         latency_s=latency_s,
         longest_stage_s=max(stage.every_s for stage in mapping.stages),
         period_s=period_s,
-        sustained_period_s=max(sustained_period_s(mapping), needed_s),
+        sustained_period_s=sustained_s,
         energy_j=energy_j,
         board_energy_j=energy_j + frame_s * costs.idle_power_w,
         sequential_energy_j=sequential_j,
         sequential_board_energy_j=sequential_j + latency_s * costs.idle_power_w,
         memory_s=None if costs.bandwidth_bytes_per_s is None else needed_s,
+        co_run=effect,
     )
+
+
+def _slowed_stage(frames: FrameSpans, stage: EvaluatedStage) -> EvaluatedStage:
+    """Return a stage with the time that it takes at most while the others work as well.
+
+    It is as much longer as its operators together are from the first start to the last end.
+    """
+    spans = [frames.spans_s[v] for v in stage.operators]
+    took_s = [
+        max(b for _, b in some) - min(a for a, _ in some) for some in zip(*spans, strict=True)
+    ]
+    return replace(stage, contended_time_s=max(stage.time_s, *took_s))
 
 
 def memory_s(mapping: Mapping, costs: CostTable) -> float:

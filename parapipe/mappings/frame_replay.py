@@ -269,6 +269,15 @@ class Replay:
                 each.since_ps, each.slowdown = self.now_ps, factor
                 each.end_ps = self.now_ps + round(each.left_ps * factor)
 
+    @property
+    def in_full_rounds(self) -> bool:
+        """Whether all resources do all that their orders say: nothing fills or empties."""
+        lags = self.graph.lag
+        return all(
+            each.next is not None and max(lags) <= each.next[1] + lags[each.next[0]] < self.frames
+            for each in self.resources
+        )
+
     def state(self, frame: int) -> tuple[object, ...]:
         """Return all that decides what happens from now on, counted from now and from a frame.
 

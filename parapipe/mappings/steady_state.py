@@ -73,8 +73,8 @@ def recurrence(
     run = Replay(graph, most_frames + behind, admission, slowdown=slowdown)
     seen: dict[tuple[object, ...], tuple[int, int, list[int]]] = {}
     looked = 0
-    while run.advance() and looked < most_frames:
-        if len(run.start_ps[0]) > looked:
+    while looked < most_frames and run.advance():
+        if len(run.start_ps[0]) > looked and run.in_full_rounds:
             looked = len(run.start_ps[0])
             now = looked - 1, run.now_ps, [len(some) for some in run.start_ps]
             before = seen.setdefault(run.state(looked - 1), now)

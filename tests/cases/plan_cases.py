@@ -90,6 +90,7 @@ class Costs:
     excluded = ()
     arrival_s = least_frame_s = 0.0
     bandwidth_bytes_per_s = None
+    co_run = None
     moved_bytes = 0  # by each operator
 
     def memory_s(self, v, p):
