@@ -14,15 +14,23 @@ from functools import partial
 from parapipe.cost.profile import SCALED, STATED, Measurement
 from parapipe.errors import CostError
 from parapipe.graph.operator_graph import ITEM_BYTES, Work
-from parapipe.platform.fields import Expression, file_value, largest, named_value
-from parapipe.platform.processor import Processor
+from parapipe.platform.fields import Expression, file_value, largest, named_value, value_at
+from parapipe.platform.processor import Processor, class_key
 
 
-def nominal_time(processor: Processor, work: Work, dtype: str) -> Expression:
+def nominal_time(
+    processor: Processor, work: Work, dtype: str, operator_class: str, input_channels: int = 0
+) -> Expression:
     """Return launch overhead + max(macs / peak, bytes / bandwidth) in seconds.
 
-    An operator whose multiply-accumulates are not known (`work.modelled` is false) has none here:
-    it is priced by its bytes.
+    Peak and bandwidth are those of the operator class, and input channels count in multiples, where
+    the platform says so (`platform.sections.ClassRates`). An operator whose multiply-accumulates
+    are not known (`work.modelled` is false) has none here: it is priced by its bytes.
+
+    Parameters
+    ----------
+    input_channels
+        Channels that each filter of a convolution reads; 0 of anything else, and of depthwise ones.
 
     Raises
     ------
@@ -31,6 +39,7 @@ def nominal_time(processor: Processor, work: Work, dtype: str) -> Expression:
     """
     launch = file_value("launch", "s", processor, "launch", "overhead_s")
     bandwidth = file_value("bandwidth", "B/s", processor, "memory", "bandwidth_bytes_per_s")
+    bandwidth = _of_class(bandwidth, processor, "bandwidth", operator_class)
     moved = named_value("bytes", work.read_bytes + work.written_bytes, "B") / bandwidth
     if not work.macs:
         return launch + moved
@@ -39,7 +48,29 @@ def nominal_time(processor: Processor, work: Work, dtype: str) -> Expression:
         raise CostError(f"processor '{processor.name}' states no peak_macs_per_s for {dtype}")
     macs = named_value("MACs", work.macs, note=f"work by rules {work.rule}" if work.rule else "")
     peak = file_value("peak", "/s", processor, "peak", "macs_per_s", own)
-    return launch + largest(macs / peak, moved)
+    peak = _of_class(peak, processor, "compute", operator_class)
+    return launch + largest(_counted(macs, processor, input_channels) / peak, moved)
+
+
+def _of_class(rate: Expression, processor: Processor, kind: str, operator_class: str) -> Expression:
+    """Return the rate of an operator class, `kind` being that of `ClassRates`."""
+    if processor.rates is None:
+        return rate
+    key = class_key(value_at(processor.rates, kind), operator_class)
+    return rate * file_value(f"{kind} of the class", "", processor, "rates", kind, key)
+
+
+def _counted(macs: Expression, processor: Processor, input_channels: int) -> Expression:
+    """Return the multiply-accumulates with the channels that are counted beside the real ones."""
+    if processor.rates is None or not input_channels % processor.rates.input_channels:
+        return macs
+    block = processor.rates.input_channels
+    counted = named_value(
+        "channels counted",
+        -(-input_channels // block) * block,
+        note=f"in multiples of {block}",
+    )
+    return macs * (counted / named_value("input channels", input_channels))
 
 
 def time_ratio(

@@ -29,7 +29,7 @@ from parapipe.cost.signature import Signature, signature_of
 from parapipe.errors import CostError
 from parapipe.files.yaml_file import Strict
 from parapipe.graph.operator_graph import ITEM_BYTES, Operator, OperatorGraph
-from parapipe.graph.work import OperatorClass, operator_class
+from parapipe.graph.work import OperatorClass, input_channels, operator_class
 from parapipe.platform.fields import Expression, Many
 
 _RATES = ("operator", "step", "byte", "column", "output", "depth", "spilled_step")
@@ -176,22 +176,40 @@ def _six_digits(seconds: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A single operator, with all that prices depend on."""
+    """A single operator, with all that prices depend on.
+
+    Parameters
+    ----------
+    input_channels
+        Channels that each filter of a convolution reads; 0 of anything else, and of depthwise ones.
+    """
 
     operator: Operator
     signature: Signature
     operator_class: OperatorClass
+    input_channels: int
 
     @property
     def priced_by(self) -> tuple[object, ...]:
         """What its price depends on: subjects of which it is equal cost the same."""
         operator = self.operator
-        return operator.type, operator.work, self.signature, self.operator_class
+        return (
+            operator.type,
+            operator.work,
+            self.signature,
+            self.operator_class,
+            self.input_channels,
+        )
 
 
 def subject_of(operator: Operator, graph: OperatorGraph) -> Subject:
     """Return what prices of a single operator depend on."""
-    return Subject(operator, signature_of(operator, graph), operator_class(operator, graph))
+    return Subject(
+        operator,
+        signature_of(operator, graph),
+        operator_class(operator, graph),
+        input_channels(operator, graph),
+    )
 
 
 @lru_cache(maxsize=8)  # tables at several operating points are made from the same measurements

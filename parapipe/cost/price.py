@@ -329,7 +329,13 @@ def _converted_subject(subject: Subject, dtype: str) -> Subject:
 
 def _nominal_cost(subject: Subject, processor: Processor, platform: str) -> PartCost:
     work = subject.operator.work
-    time = nominal_time(processor, work, subject.signature.dtype)
+    time = nominal_time(
+        processor,
+        work,
+        subject.signature.dtype,
+        subject.operator_class,
+        subject.input_channels,
+    )
     default_hz = processor.clock.default_frequency_hz
     time = time_at_clock(time, default_hz, subject.operator_class, processor)
     unknown = "" if work.modelled else ", by bytes alone: its work is not known"

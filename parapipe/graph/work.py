@@ -296,12 +296,32 @@ def operator_class(operator: Operator, graph: OperatorGraph) -> OperatorClass:
         return "matmul"  # of activations, which attention is
     if single.type not in _MACS.get(single.domain, {}):
         return "other"
-    names = (*single.inputs, *single.outputs)
-    tensors = {n: at for n in names if (at := graph.tensors.get(n) or graph.constants.get(n))}
-    operands = operands_of(single.attributes, single.inputs, single.outputs, tensors)
+    operands = _operands_in(single, graph)
     if single.type in CONVOLUTIONS:
         return _convolution_class(single.type, operands)
     return _product_class(single.type, operands)
+
+
+def input_channels(operator: Operator, graph: OperatorGraph) -> int:
+    """Channels of the input that each filter of a convolution reads.
+
+    0 of all other operators, and of depthwise convolutions. Of a fused operator that is not
+    quantised, those of its first part.
+    """
+    single = operator.singles[0]
+    if single.type not in CONVOLUTIONS or operator_class(operator, graph) == "depthwise":
+        return 0
+    operands = _operands_in(single, graph)
+    weights = operands.shape(3 if single.type == "QLinearConv" else 1)
+    if single.type == "ConvTranspose":
+        return weights[0] // operands.integer("group", 1)
+    return weights[1]
+
+
+def _operands_in(single: Operator, graph: OperatorGraph) -> Operands:
+    names = (*single.inputs, *single.outputs)
+    tensors = {n: at for n in names if (at := graph.tensors.get(n) or graph.constants.get(n))}
+    return operands_of(single.attributes, single.inputs, single.outputs, tensors)
 
 
 def _convolution_class(operator_type: str, operands: Operands) -> OperatorClass:

@@ -41,7 +41,14 @@ from parapipe.platform.fields import (
     WattsPerV2Hz,
 )
 from parapipe.platform.platform import Board, Source
-from parapipe.platform.sections import Compiled, CompilerTarget, Launch, Memory, Scaling
+from parapipe.platform.sections import (
+    ClassRates,
+    Compiled,
+    CompilerTarget,
+    Launch,
+    Memory,
+    Scaling,
+)
 from parapipe.platform.segments import Segments
 from parapipe.platform.support import Support
 
@@ -94,6 +101,8 @@ class Part(Strict):
         Entry of `operators` that says what it runs; everything in its data types if left out.
     achieved
         In place of its kind's.
+    rates
+        Rates of operator classes over those that follow from `peak` and the memory.
     memory
         Bytes a second that one unit was seen to move at most.
     segments
@@ -109,6 +118,7 @@ class Part(Strict):
     operators: Name | None = None
     peak: MacsPerCycle
     achieved: Achieved | None = None
+    rates: ClassRates | None = None
     clock: TopClock
     memory: Memory | None = None
     segments: Segments | None = None

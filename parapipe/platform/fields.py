@@ -59,6 +59,8 @@ def _checked_shares(shares: dict[ClassOrDefault, float]) -> dict[ClassOrDefault,
 
 
 Shares = Annotated[dict[ClassOrDefault, Share], AfterValidator(_checked_shares)]
+Ratio = Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)]
+Ratios = Annotated[dict[ClassOrDefault, Ratio], AfterValidator(_checked_shares)]
 
 
 def _as_tuple(value: object) -> object:

@@ -59,6 +59,8 @@ def full_processor(part: Part, entry: Raw, memory: object, add_source: AddSource
         processor.setdefault("segments", part.segments.model_dump(exclude_unset=True))
     if "memory" not in processor:
         processor["memory"] = figures.memory(memory)
+    if part.rates and "peak" not in entry and "memory" not in entry:
+        processor.setdefault("rates", part.rates.model_dump())
     if "power" not in processor:
         processor["power"] = figures.power()
     for port in ("input", "output"):

@@ -27,6 +27,7 @@ from parapipe.platform.fields import (
 )
 from parapipe.platform.memories import WeightStorage
 from parapipe.platform.sections import (
+    ClassRates,
     Clock,
     Compiled,
     CompilerTarget,
@@ -76,6 +77,8 @@ class Processor(Strict):
         Where cores, host and data types come from.
     operators
         What it runs; everything in its data types if left out.
+    rates
+        Nominal rates of operator classes; those of `peak` and `memory` for all if left out.
     weights
         How it keeps weights; as they are in the model, one copy in its memory, if left out.
     segments
@@ -104,6 +107,7 @@ class Processor(Strict):
     launch: Launch
     peak: Peak
     memory: ProcessorMemory
+    rates: ClassRates | None = None
     weights: WeightStorage | None = None
     segments: Segments | None = None
     power: Power

@@ -17,6 +17,7 @@ from parapipe.platform.fields import (
     Many,
     Name,
     OperatorType,
+    Ratios,
     Seconds,
     Section,
     Share,
@@ -173,6 +174,25 @@ class ProcessorMemory(Memory):
     def most_bytes_per_s(self) -> float:
         """The most that it draws from the memory."""
         return self.draw_bytes_per_s or self.bandwidth_bytes_per_s
+
+
+class ClassRates(Section):
+    """Nominal rates of operator classes; `default` stands for the classes that are not listed.
+
+    Parameters
+    ----------
+    compute
+        Multiply-accumulates per second of a class, over those of `peak`.
+    bandwidth
+        Bytes per second of a class, over those of `memory`.
+    input_channels
+        The channels of a convolution's input are counted in multiples of it: an array that takes 32
+        at once needs as long for 3. Depthwise ones are counted as they are.
+    """
+
+    compute: Ratios
+    bandwidth: Ratios
+    input_channels: Annotated[int, Field(ge=1, le=1024)] = 1
 
 
 class SharedBandwidth(Memory):

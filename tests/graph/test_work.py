@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from parapipe.graph.work import OperatorClass, operator_class
+from parapipe.graph.work import OperatorClass, input_channels, operator_class
 from tests.cases.small_models import floats, graph_of, imported, parsed, value
 
 
@@ -70,6 +70,23 @@ def test_macs_and_class_by_hand(body, arrays, macs, kind):
     assert operator.work.modelled
     assert operator_class(operator, graph) == kind
     assert kind in OperatorClass.__args__
+
+
+CHANNELS = [
+    ("float[1,3,8,8] x | Conv(x, w)", floats(64, 3, 7, 7), 3),
+    ("float[1,4,6,6] x | Conv<group = 2>(x, w)", floats(8, 2, 3, 3), 2),
+    ("float[1,4,6,6] x | ConvTranspose<group = 2>(x, w)", floats(4, 8, 2, 2), 2),
+    ("float[1,1,6,6] x | Conv(x, w)", floats(4, 1, 3, 3), 1),
+    # depthwise, and no convolution
+    ("float[1,4,6,6] x | Conv<group = 4>(x, w)", floats(4, 1, 3, 3), 0),
+    ("float[1,4] x | Gemm(x, w)", floats(4, 8), 0),
+]
+
+
+@pytest.mark.parametrize(("body", "weights", "channels"), CHANNELS)
+def test_input_channels_are_those_that_a_filter_reads(body, weights, channels):
+    operator, graph = only(body, w=weights)
+    assert input_channels(operator, graph) == channels
 
 
 BYTES = [
