@@ -26,8 +26,8 @@ _TABLE = re.compile(r"(<!-- (\w+): .*? -->\n).*?(?=\n\n|\Z)", re.DOTALL)
 
 def tables() -> dict[str, str]:
     """Return the tables by the word that stands above them on the page."""
-    found = {"chips": _chips, "measured": _measured, "parts": _parts, "memories": _memories}
-    found |= {"kinds": _kinds, "links": _links, "sources": _sources}
+    found = {"chips": _chips, "measured": _measured, "parts": _parts, "rates": _rates}
+    found |= {"memories": _memories, "kinds": _kinds, "links": _links, "sources": _sources}
     return {name: "\n".join(rows()) for name, rows in found.items()}
 
 
@@ -104,6 +104,16 @@ def _bandwidth(part: Part) -> str:
     if part.memory is None:
         return "the memory's"
     return f"{part.memory.bandwidth_bytes_per_s / 1e9:g} GB/s ({part.memory.source})"
+
+
+def _rates() -> Iterator[str]:
+    yield "| part | operator class | compute | bandwidth | source |\n|---|---|---:|---:|---|"
+    for name, part in catalogue().parts.items():
+        if part.rates is None:
+            continue
+        for key, ratio in part.rates.compute.items():
+            bandwidth = f"{part.rates.bandwidth[key]:g}"
+            yield _row(f"`{name}`", key, f"{ratio:g}", bandwidth, part.rates.source)
 
 
 def _memories() -> Iterator[str]:

@@ -148,6 +148,26 @@ def test_an_rk3588s_npu_runs_resnet_50_as_often_as_rockchip_publishes():
     )
 
 
+OWN_FIGURES = {
+    "peak": "peak: {macs_per_s: {int8: 1e12}, source: rk3588}",
+    "memory": "memory: {bandwidth_bytes_per_s: 1e10, source: rk3588}",
+}
+
+
+def test_rates_of_classes_come_with_the_part():
+    npu, gpu = platform_of("rk3588").processors[3], platform_of("rk3588").processors[2]
+    assert npu.rates == catalogue().parts["RK3588-NPU"].rates
+    assert npu.rates.input_channels == 32
+    assert gpu.rates is None
+
+
+@pytest.mark.parametrize("own", OWN_FIGURES.values(), ids=OWN_FIGURES)
+def test_rates_of_classes_do_not_go_with_figures_of_a_files_own(own):
+    text = "schema: parapipe/platform/1\nname: toy\nchip: rk3588\nprocessors:\n"
+    npu = read_platform(f"{text}  - name: npu\n    {own}\n", "toy.yaml").processors[3]
+    assert npu.rates is None
+
+
 @pytest.mark.parametrize("chip", CHIPS)
 def test_the_full_form_of_a_chip_is_the_same_platform(chip):
     asked = {"name": "toy", "chip": chip, "parts": dict.fromkeys(KINDS, ()), "memory": None}
