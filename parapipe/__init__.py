@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from parapipe.api.evaluate import evaluate as evaluate
     from parapipe.api.explain import explain as explain
     from parapipe.api.fit import fit_power as fit_power
+    from parapipe.api.fit import fit_slowdowns as fit_slowdowns
     from parapipe.api.fit import fit_times as fit_times
     from parapipe.api.fit import fit_transfers as fit_transfers
     from parapipe.api.front import Configuration as Configuration
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from parapipe.api.profile import detect_platform as detect_platform
     from parapipe.api.profile import learn_from_runs as learn_from_runs
     from parapipe.api.profile import measure_streams as measure_streams
+    from parapipe.api.profile import measure_under_load as measure_under_load
     from parapipe.api.profile import profile as profile
     from parapipe.api.profile import write_profile_bundle as write_profile_bundle
     from parapipe.api.reports import compare as compare

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parapipe.api.checked import checked
+from parapipe.api.checked import PlatformFile, checked
 from parapipe.search.options import FilePath
 
 if TYPE_CHECKING:
     from parapipe.cost.board_fits import LinkFit, PowerFit
+    from parapipe.cost.co_run_fit import SlowdownFit
     from parapipe.cost.measured_source import FitRecord
 
 
@@ -73,3 +74,26 @@ def fit_transfers(path: FilePath) -> tuple[LinkFit, ...]:
     from parapipe.cost.board_fits import read_transfer_samples
 
     return fit(read_transfer_samples(path))
+
+
+@checked
+def fit_slowdowns(path: FilePath, platform: PlatformFile) -> tuple[SlowdownFit, ...]:
+    """Make the table of slowdowns of a platform of a CSV file of co-runs.
+
+    Parameters
+    ----------
+    path
+        What `measure.py` of a bundle wrote with `--co-runs` or `--under-load`.
+    platform
+        The board's; what its processors draw at most tells which operators are memory-bound.
+
+    Raises
+    ------
+    CostError
+        The file is wrong, or is of processors that the platform does not have.
+    """
+    from parapipe.api.load import load_platform
+    from parapipe.cost.co_run_fit import fit_slowdowns as fit
+    from parapipe.cost.co_run_fit import read_co_run_samples
+
+    return fit(read_co_run_samples(path), load_platform(platform))

@@ -19,6 +19,7 @@ from parapipe.files.progress import Tell
 from parapipe.search.options import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:
+    from parapipe.cost.co_run_fit import SlowdownFit
     from parapipe.cost.profile import Measurement
     from parapipe.platform.platform import Platform
     from parapipe.profiling.detect import DetectedPlatform
@@ -331,6 +332,57 @@ def measure_streams(
         for sentence in notes:
             note(sentence)
     return laws
+
+
+@checked
+def measure_under_load(
+    model: Model,
+    platform: PlatformFile,
+    *,
+    dims: Dims | None = None,
+    shapes: Shapes | None = None,
+    rules: Rules | None = None,
+    note: Note | None = None,
+    progress: Tell | None = None,
+) -> tuple[SlowdownFit, ...]:
+    """Measure how much processors slow each other down when all run a model.
+
+    Each operator is run alone and while other processors run the model's operators in turn.
+
+    Parameters
+    ----------
+    platform
+        This machine's.
+    dims, shapes, rules
+        As in `MapOptions`.
+    note
+        Called with a sentence for each operator that is left out.
+    progress
+        Called whenever an operator has been measured.
+
+    Raises
+    ------
+    RuntimeMissingError
+        ONNX Runtime is not installed.
+    ProfilingError
+        Fewer than two processors run operators of the model.
+    PlatformError
+        The platform is not this machine.
+    """
+    from parapipe.cost.co_run_fit import fit_slowdowns
+    from parapipe.profiling.co_runs import measure_operators
+    from parapipe.profiling.profiling_run import check_cores
+    from parapipe.runtime.machine import denormals_to_zero
+
+    target = load_platform(platform)
+    graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
+    with tasks_in(model, graph, target, dims, shapes) as tasks, denormals_to_zero():
+        check_cores(target, tasks)
+        samples, notes = measure_operators(tasks, progress)
+    if note is not None:
+        for sentence in notes:
+            note(sentence)
+    return fit_slowdowns(samples, target)
 
 
 def profile_path(out: FilePath | None, platform: PlatformFile, target: Platform) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -49,7 +49,7 @@ _SOURCE = """\
 
 @click.group()
 def command() -> None:
-    """Fit times, transfers or power to measurements, and show the errors of the fit."""
+    """Fit times, transfers, power or slowdowns to measurements, and show the errors of the fit."""
 
 
 @command.command()
@@ -143,6 +143,46 @@ def _link_lines(document: Row) -> Iterator[str]:
             f"latency_s: {fit['latency_s']:.3g}{sized}, source: transfers}}"
         )
     yield _SOURCE.format("transfers", "transfers", Path(document["samples"]).name)
+
+
+@command.command()
+@click.argument("samples", type=FILE)
+@click.option("--platform", required=True, help="The board's YAML file.")
+@json_option
+def slowdowns(*, samples: Path, platform: str, as_json: bool) -> None:
+    """Make the table of slowdowns out of SAMPLES, a CSV file of co-runs.
+
+    `measure.py` of a bundle writes it with --co-runs or --under-load. Prints the section co_run for
+    the platform's YAML file.
+    """
+    import parapipe
+
+    fits = [fit.to_json() for fit in parapipe.fit_slowdowns(samples, platform)]
+    title = f"parapipe fit slowdowns {samples.name}"
+    print_document(
+        {"samples": str(samples), "slowdowns": fits},
+        lambda document: slowdown_lines(document["slowdowns"], title),
+        as_json=as_json,
+    )
+
+
+def slowdown_lines(fits: Sequence[Row], title: str) -> Iterator[str]:
+    """Yield the section of a table of slowdowns, and its source."""
+    yield "co_run:"
+    yield "  slowdowns:"
+    for fit in fits:
+        classes = {"class": fit["operator_class"], "busy_class": fit["busy_class"]}
+        keys = "".join(f", {key}: {name}" for key, name in classes.items() if name)
+        yield (
+            f"    - {{processor: {fit['processor']}, busy: [{', '.join(fit['busy'])}]{keys}, "
+            f"factor: {fit['factor']:.4g}, spread: {fit['spread']:.3g}}} "
+            f"# {fit['samples']} measured"
+        )
+    yield "  source: co-runs"
+    yield "# once, under sources:"
+    yield "co-runs:"
+    yield "  provenance: measured"
+    yield f"  title: {title}"
 
 
 def _link_errors_text(fit: Row) -> str:

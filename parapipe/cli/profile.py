@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from parapipe.api.compiled import COMPILE_TIME_S
+from parapipe.cli.fit import slowdown_lines
 from parapipe.cli.options import FILE, json_option, quiet_option
 from parapipe.cli.output import Row, print_document, print_note
 from parapipe.cli.progress import progress_shown
@@ -34,6 +35,12 @@ from parapipe.cli.verb_options import VerbCommand, options
     from_run={"flag": "--from-run", "type": FILE, "metavar": "RUN.json", "multiple": True,
               "default": (), "required": False},
 )  # fmt: skip
+@click.option(
+    "--under-load",
+    is_flag=True,
+    help="Measure how much processors slow each other down when all run MODEL, and print the "
+    "platform file's section for it; no profile is written.",
+)
 @options("measure_streams", "streams", streams={"default": None, "required": False})
 @options(
     "compile_profile",
@@ -58,6 +65,7 @@ def command(
     results: Path | None,
     processor: Sequence[str],
     from_run: Sequence[Path],
+    under_load: bool,
     streams: int | None,
     compiler: str | None,
     precision: Any,  # noqa: ANN401 - click checks
@@ -73,13 +81,15 @@ def command(
     profile that is written is found by `parapipe map`; what stands in it already is not measured
     again. For `map --split auto`,
     --parts measures parts of operators as well. For a processor that runs several operators at
-    once, --streams measures how much these slow each other down. For an NPU, --compiler takes the
+    once, --streams measures how much these slow each other down; --under-load measures how much
+    processors do. For an NPU, --compiler takes the
     times out of what its vendor's compiler tells. --import takes them out of a file of a board, or
     of ONNX Runtime or another tool that has profiled MODEL.
     """
     here = bool(again or operators_only or most_useful)
     modes = {
         "--streams": streams,
+        "--under-load": under_load,
         "--import": results,
         "--from-run": from_run,
         "--bundle": bundle,
@@ -102,6 +112,18 @@ def command(
             )
         streams_document = {"model": model, "streams": [law.to_json() for law in laws]}
         print_document(streams_document, _law_lines, as_json=as_json)
+        return
+    if under_load:
+        with progress_shown(quiet=quiet) as progress:
+            fits = parapipe.measure_under_load(
+                str(model), platform, note=print_note, progress=progress, **given
+            )
+        title = f"parapipe profile {model} --under-load"
+        print_document(
+            {"model": model, "slowdowns": [fit.to_json() for fit in fits]},
+            lambda document: slowdown_lines(document["slowdowns"], title),
+            as_json=as_json,
+        )
         return
     if compiler:
         report = parapipe.compile_profile(
@@ -174,13 +196,14 @@ def _check_modes(modes: Mapping[str, object], others: Mapping[str, object], *, h
             "--from-run measures nothing: it takes no --bundle, --again, --operators-only, "
             "--parts, --most-useful or --streams"
         )
-    if "--streams" in requested and (
-        len(requested) > 1 or here or others["--parts"] or others["--out"]
-    ):
-        raise click.UsageError(
-            "--streams writes no profile: it takes no --out, --bundle, --again, --operators-only, "
-            "--parts or --most-useful"
-        )
+    for name in ("--streams", "--under-load"):
+        if name in requested and (
+            len(requested) > 1 or here or others["--parts"] or others["--out"]
+        ):
+            raise click.UsageError(
+                f"{name} writes no profile: it takes no --out, --bundle, --again, "
+                "--operators-only, --parts or --most-useful"
+            )
     if "--import" not in requested and not others["MODEL"]:
         raise click.UsageError("Missing argument 'MODEL'.")
     if "--bundle" in requested and (others["--out"] or here):

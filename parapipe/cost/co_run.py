@@ -192,12 +192,17 @@ def draws_of(platform: Platform) -> dict[str, Draw]:
     }
 
 
+def memory_share_of(platform: Platform) -> float:
+    """Return the share of its draw from which on an operator is memory-bound."""
+    share = platform.co_run.memory_share if platform.co_run else None
+    return MEMORY_SHARE if share is None else share
+
+
 def co_run_law(platform: Platform) -> CoRunLaw | None:
     """Return the law of a platform; None if it states none, so that nothing is slowed down."""
     section = platform.co_run
     if section is None:
         return LinearContention(platform.contention) if platform.contention else None
     if section.slowdowns:
-        share = MEMORY_SHARE if section.memory_share is None else section.memory_share
-        return SlowdownTable(section.slowdowns, draws_of(platform), share)
+        return SlowdownTable(section.slowdowns, draws_of(platform), memory_share_of(platform))
     return SharedMemoryLaw(platform.memory.bandwidth_bytes_per_s, draws_of(platform))

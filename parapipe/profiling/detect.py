@@ -20,6 +20,7 @@ from parapipe.platform.consistency import BACKENDS, PREFIX, Backend, Kind
 from parapipe.platform.from_part import four_digits
 from parapipe.platform.load import read_platform
 from parapipe.platform.platform import Platform
+from parapipe.profiling.detected_co_runs import CoRunFigures, co_run_figures
 from parapipe.profiling.detected_sources import ACCELERATOR_SOURCES, SOURCES
 from parapipe.profiling.figures import (
     STEADY,
@@ -66,6 +67,8 @@ class MachineFigures:
         Spread of the state of CPU processors.
     watched_s
         Seconds for which that was watched.
+    co_runs
+        What processors do to each other; None of a single one.
     """
 
     cpus: tuple[Figures, ...]
@@ -73,6 +76,7 @@ class MachineFigures:
     accelerators: Mapping[Device, Figures]
     state: StateSpread = STEADY
     watched_s: float = 0.0
+    co_runs: CoRunFigures | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +158,11 @@ def detect(
         draft = read_platform(platform_text(name, clusters, measured), f"a draft of '{name}'")
         overheads = same_figures(hardware, cpus, hand_overs(draft, fastest))[1]
         measured = replace(measured, hand_overs=overheads)
-    text = platform_text(name, clusters, measured)
+    described = read_platform(platform_text(name, clusters, measured), f"a draft of '{name}'")
+    co_runs, more_notes = co_run_figures(described, clusters)
+    text = platform_text(name, clusters, replace(measured, co_runs=co_runs))
     read_platform(text, f"the description of '{name}'")
+    notes += more_notes
     notes.append("power is not known: energy counts core-seconds, see the source nominal-power")
     load = os.getloadavg()[0]
     if load > BUSY:
@@ -210,6 +217,10 @@ def platform_text(name: str, clusters: Sequence[Cluster], measured: MachineFigur
         "same time. Hand-overs: runs of these networks, and what overhead and bandwidth say of "
         "them."
     )
+    if measured.co_runs:
+        measured.co_runs.add_draws([*cpus, *others])
+    else:
+        del sources["co-runs"]
     sources["spread"] = {**sources["spread"], "reasoning": reasoning}
     states = {name: four_digits(value) for name, value in asdict(measured.state).items()}
     spreads = [each.spread for each in measured.hand_overs.values()]
@@ -225,6 +236,7 @@ def platform_text(name: str, clusters: Sequence[Cluster], measured: MachineFigur
             "source": "copy",
         },
         "processors": [*cpus, *others],
+        **(measured.co_runs.sections() if measured.co_runs else {}),
         "spread": {**states, **hand_overs, "source": "spread"},
         "links": _link_sections([p["name"] for p in (*cpus, *others)], measured),
         "sources": {key: dict(source) for key, source in sources.items()},

@@ -34,6 +34,14 @@ hand-over:
     begins and ends, and caches that hold other data are all in it. Overhead and bandwidth fit
     tensors of 7 x 7 to 28 x 28 of 256 channels. Where processors work for at least half of that
     time, a hand-over keeps the receiver busy; else nobody.
+co-runs:
+  provenance: measured
+  title: Kernels of stated intensity on each processor, alone and beside others that run such
+  reasoning: The compute-bound kernel is a product of 128 x 128 matrices, the memory-bound one reads
+    and writes four times what the last cache holds, or 64 MiB if that is more. Factors are medians
+    of rounds in which time alone and time beside others follow each other. draw_bytes_per_s is what
+    the memory-bound kernel moves alone; cache_bytes are the caches of a processor, its share of
+    those that others use too.
 spread:
   provenance: measured
   title: How far short tests lay apart

@@ -85,12 +85,12 @@ def rows_measured(
             for operator, names in chunk:
                 for name in names:
                     try:
-                        runs.append(_Run(folder, operator, processors[name]))
+                        runs.append(Run(folder, operator, processors[name]))
                     except Exception as error:  # noqa: BLE001 - ONNX Runtime raises many kinds
                         reason = " ".join(str(error).split())[:200]
                         failed(f"{operator['file']} on {name} ({operator['name']}): {reason}")
             names = list(dict.fromkeys(run.processor["name"] for run in runs))
-            overheads = [_Run(folder, tasks["overhead"], processors[name]) for name in names]
+            overheads = [Run(folder, tasks["overhead"], processors[name]) for name in names]
             start = finished
 
             def tell_share(share: float, start: int = start, runs: int = len(runs)) -> None:
@@ -109,7 +109,7 @@ def rows_measured(
             ]
 
 
-def _pool_rounds(runs: Sequence[_Run]) -> dict[tuple[str, str], list[float]]:
+def _pool_rounds(runs: Sequence[Run]) -> dict[tuple[str, str], list[float]]:
     """Put the rounds of an operator on identical processors together."""
     pooled: dict[tuple[str, str], list[float]] = {}
     for run in runs:
@@ -131,7 +131,7 @@ def _chunks(pending: Sequence[Any], folder: Path) -> Iterator[list[Any]]:
         yield chunk
 
 
-def _rounds(runs: Sequence[_Run], shuffle: random.Random, tell: Callable[[float], None]) -> None:
+def _rounds(runs: Sequence[Run], shuffle: random.Random, tell: Callable[[float], None]) -> None:
     """Take rounds over all runs in turn, then more over those that vary."""
     for number in range(MOST_ROUNDS):
         chosen = [run for run in runs if number < ROUNDS or run.noisy]
@@ -162,7 +162,7 @@ def preserve_thread_state() -> Iterator[None]:
             library.fesetenv(floating)
 
 
-class _Run:
+class Run:
     """An operator on a processor: its session, and the times of its rounds."""
 
     def __init__(
@@ -174,7 +174,7 @@ class _Run:
         self.clocks_hz: list[float] = []
         self.loads: list[float] = []
         self.disturbed = False
-        self._pin()
+        self.pin()
         self.session = session(
             folder / operator["file"],
             len(self.cores),
@@ -186,7 +186,7 @@ class _Run:
         self.run()
         times_s: list[float] = []
         while sum(times_s) < WARM_UP_S:
-            times_s.append(self._time_batch(1)[0])
+            times_s.append(self.time_batch(1)[0])
         self.batch = max(1, math.ceil(BATCH_S / max(median(times_s), SHORTEST_S)))
 
     def run(self) -> None:
@@ -195,8 +195,8 @@ class _Run:
 
     def sample(self) -> None:
         """Take one round."""
-        self._pin()
-        batches = [self._time_batch(self.batch) for _ in range(BATCHES)]
+        self.pin()
+        batches = [self.time_batch(self.batch) for _ in range(BATCHES)]
         good = [time_s for time_s, disturbed in batches if not disturbed]
         self.disturbed = self.disturbed or not good
         # Where all were disturbed, the one that was the least stands for them.
@@ -204,7 +204,7 @@ class _Run:
         self.clocks_hz.append(clock_hz(min(self.cores)) if self.cores else 0)
         self.loads.append(os.getloadavg()[0])
 
-    def _time_batch(self, count: int) -> tuple[float, bool]:
+    def time_batch(self, count: int) -> tuple[float, bool]:
         """Return seconds for one of `count` runs, and whether other programs were in the way."""
         clock = thread_time if len(self.cores) == 1 else perf_counter
         before_s, begin_s = waited_s(), clock()
@@ -214,7 +214,8 @@ class _Run:
         away_s = waited_s() - before_s if len(self.cores) > 1 else 0.0
         return time_s / count, away_s > DISTURBED * time_s
 
-    def _pin(self) -> None:
+    def pin(self) -> None:
+        """Bind the calling thread to the processor's cores."""
         if self.cores:
             os.sched_setaffinity(0, self.cores)
 

@@ -1,7 +1,9 @@
 """The command of a folder that measures on a board: `python3 measure.py`.
 
 It measures what `tasks.json` lists, into `results.csv` beside it. Started again, it goes on where
-it was. As `measure`, it needs onnxruntime and numpy, nothing of parapipe.
+it was. With `--under-load`, it measures operators while other processors run the model, too, with
+`--co-runs` kernels of stated intensity, into files of their own. As `measure`, it needs onnxruntime
+and numpy, nothing of parapipe.
 """
 
 from __future__ import annotations
@@ -17,10 +19,16 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from .measure import KEY, Row, rows_measured
+from .under_load import COLUMNS, kernel_rows, operator_rows
 
 FORMAT = "parapipe/profile-tasks/1"
 FIRST_EXIT_CODE = 128  # plus the signal's number, as shells count it
 REMEDY = "make the folder again"
+CO_RUNS = {
+    "--under-load": ("under-load.csv", operator_rows),
+    "--co-runs": ("co-runs.csv", kernel_rows),
+}
+"""What may be asked for instead: the file that it writes, and what measures."""
 
 
 class Stopped(BaseException):
@@ -32,9 +40,11 @@ def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _raise_stopped)
-    folder = Path(sys.argv[0]).resolve().parent
+    folder, options = Path(sys.argv[0]).resolve().parent, sys.argv[1:]
+    if options and (len(options) > 1 or options[0] not in CO_RUNS):
+        return _report(f"takes nothing, or one of {', '.join(CO_RUNS)}", 2)
     try:
-        return _measure_folder(folder)
+        return _measure_folder(folder, *options)
     except Stopped as stopped:
         name = signal.Signals(stopped.args[0]).name
         return _report(
@@ -46,7 +56,7 @@ def main() -> int:
         return _report(f"{problem}; what was measured before is kept", 1)
 
 
-def _measure_folder(folder: Path) -> int:
+def _measure_folder(folder: Path, option: str = "") -> int:
     try:
         tasks = json.loads((folder / "tasks.json").read_text(encoding="utf-8"))
         readable = tasks["format"] == FORMAT
@@ -57,6 +67,8 @@ def _measure_folder(folder: Path) -> int:
     cores = {core for each in tasks["processors"] for core in each["cores"]}
     if missing := sorted(cores - os.sched_getaffinity(0)):
         return _report(f"cores {missing} are not there; {REMEDY} for this machine", 1)
+    if option:
+        return _measure_co_runs(folder, tasks, option)
     path = folder / "results.csv"
     rows = _earlier_rows(path, tasks["columns"])
     done = {tuple(row[column] for column in KEY) for row in rows}
@@ -68,6 +80,21 @@ def _measure_folder(folder: Path) -> int:
     for sentence in failures:
         sys.stderr.write(f"  {sentence}\n")
     return 0
+
+
+def _measure_co_runs(folder: Path, tasks: Mapping[str, Any], option: str) -> int:
+    """Measure processors beside each other, from the beginning."""
+    name, rows_of = CO_RUNS[option]
+    rows: list[Row] = []
+    failures: list[str] = []
+    for measured in rows_of(tasks, folder, _progress, failures.append):
+        rows += measured
+        _write_rows(folder / name, COLUMNS, rows)
+    for sentence in failures:
+        sys.stderr.write(f"\n  {sentence}")
+    if not rows:
+        return _report("nothing ran beside anything else: fewer than two processors run here", 1)
+    return _report(f"{folder / name}: {len(rows)} rows", 0)
 
 
 def _progress(count: int, total: int) -> None:

@@ -116,7 +116,7 @@ def write_bundle(tasks: Tasks, platform: Platform, folder: Path) -> None:
     command = start_script("measure.py", purpose, f"{PACKAGE}.measure_command", "onnxruntime numpy")
     modules = {
         Path(PACKAGE) / name: Path(__file__).with_name(name).read_bytes()
-        for name in ("__init__.py", "measure.py", "measure_command.py")
+        for name in ("__init__.py", "measure.py", "measure_command.py", "under_load.py")
     }
     files = {Path("measure.py"): command, Path("README.md"): readme.encode(), **modules}
     write_folder(folder, {**files, **tasks.files()})
@@ -230,4 +230,15 @@ It writes `results.csv`; if it is stopped, start it again, and it goes on where 
 file back and take it in:
 
     parapipe profile --import results.csv --platform PLATFORM
+
+How much processors slow each other down is measured by
+
+    python3 measure.py --co-runs
+    python3 measure.py --under-load
+
+The first runs a compute-bound and a memory-bound kernel on each processor beside the others, into
+`co-runs.csv`, in some minutes at most. The second runs each operator while the other processors run
+the model's operators in turn, into `under-load.csv`. Either file becomes a section of the platform:
+
+    parapipe fit slowdowns co-runs.csv --platform PLATFORM
 """

@@ -21,8 +21,9 @@ from parapipe.graph.resolve import Resolved
 from parapipe.graph.skim import count_denormals
 from parapipe.platform.platform import Platform
 from parapipe.platform.processor import Processor
+from parapipe.profiling.co_run_kernels import KERNEL_BYTES, kernel_models, kernels_document
 from parapipe.profiling.figures import model_of
-from parapipe.profiling.providers import choice_of
+from parapipe.profiling.providers import Choice, choice_of
 from parapipe.profiling.single_models import (
     Read,
     SingleModel,
@@ -115,6 +116,7 @@ def tasks_of(
             f"({listed_sentences(left_out)}): give its CPU processors their cores"
         )
     models: dict[Path, bytes] = {Path(OVERHEAD_FILE): model_of(TINY).SerializeToString()}
+    models |= kernel_models()
     operators: list[dict[str, Any]] = []
     random: list[str] = []
     denormals: dict[str, tuple[str, int, int]] = {}
@@ -148,18 +150,8 @@ def tasks_of(
         "model": graph.source.name,
         "platform": platform.name,
         "columns": [*COLUMNS, *OPTIONAL_COLUMNS],
-        "processors": [
-            {
-                "name": p.name,
-                "cores": list(p.cores),
-                "frequency_hz": p.point.frequency_hz,
-                "provider": chosen[p.name].provider,
-                "options": dict(chosen[p.name].options),
-                "threads_option": chosen[p.name].threads_option,
-                "same_as": groups[p.name],
-            }
-            for p in measured
-        ],
+        "processors": [_processor_entry(p, chosen[p.name], groups[p.name]) for p in measured],
+        "kernels": kernels_document(),
         "overhead": {"file": OVERHEAD_FILE, "name": "overhead", "cells": {}},
         "operators": operators,
     }
@@ -169,6 +161,36 @@ def tasks_of(
         else []
     )
     return Tasks(document, models, tuple(left_out), tuple(notes), tuple(denormals.values()))
+
+
+def kernel_tasks(
+    processors: Sequence[Processor], size_bytes: int = KERNEL_BYTES
+) -> tuple[dict[str, Any], dict[Path, bytes]]:
+    """Return what there is to measure of processors with kernels alone, and the kernels' files.
+
+    Parameters
+    ----------
+    size_bytes
+        Bytes that the memory-bound kernel moves.
+    """
+    chosen = {p.name: choice_of(p.kind, p.backend, p.cores, p.options) for p in processors}
+    measured = [p for p in processors if not chosen[p.name].obstacle]
+    entries = [_processor_entry(p, chosen[p.name], p.name) for p in measured]
+    document = {"processors": entries, "kernels": kernels_document(size_bytes)}
+    return document, kernel_models(size_bytes)
+
+
+def _processor_entry(p: Processor, choice: Choice, same_as: str) -> dict[str, Any]:
+    """Return what a measurement needs to know of a processor."""
+    return {
+        "name": p.name,
+        "cores": list(p.cores),
+        "frequency_hz": p.point.frequency_hz,
+        "provider": choice.provider,
+        "options": dict(choice.options),
+        "threads_option": choice.threads_option,
+        "same_as": same_as,
+    }
 
 
 def merge_tasks(
@@ -182,7 +204,7 @@ def merge_tasks(
         Keys of rows that are left out.
     """
     seen = set(without)
-    models = {Path(OVERHEAD_FILE): first.models[Path(OVERHEAD_FILE)]}
+    models = {Path(OVERHEAD_FILE): first.models[Path(OVERHEAD_FILE)], **kernel_models()}
     operators: list[dict[str, Any]] = []
     left_out: dict[str, None] = {}
     notes: dict[str, None] = {}

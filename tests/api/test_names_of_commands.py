@@ -25,6 +25,7 @@ VERBS = {
     "explain": [parapipe.explain],
     "export": [parapipe.export_plan],
     "fit power": [parapipe.fit_power],
+    "fit slowdowns": [parapipe.fit_slowdowns],
     "fit times": [parapipe.fit_times],
     "fit transfers": [parapipe.fit_transfers],
     "inspect": [parapipe.inspect, parapipe.draw_structure],
@@ -42,6 +43,7 @@ VERBS = {
         parapipe.import_profile,
         parapipe.learn_from_runs,
         parapipe.measure_streams,
+        parapipe.measure_under_load,
         parapipe.compile_profile,
     ],
     "report": [parapipe.report],
@@ -62,6 +64,7 @@ ELSEWHERE = {
     "--no-cache": "cache=False",
     "--bundle": "write_profile_bundle",
     "--import": "import_profile",
+    "--under-load": "measure_under_load",
 }
 PLACES = {
     ("map", "--out"),
