@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as ByKey
 from dataclasses import dataclass
 from fractions import Fraction
+from math import lcm
 
 from parapipe.cost.co_run import CoRunLaw, Running
 from parapipe.cost.cost_table import CostTable
@@ -28,7 +29,7 @@ from parapipe.mappings.mapping import Mapping
 from parapipe.mappings.steady_state import Recurrence, recurrence
 
 WAITING = 2  # frames that wait for admission where they come as fast as they are taken
-MOST_PACES = 8  # periods that are tried, each longer than the one before
+MOST_PACES = 4  # periods that are tried, each longer than the one before
 
 
 class Slowdowns:
@@ -231,7 +232,7 @@ def running_work(
 ) -> list[Sequence[Running]]:
     """Return what each event is to a law, on each of the processors that take turns on it."""
     every: list[Sequence[Running]] = []
-    names = costs.wholes or costs.processors
+    names = costs.wholes
     for works, time_ps in zip(execution.works, execution.graph.time_ps, strict=True):
         operators = [v for v in works if v >= 0]
         moved_bytes = 0
@@ -251,6 +252,7 @@ def _frame_spans(
     """Yield the spans of the same frames in a row, counted from when the first is admitted."""
     count, took_ps = paced.frames, paced.took_ps
     begin = max(spans[0].frame for spans in paced.spans)
+    begin += -begin % lcm(*execution.graph.replicas)  # a frame of the first that take turns
     for works, spans in zip(execution.works, paced.spans, strict=True):
         of_turn = {span.frame % count: span for span in spans}
         row = []

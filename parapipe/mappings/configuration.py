@@ -12,8 +12,8 @@ from parapipe.solvers.problem import NANO
 if TYPE_CHECKING:
     from parapipe.cost.cost_table import CostTable
     from parapipe.graph.operator_graph import OperatorGraph
-    from parapipe.mappings.evaluate import Service
     from parapipe.mappings.memory import PeakMemory
+    from parapipe.mappings.service import Service
 
 CLOSE = 1e-6  # share within which a bound proves: programmes are solved, and times rounded, to that
 DIGITS = 12  # more than any cost has

@@ -49,7 +49,7 @@ class Recurrence:
         return Fraction(self.took_ps, self.frames)
 
 
-MOST_FRAMES = 200  # of a run that does not recur, beside those that fill the pipeline
+MOST_FRAMES = 120  # of a run that does not recur, beside those that fill the pipeline
 
 
 def recurrence(

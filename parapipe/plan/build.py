@@ -16,11 +16,13 @@ from parapipe.errors import PlanError
 from parapipe.files.mistakes import listed_sentences
 from parapipe.graph import operator_graph
 from parapipe.graph.operator_graph import Constant, OperatorGraph, Tensor
-from parapipe.mappings.evaluate import Evaluated, evaluate, priced_parts, service_of_frames
+from parapipe.mappings.evaluate import Evaluated, priced_parts, settle
 from parapipe.mappings.event_graph import PICOSECONDS
 from parapipe.mappings.lifetimes import Storage
 from parapipe.mappings.mapping import Mapping, Placement
+from parapipe.mappings.service import service_of_frames
 from parapipe.plan import schema
+from parapipe.plan.co_run import co_run_of, sustained_co_run_s
 from parapipe.plan.layout import laid_out
 from parapipe.plan.mapped import COPIED, mapping_view, network_of, state_moved_bytes
 from parapipe.plan.plan_lives import PlanLives
@@ -64,7 +66,9 @@ def build_plan(
     VerificationError
         If the plan breaks a rule that runtimes rely on.
     """
-    evaluated = found or evaluate(mapping, graph, costs)
+    if found is None:
+        mapping, found = settle(mapping, graph, costs)
+    evaluated, effect = found, found.co_run
     predicted = Predicted.model_validate(evaluated, from_attributes=True)
     shares = coverage_of(priced_parts(mapping, costs))
     coverage = Coverage(
@@ -88,6 +92,7 @@ def build_plan(
         stages=tuple(_stages(graph, platform, costs, mapping)),
         transfers=tuple(_transfers(graph, platform, costs, mapping)),
         predicted=predicted.model_copy(update={"coverage": coverage}),
+        co_run=co_run_of(mapping, graph, costs, effect) if effect else None,
     )
     lives = PlanLives(plan, graph, Storage.of(graph, costs).system)
     plan = laid_out(plan, lives, arena_bytes, arena_effort_s)
@@ -334,10 +339,15 @@ def rebuild_with_slots(plan: Plan, slots: Sequence[int]) -> Plan:
         A channel has fewer slots than it needs.
     """
     changed = with_slots(plan, slots)
-    sustained_s = float(program(changed).graph.period_ps() / PICOSECONDS)
-    sustained_s = max(sustained_s, plan.predicted.memory_s or 0.0)
-    predicted = plan.predicted.model_copy(update={"sustained_period_s": sustained_s})
-    changed = changed.model_copy(update={"predicted": predicted})
+    tasks, memory_s = program(changed), plan.predicted.memory_s or 0.0
+    sustained_s = max(float(tasks.graph.period_ps() / PICOSECONDS), memory_s)
+    co_run, slowed_s = plan.co_run, sustained_s
+    if co_run:
+        free = co_run.free.model_copy(update={"sustained_period_s": sustained_s})
+        co_run = co_run.model_copy(update={"free": free})
+        slowed_s = max(sustained_s, sustained_co_run_s(changed, tasks))
+    predicted = plan.predicted.model_copy(update={"sustained_period_s": slowed_s})
+    changed = changed.model_copy(update={"predicted": predicted, "co_run": co_run})
     if plan.memory is not None:
         network = network_of(changed, with_work=False)
         changed = laid_out(changed, PlanLives(changed, network, plan.memory.system))

@@ -179,3 +179,72 @@ class Predicted(PredictedTimes):
     time: latency and periods are no less. Left out where its bandwidth is not known."""
     coverage: Coverage | None = None
     """Where the times come from; left out where that is not known."""
+
+
+class CoRunFactor(Record):
+    """How many times as long operators of a processor take while others are busy."""
+
+    processor: Name
+    """Who is slowed down."""
+    busy: OneOrMore[Name]
+    """All of these are busy beside it."""
+    operator_class: Literal["compute", "memory"] | None = Field(default=None, alias="class")
+    """Of the operators that are slowed down; both if left out."""
+    busy_class: Literal["compute", "memory"] | None = None
+    """Of what the others run; both if left out."""
+    factor: Annotated[float, Field(ge=1, le=1e6)]
+    """Time beside them over the time alone; the largest of all that hold counts."""
+
+
+class Draw(Record):
+    """What a processor draws from the memory."""
+
+    most_bytes_per_s: PositiveFigure
+    """At most."""
+    cache_bytes: Figure
+    """What moves no more bytes draws nothing, and is bound by arithmetic."""
+
+
+class TransferSpans(Record):
+    """When a transfer keeps something busy."""
+
+    tensor: Name
+    """Name of the tensor."""
+    source: Name = Field(alias="from")
+    """Processor that makes it."""
+    target: Name = Field(alias="to")
+    """Processor that reads it."""
+    spans_s: OneOrMore[tuple[Figure, Figure]]
+    """Start and end, frame by frame."""
+
+
+class CoRun(Record):
+    """How much processors slow each other down, and when all runs therefore.
+
+    Latency and periods that are predicted hold this in. The times of the stages are of operators
+    that run alone. One law holds: a table, or a memory that is shared.
+    """
+
+    slowdowns: tuple[CoRunFactor, ...] = ()
+    """The table."""
+    memory_share: Figure | None = None
+    """Of the table: an operator is bound by the memory if its bytes over its time alone are at
+    least this share of what its processor draws."""
+    bandwidth_bytes_per_s: PositiveFigure | None = None
+    """Of the shared memory, which serves processors in proportion to what they draw at most, and
+    none more than it asks for."""
+    draws: ByName[Draw]
+    """By the name that the law has for a processor."""
+    names: ByName[Name] = Field(default_factory=dict)
+    """What the law calls a processor, where that is a part or a stream of another one."""
+    free: PredictedTimes
+    """What the plan would give if nothing slowed anything down."""
+    exact: bool
+    """Whether all recurs, to the picosecond, when frames come once per predicted period; else the
+    predicted times are those of a long run."""
+    spans_s: ByName[OneOrMore[tuple[Figure, Figure]]] = Field(default_factory=dict)
+    """By operator: start and end of as many frames in a row as it takes until all recurs, in
+    seconds from when the first of them comes. Left out where nothing recurs, or the frames are
+    many."""
+    transfers: tuple[TransferSpans, ...] = ()
+    """Likewise of transfers that keep something busy."""

@@ -26,6 +26,7 @@ from parapipe.files.record import Figure, PositiveFigure, Record
 from parapipe.plan.records import (
     Attribute,
     ByName,
+    CoRun,
     MemoryLayout,
     Name,
     OneOrMore,
@@ -364,6 +365,8 @@ class Plan(Record):
     """What goes between processors, ordered by tensor, then by stage and processor."""
     predicted: Predicted
     """What to expect."""
+    co_run: CoRun | None = None
+    """How much processors slow each other down; left out where nothing is known of that."""
     memory: MemoryLayout | None = None
     """The arenas that activations lie in; plans of older versions have none."""
     buffers: tuple[PlacedBuffer, ...] = ()

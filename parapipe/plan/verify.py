@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import ulp
 
 from parapipe.cost.precision import CHAINS, cast_operator, narrower, type_there
 from parapipe.errors import VerificationError
 from parapipe.files.mistakes import listed
 from parapipe.graph.operator_graph import size_in_bytes
+from parapipe.plan.co_run_rules import co_run_violations
 from parapipe.plan.mapped import MappedPlan, mapping_view, producers
 from parapipe.plan.memory_rules import memory_violations
 from parapipe.plan.memory_traffic import traffic_violations
@@ -254,8 +256,9 @@ def verify_plan(plan: Plan, like: Plan | None = None, lives: PlanLives | None = 
     The rules stand with the functions that check them: `structure_violations` (operators and
     tensors), `cover_violations` (parts of split operators), `placement_violations` (stages and
     times), `transfer_violations` (transfers), `type_violations` (data types, and the bytes that
-    they make), `model_violations` (frames of several models), `memory_violations` (offsets; only
-    where all else holds), and here the predictions:
+    they make), `model_violations` (frames of several models), `co_run_violations` (latency and
+    periods where processors slow each other down), `memory_violations` (offsets; only where all
+    else holds), and here the predictions, which are then those without:
     the period is the longest stage, one that r processors take turns on counting 1 / r, and the
     throughput its reciprocal; the latency is the sum of the stages, or where a stage works on
     several frames, the time from a frame's first start to its last end; both are no less than what
@@ -291,6 +294,7 @@ def verify_plan(plan: Plan, like: Plan | None = None, lives: PlanLives | None = 
         *model_violations(view),
         *traffic_violations(plan, tolerance_s),
         *_prediction_violations(view, tolerance_s),
+        *co_run_violations(view),
     ] or [*memory_violations(plan, lives)]  # lives follow from a right schedule only
     if violations:
         count = "a rule" if len(violations) == 1 else f"{len(violations)} rules"
@@ -317,30 +321,34 @@ def _network_of(plan: Plan) -> tuple[object, ...]:
 
 def _prediction_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str]:
     plan, predicted = view.plan, view.plan.predicted
+    # with processors that slow each other down, the times of stages are those without
+    free = plan.co_run.free if plan.co_run else predicted
     longest_s = max(
         stage.time_s / (1 + len(stage.processors[0].replicas or ())) for stage in plan.stages
     )
     memory_s = predicted.memory_s or 0.0
     served = f", and the memory needs {memory_s:.9g} s for a frame" if memory_s else ""
-    if abs(predicted.period_s - max(longest_s, memory_s)) > tolerance_s:
+    if not (view.interleaved and plan.co_run) and (
+        abs(free.period_s - max(longest_s, memory_s)) > tolerance_s
+    ):
         yield (
-            f"the period is {predicted.period_s:.9g} s, and the longest stage {longest_s:.9g} s"
-            f"{served}"
+            f"the period is {free.period_s:.9g} s, and the longest stage {longest_s:.9g} s{served}"
         )
-    latency_s = (
-        view.mapping.elapsed_s if view.interleaved else sum(stage.time_s for stage in plan.stages)
-    )
-    if abs(predicted.latency_s - max(latency_s, memory_s)) > tolerance_s:
+    latency_s = sum(stage.time_s for stage in plan.stages)
+    if view.interleaved:
+        latency_s = replace(view.mapping, period_s=free.period_s).elapsed_s
+    if abs(free.latency_s - max(latency_s, memory_s)) > tolerance_s:
         yield (
-            f"the latency is {predicted.latency_s:.9g} s, and the stages take {latency_s:.9g} s"
-            f"{served}"
+            f"the latency is {free.latency_s:.9g} s, and the stages take {latency_s:.9g} s{served}"
         )
     if abs(predicted.throughput_fps * predicted.period_s - 1) > RELATIVE:
         yield (
             f"the throughput is {predicted.throughput_fps:.9g} frames per second, and the period "
             f"{predicted.period_s:.9g} s"
         )
-    yield from _sustained_violations(view, max(longest_s, memory_s), tolerance_s)
+    yield from _sustained_violations(
+        view, free.sustained_period_s, max(longest_s, memory_s), tolerance_s
+    )
     if predicted.board_energy_j < predicted.energy_j * (1 - RELATIVE):
         yield (
             f"the board takes {predicted.board_energy_j:.9g} J, less than its processors' "
@@ -354,8 +362,9 @@ def _prediction_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str
             yield f"the shares of coverage add up to {total:.9g}, not to 1"
 
 
-def _sustained_violations(view: MappedPlan, longest_s: float, tolerance_s: float) -> Iterator[str]:
-    sustained_s = view.plan.predicted.sustained_period_s
+def _sustained_violations(
+    view: MappedPlan, sustained_s: float, longest_s: float, tolerance_s: float
+) -> Iterator[str]:
     margin_s = tolerance_s + len(view.plan.operators) * PICOSECOND_S
     if sustained_s > longest_s + margin_s and not serves_several_stages(view):
         yield (

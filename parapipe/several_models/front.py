@@ -13,8 +13,8 @@ from parapipe.files.progress import Tell
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition, partition
 from parapipe.mappings.configuration import Configuration
-from parapipe.mappings.evaluate import Service
 from parapipe.mappings.mapping import Mapping
+from parapipe.mappings.service import Service
 from parapipe.modulo.cyclic_problem import CyclicProblem
 from parapipe.modulo.least_period import loads_s
 from parapipe.pareto import ENERGY_TIE, least, most_balanced

@@ -14,8 +14,8 @@ from math import inf, lcm
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.mappings.evaluate import frames_in
 from parapipe.mappings.mapping import Mapping
+from parapipe.mappings.service import frames_in
 from parapipe.modulo.baselines import (
     Baseline,
     Baselines,

@@ -14,8 +14,9 @@ from math import ceil, inf
 
 from parapipe.errors import ArgumentError
 from parapipe.mappings.configuration import Configuration
-from parapipe.mappings.evaluate import evaluate, service_of, with_all_loaded
+from parapipe.mappings.evaluate import evaluate
 from parapipe.mappings.mapping import Mapping
+from parapipe.mappings.service import service_of, with_all_loaded
 from parapipe.modulo.baselines import join_problems
 from parapipe.modulo.least_period import LeastPeriod, bound_s
 from parapipe.processes.deadline import Deadline

@@ -16,7 +16,14 @@ from parapipe.mappings.frame_replay import (
     StuckError,
     replay,
 )
-from parapipe.mappings.steady_state import Steady, slowest_pace, steady
+from parapipe.mappings.steady_state import (
+    Recurrence,
+    Steady,
+    recurrence,
+    slowest_pace,
+    steady,
+)
+from parapipe.plan.co_run import law_of, slowdowns_of
 from parapipe.plan.program import Program, Unit, program
 from parapipe.plan.schema import Plan
 from parapipe.runtime.record import Arrow, Frame, Record, Span
@@ -87,7 +94,8 @@ def simulate(
         Seconds between frames, if the memory serves them as fast; the predicted period if not
         given.
     memory
-        Shared by the processors, which slow each other down; they don't if not given.
+        Shared by the processors, which slow each other down; by the plan's own law if not given, or
+        not at all if it states none. Times of a run hold that already.
     unit
         What a processor runs at one go.
     measured
@@ -100,15 +108,21 @@ def simulate(
     """
     tasks = measured.program(plan, queue) if measured else program(plan, unit=unit, queue=queue)
     interval_ps = _interval_ps(plan, tasks, None if saturate else pace_s or plan.predicted.period_s)
+    slowdown = None
+    if memory:
+        slowdown = _slowdown(Contention(plan, tasks, memory))
+    elif not measured and (law := law_of(plan)):
+        slowdown = slowdowns_of(plan, tasks, law).of
+    admission = Admission(frozenset(tasks.first), interval_ps, queue or WAITING)
     try:
         replayed = replay(
             tasks.graph,
             frames,
-            Admission(frozenset(tasks.first), interval_ps, queue or WAITING),
+            admission,
             work=_measured_work(tasks, measured, luck) if measured else _varied_work(tasks, luck),
             # a run's hand-overs are part of what its tasks take
             delay=(lambda _wait, _frame: 0) if measured else _varied_delay(tasks, luck),
-            slowdown=_slowdown(Contention(plan, tasks, memory)) if memory else None,
+            slowdown=slowdown,
         )
     except StuckError as stuck:
         waiting = listed([f"'{tasks.tasks[v].name}' for frame {n}" for v, n in stuck.waiting])
@@ -117,11 +131,15 @@ def simulate(
             f"'{plan.model.name}' on '{plan.platform}' is blocked with {slots} in every "
             f"channel: tasks wait for each other in a circle ({waiting}); give it a longer queue"
         ) from stuck
-    regular = saturate and luck is None and memory is None and measured is None
-    recurs = steady(tasks.graph, replayed.start_ps) if regular else None
-    pace_ps = recurs.period_ps if recurs else None
-    if regular and recurs is None:
-        pace_ps = slowest_pace(tasks.graph, replayed.start_ps)
+    recurs = pace_ps = None
+    if saturate and luck is None and memory is None and measured is None:
+        if slowdown:
+            found = recurrence(tasks.graph, admission, slowdown)
+            recurs, pace_ps = _steady_of(found), found.period_ps
+        else:
+            recurs = steady(tasks.graph, replayed.start_ps)
+            slowest = None if recurs else slowest_pace(tasks.graph, replayed.start_ps)
+            pace_ps = recurs.period_ps if recurs else slowest
     memory_s = 0.0 if measured else plan.predicted.memory_s or 0.0
     record = _replay_record(tasks, replayed, frames, measured, memory_s)
     return Simulation(tasks, record, recurs, replayed, pace_ps)
@@ -134,6 +152,12 @@ def _interval_ps(plan: Plan, tasks: Program, pace_s: float | None) -> int | None
         return picoseconds(max(pace_s, memory_s))
     memory_ps = picoseconds(memory_s)
     return memory_ps if memory_ps and memory_ps > tasks.graph.period_ps() else None
+
+
+def _steady_of(found: Recurrence) -> Steady | None:
+    if not found.exact:
+        return None
+    return Steady(found.period_ps, found.frames, max(spans[0].frame for spans in found.spans))
 
 
 def _slowdown(contention: Contention) -> Slowdown:

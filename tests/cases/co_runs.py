@@ -44,7 +44,7 @@ def random_law(rng, names):
 
 def with_law(costs, law):
     """Return costs of processors that slow each other down."""
-    return replace(costs, co_run=law)
+    return replace(costs, co_run=law, wholes=costs.processors)
 
 
 def with_random_law(costs, seed):

@@ -31,7 +31,13 @@ def network(seed):
 
 def priced(seed, *, occupying):
     """Return a network and its costs on three processors, the last two of them identical."""
-    rng, graph = random.Random(seed), network(seed)
+    graph = network(seed)
+    return graph, build_cost_table(graph, random_chip(seed, occupying=occupying), profiles=())
+
+
+def random_chip(seed, *, occupying):
+    """Return the platform of these processors."""
+    rng = random.Random(seed)
     speeds = [1e9 * rng.randint(1, 3), 1e9, 1e9]
     chip = platform(
         *(
@@ -41,8 +47,7 @@ def priced(seed, *, occupying):
     )
     kinds = OCCUPIES if occupying else OCCUPIES[:1]
     links = [link.model_copy(update={"occupies": rng.choice(kinds)}) for link in chip.links]
-    chip = chip.model_copy(update={"links": tuple(links)})
-    return graph, build_cost_table(graph, chip, profiles=())
+    return chip.model_copy(update={"links": tuple(links)})
 
 
 def random_stages(seed, *, occupying=True, shared=False):

@@ -95,7 +95,7 @@ def test_static_energy_counts_for_the_period_that_there_is():
     assert slowed.energy_j - alone.energy_j == pytest.approx(1e-3 * watts)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32), st.booleans())
 def test_figures_lie_between_those_alone_and_those_with_all_others_busy(seed, stages):
     graph, costs, mapping = random_stages(seed) if stages else random_in_turn(seed)

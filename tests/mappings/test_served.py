@@ -5,7 +5,8 @@ from math import sqrt
 
 import pytest
 
-from parapipe.mappings.evaluate import evaluate, service_of, with_all_loaded
+from parapipe.mappings.evaluate import evaluate
+from parapipe.mappings.service import service_of, with_all_loaded
 from parapipe.modulo.cyclic_problem import Frames
 from tests.cases.plan_cases import graph_of, operator
 from tests.cases.several_cases import patterns

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parapipe.mappings.evaluate import evaluate, service_of
+from parapipe.mappings.evaluate import evaluate
+from parapipe.mappings.service import service_of
 from parapipe.plan.build import build_plan
 from parapipe.plan.verify import verify_plan
 from parapipe.several_models.patterns import Demand

@@ -1,0 +1,46 @@
+"""A plan whose processors slow each other down is simulated as it was predicted."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from parapipe.mappings.event_graph import PICOSECONDS
+from parapipe.simulate.simulation import simulate
+from tests.plan.test_co_run_rules import random_plan
+
+PS = 1 / PICOSECONDS
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32), st.booleans())
+def test_the_simulated_state_is_the_predicted_one(seed, stages):
+    plan = random_plan(seed, stages=stages)
+    if plan is None or not plan.co_run.exact:
+        return
+    predicted = plan.predicted
+    found = simulate(plan, frames=4, saturate=True)
+    if found.steady:
+        least_s = max(found.pace_s, plan.co_run.free.sustained_period_s)
+        assert predicted.sustained_period_s == pytest.approx(least_s, abs=2 * PS)
+    # frames come once per predicted period, and each takes no longer than was predicted
+    count = 60
+    paced = simulate(plan, frames=count, pace_s=predicted.period_s)
+    spans = [each for each in paced.record.spans if each.frame == count // 2]
+    operators = {each.id for each in plan.operators}
+    own = [each for each in spans if each.name in operators]
+    took_s = max(each.end_s for each in own) - min(each.start_s for each in own)
+    assert took_s <= predicted.latency_s * (1 + 1e-6) + 1e-9
+
+
+def test_a_law_that_the_plan_states_counts_and_contention_takes_its_place():
+    plan = next(
+        each
+        for each in map(random_plan, range(40))
+        if each and each.predicted.sustained_period_s > 1.05 * each.co_run.free.sustained_period_s
+    )
+    slowed = simulate(plan, frames=4, saturate=True)
+    assert slowed.pace_s == pytest.approx(plan.predicted.sustained_period_s)
+    free = simulate(plan.model_copy(update={"co_run": None}), frames=4, saturate=True)
+    assert free.pace_s == pytest.approx(plan.co_run.free.sustained_period_s)
