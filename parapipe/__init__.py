@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from parapipe.api.plan import export_targets as export_targets
     from parapipe.api.plan import verify_plan as verify_plan
     from parapipe.api.platforms import check_platform as check_platform
+    from parapipe.api.platforms import fit_platform as fit_platform
     from parapipe.api.platforms import list_catalogue as list_catalogue
     from parapipe.api.platforms import list_platforms as list_platforms
     from parapipe.api.platforms import new_platform as new_platform

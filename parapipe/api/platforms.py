@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from parapipe.api.checked import PlatformFile, checked
-from parapipe.api.load import load_platform
+from parapipe.api.load import ZOO, load_model, load_platform
+from parapipe.errors import ModelError
 from parapipe.files.checked_arguments import Must, NotEmpty
 from parapipe.search.options import FilePath
 
 if TYPE_CHECKING:
+    from parapipe.graph.operator_graph import OperatorGraph
     from parapipe.platform.describe import CatalogueRows, PlatformDescription, PlatformRow
     from parapipe.platform.new import NewPlatform
+    from parapipe.profiling.fitted_platform import FittedPlatform
 
 Parts = Annotated[
     Sequence[NotEmpty], Must("a list of parts, as in ['4xCortex-A76@2.4GHz']", lax=True)
@@ -94,6 +97,54 @@ def new_platform(
 
     parts = {"cpu": cpu, "gpu": gpu, "npu": npu, "dsp": dsp}
     return new(name=name, chip=chip, parts=parts, memory=memory, full=full)
+
+
+@checked
+def fit_platform(table: FilePath, platform: PlatformFile) -> FittedPlatform:
+    """Fit a platform's nominal figures to the times of whole networks.
+
+    Launches and the rates of operator classes are fitted, to small relative errors, from a prior:
+    the rates that the platform states, or else what the classes reach on boards whose operators
+    were measured. Processors that the table does not have keep their figures.
+
+    Parameters
+    ----------
+    table
+        CSV file with the columns network, processor and ms: milliseconds of a frame, at the
+        platform's default clocks, without loading it. A network is one of the zoo, by its name, or
+        an ONNX file, by its path, relative to the table's folder.
+    platform
+        Without a profile, such as `new_platform` describes.
+
+    Raises
+    ------
+    CostError
+        The table is wrong, or too small; or the platform has measured operators.
+    ModelError
+        A network cannot be loaded.
+    """
+    from parapipe.profiling.fitted_platform import fit_platform as fit
+    from parapipe.profiling.fitted_platform import read_network_times
+
+    times = read_network_times(Path(table))
+    loaded = load_platform(platform)
+    graphs: dict[str, OperatorGraph] = {}
+    for each in times:
+        if each.network not in graphs:
+            try:
+                graphs[each.network] = load_model(_model_of(each.network, Path(table).parent))
+            except ModelError as error:
+                raise ModelError(f"{table}:{each.line}: {error}") from None
+    return fit(loaded, times, graphs, table=Path(table).name)
+
+
+def _model_of(network: str, folder: Path) -> str:
+    """Return the model that a table of network times means."""
+    from parapipe.zoo.registry import is_name
+
+    if network.startswith(ZOO) or is_name(network):
+        return f"{ZOO}{network.removeprefix(ZOO)}"
+    return str(folder / network)
 
 
 def refuse_changed(path: Path) -> None:

@@ -11,6 +11,7 @@ import click
 from parapipe.cli.options import FILE, json_option
 from parapipe.cli.output import (
     Columns,
+    Row,
     Shown,
     print_document,
     print_json,
@@ -72,6 +73,31 @@ MEMORIES: Columns = {
     " GB/s": lambda row: f"{row['bandwidth_bytes_per_s'] / 1e9:g}",
     "data rate": "description",
 }
+
+FITTED: Columns = {
+    "processor": "processor",
+    "network": "network",
+    " ms": lambda row: f"{row['measured_s'] * 1e3:.4g}",
+    " nominal": lambda row: _error(row, "nominal_s"),
+    " fitted": lambda row: _error(row, "fitted_s"),
+    " left out": lambda row: _error(row, "left_out_s"),
+}
+FIGURES: Columns = {
+    "processor": "processor",
+    "figure": "figure",
+    "unit": lambda row: {"s": "µs", "MAC/s": "GMAC/s", "B/s": "GB/s"}[row["unit"]],
+    " nominal": lambda row: _figure(row, "nominal"),
+    " prior": lambda row: _figure(row, "prior"),
+    " fitted": lambda row: _figure(row, "fitted"),
+}
+
+
+def _error(row: Row, what: str) -> str:
+    return f"{row[what] / row['measured_s'] - 1:+.1%}"
+
+
+def _figure(row: Row, what: str) -> str:
+    return f"{row[what] * (1e6 if row['unit'] == 's' else 1e-9):.3g}"
 
 
 @click.group(invoke_without_command=True)
@@ -138,6 +164,51 @@ def new(*, out: Path | None, force: bool, **given: Any) -> None:  # noqa: ANN401
     print_text(
         f"wrote {out}, with {len(platform.processors)} processors: {', '.join(platform.processors)}"
     )
+
+
+@command.command()
+@click.argument("table", type=FILE)
+@click.option("--platform", required=True, metavar="NAME|FILE", help="Platform to fit.")
+@click.option("--out", type=FILE, help="File to write.")
+@click.option("--force", is_flag=True, help="Replace a file that is there and differs.")
+@json_option
+def fit(*, table: Path, platform: str, out: Path | None, force: bool, as_json: bool) -> None:
+    """Fit nominal figures of a platform to whole-network times of a board.
+
+    TABLE is a CSV file with the columns network, processor and ms: milliseconds of a frame. A
+    network is one of the zoo, by its name, or an ONNX file. Each is also left out in turn and
+    predicted from the others.
+    """
+    import parapipe
+
+    fitted = parapipe.fit_platform(table, platform)
+    if out is not None:
+        fitted.file.write(out, force=force)
+    document = {
+        "table": str(table),
+        "platform": platform,
+        "networks": [asdict(each) for each in fitted.networks],
+        "median_errors": fitted.median_errors,
+        "figures": [asdict(each) for each in fitted.figures],
+        "unfitted": fitted.unfitted,
+    }
+    print_document(document, _fit_tables, as_json=as_json)
+    if out is not None and not as_json:
+        print_text(f"\nwrote {out}")
+
+
+def _fit_tables(document: Row) -> Shown:
+    yield "errors of networks; left out: predicted from the processor's other networks"
+    yield text_table(FITTED, document["networks"])
+    errors = document["median_errors"]
+    yield (
+        f"median: nominal {errors['nominal']:.1%}, fitted {errors['fitted']:.1%}, left out "
+        f"{errors['left_out']:.1%}"
+    )
+    yield "\nfigures"
+    yield text_table(FIGURES, document["figures"])
+    if document["unfitted"]:
+        yield f"not in the table, left as they are: {', '.join(document['unfitted'])}"
 
 
 @command.command()

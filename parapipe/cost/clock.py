@@ -49,7 +49,7 @@ def nominal_time(
     macs = named_value("MACs", work.macs, note=f"work by rules {work.rule}" if work.rule else "")
     peak = file_value("peak", "/s", processor, "peak", "macs_per_s", own)
     peak = _of_class(peak, processor, "compute", operator_class)
-    return launch + largest(_counted(macs, processor, input_channels) / peak, moved)
+    return launch + largest(counted_macs(macs, processor, input_channels) / peak, moved)
 
 
 def _of_class(rate: Expression, processor: Processor, kind: str, operator_class: str) -> Expression:
@@ -60,7 +60,7 @@ def _of_class(rate: Expression, processor: Processor, kind: str, operator_class:
     return rate * file_value(f"{kind} of the class", "", processor, "rates", kind, key)
 
 
-def _counted(macs: Expression, processor: Processor, input_channels: int) -> Expression:
+def counted_macs(macs: Expression, processor: Processor, input_channels: int) -> Expression:
     """Return the multiply-accumulates with the channels that are counted beside the real ones."""
     if processor.rates is None or not input_channels % processor.rates.input_channels:
         return macs

@@ -34,6 +34,7 @@ VERBS = {
     "platforms catalogue": [parapipe.list_catalogue],
     "platforms check": [parapipe.check_platform],
     "platforms detect": [parapipe.detect_platform],
+    "platforms fit": [parapipe.fit_platform],
     "platforms list": [parapipe.list_platforms],
     "platforms new": [parapipe.new_platform],
     "platforms show": [parapipe.show_platform],
@@ -69,6 +70,7 @@ ELSEWHERE = {
 PLACES = {
     ("map", "--out"),
     ("platforms detect", "--out"),
+    ("platforms fit", "--out"),
     ("platforms new", "--out"),
     ("zoo build", "--out"),
 }

@@ -139,3 +139,41 @@ def test_a_file_that_would_be_the_same_is_written_again(parapipe, tmp_path) -> N
     for _ in range(2):
         done = parapipe("platforms", "new", "--chip", "rk3588", "--out", tmp_path / "board.yaml")
         assert done.code == 0
+
+
+TIMES = """network,processor,ms
+alexnet,big,105.5
+squeezenet,big,50
+alexnet,gpu,97.9
+squeezenet,gpu,40
+"""
+
+
+def test_fit_writes_a_platform_and_shows_errors_and_figures(parapipe, tmp_path) -> None:
+    board, table, out = (tmp_path / name for name in ("board.yaml", "times.csv", "fitted.yaml"))
+    package.new_platform(chip="a311d").write(board)
+    table.write_text(TIMES, encoding="utf-8")
+    ended = parapipe("platforms", "fit", table, "--platform", board, "--out", out)
+    assert ended.code == 0, ended.err
+    assert "left out" in ended.out
+    assert "not in the table, left as they are: little, npu" in ended.out
+    assert parapipe("platforms", "check", out).code == 0
+    document = json.loads(parapipe("platforms", "fit", table, "--platform", board, "--json").out)
+    assert [each["network"] for each in document["networks"]] == ["alexnet", "squeezenet"] * 2
+    assert set(document["median_errors"]) == {"nominal", "fitted", "left_out"}
+    again = parapipe("platforms", "fit", table, "--platform", board, "--out", out)
+    assert again.code == 0  # equal content is no change
+    table.write_text(TIMES.replace("50", "60"), encoding="utf-8")
+    refused = parapipe("platforms", "fit", table, "--platform", board, "--out", out)
+    assert (refused.code, refused.out) == (1, "")
+    assert "--force" in refused.err or "fitted.yaml" in refused.err
+
+
+def test_fit_with_a_wrong_table_ends_with_one_message(parapipe, tmp_path) -> None:
+    board, table = tmp_path / "board.yaml", tmp_path / "times.csv"
+    package.new_platform(chip="a311d").write(board)
+    table.write_text("network,processor,ms\nalexnet,bigg,1\n", encoding="utf-8")
+    ended = parapipe("platforms", "fit", table, "--platform", board)
+    assert (ended.code, ended.out) == (1, "")
+    assert "times.csv:2" in ended.err
+    assert "did you mean 'big'" in ended.err
