@@ -101,6 +101,8 @@ def explain(
         dims=inputs.dims,
         shapes=inputs.shapes,
         rules=inputs.rules,
+        states=inputs.states,
+        sequences=inputs.sequences or 1,
     )
     if graph.source.sha256 != front.model_sha256:
         raise FrontError(f"model '{front.model}' has changed since it was mapped; map again")

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from parapipe.api.checked import Granularity, Model, Note, PlanLike, PlatformFile, checked
 from parapipe.errors import ModelError, PlanError
+from parapipe.files.checked_arguments import Count
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.files.mistakes import listed
 from parapipe.files.shipped import path_exists
-from parapipe.search.options import Dims, FilePath, Rules, Shapes
+from parapipe.search.options import Dims, FilePath, Rules, Shapes, States
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,6 +41,8 @@ def load_model(
     dims: Dims | None = None,
     shapes: Shapes | None = None,
     rules: Rules | None = None,
+    states: States | None = None,
+    sequences: Count = 1,
     note: Note | None = None,
 ) -> OperatorGraph:
     """Read an ONNX file, or build a model of the zoo, as an operator graph.
@@ -50,7 +53,7 @@ def load_model(
         Path of an ONNX file, or `zoo:NAME`.
     granularity
         "fused": an activation belongs to the operator before it; "onnx": each is its own.
-    dims, shapes, rules
+    dims, shapes, rules, states, sequences
         As in `MapOptions`.
     note
         Takes a sentence for each thing that is assumed of the model, such as a batch of one, and
@@ -66,8 +69,9 @@ def load_model(
         The rules file is wrong, or does not fit the model.
     """
     return load_graph(
-        model, granularity, rules=rules, dims=dims, shapes=shapes, digests=True, note=note
-    )
+        model, granularity, rules=rules, dims=dims, shapes=shapes, digests=True, note=note,
+        states=states, sequences=sequences,
+    )  # fmt: skip
 
 
 def load_graph(
@@ -81,6 +85,8 @@ def load_graph(
     note: Note | None,
     weights: bool = True,
     split: Sequence[str] = (),
+    states: States | None = None,
+    sequences: int = 1,
 ) -> OperatorGraph:
     """Return a model as `load_model` does.
 
@@ -92,11 +98,14 @@ def load_graph(
         Whether with those of external data; if not, `with_external_digests` adds them.
     split
         Rules by which operators are split.
+    states, sequences
+        As in `MapOptions`.
     """
     from parapipe.cost.rules import apply_rules, idle_rules, load_rules
     from parapipe.graph.onnx_import import import_checked, open_model
     from parapipe.graph.operator_graph import ModelSource
     from parapipe.graph.rewrites import fuse
+    from parapipe.graph.states import with_states
     from parapipe.zoo.registry import is_name, model_and_digest
 
     work_rules = None if rules is None else load_rules(Path(rules))
@@ -112,6 +121,7 @@ def load_graph(
         proto = _split_proto(proto, name, split, granularity, dims=dims, shapes=shapes)
         source, dims, shapes = replace(source, split=tuple(split)), None, None
     graph = import_checked(proto, source=source, granularity="onnx", dims=dims, shapes=shapes)
+    graph = with_states(graph, states, sequences)
     unused = () if work_rules is None else idle_rules(graph, work_rules)
     if work_rules is not None:
         graph = apply_rules(graph, work_rules, str(rules))

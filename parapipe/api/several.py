@@ -211,7 +211,13 @@ def loaded_models(requests: Requests, options: MapOptions, note: Note) -> Patter
         prefixed = options.where(_is_prefixed)
         own = {name: _of_model(each, demand.name) for name, each in prefixed.items()}
         read |= own
-        graphs.append(load_graph(model, **read, digests=True, weights=False, note=note_for))
+        graph = load_graph(model, **read, digests=True, weights=False, note=note_for)
+        if graph.states:
+            note_for(
+                f"its {len(graph.states)} states are taken as any other inputs: beside other "
+                "models, frames do not wait for the step before"
+            )
+        graphs.append(graph)
     return PatternGraphs(requests, tuple(graphs))
 
 

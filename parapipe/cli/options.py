@@ -278,12 +278,13 @@ def _by_model(read: Callable[[str], float], metavar: str, example: str) -> dict[
 _DISTURBED = "PROCESSOR=SHARE with a share below 100 %, as in big=50%"
 
 
-def _processor_name(text: str) -> str:
+def _name(text: str) -> str:
     if not text:
         raise ValueError
     return text
 
 
+_A_STATE = "past_0=present_0"
 _A_PIN = "conv1=npu or 'head/*=gpu'"
 _A_DIM, _A_SHAPE = "batch=1", "data=1x3x224x224 or result=float32:1x3x224x224"
 _DIM = f"NAME=VALUE with a whole number, as in {_A_DIM}"
@@ -301,9 +302,14 @@ FORMS: dict[str, dict[str, Any]] = {
     "shapes": {
         "metavar": "NAME=1x3x224x224", "callback": _by_name(_shape, _SHAPE), "example": _A_SHAPE,
     },
+    "states": {
+        "metavar": "INPUT=OUTPUT",
+        "callback": _by_name(_name, f"INPUT=OUTPUT, as in {_A_STATE}"),
+        "example": _A_STATE,
+    },
     "pins": {
         "metavar": "OPERATOR|PATTERN=PROCESSOR",
-        "callback": _by_name(_processor_name, f"OPERATOR=PROCESSOR, as in {_A_PIN}"),
+        "callback": _by_name(_name, f"OPERATOR=PROCESSOR, as in {_A_PIN}"),
         "example": _A_PIN,
     },
     "rates": {

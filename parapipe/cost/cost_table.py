@@ -16,6 +16,7 @@ from parapipe.cost.spread import PlatformSpread, platform_spread
 from parapipe.errors import CostError
 from parapipe.files.mistakes import did_you_mean, listed, listed_sentences
 from parapipe.graph.operator_graph import OperatorGraph, size_in_bytes
+from parapipe.graph.states import longest_loop_path
 from parapipe.platform.memories import MemorySystem
 from parapipe.platform.platform import Platform
 from parapipe.platform.precision import Precision
@@ -70,6 +71,10 @@ class CostTable:
         How much processors slow each other down; None if the platform states no such law.
     wholes
         By processor: what that law calls it, as the whole that it is a part or a stream of.
+    loop
+        Operators, each reading from the one before, that a state passes through in a step.
+    sequences
+        How many sequences with states of their own take turns.
     """
 
     processors: tuple[str, ...]
@@ -91,6 +96,8 @@ class CostTable:
     bandwidth_bytes_per_s: float | None = None
     co_run: CoRunLaw | None = None
     wholes: tuple[str, ...] = ()
+    loop: tuple[int, ...] = ()
+    sequences: int = 1
 
     def frame_s(self, period_s: float) -> float:
         """Return the seconds for which static power counts in a frame's energy.
@@ -135,9 +142,18 @@ class CostTable:
         return fsum(least_s), fsum(most_s)
 
     @property
+    def least_period_s(self) -> float:
+        """Seconds between frames that no mapping is below, for its bytes and its states' loops."""
+        loop_s = fsum(self._fastest_s(v) for v in self.loop)
+        return max(self.memory_range_s()[0], loop_s / self.sequences)
+
+    @property
     def least_frame_s(self) -> float:
         """Seconds that static power counts for in a frame's energy at least."""
-        return self.frame_s(self.memory_range_s()[0])
+        return self.frame_s(self.least_period_s)
+
+    def _fastest_s(self, v: int) -> float:
+        return min(self.time_s(v, p) for p in range(len(self.processors)))
 
     def time_s(self, v: int, p: int) -> float:
         """Return the seconds of operator v on processor p; infinite if p does not run it."""
@@ -231,11 +247,11 @@ def build_cost_table(
         entries=entries,
         transfers=_transfer_matrices(graph, platform, working),
         input_times_s=tuple(
-            p.input_time(outer_bytes(graph, graph.inputs, p, precision)).value
+            p.input_time(outer_bytes(graph, graph.loaded, p, precision)).value
             for p in platform.processors
         ),
         output_times_s=tuple(
-            p.output_time(outer_bytes(graph, graph.outputs, p, precision)).value
+            p.output_time(outer_bytes(graph, graph.results, p, precision)).value
             for p in platform.processors
         ),
         static_power_w=tuple(p.static_power_w for p in platform.processors),
@@ -256,7 +272,13 @@ def build_cost_table(
         wholes=tuple(platform.names[platform.whole(p)] for p in range(len(platform.processors)))
         if platform.co_run
         else (),
+        loop=longest_loop_path(graph, [min(_times_s(row)) for row in entries]),
+        sequences=graph.sequences,
     )
+
+
+def _times_s(row: Sequence[OperatorCost | Refusal]) -> Iterator[float]:
+    yield from (inf if isinstance(entry, Refusal) else entry.time_s for entry in row)
 
 
 def _transfer_matrices(

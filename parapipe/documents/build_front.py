@@ -42,6 +42,7 @@ from parapipe.documents.front_schema import (
     SubgraphEntry,
 )
 from parapipe.documents.stage_rows import point_row, stage_rows
+from parapipe.documents.state_rows import StateRow
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mappings.assembly import assignment_of, mapping_of
@@ -175,6 +176,7 @@ def front_document(
         conversion=_describe_conversion(costs),
         absent=dict(exploration.absent),
         notes=graph.notes,
+        states=StateRow.of_graph(graph),
         unfinished=_round_bounds(exploration.unfinished) if exploration.unfinished else None,
         coverage=settings.coverage,
         memory=MemorySystemRow.of_system(platform.memory_system),

@@ -279,6 +279,15 @@ class Inputs(Row):
     """Shapes of inputs and of results that depend on values, some with a data type before."""
     rules: str | None
     """File of rules for the work of operators."""
+    states: dict[str, str] | None = None
+    """Outputs that the user says are fed back, by input; left out if there are none."""
+    sequences: int | None = None
+    """How many sequences take turns, each with states of its own; left out if it is one."""
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what is said of models with states only."""
+        return without_none(write(self), "states", "sequences")
 
 
 class DvfsRow(Row):

@@ -25,6 +25,7 @@ from parapipe.documents.front_records import (
     StageRow,
 )
 from parapipe.documents.shown import shown_figure
+from parapipe.documents.state_rows import StateRow
 from parapipe.errors import NoConfigurationError
 from parapipe.files.mistakes import did_you_mean, listed
 from parapipe.files.record import Figure, PositiveFigure, Row, without_none
@@ -130,6 +131,13 @@ class ConfigurationRow(Row):
     load_s: Figure | None = None
     """Seconds to load all segments, one after the other, before the first frame: those of
     processors whose load time the platform states. None if it states none of those used."""
+    loop_s: Figure | None = None
+    """Of a model with states: seconds from the start of what reads a state to its being there for
+    the next step, of the state that takes longest. The period is no less than that, shared among
+    the sequences that take turns. Left out if there is no state."""
+    sequences: int | None = None
+    """How many sequences would fill it: with so many in turn, states do not set the period. Left
+    out if there is no state."""
     split: tuple[str, ...] = ()
     """Rules by which operators are split into parts, as `parapipe split` takes them, or run again,
     OPERATOR:againN=READER; its plan is of the model that is changed so."""
@@ -168,7 +176,9 @@ class ConfigurationRow(Row):
     @model_serializer(mode="wrap")
     def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out what is said at a rate, of segments or of platforms with compilers only."""
-        return without_none(write(self), "arrival_s", "most_segments", "load_s", "exports")
+        return without_none(
+            write(self), "arrival_s", "most_segments", "load_s", "exports", "loop_s", "sequences"
+        )
 
     def __repr__(self) -> str:
         """Return a line: id, stages and the three objectives, by the stated costs."""
@@ -289,11 +299,13 @@ class FrontDocument(Row):
     """What was compiled to make the front; left out if no compiler was asked for."""
     several: SeveralRow | None = None
     """What is asked for several models that share the platform; null if there is one."""
+    states: tuple[StateRow, ...] | None = None
+    """Inputs that the step before has made; left out if the model has none."""
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what was compiled where no compiler was asked for."""
-        return without_none(write(self), "compilation")
+        """Leave out what was compiled where no compiler was asked for, and states if none are."""
+        return without_none(write(self), "compilation", "states")
 
     @model_validator(mode="after")
     def _check_references(self) -> Self:

@@ -30,6 +30,7 @@ from parapipe.documents.front_schema import ConfigurationRow
 from parapipe.errors import FrontError
 from parapipe.files.mistakes import KeyPath, listed
 from parapipe.front.critical_paths import busiest_resource, longest_path
+from parapipe.front.loop_bound import no_less_than_loop
 from parapipe.front.memory_bound import memory_time, no_less
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.plan.mapped import mapping_view
@@ -278,8 +279,8 @@ class _Tracer:
         idle = file_value("idle power", "W", platform, "board", "idle_power_w")
         first, last = map(platform.whole, self.outer_processors(operators))
         precision, processors_of = self.costs.precision, platform.processors
-        loaded = outer_bytes(graph, graph.inputs, processors_of[first], precision)
-        read = outer_bytes(graph, graph.outputs, processors_of[last], precision)
+        loaded = outer_bytes(graph, graph.loaded, processors_of[first], precision)
+        read = outer_bytes(graph, graph.results, processors_of[last], precision)
         stated_figures = {
             each.field: named_value(each.name, getattr(self.row, each.field), each.si)
             for each in FIGURES
@@ -292,7 +293,7 @@ class _Tracer:
         latency = self.interleaved_latency(period) if repeats else no_less(total(stages), memory)
         return {
             "latency_s": (latency, "s"),
-            "period_s": (no_less(largest(*intervals), memory), "s"),
+            "period_s": (no_less_than_loop(no_less(largest(*intervals), memory), self.plan), "s"),
             "energy_j": (total(dynamic) + frame * total(static), "J"),
             "board_energy_j": (energy + frame * idle, "J"),
             "input_s": (travel_time(platform, loaded, "processors", first, "input"), "s"),

@@ -21,6 +21,7 @@ from parapipe.front.critical_paths import (
     moves_lowering_load,
     round_robin_of,
 )
+from parapipe.front.loop_bound import loop_texts
 from parapipe.front.memory_and_doubt import memory_texts, segment_texts
 from parapipe.front.memory_bound import bandwidth_texts
 from parapipe.front.what_if import Change
@@ -78,7 +79,7 @@ class Reasons:
         return [(p, name) for p, name in enumerate(names) if name not in divided]
 
     def _bottleneck_texts(self) -> Iterator[str]:
-        if served := [*bandwidth_texts(self.plan)]:
+        if served := [*bandwidth_texts(self.plan), *loop_texts(self.plan)]:
             yield from served
             return
         if self._interleaved:

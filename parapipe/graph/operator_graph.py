@@ -271,12 +271,32 @@ class ModelSource:
 
 
 @dataclass(frozen=True, slots=True)
+class State:
+    """An input that the step before has made.
+
+    Parameters
+    ----------
+    input, output
+        Names of the graph's input and output.
+    kind
+        "state": the same tensor, such as a cache. "token": chosen of the output outside of the
+        model, such as the next word of the logits.
+    """
+
+    input: str
+    output: str
+    kind: Literal["state", "token"] = "state"
+
+
+@dataclass(frozen=True, slots=True)
 class OperatorGraph:
     """A model's operators in topological order, with every tensor's shape known.
 
     `tensors` holds activations only, also those inside fused operators; `constants` everything
     known before the first frame; `notes` a sentence for each thing that import assumed; `opsets`
-    the version of the operators of each domain ("" is that of ONNX).
+    the version of the operators of each domain ("" is that of ONNX). `states` are the inputs that
+    an earlier frame has made: of `sequences` that take turns, frame n reads what frame
+    n - sequences has written.
     """
 
     source: ModelSource
@@ -288,6 +308,8 @@ class OperatorGraph:
     outputs: tuple[str, ...]
     notes: tuple[str, ...] = field(default=(), compare=False)
     opsets: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)
+    states: tuple[State, ...] = ()
+    sequences: int = 1
     producer: Mapping[str, int] = field(init=False, repr=False, compare=False)
     consumers: Mapping[str, tuple[int, ...]] = field(init=False, repr=False, compare=False)
 
@@ -310,6 +332,18 @@ class OperatorGraph:
     def reads(self, operator: Operator) -> tuple[str, ...]:
         """Activation tensors that the operator reads, each once, in order."""
         return tuple(dict.fromkeys(name for name in operator.inputs if name in self.tensors))
+
+    @property
+    def loaded(self) -> tuple[str, ...]:
+        """Inputs that come from outside for every frame: no states."""
+        kept = {each.input for each in self.states if each.kind == "state"}
+        return tuple(name for name in self.inputs if name not in kept)
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """Outputs that are read outside for every frame: no states; all, if there are no others."""
+        kept = {each.output for each in self.states if each.kind == "state"}
+        return tuple(name for name in self.outputs if name not in kept) or self.outputs
 
     def predecessors(self, index: int) -> tuple[int, ...]:
         """Operators whose outputs the operator reads, ascending."""

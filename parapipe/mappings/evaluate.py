@@ -18,6 +18,12 @@ from parapipe.errors import AssignmentError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.co_run_times import CoRunEffect, FrameSpans, co_run_times
 from parapipe.mappings.event_graph import sustained_period_s
+from parapipe.mappings.feedback import (
+    has_circle,
+    loop_period_s,
+    sequences_that_fill,
+    with_feedback,
+)
 from parapipe.mappings.mapping import ROUNDING, Mapping, Placement, Stage
 
 if TYPE_CHECKING:
@@ -75,7 +81,7 @@ class Evaluated:
     period_s
         Seconds between frames: the longest stage, or if longer the time in which a processor that
         several stages share works for one frame; of a mapping made for a period, that one. Never
-        below `memory_s`.
+        below `memory_s`, nor below `loop_s` shared among the sequences that take turns.
     sustained_period_s
         What an executor with one thread per processor and two slots per channel reaches, if stages
         do not contend for the memory; a processor that stages share takes what they ask of it in
@@ -95,6 +101,12 @@ class Evaluated:
     co_run
         What latency and periods come from where processors slow each other down, and what they
         would be if they did not; None if nothing is known of that.
+    loop_s
+        Seconds from the start of what reads a state to its being there for the next step, of the
+        state that takes longest; None if the model has none.
+    sequences
+        How many sequences would fill the mapping: with so many in turn, states no longer set the
+        period. None if the model has no state.
     """
 
     stages: tuple[EvaluatedStage, ...]
@@ -110,6 +122,8 @@ class Evaluated:
     sequential_board_energy_j: float
     memory_s: float | None = None
     co_run: CoRunEffect | None = None
+    loop_s: float | None = None
+    sequences: int | None = None
 
     @property
     def throughput_fps(self) -> float:
@@ -131,8 +145,15 @@ def evaluate(
     Raises
     ------
     AssignmentError
-        If no operator takes time.
+        If no operator takes time, or a processor would wait for a state that it makes itself.
     """
+    mapping = with_feedback(mapping, graph, costs)
+    if has_circle(mapping):
+        raise AssignmentError(
+            f"'{graph.source.name}': a processor serves several stages, and would wait for a state "
+            "that comes later in its own order; put what reads and writes the state in one stage, "
+            "or let more sequences take turns"
+        )
     times_s = [stage.time_s for stage in mapping.stages]
     longest_s = _period_s(mapping.stages, times_s)
     if not longest_s:
@@ -162,7 +183,9 @@ def evaluate(
         for stage, contended_s in zip(mapping.stages, slowed_s, strict=True)
     )
     needed_s = memory_s(mapping, costs)
-    period_s = max(mapping.period_s or _period_s(mapping.stages, slowed_s), needed_s)
+    own_period_s = max(mapping.period_s or _period_s(mapping.stages, slowed_s), needed_s)
+    looped_s = loop_period_s(mapping)
+    period_s = max(own_period_s, looped_s)
     latency_s = max(sum(times_s) if mapping.period_s is None else mapping.elapsed_s, needed_s)
     sustained_s, effect = max(sustained_period_s(mapping), needed_s), None
     if law is not None:
@@ -191,6 +214,8 @@ def evaluate(
         sequential_board_energy_j=sequential_j + latency_s * costs.idle_power_w,
         memory_s=None if costs.bandwidth_bytes_per_s is None else needed_s,
         co_run=effect,
+        loop_s=mapping.longest_loop[0] if mapping.longest_loop else None,
+        sequences=sequences_that_fill(mapping, own_period_s) if mapping.longest_loop else None,
     )
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Mapping as ByKey
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from heapq import merge
@@ -77,6 +77,8 @@ class EventGraph:
         (u, v, k): u starts for a frame once v has ended for the frame k before.
     replicas
         How many do what each order says, frames in turn; one each if left out.
+    feedback
+        (u, v, d, k): v starts for a frame at least d behind the end of u for the frame k before.
     """
 
     time_ps: tuple[int, ...]
@@ -85,6 +87,7 @@ class EventGraph:
     waits: tuple[tuple[int, int, int], ...]
     channels: tuple[tuple[int, int, int], ...]
     replicas: tuple[int, ...] = ()
+    feedback: tuple[tuple[int, int, int, int], ...] = ()
 
     @property
     def rows(self) -> Iterator[tuple[tuple[int, ...], int]]:
@@ -101,6 +104,7 @@ class EventGraph:
         The cycles are the same. Events go by when they can first happen, as far as that is clear.
         """
         joined = {v for u, w, _ in (*self.waits, *self.channels) for v in (u, w)}
+        joined |= {v for u, w, _, _ in self.feedback for v in (u, w)}
         parts: list[list[int]] = []
         for order in self.orders:
             for before, v in pairwise((-1, *order)):
@@ -124,6 +128,7 @@ class EventGraph:
             tuple((number[u], number[v], delay_ps) for u, v, delay_ps in waits),
             tuple((number[place[u]], number[place[v]], slots) for u, v, slots in self.channels),
             self.replicas,
+            tuple((number[place[u]], number[place[v]], d, k) for u, v, d, k in self.feedback),
         )
 
     def bottleneck(self) -> tuple[Fraction, tuple[int, ...]]:
@@ -152,6 +157,8 @@ class EventGraph:
             yield Arc(u, v, self.time_ps[u] + delay_ps, 0)
         for u, v, slots in self.channels:
             yield Arc(v, u, self.time_ps[v], slots)
+        for u, v, delay_ps, frames in self.feedback:
+            yield Arc(u, v, self.time_ps[u] + delay_ps, frames)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +240,11 @@ def execution_of(
             edges.append((u, v, 0.0 if moving is None else mapping.transfers[moving].time_s))
         room = mapping.slots(edge) if moving is None else slots[moving]
         depth[u, v] = min(room, depth.get((u, v), room))
-    graph = event_graph(events, edges, occupying, depth)
+    fed_back = {
+        (place[each.producer], place[each.consumer], picoseconds(each.time_s), each.frames): None
+        for each in mapping.feedback
+    }
+    graph = replace(event_graph(events, edges, occupying, depth), feedback=tuple(fed_back))
     return Execution(tuple(names for _, names, _ in jobs), place, graph)
 
 

@@ -152,6 +152,9 @@ class Replay:
             u: [graph.channels[i][1:] for i in some]
             for u, some in _positions_by(graph.channels, key=0).items()
         }
+        self.fed_back: dict[int, list[tuple[int, int, int]]] = {}
+        for u, v, delay_ps, count in graph.feedback:
+            self.fed_back.setdefault(v, []).append((u, delay_ps, count))
         self.resources = [
             self._make_resource(order, number, count)
             for order, count in graph.rows
@@ -219,6 +222,11 @@ class Replay:
         for reader, slots in self.room.get(task, ()):
             if frame >= slots and frame - slots not in self.end_ps[reader]:
                 return None
+        for maker, delay_ps, frames in self.fed_back.get(task, ()):
+            if frame >= frames:
+                if frame - frames not in self.end_ps[maker]:
+                    return None
+                ready_ps = max(ready_ps, self.end_ps[maker][frame - frames] + delay_ps)
         if task in self.admission.first:
             admitted_ps = self._admitted_ps(frame)
             return None if admitted_ps is None else max(ready_ps, admitted_ps)
@@ -290,9 +298,16 @@ class Replay:
             tuple((n - frame, max(0, at - now_ps)) for n, at in sorted(some.items()))
             for some in self.arrival_ps
         )
+        fed_back = tuple(
+            (n - frame, max(0, end_ps + delay_ps - now_ps))
+            for v, some in self.fed_back.items()
+            for u, delay_ps, count in some
+            for n, end_ps in self.end_ps[u].items()
+            if n + count not in self.start_ps[v]
+        )
         interval_ps = admission.interval_ps
         phase_ps = 0 if interval_ps is None else now_ps - frame * interval_ps
-        return resources, arrivals, phase_ps, self.changed
+        return resources, arrivals, fed_back, phase_ps, self.changed
 
 
 def _positions_by(table: Sequence[tuple[int, int, int]], key: int) -> dict[int, list[int]]:

@@ -109,6 +109,29 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
+class Feedback:
+    """A state: what an operator makes of a frame, another one reads for a later frame.
+
+    Parameters
+    ----------
+    state
+        Name of the graph input that it is for the reader.
+    producer, consumer
+        Operators.
+    frames
+        How many frames later it is read: the sequences that take turns.
+    time_s
+        Seconds that it moves, if it has to.
+    """
+
+    state: str
+    producer: int
+    consumer: int
+    frames: int
+    time_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """What works on one frame: all placements of one lag.
 
@@ -160,6 +183,8 @@ class Mapping:
     replicated
         Groups of identical processors that take turns on frames, each in that order: operators are
         placed on the first.
+    feedback
+        States that later frames read.
     """
 
     placements: tuple[Placement, ...]
@@ -167,6 +192,7 @@ class Mapping:
     edges: tuple[Edge, ...] = ()
     period_s: float | None = None
     replicated: tuple[tuple[int, ...], ...] = ()
+    feedback: tuple[Feedback, ...] = ()
 
     @cached_property
     def at(self) -> dict[int, Placement]:
@@ -277,6 +303,10 @@ class Mapping:
                 for e in self.edges
             ),
             replicated=tuple(tuple(resources[p] for p in group) for group in self.replicated),
+            feedback=tuple(
+                replace(f, producer=operators[f.producer], consumer=operators[f.consumer])
+                for f in self.feedback
+            ),
         )
 
     @cached_property
@@ -295,6 +325,32 @@ class Mapping:
         starts_s = [each.lag * period_s + each.start_s for each in self.placements]
         ends_s = [each.lag * period_s + each.end_s for each in self.placements]
         return max(ends_s) - min(starts_s)
+
+    def loop_s(self, feedback: Feedback) -> float:
+        """Seconds from the start of what reads a state until it is there for the next step.
+
+        Stages count one behind the other, as in the latency, or a period apart if times are made
+        for one. 0 if the state is there before it is read.
+        """
+        begin, end = self.at[feedback.consumer], self.at[feedback.producer]
+        base_s = self._stage_bases_s
+        end_s = base_s[end.lag] + end.end_s + feedback.time_s
+        return max(0.0, end_s - base_s[begin.lag] - begin.start_s)
+
+    @cached_property
+    def longest_loop(self) -> tuple[float, Feedback] | None:
+        """The state whose loop takes longest, with its seconds; None if there is none."""
+        loops = [(self.loop_s(each), each) for each in self.feedback]
+        return max(loops, key=lambda loop: loop[0], default=None)
+
+    @cached_property
+    def _stage_bases_s(self) -> dict[int, float]:
+        """When the stage of each lag begins, after the first one."""
+        lags = [stage.lag for stage in self.stages]
+        if self.period_s is not None:
+            return {lag: lag * self.period_s for lag in lags}
+        starts_s = accumulate((stage.time_s for stage in self.stages), initial=0.0)
+        return dict(zip(lags, starts_s, strict=False))
 
     def slots(self, edge: Edge) -> int:
         """Frames of a tensor that are buffered at once between two operators."""

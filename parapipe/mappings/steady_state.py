@@ -161,6 +161,7 @@ def steady(graph: EventGraph, start_ps: Sequence[Sequence[Picoseconds]]) -> Stea
     for resource in graph.orders:
         nx.add_path(joined, resource)
     joined.add_edges_from((u, v) for u, v, _ in graph.waits)
+    joined.add_edges_from((u, v) for u, v, _, _ in graph.feedback)
     parts = nx.connected_components(joined)
     part_states = [_steady_state_of_part(graph, sorted(part), start_ps) for part in parts]
     steady_parts = [each for each in part_states if each is not None]
@@ -176,6 +177,7 @@ def _steady_state_of_part(
     latest = max(lags.values())
     behind = [k + lags[u] - lags[v] for u, v, k in graph.channels if u in lags]
     ahead = [lags[v] - lags[u] for u, v, _ in graph.waits if v in lags]
+    behind += [k + lags[v] - lags[u] for u, v, _, k in graph.feedback if u in lags]
     replicas = [count for order, count in graph.rows if order[0] in lags]
     memory = max([1, *behind, *ahead, *replicas])  # rounds that a start can depend on
     rounds = [

@@ -325,6 +325,8 @@ class FewerFrames:
         low_memory = less_buffered(self.cyclic, schedule, self.sizes, self.seed, PIECES)
         for each in (schedule, *low_memory):
             mapping = repeating_mapping(each, self.storage.graph, self.costs)
+            if mapping is None:
+                continue
             evaluated = evaluate(mapping, self.storage.graph, self.costs)
             least = Least(self.least_period_s)
             gap = least.gap(evaluated)

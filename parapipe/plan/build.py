@@ -18,6 +18,7 @@ from parapipe.graph import operator_graph
 from parapipe.graph.operator_graph import Constant, OperatorGraph, Tensor
 from parapipe.mappings.evaluate import Evaluated, priced_parts, settle
 from parapipe.mappings.event_graph import PICOSECONDS
+from parapipe.mappings.feedback import with_feedback
 from parapipe.mappings.lifetimes import Storage
 from parapipe.mappings.mapping import Mapping, Placement
 from parapipe.mappings.service import service_of_frames
@@ -27,7 +28,7 @@ from parapipe.plan.layout import laid_out
 from parapipe.plan.mapped import COPIED, mapping_view, network_of, state_moved_bytes
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.program import program
-from parapipe.plan.records import Coverage, Predicted
+from parapipe.plan.records import Coverage, Predicted, State, WayBack
 from parapipe.plan.schema import SCHEMA, Plan
 from parapipe.plan.structure_rules import least_slots
 from parapipe.plan.verify import verify_plan
@@ -93,6 +94,8 @@ def build_plan(
         transfers=tuple(_transfers(graph, platform, costs, mapping)),
         predicted=predicted.model_copy(update={"coverage": coverage}),
         co_run=co_run_of(mapping, graph, costs, effect) if effect else None,
+        states=tuple(_states(graph, platform, with_feedback(mapping, graph, costs))) or None,
+        sequences=graph.sequences if graph.sequences > 1 else None,
     )
     lives = PlanLives(plan, graph, Storage.of(graph, costs).system)
     plan = laid_out(plan, lives, arena_bytes, arena_effort_s)
@@ -300,6 +303,26 @@ def _transfers(
                 "queue_depth": mapping.channel_slots[number],
                 **busy,
             }
+        )
+
+
+def _states(graph: OperatorGraph, platform: Platform, mapping: Mapping) -> Iterator[State]:
+    for state in graph.states:
+        ways: dict[tuple[int, int], float] = {}
+        for each in mapping.feedback:
+            if each.state == state.input and each.time_s:
+                ends = mapping.at[each.producer].processor, mapping.at[each.consumer].processor
+                ways[ends] = each.time_s
+        yield State(
+            input=state.input,
+            output=state.output,
+            kind=state.kind,
+            ways_back=tuple(
+                WayBack.model_validate(
+                    {"from": platform.names[p], "to": platform.names[q], "time_s": time_s}
+                )
+                for (p, q), time_s in sorted(ways.items())
+            ),
         )
 
 

@@ -11,10 +11,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from parapipe.graph import operator_graph
-from parapipe.graph.operator_graph import Constant, ModelSource, OperatorGraph, Tensor, Work
+from parapipe.graph.operator_graph import (
+    Constant,
+    ModelSource,
+    OperatorGraph,
+    State,
+    Tensor,
+    Work,
+)
 from parapipe.graph.work import work_of
 from parapipe.mappings import mapping
-from parapipe.mappings.mapping import Placement
+from parapipe.mappings.mapping import Feedback, Placement
 from parapipe.plan.schema import Operator, Plan, Transfer
 
 MOST_LAGS = 1 << 53  # beyond it times are no longer numbers
@@ -179,7 +186,20 @@ class MappedPlan:
             replicated=tuple(
                 tuple(number[name] for name in names) for names in self.replicas.values()
             ),
+            feedback=tuple(self._feedback()),
         )
+
+    def _feedback(self) -> Iterator[Feedback]:
+        """Yield who writes and who reads each state, as far as they are placed."""
+        makers, frames = producers(self.plan), self.plan.sequences or 1
+        for state in self.plan.states or ():
+            ways = {(way.source, way.target): way.time_s for way in state.ways_back}
+            made = self.placements.get(makers.get(state.output, ""))
+            for operator in self.plan.operators:
+                read = self.placements.get(operator.id)
+                if made and read and state.input in operator.inputs:
+                    time_s = ways.get((self.name(made), self.name(read)), 0.0)
+                    yield Feedback(state.input, made.operator, read.operator, frames, time_s)
 
 
 def mapping_view(plan: Plan) -> MappedPlan:
@@ -286,7 +306,11 @@ def network_of(plan: Plan, *, with_work: bool = True) -> OperatorGraph:
         _graph_operator(each, declared if with_work else None) for each in plan.operators
     )
     source = ModelSource(plan.model.name, plan.model.sha256)
-    return OperatorGraph(source, "fused", operators, tensors, constants, plan.inputs, plan.outputs)
+    states = (State(each.input, each.output, each.kind) for each in plan.states or ())
+    return OperatorGraph(
+        source, "fused", operators, tensors, constants, plan.inputs, plan.outputs,
+        states=tuple(states), sequences=plan.sequences or 1,
+    )  # fmt: skip
 
 
 def _graph_operator(

@@ -248,3 +248,29 @@ class CoRun(Record):
     many."""
     transfers: tuple[TransferSpans, ...] = ()
     """Likewise of transfers that keep something busy."""
+
+
+class WayBack(Record):
+    """A state that goes from the processor that writes it to one that reads it a step later."""
+
+    source: Name = Field(alias="from")
+    """Processor that writes it."""
+    target: Name = Field(alias="to")
+    """Processor that reads it."""
+    time_s: Figure
+    """Predicted time."""
+
+
+class State(Record):
+    """A graph input that the step before has made."""
+
+    input: Name
+    """Name of the graph input."""
+    output: Name
+    """Name of the graph output."""
+    kind: Literal["state", "token"]
+    """state: the same tensor, fed back as it is; where its shape grows, the next step has another.
+    token: whoever runs the plan chooses the input of the output, as the next word of the logits."""
+    ways_back: tuple[WayBack, ...] = ()
+    """Where a state is written and read on different processors; of processors that take turns, the
+    longest way between any two, under the names of the first ones."""

@@ -34,6 +34,7 @@ from parapipe.plan.records import (
     Predicted,
     Sha256,
     Shape,
+    State,
 )
 
 SCHEMA: Final = "parapipe/plan/1"
@@ -363,6 +364,11 @@ class Plan(Record):
     """The stages, first to last."""
     transfers: tuple[Transfer, ...]
     """What goes between processors, ordered by tensor, then by stage and processor."""
+    states: OneOrMore[State] | None = None
+    """Inputs that the step before has made; left out if the model has none."""
+    sequences: PositiveInt | None = None
+    """With states: sequences that take turns, each with states of its own. Frame n reads what frame
+    n - sequences has written; left out if there is one."""
     predicted: Predicted
     """What to expect."""
     co_run: CoRun | None = None

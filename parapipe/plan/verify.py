@@ -17,6 +17,7 @@ from parapipe.plan.memory_traffic import traffic_violations
 from parapipe.plan.placement_rules import placement_violations
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.schema import Operator, Plan, PlannedModel, Processor, Tensor, Transfer
+from parapipe.plan.state_rules import loop_s, loop_work_s, state_violations
 from parapipe.plan.structure_rules import (
     serves_several_stages,
     structure_violations,
@@ -262,10 +263,11 @@ def verify_plan(plan: Plan, like: Plan | None = None, lives: PlanLives | None = 
     the period is the longest stage, one that r processors take turns on counting 1 / r, and the
     throughput its reciprocal; the latency is the sum of the stages, or where a stage works on
     several frames, the time from a frame's first start to its last end; both are no less than what
-    the memory needs for a frame (`traffic_violations`), nor is the sustained period, which lies
-    between the work of the busiest processor or link and the longest stage, beyond which it goes
-    only if several stages need the same processor or link; the board takes at least the energy of
-    the processors; shares of coverage add up to one.
+    the memory needs for a frame (`traffic_violations`), the period no less than the loop of a state
+    shared among the sequences that take turns (`state_violations`); so is the sustained period,
+    which lies between the work of the busiest processor or link and the longest stage, beyond which
+    it goes only if several stages need the same processor or link; the board takes at least the
+    energy of the processors; shares of coverage add up to one.
 
     Times are sums of doubles, and different orders of summation round differently: comparisons
     of times allow one unit in the last place of the largest for each operator.
@@ -293,6 +295,7 @@ def verify_plan(plan: Plan, like: Plan | None = None, lives: PlanLives | None = 
         *type_violations(plan),
         *model_violations(view),
         *traffic_violations(plan, tolerance_s),
+        *state_violations(view, tolerance_s),
         *_prediction_violations(view, tolerance_s),
         *co_run_violations(view),
     ] or [*memory_violations(plan, lives)]  # lives follow from a right schedule only
@@ -326,10 +329,14 @@ def _prediction_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str
     longest_s = max(
         stage.time_s / (1 + len(stage.processors[0].replicas or ())) for stage in plan.stages
     )
-    memory_s = predicted.memory_s or 0.0
+    memory_s, sequences = predicted.memory_s or 0.0, plan.sequences or 1
+    looped_s = loop_s(view) / sequences
+    least_s = max(memory_s, looped_s)
     served = f", and the memory needs {memory_s:.9g} s for a frame" if memory_s else ""
+    if looped_s:
+        served += f", and a state needs {looped_s:.9g} s until the next step"
     if not (view.interleaved and plan.co_run) and (
-        abs(free.period_s - max(longest_s, memory_s)) > tolerance_s
+        abs(free.period_s - max(longest_s, least_s)) > tolerance_s
     ):
         yield (
             f"the period is {free.period_s:.9g} s, and the longest stage {longest_s:.9g} s{served}"
@@ -347,7 +354,7 @@ def _prediction_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str
             f"{predicted.period_s:.9g} s"
         )
     yield from _sustained_violations(
-        view, free.sustained_period_s, max(longest_s, memory_s), tolerance_s
+        view, free.sustained_period_s, max(longest_s, least_s), tolerance_s
     )
     if predicted.board_energy_j < predicted.energy_j * (1 - RELATIVE):
         yield (
@@ -375,6 +382,12 @@ def _sustained_violations(
         yield (
             f"the sustained period is {sustained_s:.9g} s, and the memory needs {memory_s:.9g} s "
             "for a frame"
+        )
+    looped_s = loop_work_s(view) / (view.plan.sequences or 1)
+    if sustained_s < looped_s - margin_s:
+        yield (
+            f"the sustained period is {sustained_s:.9g} s, and a state needs {looped_s:.9g} s "
+            "until the next step"
         )
     processors = {processor.name for processor in view.plan.processors}
     for name, busy_s in work_s(view).items():

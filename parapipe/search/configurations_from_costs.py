@@ -14,6 +14,7 @@ from parapipe.files.progress import Tell
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mappings.configuration import CLOSE, Configuration
+from parapipe.mappings.feedback import state_ends
 from parapipe.mappings.restriction import Restriction
 from parapipe.problems.cache import Cache
 from parapipe.problems.identical_processors import (
@@ -129,6 +130,8 @@ class SearchSequence:
             resolution = max(resolution, options.energy_resolution * options.energy)
             stages.undone += searches.left_out(resolution)
         candidates, bounds = self.candidates(), self.bounds()
+        if stages.graph.states:  # the search over stages knows nothing of their loops
+            candidates = [configure(each, stages.graph, tables) for each in candidates]
         every: Sequence[Candidate] = [
             *exact_near_rate(candidates, self.restriction, stages.graph, tables)
         ]
@@ -174,11 +177,14 @@ class SearchSequence:
         """Return what `Exploration` says of it.
 
         The search over stages counts the least that the memory needs, wherever operators run. Where
-        it may need more, and that may decide, no share is known.
+        it may need more, and that may decide, no share is known. Nor is it where a state's loop
+        decides: the search over stages does not count it.
         """
         stages = self.stages
         if not stages.trades:
             return None
+        if any(each.evaluated.sequences not in {None, 1} for each in configurations):
+            return inf
         least_s, most_s = stages.searches.tables[0].memory_range_s()
         decides = most_s > min((each.period_s for each in configurations), default=0.0)
         return inf if decides and most_s > least_s * (1 + CLOSE) else stages.traded.resolution
@@ -315,7 +321,14 @@ def explore(
             solver,
             deadline,
             StageSearches(
-                graph.source.name, partition, tables, options, identical, deadline, progress
+                graph.source.name,
+                partition,
+                tables,
+                options,
+                identical,
+                deadline,
+                progress,
+                [(each.consumer, each.producer) for each in state_ends(graph)],
             ),
             ListSchedules(solver),
             promising,

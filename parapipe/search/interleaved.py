@@ -19,6 +19,7 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.assembly import assemble, hand_overs_of
 from parapipe.mappings.configuration import CLOSE, Configuration, Least, SplitModel
 from parapipe.mappings.evaluate import evaluate, keep_bandwidth
+from parapipe.mappings.feedback import keep_loops
 from parapipe.mappings.mapping import Mapping, Placement, Transfer
 from parapipe.modulo.cyclic_problem import CyclicProblem, ModuloSchedule, ceil_ns
 from parapipe.modulo.latency_curve import LatencyFloors, least_period_of, low_latency_schedules
@@ -30,8 +31,8 @@ from parapipe.processes.deadline import Deadline
 from parapipe.processes.shared_work import run_beside
 from parapipe.search.contract import Moment, SearchProblem
 from parapipe.search.infeasible import ENDED, no_turns_reason
-from parapipe.search.mapping_bounds import least_memory_s
-from parapipe.search.stages.candidates import Candidate, StageCandidate
+from parapipe.search.mapping_bounds import least_known_period_s
+from parapipe.search.stages.candidates import Candidate, configure
 from parapipe.solvers.problem import NANO, MappingProblem
 
 RESOLUTION = 0.1  # share by which the periods grow of which the least energy is asked
@@ -52,6 +53,8 @@ class InterleavedSearch:
     ) -> Iterator[Configuration]:
         """Yield configurations with more throughput than stages, and such with less energy."""
         graph, costs = problem.graph, problem.tables[0]
+        if graph.states:
+            incumbents = [configure(each, graph, problem.tables) for each in incumbents]
         if reason := no_turns_reason(graph, problem.partition, costs):
             problem.lacking[self.name] = reason
         else:
@@ -69,13 +72,12 @@ class InterleavedSearch:
             deadline=deadline,
             tell=problem.reporter("interleaving"),
         )
-        stages = (each for each in incumbents if isinstance(each, StageCandidate))
-        own = (each for each in stages if not each.table)  # whole, and undivided
+        own = (each for each in incumbents if not each.table and not _is_split(each))
         yield from search(
             problem.graph,
             problem.tables[0],
             energy=problem.options.energy,
-            longest_s=min(each.period_ns for each in own if each.kind != "replicated") / NANO,
+            longest_s=min(each.period_s for each in own if each.kind != "replicated"),
             beside=problem.helped,
             none=partial(problem.lacking.__setitem__, self.name),
         )
@@ -93,6 +95,10 @@ class InterleavedSearch:
                 if each.kind == self.name:
                     problem.lacking.pop(self.name, None)
                 yield each
+
+
+def _is_split(candidate: Candidate) -> bool:
+    return isinstance(candidate, Configuration) and candidate.split is not None
 
 
 def interleaved_candidates(
@@ -136,7 +142,7 @@ def interleaved_candidates(
         Whether another process may take a part of the work: the same is found.
     """
     problem, any_interleaved = whole_problem(graph, costs), False
-    longest_s = max(longest_s, costs.memory_range_s()[0])
+    longest_s = max(longest_s, costs.least_period_s)
     shortest_s, numbers = longest_s, 3 if energy else 2
     with ExitStack() as opened:
         if not deadline.over:
@@ -160,6 +166,8 @@ def interleaved_candidates(
             )
             for schedule, least_j in chain(((each, 0.0) for each in fast), low_energy):
                 mapping = repeating_mapping(schedule, graph, costs)
+                if mapping is None:
+                    continue
                 taken = evaluate(mapping, graph, costs)
                 floor_s = 0.0 if split else floors.at(taken.period_s)
                 bounds = Least(least.bound_s, floor_s, least_j, rounding_s)
@@ -230,7 +238,7 @@ def low_energy_schedules(
         deterministic=True,
         over=over,
     )
-    served = ceil_ns(costs.memory_range_s()[0])
+    served = ceil_ns(costs.least_period_s)
     for point in front:
         jobs = Jobs.of(cyclic, point.processor)
         shortest = max(served, *cyclic.loads(point.processor))
@@ -239,19 +247,23 @@ def low_energy_schedules(
                 yield schedule, bound_j(front, period / NANO)
 
 
-def repeating_mapping(schedule: ModuloSchedule, graph: OperatorGraph, costs: CostTable) -> Mapping:
-    """Return a modulo schedule as a mapping made for its period, or one that the memory can serve.
+def repeating_mapping(
+    schedule: ModuloSchedule, graph: OperatorGraph, costs: CostTable
+) -> Mapping | None:
+    """Return a modulo schedule as a mapping made for its period, or the least one that is possible.
 
-    Where a frame ends before the next one begins, it is a stage, whose time is the period.
+    That is one in which the memory can serve a frame, and in which states are there in time; None
+    if there is none. Where a frame ends before the next one begins, it is a stage, whose time is
+    the period.
     """
     if schedule.latency <= schedule.period:
         return replace(mapping_of(schedule, graph, costs), period_s=None)
     mapping = mapping_of(_shift_to_origin(schedule, costs), graph, costs)
-    return keep_bandwidth(mapping, costs)
+    return keep_loops(keep_bandwidth(mapping, costs), graph, costs)
 
 
 def served_within(least: LeastPeriod, costs: CostTable, frames: float = 1.0) -> LeastPeriod:
-    """Return a least period in which the memory can serve all operators.
+    """Return a least period in which the memory can serve all operators, and loops of states end.
 
     Parameters
     ----------
@@ -260,8 +272,8 @@ def served_within(least: LeastPeriod, costs: CostTable, frames: float = 1.0) -> 
     """
     return replace(
         least,
-        period_s=max(least.period_s, frames * costs.memory_range_s()[0]),
-        bound_s=max(least.bound_s, frames * least_memory_s(costs)),
+        period_s=max(least.period_s, frames * costs.least_period_s),
+        bound_s=max(least.bound_s, frames * least_known_period_s(costs)),
     )
 
 

@@ -14,7 +14,8 @@ what is proven of each:
   linear programme in these shares, and what its prices prove holds for replicas, too.
 
 None is below what the memory needs to serve a frame, either, where its bandwidth is known: each
-operator counts where it moves fewest bytes.
+operator counts where it moves fewest bytes. Nor is a period below the loop of a state, shared among
+the sequences that take turns: each operator of the loop counts where it is fastest.
 """
 
 from __future__ import annotations
@@ -116,12 +117,12 @@ def stage_bounds(
         replica_sets(replicable.staged),
         replica_sets(replicable.alone),
     )
-    served_s = least_memory_s(costs)
+    known_s = least_known_period_s(costs)
     periods_s = np.maximum(bounds.least_periods_ns(every_cut=every_cut) - operators, 0) / NANO
     latency_s = max(0.0, float(bounds.after_ns[0, 0, -1]) - operators) / NANO
     return TimeBounds(
-        np.maximum(periods_s, served_s),
-        max(latency_s, served_s),
+        np.maximum(periods_s, known_s),
+        max(latency_s, known_s),
         bounds if every_cut else None,
         operators,
     )
@@ -140,14 +141,14 @@ def relaxed_bounds(graph: OperatorGraph, partition: Partition, costs: CostTable)
 
 def bounds_of_all_sets(costs: CostTable, period_s: float, latency_s: float) -> TimeBounds:
     """Return bounds that are the same for all sets of processors."""
-    served_s = least_memory_s(costs)
-    periods_s = np.full(1 << len(costs.processors), max(period_s, served_s))
-    return TimeBounds(periods_s, max(latency_s, served_s))
+    known_s = least_known_period_s(costs)
+    periods_s = np.full(1 << len(costs.processors), max(period_s, known_s))
+    return TimeBounds(periods_s, max(latency_s, known_s))
 
 
-def least_memory_s(costs: CostTable) -> float:
-    """Return seconds that no frame takes less than, for its bytes; 0 if no bandwidth is known."""
-    return costs.memory_range_s()[0] * (1 - ROUNDING)
+def least_known_period_s(costs: CostTable) -> float:
+    """Return seconds that no period or latency is below, for bytes and loops of states; or 0."""
+    return costs.least_period_s * (1 - ROUNDING)
 
 
 def is_nowhere_faster(costs: CostTable, than: CostTable) -> bool:

@@ -33,6 +33,7 @@ from parapipe.files.checked_arguments import (
 )
 from parapipe.files.progress import worker_count
 from parapipe.platform.precision import Precision
+from parapipe.search.idle_options import needs_clock, needs_energy, needs_memory
 
 Granularity = Literal["fused", "onnx"]
 Splitting = Literal["none", "auto"]
@@ -82,6 +83,10 @@ Shapes = Annotated[
         "data type, as in {'result': ('float32', (1, 64))}"
     ),
 ]
+States = Annotated[
+    Mapping[str, NotEmpty],
+    Must("names of outputs by input, as in {'past_0': 'present_0'}"),
+]
 Rules = Annotated[NotEmpty | Path, Must("the path of a YAML file")]
 ByModel = Annotated[
     Mapping[str, Annotated[float, Must("a positive finite number", gt=0)]],
@@ -101,27 +106,6 @@ def _shape_text(shape: Any) -> str:  # noqa: ANN401 - one of `Shapes`
     from parapipe.graph.input_shapes import shape_text  # loads onnx
 
     return shape_text(shape)
-
-
-def _needs_memory(arguments: Mapping[str, Any]) -> str:
-    if arguments["max_memory_bytes"] is not None or "memory" in arguments["objectives"]:
-        return ""
-    return (
-        "has no effect without a limit of memory; give --max-memory, or memory among --objectives, "
-        "too"
-    )
-
-
-def _needs_energy(arguments: Mapping[str, Any]) -> str:
-    if "energy" in arguments["objectives"]:
-        return ""
-    return f"has no effect with --objectives {arguments['objectives']}; give one of them"
-
-
-def _needs_clock(arguments: Mapping[str, Any]) -> str:
-    if arguments["budget_s"] is None or not arguments["deterministic"]:
-        return ""
-    return "contradicts --deterministic, which looks at no clock; give one of them"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,6 +193,14 @@ class MapOptions:
     shapes
         Full shapes of graph inputs, by name; or of results whose shape the model does not state,
         with a data type if the model states none.
+    states
+        Inputs that the step before has made, by name, with the outputs that are fed back to them:
+        beside those that are recognised by their names, such as `past_key_values.0.key` and
+        `present.0.key`. The steps of a sequence then follow each other at the latency of the loop.
+        "none" in place of an output: the input is no state.
+    sequences
+        With states: how many sequences, each with states of its own, take turns. They may fill a
+        pipeline in which one alone has to wait for itself.
     profiles
         CSV files of measured times. By default those in profiles/PLATFORM beside the platform's
         file, else the shipped ones.
@@ -242,16 +234,16 @@ class MapOptions:
     search: Searches = field(default=(), metadata=_search(several="refused"))
     interleave: Interleaving = field(default="auto", metadata=_search(several="refused"))
     time_limit_s: Seconds = field(default=60.0, metadata=_limits(several="refused", solves=True))
-    budget_s: Seconds | None = field(default=None, metadata=_common(idle=_needs_clock))
+    budget_s: Seconds | None = field(default=None, metadata=_common(idle=needs_clock))
     objectives: Objectives = field(default="latency-throughput-energy", metadata=_search())
     max_memory_bytes: MaxMemory | None = field(
         default=None, metadata=_limits(several="refused", text="{:.17g}B".format)
     )
     max_stages: Count | None = field(default=None, metadata=_limits(several="refused"))
     max_segments: MaxSegments | None = field(default=None, metadata=_limits(several="refused"))
-    recompute: bool = field(default=False, metadata=_search(several="refused", idle=_needs_memory))
+    recompute: bool = field(default=False, metadata=_search(several="refused", idle=needs_memory))
     resolution: Share = field(default=0.01, metadata=_limits())
-    energy_resolution: ShareToOne = field(default=0.05, metadata=_limits(idle=_needs_energy))
+    energy_resolution: ShareToOne = field(default=0.05, metadata=_limits(idle=needs_energy))
     dvfs: bool = field(default=False, metadata=_search(several="refused"))
     dvfs_points: FromTwo = field(default=3, metadata=_search(idle=needs("dvfs")))
     jobs: Count | None = field(default=None, metadata=_common(changes_results=False))
@@ -265,6 +257,10 @@ class MapOptions:
     shapes: Shapes | None = field(
         default=None, metadata=_model(several="prefixed", reads_model=True, text=_shape_text)
     )
+    states: States | None = field(
+        default=None, metadata=_model(several="refused", reads_model=True)
+    )
+    sequences: Count = field(default=1, metadata=_model(several="refused", reads_model=True))
     profiles: Profiles = field(default=(), metadata=_model())
     rules: Rules | None = field(default=None, metadata=_model(reads_model=True))
     compiler: NotEmpty | None = field(default=None, metadata=_model(several="refused"))
@@ -357,6 +353,8 @@ class MapKeywords(TypedDict, total=False):
     cache: CacheFolder
     dims: Dims | None
     shapes: Shapes | None
+    states: States | None
+    sequences: Count
     profiles: Profiles
     rules: Rules | None
     compiler: NotEmpty | None

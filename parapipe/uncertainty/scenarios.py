@@ -25,6 +25,7 @@ from parapipe.mappings.assembly import assignment_of, mapping_of
 from parapipe.mappings.assignment import Assignment
 from parapipe.mappings.configuration import Configuration
 from parapipe.mappings.evaluate import evaluate
+from parapipe.mappings.feedback import keep_loops
 from parapipe.mappings.memory import MemoryLimit, peaks_of
 from parapipe.platform.fields import Expression
 from parapipe.platform.support import Refusal
@@ -282,6 +283,8 @@ def at_stated_costs(
         seen.add(key)
         costs = tables[each.table]
         mapping = mapping_of(graph, None, costs, each.assignment).with_replicas(each.replicated)
+        if keep_loops(mapping, graph, costs) is None:
+            continue
         yield Configuration(
             mapping,
             evaluate(mapping, graph, costs),

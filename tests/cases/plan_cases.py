@@ -88,7 +88,7 @@ class Costs:
     working = (None,) * 5
     memory_system = None
     excluded = ()
-    arrival_s = least_frame_s = 0.0
+    arrival_s = least_frame_s = least_period_s = 0.0
     bandwidth_bytes_per_s = None
     co_run = None
     moved_bytes = 0  # by each operator

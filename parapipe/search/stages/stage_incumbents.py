@@ -26,6 +26,8 @@ from parapipe.processes.deadline import Deadline, OverError
 from parapipe.search.options import MapOptions
 from parapipe.search.stages.candidates import StageCandidate
 from parapipe.search.stages.finest_cuts import all_requests
+from parapipe.search.stages.loop_cuts import cuts_for_loops
+from parapipe.search.stages.options import Options
 from parapipe.search.stages.problem_order import on_one_processor, requests_of_pipelines
 from parapipe.search.stages.relaxed import Relaxed
 from parapipe.search.stages.search import FEW_CUTS, MOST_CUTS, search
@@ -86,6 +88,8 @@ class StageSearches:
     deadline
         When to end with what has been found. A search that it ends has found a part of what it
         would have found with more time.
+    loops
+        Operators that read a state, and those that write it.
     """
 
     model: str
@@ -95,6 +99,7 @@ class StageSearches:
     identical: tuple[Sequence[Sequence[int]], ...]
     deadline: Deadline
     progress: Tell | None
+    loops: Sequence[tuple[int, int]] = ()
     by_figures: dict[object, StageCandidate] = field(default_factory=dict)
     best: tuple[float, float] = (inf, inf)
     _started: int = 0
@@ -209,6 +214,8 @@ class StageSearches:
         options = unit_options([*choices, *more], costs)
         times = StageTable(options_lookup(options), energy=False)
         candidates = self._search_stages(table, times, incumbents, look=look)
+        for cuts in () if look else cuts_for_loops(self.partition, self.loops):
+            candidates += self._search_at_cuts(table, options_lookup(options), cuts)
         if not self.options.energy or units > MOST_CUTS:
             return candidates
         incumbents, low_energy = [*incumbents, *candidates], cheapest_first(options)
@@ -221,6 +228,25 @@ class StageSearches:
             table, few, incumbents, look=look, tolerance=within, most_cuts=LARGE_CUTS
         )
         return [*candidates, *coarser]
+
+    def _search_at_cuts(
+        self, table: int, choices: Options, cuts: Sequence[int]
+    ) -> list[StageCandidate]:
+        """Search stages that begin and end at some boundaries alone."""
+        few = len(cuts) <= LARGE_CUTS
+        candidates = search(
+            len(cuts) - 1,
+            StageTable(choices, energy=self.options.energy and few).at_cuts(cuts),
+            self.tables[table].static_power_w,
+            cost_table=table,
+            identical=self.identical[table],
+            replicable=self.replicable(table),
+            most_stages=self.options.max_stages,
+            arrival_s=self.tables[table].least_frame_s,
+            deadline=self.deadline,
+        )
+        self.add(candidates)
+        return candidates
 
     def _search_stages(
         self,
