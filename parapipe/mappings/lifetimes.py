@@ -13,6 +13,9 @@ lives longer than a period is there several times.
   with the stage that reads it if an earlier one makes it.
 - A tensor that goes to another processor at another lag lies in a queue. All its slots are there at
   any time, as executors have them.
+- So does a graph input that is a state: it stays where it is read, at any time, one for each of the
+  sequences that take turns. What a step makes of it is a graph output beside it until the step's
+  end, and then takes its place.
 """
 
 from __future__ import annotations
@@ -215,9 +218,12 @@ class Lives:
         moved: dict[str, dict[int, Transfer]] = {}
         for each in self.mapping.transfers:
             moved.setdefault(each.tensor, {}).setdefault(each.target, each)
+        states = {*graph.inputs}.difference(graph.loaded)
         for name in graph.inputs:
             readers = [at[v] for v in graph.consumers.get(name, ())]
-            yield from self.loaded(name, readers, first, last if name in graph.outputs else None)
+            slots = graph.sequences if name in states else 0
+            end = last if name in graph.outputs else None
+            yield from self.loaded(name, readers, first, end, slots)
         for name, maker in graph.producer.items():
             if name:
                 readers = [at[v] for v in graph.consumers.get(name, ())]
@@ -225,9 +231,20 @@ class Lives:
                 yield from self.produced(name, at[maker], readers, moved.get(name, {}), other_ends)
 
     def loaded(
-        self, name: str, readers: Sequence[Placement], first: Moment, last: Moment | None
+        self,
+        name: str,
+        readers: Sequence[Placement],
+        first: Moment,
+        last: Moment | None,
+        slots: int = 0,
     ) -> Iterator[Life]:
-        """Yield a graph input in each memory, and each data type, in which it is read."""
+        """Yield a graph input in each memory, and each data type, in which it is read.
+
+        Parameters
+        ----------
+        slots
+            Of a state, which is there at any time: one for each sequence; else 0.
+        """
         groups: list[list[Placement]] = []
         for read in readers:
             p = read.processor
@@ -238,7 +255,7 @@ class Lives:
             else:
                 group.append(read)
         for group in groups:
-            yield self.life(name, group[0].processor, first, group, last or first)
+            yield self.life(name, group[0].processor, first, group, last or first, slots=slots)
 
     def produced(
         self,

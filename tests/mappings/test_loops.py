@@ -15,9 +15,12 @@ from parapipe.graph.operator_graph import State
 from parapipe.graph.states import longest_loop_path
 from parapipe.mappings.assembly import mapping_of
 from parapipe.mappings.assignment import Assignment
+from parapipe.mappings.configuration import Configuration
 from parapipe.mappings.evaluate import evaluate
 from parapipe.mappings.feedback import keep_loops, loop_period_s, with_feedback
+from parapipe.mappings.lifetimes import Lives, Storage
 from parapipe.mappings.mapping import Mapping, Placement
+from parapipe.mappings.memory import peaks_of
 from parapipe.plan.build import build_plan
 from parapipe.plan.verify import verify_plan
 from parapipe.search.configurations_from_costs import explore
@@ -278,3 +281,27 @@ def test_no_configuration_of_a_front_is_faster_than_its_loop_and_all_plans_are_v
         for each in explore(graph, parts, costs, options, searches=SEARCHES).found:
             assert each.period_s >= costs.least_period_s * (1 - 1e-9)
             verify_plan(build_plan(graph, platform, costs, each.mapping))
+
+
+@pytest.mark.parametrize("sequences", [1, 2, 3])
+def test_states_take_memory_at_any_time_one_for_each_sequence(sequences):
+    graph, platform, costs = board_case(sequences)
+    size_bytes = graph.tensors["h"].size_bytes
+    mapping = mapping_of(graph, None, costs, Assignment((0, 0, 0, 0), ((0, 1, 2, 3),)))
+    period_ps = round(evaluate(mapping, graph, costs).period_s * 1e12)
+    lives = {each.name: each for each in Lives(mapping, Storage.of(graph, costs), period_ps).all()}
+    state = lives["h"]
+    assert (state.content, state.frames, state.size_bytes) == ("queue", sequences, size_bytes)
+    assert lives["x"].content == "tensor"
+    peak = peaks_of(graph, lambda _: costs)(
+        Configuration(mapping, evaluate(mapping, graph, costs), proven=True, gap=0.0, table=0)
+    )
+    stateless = replace(graph, states=())
+    without = peaks_of(stateless, lambda _: costs)(
+        Configuration(mapping, evaluate(mapping, stateless, costs), proven=True, gap=0.0, table=0)
+    )
+    more_bytes = peak.total.size_bytes - without.total.size_bytes
+    assert (sequences - 1) * size_bytes <= more_bytes <= sequences * size_bytes
+    plan = build_plan(graph, platform, costs, mapping)
+    [buffer] = [each for each in plan.buffers if each.tensor == "h"]
+    assert buffer.content == "queue"
