@@ -243,6 +243,11 @@ def _warm_executor(
                     f"{words}, the plan decides who begins when, and not the strategy "
                     f"'{settings.name}': leave one of them out"
                 )
+        if folders.full.states:
+            raise ExecutionError(
+                f"the model has states, and the strategy '{settings.name}' does not hand them on: "
+                "run the plan without a strategy"
+            )
         by_strategy = StrategyExecutor(
             folders.full, settings.strategy, settings.name, batch=folders.batch,
             sized=folders.sized, queue=settings.queue, patience_s=settings.patience_s,

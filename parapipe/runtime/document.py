@@ -212,6 +212,19 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
+class State:
+    """A graph input that the step before has made."""
+
+    input: Name
+    """Name of the graph input."""
+    output: Name
+    """Name of the graph output."""
+    kind: Literal["state", "token"]
+    """state: the same tensor; of one that has grown, the oldest entries go. token: the index of the
+    largest number along the last axis."""
+
+
+@dataclass(frozen=True, slots=True)
 class Prediction:
     """What the plan is expected to give."""
 
@@ -293,6 +306,11 @@ class SessionPlan:
     """Where tensors lie in them."""
     outside: tuple[Outside, ...] = ()
     """Those that have no place, and why."""
+    states: tuple[State, ...] = ()
+    """Inputs that the step before has made: frames bring those of the first steps alone."""
+    sequences: Count = 1
+    """How many sequences take turns, each with states of its own: frame n reads what frame
+    n - sequences has made."""
 
 
 def type_text(dtype: object, shape: Sequence[int]) -> str:

@@ -88,6 +88,8 @@ class Executor:
             raise RunError("in step, queues have the slots that the plan says; give none")
         if arena and queue is not None:
             raise RunError("with arenas, queues have the slots that the plan says; give none")
+        if arena and folder.states:
+            raise RunError("states stay from step to step, in no arena: run without arenas")
         if arena and not folder.arenas:
             raise RunError("the plan says no offsets: map the model again, or run without arenas")
         folder.check_cores()

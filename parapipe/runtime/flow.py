@@ -21,9 +21,10 @@ from .arena import SOURCE, arena_waits
 from .document import Segment
 from .folder import Folder
 from .in_step import BufferedBytes, step_waits
+from .segment_waits import SINK, reader_slots, segment_producers
+from .states import States
 from .views import sources
 
-SINK = "results"
 Arrays = Mapping[str, Any]
 
 
@@ -69,7 +70,10 @@ class Flow:
         self._makers = {each.segment or SOURCE for each in folder.outputs}
         self._needs, self._room = segment_producers(folder), reader_slots(folder, queue)
         self._steps, self._waits_for = step_waits(folder) if in_step else {}, arena_waits(folder)
-        self._wakes = _wakes(folder, self._needs, self._room, self._steps, self._waits_for)
+        self._states = States(folder)
+        self._wakes = _wakes(
+            folder, self._needs, self._room, self._states, self._steps, self._waits_for
+        )
         self._first = tuple(name for name, needs in self._needs.items() if SOURCE in needs)
         self._began = dict.fromkeys(self._needs, 0)
         self._ended = dict.fromkeys([*self._needs, SOURCE, SINK], 0)
@@ -113,9 +117,12 @@ class Flow:
 
     def end(self, segment: Segment, frame: int, arrays: Iterable[Any]) -> None:
         """Hand out what a segment has made of a frame."""
+        made = [*arrays]
         with self._lock:
-            for name, array in zip(segment.outputs, arrays, strict=True):
+            for name, array in zip(segment.outputs, made, strict=True):
                 self._put(name, frame, array)
+            for name, array in self._states.handed_on(segment.id, segment.outputs, made):
+                self._put(name, frame + self._states.frames, array)
             for name in self._sources[segment.id]:
                 self._drop(name, frame)
             self.bytes.end(segment.id, frame)
@@ -151,6 +158,7 @@ class Flow:
                     break
                 self._parked[SOURCE] = Doing(SOURCE, frame, True, 0.0)
             self._sleep(early_s if early_s > 0 else -1)
+        arrays = self._states.entering(frame, arrays)
         loaded = load(frame, arrays) if load else arrays
         with self._lock:
             self.feeding = True
@@ -232,6 +240,8 @@ class Flow:
     def missing(self, segment: str, frame: int) -> str:
         """Say what a segment that waits has not got."""
         lacking = [p or "the source" for p in self._needs[segment] if self._ended[p] <= frame]
+        before = frame - self._states.frames
+        lacking += [f"{p}'s state" for p in self._states.waits[segment] if self._ended[p] <= before]
         full = [r for r, slots in self._room[segment] if self._ended[r] <= frame - slots]
         waits_for = [f"for {each}" for each in lacking]
         waits_for += [f"for room before {each}" for each in full]
@@ -248,6 +258,9 @@ class Flow:
         ended = self._ended
         for producer in self._needs[segment]:
             if ended[producer] <= frame:
+                return False
+        for maker in self._states.waits[segment]:
+            if ended[maker] <= frame - self._states.frames:
                 return False
         for reader, slots in self._room[segment]:
             if ended[reader] <= frame - slots:
@@ -344,40 +357,11 @@ class Flow:
             self._finished.put(None)
 
 
-def segment_producers(folder: Folder) -> dict[str, tuple[str, ...]]:
-    """Return the segments that each segment reads from, the source among them."""
-    producers_of: dict[str, dict[str, None]] = {segment.id: {} for segment in folder.segments}
-    for channel in folder.channels:
-        for consumer in channel.consumers:
-            producers_of[consumer][channel.producer or SOURCE] = None
-    for producers in producers_of.values():
-        if not producers:
-            producers[SOURCE] = None  # what reads nothing still runs once for each frame
-    return {name: tuple(producers) for name, producers in producers_of.items()}
-
-
-def reader_slots(folder: Folder, queue: int) -> dict[str, tuple[tuple[str, int], ...]]:
-    """Return the last readers of what each segment makes on other processors, and slots before."""
-    processor_of = {segment.id: segment.processor for segment in folder.segments}
-    slots_of: dict[str, list[tuple[str, int]]] = {name: [] for name in processor_of}
-    for channel in folder.channels:
-        last = channel.consumers[-1]
-        if channel.producer is not None and processor_of[channel.producer] != processor_of[last]:
-            slots_of[channel.producer].append((last, channel.queue_depth))
-    lag_of = {segment.id: segment.lag for segment in folder.segments}
-    turns = {each.name: each.turn[1] for each in folder.processors}
-    latest = max(each.lag + turns[each.processor] for each in folder.segments)
-    for maker in dict.fromkeys(each.segment for each in folder.outputs):
-        if maker is not None:
-            # An early output waits for those that the last stage makes.
-            slots_of[maker].append((SINK, queue + latest - lag_of[maker]))
-    return {name: tuple(readers) for name, readers in slots_of.items()}
-
-
 def _wakes(
     folder: Folder,
     producers: Mapping[str, tuple[str, ...]],
     readers: Mapping[str, tuple[tuple[str, int], ...]],
+    states: States,
     *orders: Mapping[str, tuple[tuple[str, int], ...]],
 ) -> dict[str, tuple[str, ...]]:
     """Processors whose threads may wait for what a segment, the source or the sink does."""
@@ -387,7 +371,8 @@ def _wakes(
     for segment in folder.segments:
         threads = turns[segment.processor]
         others = (*readers[segment.id], *(each for o in orders for each in o.get(segment.id, ())))
-        for other in (*producers[segment.id], *(name for name, _ in others)):
+        waits = states.waits[segment.id]
+        for other in (*producers[segment.id], *waits, *(name for name, _ in others)):
             if processor_of.get(other) != segment.processor or len(threads) > 1:
                 wakes[other].update(dict.fromkeys(threads))
     for name, _ in (each for order in orders for each in order.get(SOURCE, ())):

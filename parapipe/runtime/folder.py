@@ -175,6 +175,7 @@ def _check_names(plan: SessionPlan) -> None:
                 *(name for each in plan.views for name in (each.tensor, each.whole)),
                 *(each.tensor for each in plan.places),
                 *(each.tensor for each in plan.outside),
+                *(name for each in plan.states for name in (each.input, each.output)),
             },
             set(plan.tensors),
         ),

@@ -32,9 +32,20 @@ def random_frames(folder: SessionPlan, count: int, seed: int = 0) -> Iterator[Fr
     generator = np.random.default_rng(seed)
     samples = [
         {name: _random_array(folder.tensors[name], generator) for name in folder.inputs}
+        | zero_states(folder)
         for _ in range(min(count, DISTINCT))
     ]
     return (samples[index % DISTINCT] for index in range(count))
+
+
+def zero_states(folder: SessionPlan) -> dict[str, Any]:
+    """Return the states before the first step of a sequence: zeros. Tokens are none."""
+    return {
+        each.input: np.zeros(tensor.shape, tensor.dtype)
+        for each in folder.states
+        for tensor in [folder.tensors[each.input]]
+        if each.kind == "state"
+    }
 
 
 def _check_dimensions(folder: SessionPlan) -> None:
@@ -61,7 +72,7 @@ def frames_in(path: Path, folder: SessionPlan) -> tuple[Frame, ...]:
     ----------
     path
         An `.npz` file, its arrays named as the graph inputs are. An input of its own shape is the
-        same in all frames.
+        same in all frames. States may be left out: they are zeros before the first step.
 
     Raises
     ------
@@ -79,6 +90,7 @@ def frames_in(path: Path, folder: SessionPlan) -> tuple[Frame, ...]:
         raise RunError(f"{path}: cannot be read ({error.strerror or error})") from error
     except (ValueError, AttributeError, zipfile.BadZipFile) as error:
         raise RunError(f"{path}: is no .npz file; write it by numpy.savez") from error
+    arrays |= {name: array for name, array in zero_states(folder).items() if name not in arrays}
     if not set(folder.inputs) <= set(arrays):
         raise RunError(
             f"{path}: holds arrays {sorted(arrays)}, and the model's inputs are "
@@ -115,13 +127,15 @@ def cycle_frames(frames: tuple[Frame, ...], count: int) -> Iterator[Frame]:
 
 
 def check_frame(frame: Frame, index: int, folder: SessionPlan) -> Frame:
-    """Return a frame as contiguous arrays.
+    """Return a frame as contiguous arrays; states that are left out are zeros.
 
     Raises
     ------
     RunError
         If an input lacks, or is of another shape or type than the plan says.
     """
+    if folder.states:
+        frame = {**zero_states(folder), **frame}
     wrong = [f"has no input '{name}'" for name in folder.inputs if name not in frame]
     arrays = {name: np.asarray(frame[name], order="C") for name in folder.inputs if name in frame}
     for name, array in arrays.items():

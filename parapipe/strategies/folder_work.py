@@ -19,10 +19,10 @@ import numpy as np
 
 from parapipe.runtime.arena import SOURCE
 from parapipe.runtime.document import Channel, Segment, SessionPlan
-from parapipe.runtime.flow import SINK, reader_slots, segment_producers
 from parapipe.runtime.folder import Folder, RunError
 from parapipe.runtime.frames import Frame, check_frame
 from parapipe.runtime.machine import denormals_to_zero
+from parapipe.runtime.segment_waits import SINK, reader_slots, segment_producers
 from parapipe.runtime.sessions import Sessions, error_line, pin_thread, stoppable_options
 from parapipe.runtime.views import Views, sources
 from parapipe.strategies.work import Order, Tensor, Work

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from parapipe.errors import StrategyError
 from parapipe.runtime.arena import SOURCE
-from parapipe.runtime.flow import SINK, Abandoned, Doing, Flow
+from parapipe.runtime.flow import Abandoned, Doing, Flow
 from parapipe.runtime.folder import Folder
+from parapipe.runtime.segment_waits import SINK
 from parapipe.strategies.engine import Engine
 from parapipe.strategies.failures import end_thread, unusable_sentence
 from parapipe.strategies.folder_work import Slices

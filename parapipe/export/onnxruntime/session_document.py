@@ -134,6 +134,10 @@ def session_plan(
         ),
         files=dict(sorted(files.items())),
         views=tuple(views),
+        states=tuple(
+            document.State(each.input, each.output, each.kind) for each in plan.states or ()
+        ),
+        sequences=plan.sequences or 1,
     )
 
 
