@@ -106,16 +106,18 @@ def _by_name(read: Callable[[str], object], form: str) -> Callable[..., dict[str
 
 
 def _dimension(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER and int(text)):
+    if not (text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER):
         raise ValueError
     return int(text)
 
 
 def _read_count(text: str) -> int:
     try:
-        return _dimension(text)
+        if count := _dimension(text):
+            return count
     except ValueError:
-        raise ValueError(f"'{text}' is not a whole number of at least 1, as in 8") from None
+        pass
+    raise ValueError(f"'{text}' is not a whole number of at least 1, as in 8")
 
 
 def _shape(text: str) -> Shape | tuple[str, Shape]:
@@ -287,8 +289,8 @@ def _name(text: str) -> str:
 _A_STATE = "past_0=present_0"
 _A_PIN = "conv1=npu or 'head/*=gpu'"
 _A_DIM, _A_SHAPE = "batch=1", "data=1x3x224x224 or result=float32:1x3x224x224"
-_DIM = f"NAME=VALUE with a whole number, as in {_A_DIM}"
-_SHAPE = f"NAME=SHAPE with whole numbers, as in {_A_SHAPE}"
+_DIM = f"NAME=VALUE with a whole number of at least 0, as in {_A_DIM}"
+_SHAPE = f"NAME=SHAPE with whole numbers of at least 0, as in {_A_SHAPE}"
 FORMS: dict[str, dict[str, Any]] = {
     "cache": {"is_flag": False, "type": FILE, "default": None},
     "platform": {"type": str},

@@ -13,13 +13,15 @@ import re
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from types import MappingProxyType
 
 import onnx
 
 from parapipe.errors import ModelError
-from parapipe.files.mistakes import did_you_mean, listed, listed_sentences, nearest
-from parapipe.graph.data_types import dtype_name, dtype_names, element_type, shape_of, unwrap
+from parapipe.files.mistakes import did_you_mean, listed, listed_sentences
+from parapipe.graph.data_types import dtype_name, shape_of, unwrap
+from parapipe.graph.required_sizes import required_sizes
+from parapipe.graph.user_shapes import UserShape
 
 Dims = Sequence[int | str]  # a size, the name of a dimension, or "?"
 UNNAMED = "?"
@@ -61,34 +63,50 @@ class AssumedShapes:
             if shape is None or not all(isinstance(dim, int) for dim in shape)
         }
 
-    def take_as_one(self, name: str, axis: int) -> None:
-        """Give a dimension the size 1, wherever its name stands."""
+    def take(self, name: str, axis: int, taken: int = 1, why: str = "") -> None:
+        """Give a dimension a size, wherever its name stands.
+
+        Parameters
+        ----------
+        why
+            What leaves no choice; others may be given, if nothing does.
+        """
         shape = self.shapes[name] or ()
         dim = shape[axis]
         if isinstance(dim, int):
             return
         if dim == UNNAMED:
-            self.shapes[name] = [*shape[:axis], 1, *shape[axis + 1 :]]
-            self.notes.append(
-                f"dimension {axis + 1} of '{name}' is taken as 1; give another by "
-                f"--shape {name}={_example_shape(self.shapes[name])}"
-            )
+            self.shapes[name] = [*shape[:axis], taken, *shape[axis + 1 :]]
+            other = f"; give another by --shape {name}={_example_shape(self.shapes[name])}"
+            self.notes.append(f"dimension {axis + 1} of '{name}' is taken as {taken}{why or other}")
             return
-        self.sizes[dim] = 1
+        self.sizes[dim] = taken
         self.shapes = {
-            each: dims and [1 if size == dim else size for size in dims]
+            each: dims and [taken if size == dim else size for size in dims]
             for each, dims in self.shapes.items()
         }
-        self.notes.append(f"dimension '{dim}' is taken as 1; give another by --dim {dim}=…")
+        other = f"; give another by --dim {dim}=…"
+        self.notes.append(f"dimension '{dim}' is taken as {taken}{why or other}")
 
 
-def assume_sizes(shapes: Mapping[str, Dims | None]) -> AssumedShapes:
-    """Take batches as 1, and then the one dimension that is left, if there is just one."""
+def assume_sizes(
+    shapes: Mapping[str, Dims | None],
+    required: Mapping[tuple[str, int], tuple[int, str]] = MappingProxyType({}),
+) -> AssumedShapes:
+    """Take what the model requires, batches as 1, and then the one dimension left, if just one.
+
+    Parameters
+    ----------
+    required
+        As of `required_sizes`.
+    """
     result = AssumedShapes(dict(shapes))
+    for (name, axis), (size, by) in required.items():
+        result.take(name, axis, size, f", as operator '{by}' requires it")
     for name, shape in shapes.items():
         for axis, dim in enumerate(shape or ()):
             if isinstance(dim, str) and _is_batch(dim, axis, len(shape or ())):
-                result.take_as_one(name, axis)
+                result.take(name, axis)
     left = {
         (dim, "" if dim != UNNAMED else f"{name} {axis}"): (name, axis, len(shape or ()))
         for name, shape in result.unknown.items()
@@ -99,7 +117,7 @@ def assume_sizes(shapes: Mapping[str, Dims | None]) -> AssumedShapes:
         (((dim, _), (name, axis, rank)),) = left.items()
         if rank < _PICTURE and not (_SIDE.search(dim) or _LENGTH.search(dim)):
             result.doubt = request_text(result.unknown)
-            result.take_as_one(name, axis)
+            result.take(name, axis)
     return result
 
 
@@ -147,24 +165,6 @@ def _example_shape(shape: Dims | None) -> str:
     return "x".join(map(str, sizes))
 
 
-Shape: TypeAlias = tuple[int, ...]
-Shapes: TypeAlias = Mapping[str, Shape | tuple[str, Shape]]
-
-
-@dataclass(frozen=True, slots=True)
-class UserShape:
-    """What the user says of a tensor.
-
-    Parameters
-    ----------
-    element_type
-        As ONNX numbers them; UNDEFINED if only the shape is given.
-    """
-
-    shape: Shape
-    element_type: int = onnx.TensorProto.UNDEFINED
-
-
 @dataclass(frozen=True, slots=True)
 class Inputs:
     """The graph inputs.
@@ -185,50 +185,6 @@ class Inputs:
     sizes: dict[str, int]
     notes: tuple[str, ...] = ()
     doubt: str = ""
-
-
-def read_user_shapes(model_name: str, shapes: Shapes) -> dict[str, UserShape]:
-    """Return what is given by name of tensor.
-
-    Parameters
-    ----------
-    shapes
-        Shapes, or pairs of a data type's name and a shape, as in `("float32", (1, 64))`.
-
-    Raises
-    ------
-    ModelError
-        If there is no such data type; all such are named.
-    """
-    user_shapes: dict[str, UserShape] = {}
-    mistakes = []
-    for name, spec in shapes.items():
-        dtype, shape = _split_spec(spec)
-        number = onnx.TensorProto.UNDEFINED if dtype is None else element_type(dtype)
-        if number is None:
-            close = nearest(dtype or "", dtype_names())
-            choice = f"did you mean '{close}'?" if close else f"only {', '.join(dtype_names())}"
-            mistakes.append(f"{name}={dtype}: there is no data type '{dtype}', {choice}")
-        else:
-            user_shapes[name] = UserShape(shape, number)
-    if mistakes:
-        raise ModelError(
-            f"the shapes given for '{model_name}' are wrong: {listed_sentences(mistakes)}"
-        )
-    return user_shapes
-
-
-def _split_spec(spec: Shape | tuple[str, Shape]) -> tuple[str | None, Shape]:
-    if spec and isinstance(spec[0], str):
-        dtype, shape = spec
-        return dtype, tuple(shape)
-    return None, tuple(spec)
-
-
-def shape_text(spec: Shape | tuple[str, Shape]) -> str:
-    """Return what is given of a tensor as `--shape` takes it: float32:1x64."""
-    dtype, shape = _split_spec(spec)
-    return ("" if dtype is None else f"{dtype}:") + "x".join(map(str, shape))
 
 
 def input_types(
@@ -273,7 +229,7 @@ def input_types(
     shapes = {name: each.shape for name, each in user_shapes.items() if name not in results}
     sizes = _named_sizes(model_name, declared, dims, shapes, _wrong_types(tensors, user_shapes))
     fixed = {name: _fill_in_sizes(shapes.get(name, declared[name]), sizes) for name in declared}
-    result = assume_sizes(fixed)
+    result = assume_sizes(fixed, required_sizes(model, fixed))
     if result.unknown:
         raise ModelError(f"'{model_name}' has {request_text(result.unknown)}")
     types: dict[str, onnx.TypeProto] = {}
@@ -343,13 +299,13 @@ def _named_sizes(
     names = sorted({dim for row in by_input.values() for dim in row or () if isinstance(dim, str)})
     _check_names(model_name, "dimension", list(dims), [name for name in names if name != UNNAMED])
     _check_names(model_name, "input", list(shapes), sorted(by_input))
-    errors = (f"{name}={size} is no size" for name, size in dims.items() if size < 1)
+    errors = (f"{name}={size} is no size" for name, size in dims.items() if size < 0)
     mistakes = [*mistakes, *errors]
     sizes = dict(dims)
     for name, shape in shapes.items():
         declared = by_input[name]
-        if any(size < 1 for size in shape):
-            mistakes.append(f"{name}={'x'.join(map(str, shape))} has a dimension below 1")
+        if any(size < 0 for size in shape):
+            mistakes.append(f"{name}={'x'.join(map(str, shape))} has a dimension below 0")
         elif declared is not None and len(declared) != len(shape):
             mistakes.append(f"{name} has {len(declared)} dimensions, not {len(shape)}")
         else:

@@ -9,8 +9,9 @@ from pathlib import Path
 import onnx
 
 from parapipe.errors import ModelError
+from parapipe.files.mistakes import listed
 from parapipe.graph.data_types import attributes_of
-from parapipe.graph.input_shapes import Shapes, declared_types, input_types, read_user_shapes
+from parapipe.graph.input_shapes import declared_types, input_types
 from parapipe.graph.model_source import check_sound, check_texts, model_source
 from parapipe.graph.operator_graph import (
     Granularity,
@@ -26,6 +27,7 @@ from parapipe.graph.quantised import compute_dtype
 from parapipe.graph.resolve import Resolved, resolve
 from parapipe.graph.rewrites import absorb_flattens, fold_scales, fuse, remove_without_effect
 from parapipe.graph.skim import skim
+from parapipe.graph.user_shapes import Shapes, read_user_shapes, shape_text
 from parapipe.graph.work import assumption_notes, work_of
 
 
@@ -173,9 +175,27 @@ def resolve_proto(
         if inputs.doubt:
             raise ModelError(inputs.doubt) from None
         raise
+    _check_outputs(name, resolved, dims or {}, shapes or {})
     if inputs.doubt and any(0 in tensor.shape for tensor in resolved.tensors.values()):
         raise ModelError(inputs.doubt)
     return tuple(inputs.types), replace(resolved, notes=(*inputs.notes, *resolved.notes))
+
+
+def _check_outputs(name: str, resolved: Resolved, dims: Mapping[str, int], shapes: Shapes) -> None:
+    """Raise a ModelError if a size of 0 that was given leaves nothing of an output."""
+    zeros = [f"{each}=0" for each, size in dims.items() if size == 0]
+    zeros += [f"{each}={shape_text(shape)}" for each, shape in shapes.items() if 0 in shape]
+    tensors: NamedTensors = {**resolved.constants, **resolved.tensors}
+    empty = [
+        f"'{each}' [{' x '.join(map(str, tensors[each].shape))}]"
+        for each in resolved.outputs
+        if each in tensors and 0 in tensors[each].shape
+    ]
+    if zeros and empty:
+        raise ModelError(
+            f"'{name}' computes nothing with {listed(zeros)}: {listed(empty)} would be empty; give "
+            "sizes of at least 1 there"
+        )
 
 
 def graph_of_nodes(

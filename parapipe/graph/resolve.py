@@ -21,9 +21,9 @@ from parapipe.errors import ModelError
 from parapipe.files.mistakes import listed, listed_sentences
 from parapipe.graph.data_types import element_type_of
 from parapipe.graph.infer import Array, Facts, Types, schema_of
-from parapipe.graph.input_shapes import UserShape
 from parapipe.graph.operator_graph import Constant, Tensor
 from parapipe.graph.order import needed_nodes, sort_nodes
+from parapipe.graph.user_shapes import UserShape
 from parapipe.graph.walk import Origin, Walk
 
 DEQUANTISES = "DequantizeLinear"

@@ -34,7 +34,6 @@ from parapipe.graph.infer import (
     infer,
     integer,
 )
-from parapipe.graph.input_shapes import UserShape
 from parapipe.graph.model_source import has_data, is_external
 from parapipe.graph.operator_graph import Constant, Tensor
 from parapipe.graph.order import needed_nodes, outer_names
@@ -45,6 +44,7 @@ from parapipe.graph.sequences import (
     sequence_tensor,
     shape_from_sequence,
 )
+from parapipe.graph.user_shapes import UserShape
 
 _RANDOM = frozenset(
     {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike"}

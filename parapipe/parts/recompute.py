@@ -12,12 +12,12 @@ import onnx
 
 from parapipe.errors import SplitError
 from parapipe.files.mistakes import did_you_mean
-from parapipe.graph.input_shapes import Shapes
 from parapipe.graph.onnx_import import graph_of_nodes, resolve_proto, simplify
 from parapipe.graph.operator_graph import Granularity, ModelSource, OperatorGraph
 from parapipe.graph.order import inline_functions
 from parapipe.graph.part_marks import operator_and_run, recompute_name
 from parapipe.graph.resolve import DEQUANTISES, Resolved, ResolvedNode
+from parapipe.graph.user_shapes import Shapes
 from parapipe.parts.split import replace_graph_fields, replace_nodes, visible_names
 
 _FORM = re.compile(r"(?P<operator>.+):again(?P<run>[1-9][0-9]{0,5})=(?P<reader>.+)")

@@ -10,12 +10,12 @@ from google.protobuf.message import Message
 
 from parapipe.errors import SplitError
 from parapipe.files.mistakes import listed_sentences
-from parapipe.graph.input_shapes import Shapes
 from parapipe.graph.onnx_import import graph_of_nodes, resolve_proto, simplify
 from parapipe.graph.operator_graph import Granularity, ModelSource, OperatorGraph
 from parapipe.graph.order import inline_functions, needed_nodes, reads_of, sort_nodes
 from parapipe.graph.part_marks import IR_VERSION
 from parapipe.graph.resolve import DEQUANTISES, Resolved
+from parapipe.graph.user_shapes import Shapes
 from parapipe.parts.nodes import Names, PartNodes, Slices
 from parapipe.parts.part import NotCuttableError, divide_axis
 from parapipe.parts.rules import SplitRule, Target, convex_closure, find_targets

@@ -73,13 +73,13 @@ Pins = Annotated[
     Must("names of processors by operator or pattern, as in {'conv*': 'npu'}"),
 ]
 Dims = Annotated[
-    Mapping[str, Count], Must("whole numbers of at least 1 by name, as in {'batch': 1}")
+    Mapping[str, FromZero], Must("whole numbers of at least 0 by name, as in {'batch': 1}")
 ]
-_Shape = Annotated[tuple[Count, ...], Must("whole numbers of at least 1", lax=True)]
+_Shape = Annotated[tuple[FromZero, ...], Must("whole numbers of at least 0", lax=True)]
 Shapes = Annotated[
     Mapping[str, _Shape | tuple[str, _Shape]],
     Must(
-        "whole numbers of at least 1 by input, as in {'data': (1, 3, 224, 224)}, or with a "
+        "whole numbers of at least 0 by input, as in {'data': (1, 3, 224, 224)}, or with a "
         "data type, as in {'result': ('float32', (1, 64))}"
     ),
 ]
@@ -103,7 +103,7 @@ _common, _model, _search, _limits = (
 
 
 def _shape_text(shape: Any) -> str:  # noqa: ANN401 - one of `Shapes`
-    from parapipe.graph.input_shapes import shape_text  # loads onnx
+    from parapipe.graph.user_shapes import shape_text  # loads onnx
 
     return shape_text(shape)
 
@@ -189,7 +189,8 @@ class MapOptions:
         Folder that keeps solved subgraphs for later runs. True: PARAPIPE_CACHE, or parapipe in
         XDG_CACHE_HOME or ~/.cache. False: none.
     dims
-        The values of named dimensions of the model, by name.
+        The values of named dimensions of the model, by name. 0 leaves a tensor empty, such as the
+        cache before the first token, where the model allows that.
     shapes
         Full shapes of graph inputs, by name; or of results whose shape the model does not state,
         with a data type if the model states none.

@@ -115,7 +115,7 @@ WRONG_USAGES = [
     ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--energy-resolution", "1.01"],
     ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--energy-resolution", "nan"],
     ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--dim", "batch"],
-    ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--dim", "batch=0"],
+    ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--dim", "batch=-1"],
     ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--dim", "batch=1e3"],
     ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--shape", "data=1x?x2"],
     ["map", "zoo:googlenet", "--platform", "amlogic-a311d", "--mapper", "hefft"],

@@ -140,9 +140,9 @@ def test_a_name_that_is_not_in_the_model_is_an_error_with_those_that_are():
 @pytest.mark.parametrize(
     ("options", "mistake"),
     [
-        ({"dims": {"batch": 0}}, "batch=0 is no size"),
+        ({"dims": {"batch": -1}}, "batch=-1 is no size"),
         ({"shapes": {"image": (1, 3, 8)}}, "image has 4 dimensions, not 3"),
-        ({"shapes": {"image": (1, 3, 8, 0)}}, "image=1x3x8x0 has a dimension below 1"),
+        ({"shapes": {"image": (1, 3, 8, -1)}}, "image=1x3x8x-1 has a dimension below 0"),
         ({"dims": {"batch": 1}, "shapes": {"extra": (2, 5)}}, "batch is both 1 and 2"),
     ],
 )
@@ -152,8 +152,24 @@ def test_a_wrong_size_says_what_is_wrong(options, mistake):
 
 
 def test_several_wrong_sizes_are_told_at_once():
-    with pytest.raises(ModelError, match=r"batch=0 is no size; .*height=-1 is no size"):
-        graph_of(DYNAMIC, dims={"batch": 0, "height": -1})
+    with pytest.raises(ModelError, match=r"batch=-2 is no size; .*height=-1 is no size"):
+        graph_of(DYNAMIC, dims={"batch": -2, "height": -1})
+
+
+def test_a_cache_may_be_empty_before_the_first_token():
+    text = """g (float[1,2,past,4] old, float[1,2,1,4] new) => (float[1,2,all,4] y) {
+        y = Concat<axis = 2>(old, new)
+    }"""
+    graph = graph_of(text, dims={"past": 0})
+    assert (graph.tensors["old"].size_bytes, graph.tensors["y"].shape) == (0, (1, 2, 1, 4))
+    assert graph_of(text, shapes={"old": (1, 2, 0, 4)}).tensors["y"].shape == (1, 2, 1, 4)
+
+
+@pytest.mark.parametrize("given", [{"dims": {"n": 0}}, {"shapes": {"x": (0, 3)}}])
+def test_a_size_of_0_that_leaves_nothing_of_a_result_is_refused(given):
+    text = "g (float[n,3] x) => (float[n,3] y) { y = Relu(x) }"
+    with pytest.raises(ModelError, match=r"computes nothing with .*'y' \[0 x 3\] would be empty"):
+        graph_of(text, **given)
 
 
 def test_initializers_listed_as_inputs_are_constants():
