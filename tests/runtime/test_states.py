@@ -64,7 +64,9 @@ def is_alone(configuration):
     return configuration.kind == "sequential"
 
 
-@pytest.mark.parametrize(("which", "sequences"), [(is_pipeline, 1), (is_pipeline, 3), (is_alone, 2)])
+@pytest.mark.parametrize(
+    ("which", "sequences"), [(is_pipeline, 1), (is_pipeline, 3), (is_alone, 2)]
+)
 def test_a_recurrent_model_gives_what_a_plain_loop_gives(tmp_path, which, sequences):
     path = write_recurrent(tmp_path / "model.onnx")
     rng = np.random.default_rng(5)
