@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -33,10 +33,12 @@ from parapipe.search.candidate_selection import (
     within_limit,
     within_segments,
 )
+from parapipe.search.co_run_search import CoRunSearch, with_free_bounds
 from parapipe.search.contract import Moment, SearchProblem
 from parapipe.search.exploration_result import Exploration, UnfinishedRow, by_processors
 from parapipe.search.explored_bounds import ExploredBounds
 from parapipe.search.infeasible import absent_kinds, check_times
+from parapipe.search.loaded_costs import without_law
 from parapipe.search.options import MapOptions
 from parapipe.search.stages.candidates import Candidate, configure
 from parapipe.search.stages.finest_cuts import MOST_REQUESTS, all_requests, many_requests
@@ -48,6 +50,7 @@ from parapipe.search.stages.stage_search import StageProblems, StageSearch
 if TYPE_CHECKING:
     from parapipe.search.contract import Search, SplitSources
 
+LOADED = ("stages", "interleaved")  # searches with times under expected loads
 LATER_SHARE = 0.25  # of a budget, for searches behind that over stages, if there are any
 
 
@@ -63,6 +66,9 @@ class SearchSequence:
         Likewise, what the options do not allow; stages are looked at in the end.
     complete
         Whether all has been searched.
+    co_runs
+        Evaluates candidates with processors that slow each other down; None if nothing is known of
+        that.
     """
 
     stages: StageProblems
@@ -72,6 +78,7 @@ class SearchSequence:
     refused: list[Candidate] = field(default_factory=list)
     lacking: dict[str, str] = field(default_factory=dict)
     complete: bool = False
+    co_runs: CoRunSearch | None = None
 
     @property
     def restriction(self) -> Restriction:
@@ -132,6 +139,9 @@ class SearchSequence:
         candidates, bounds = self.candidates(), self.bounds()
         if stages.graph.states:  # the search over stages knows nothing of their loops
             candidates = [configure(each, stages.graph, tables) for each in candidates]
+        if self.co_runs:
+            with stages.deadline.ending():
+                candidates = [*self.co_runs.run(candidates)]
         every: Sequence[Candidate] = [
             *exact_near_rate(candidates, self.restriction, stages.graph, tables)
         ]
@@ -150,7 +160,7 @@ class SearchSequence:
             tables[0].processors,
             energy=options.energy,
             resolution=resolution,
-            large=searches.large,
+            large=searches.large or bool(self.co_runs and self.co_runs.has_many),
             memory=options.memory,
         )
         configurations = as_configurations(chosen, stages.graph, tables, options)
@@ -159,8 +169,12 @@ class SearchSequence:
             known, stages.graph, cuts, tables[0], most_stages=most, complete=self.complete
         )
         self.lacking |= self.restriction.lacking([*refused, *self.refused], chosen)
+        found = tuple(map(bounds.with_bounds, configurations))
+        if self.co_runs:
+            free = bounds.unfinished(())
+            found = tuple(with_free_bounds(configurations, free, energy=options.energy))
         return Exploration(
-            tuple(map(bounds.with_bounds, configurations)),
+            found,
             {question.problem: answer.schedules[0] for question, answer in answers.items()},
             absent | self.lacking,
             frozenset(question.problem for question in stages.solved.cached),
@@ -239,6 +253,7 @@ class SearchSequence:
             interleaved=self.has_search("interleaved") or bool(stages.searches.options.search),
             interleaved_s=min((each.period_s for each in own if each), default=inf),
             splits=[*splits.values()],
+            changed=self.co_runs is not None,
         )
 
     def unfinished(self, bounds: ExploredBounds) -> UnfinishedRow | None:
@@ -302,7 +317,11 @@ def explore(
     check_times(graph, costs)
     deadline = deadline or Deadline(inf if options.budget_s is None else options.budget_s)
     deadline.start_exploring()
-    tables = (costs, *others)
+    with_laws = (costs, *others)
+    if sources:
+        sources = replace(sources, platform=sources.platform.model_copy(update={"co_run": None}))
+    tables = tuple(map(without_law, with_laws))
+    costs = tables[0]
     many = many_requests(graph, partition, costs, most_requests)
     requests = () if many or options.budget_s is not None else all_requests(graph, partition, costs)
     method = Method(**options.where(lambda option: option.solves))
@@ -317,7 +336,7 @@ def explore(
         stages = StageProblems(
             graph,
             (requests, *((),) * len(others)),
-            OtherTables(graph, partition, others, identical[1:], most_requests),
+            OtherTables(graph, partition, tables[1:], identical[1:], most_requests),
             solver,
             deadline,
             StageSearches(
@@ -334,6 +353,18 @@ def explore(
             promising,
         )
         sequence = SearchSequence(stages, searches, sources)
+        if with_laws[0].co_run:
+
+            def explore_loaded(loaded: CostTable) -> tuple[Configuration, ...]:
+                left = Deadline(deadline.left_s)
+                few = [each for each in searches if each.name in LOADED]
+                quick = replace(options, objectives="latency-throughput")
+                return explore(
+                    graph, partition, loaded, quick,
+                    cache=cache, executor=executor, searches=few, deadline=left,
+                ).found  # fmt: skip
+
+            sequence.co_runs = CoRunSearch(graph, with_laws, options, explore_loaded, deadline)
         with deadline.ending(), suppress(OverError):
             sequence.run_all()
         return sequence.result()

@@ -39,6 +39,8 @@ class ExploredBounds:
         proven; else infinite.
     splits
         The models with operators split that were found.
+    changed
+        Whether what is found is changed by itself, so that it may be any mapping.
     """
 
     stages: StageProblems
@@ -46,6 +48,7 @@ class ExploredBounds:
     interleaved: bool
     interleaved_s: float
     splits: Sequence[SplitModel]
+    changed: bool = False
 
     def with_bounds(self, configuration: Configuration) -> Configuration:
         """Return a configuration that interleaves frames with bounds of all that may be listed.
@@ -154,7 +157,8 @@ class ExploredBounds:
     def _cuts_anywhere(self) -> bool:
         """Whether stages may be cut inside of units: to need less memory, or by other packages."""
         options = self.stages.searches.options
-        return options.memory or options.max_memory_bytes is not None or bool(options.search)
+        limited = options.memory or options.max_memory_bytes is not None
+        return limited or bool(options.search) or self.changed
 
     @cached_property
     def _mapping_bounds(self) -> Callable[[int], TimeBounds]:

@@ -1,0 +1,90 @@
+"""Fronts of processors that slow each other down, beside all mappings of tiny networks."""
+
+from __future__ import annotations
+
+import pytest
+
+from parapipe.graph.partition import partition
+from parapipe.mappings.assembly import assignment_of, mapping_of
+from parapipe.search.configurations_from_costs import explore
+from parapipe.search.loaded_costs import expected_loads, loaded_costs
+from parapipe.search.neighbours import Neighbourhood
+from parapipe.search.options import MapOptions
+from tests.cases.co_runs import with_law
+from tests.cases.every_co_run import every_mapping, exact_front, tiny_case
+
+OPTIONS = MapOptions(objectives="latency-throughput", interleave="none", cache=False)
+
+
+def found_by(graph, costs):
+    return explore(graph, partition(graph), costs, OPTIONS).found
+
+
+def figures(found):
+    return [(round(e.latency_s, 11), round(e.period_s, 11)) for e in (f.evaluated for f in found)]
+
+
+@pytest.mark.parametrize("seed", [6, 8])
+def test_a_front_is_that_of_all_mappings(seed):
+    graph, costs = tiny_case(seed, 4)
+    found = found_by(graph, costs)
+    exact = exact_front(graph, costs)
+    assert sorted({*figures(each for each in found if each.pareto)}) == exact
+    # what is told of bounds is right
+    for each in found:
+        assert each.least.latency_s <= exact[0][0] * (1 + 1e-9)
+        assert each.least.period_s <= exact[-1][1] * (1 + 1e-9)
+        assert each.proven == (each.gap == 0)
+        assert each.gap <= 1 - each.least.latency_s / each.evaluated.latency_s + 1e-9
+
+
+def test_what_is_told_without_the_law_is_what_the_same_mapping_takes_then():
+    graph, costs = tiny_case(8, 4)
+    for each in found_by(graph, costs):
+        effect = each.evaluated.co_run
+        assert effect.free_latency_s <= each.evaluated.latency_s
+        assert effect.free_period_s <= each.evaluated.period_s
+
+
+def test_a_law_that_slows_nothing_down_gives_the_same_figures():
+    graph, costs = tiny_case(10, 3)
+    law = costs.co_run
+    none = type(law)((), law.draws)
+    aware = set(figures(e for e in found_by(graph, with_law(costs, none)) if e.pareto))
+    blind = figures(e for e in found_by(graph, with_law(costs, None)) if e.pareto)
+    # local changes may find more, since they cut anywhere
+    assert all(any(a <= c and b <= d for a, b in aware) for c, d in blind)
+
+
+def test_loads_are_sets_of_processors_and_others_stay_empty():
+    assert expected_loads(3) == [(0, 1, 2), (0, 1), (0, 2), (1, 2)]
+    graph, costs = tiny_case(2, 4)
+    loaded = loaded_costs(costs, costs.co_run, (0, 2))
+    for v in range(len(graph.operators)):
+        assert loaded.time_s(v, 0) >= costs.time_s(v, 0)
+        assert loaded.time_s(v, 1) == float("inf")
+        assert loaded.time_s(v, 2) >= costs.time_s(v, 2)
+
+
+def test_neighbours_are_mappings_and_all_can_be_reached():
+    graph, costs = tiny_case(0, 3)
+    free = with_law(costs, None)
+    neighbourhood = Neighbourhood(graph, free)
+
+    def key(mapping):
+        return tuple(
+            (stage.lag, p, tuple(at.operator for at in stage.placements if at.processor == p))
+            for stage in mapping.stages
+            for p in stage.processors
+        )
+
+    every = {key(mapping): mapping for mapping in every_mapping(graph, free)}
+    first = next(iter(every.values()))
+    reached, waiting = {key(first)}, [first]
+    while waiting:
+        for own in neighbourhood.of(assignment_of(waiting.pop())):
+            mapping = mapping_of(graph, None, free, own)
+            if key(mapping) not in reached:
+                reached.add(key(mapping))
+                waiting.append(mapping)
+    assert len(reached & every.keys()) >= 0.95 * len(every)
