@@ -101,6 +101,7 @@ def explain(
         dims=inputs.dims,
         shapes=inputs.shapes,
         rules=inputs.rules,
+        at_most=inputs.at_most,
         states=inputs.states,
         sequences=inputs.sequences or 1,
     )

@@ -41,6 +41,7 @@ def load_model(
     dims: Dims | None = None,
     shapes: Shapes | None = None,
     rules: Rules | None = None,
+    at_most: Count | None = None,
     states: States | None = None,
     sequences: Count = 1,
     note: Note | None = None,
@@ -53,7 +54,7 @@ def load_model(
         Path of an ONNX file, or `zoo:NAME`.
     granularity
         "fused": an activation belongs to the operator before it; "onnx": each is its own.
-    dims, shapes, rules, states, sequences
+    dims, shapes, rules, at_most, states, sequences
         As in `MapOptions`.
     note
         Takes a sentence for each thing that is assumed of the model, such as a batch of one, and
@@ -70,7 +71,7 @@ def load_model(
     """
     return load_graph(
         model, granularity, rules=rules, dims=dims, shapes=shapes, digests=True, note=note,
-        states=states, sequences=sequences,
+        at_most=at_most, states=states, sequences=sequences,
     )  # fmt: skip
 
 
@@ -85,6 +86,7 @@ def load_graph(
     note: Note | None,
     weights: bool = True,
     split: Sequence[str] = (),
+    at_most: int | None = None,
     states: States | None = None,
     sequences: int = 1,
 ) -> OperatorGraph:
@@ -98,7 +100,7 @@ def load_graph(
         Whether with those of external data; if not, `with_external_digests` adds them.
     split
         Rules by which operators are split.
-    states, sequences
+    at_most, states, sequences
         As in `MapOptions`.
     """
     from parapipe.cost.rules import apply_rules, idle_rules, load_rules
@@ -120,7 +122,9 @@ def load_graph(
     if split:
         proto = _split_proto(proto, name, split, granularity, dims=dims, shapes=shapes)
         source, dims, shapes = replace(source, split=tuple(split)), None, None
-    graph = import_checked(proto, source=source, granularity="onnx", dims=dims, shapes=shapes)
+    graph = import_checked(
+        proto, source=source, granularity="onnx", dims=dims, shapes=shapes, at_most=at_most
+    )
     graph = with_states(graph, states, sequences)
     unused = () if work_rules is None else idle_rules(graph, work_rules)
     if work_rules is not None:

@@ -13,7 +13,7 @@ from parapipe.api.checked import Granularity, Model, Note, PlatformFile, checked
 from parapipe.api.compiled import COMPILE_TIME_S, compiled_support
 from parapipe.api.load import ZOO, load_graph, load_platform
 from parapipe.errors import ArgumentError, ModelError, SplitError
-from parapipe.files.checked_arguments import Must, NotEmpty, Seconds
+from parapipe.files.checked_arguments import Count, Must, NotEmpty, Seconds
 from parapipe.platform.precision import Precision
 from parapipe.search.options import Dims, FilePath, Rules, Shapes
 
@@ -59,6 +59,7 @@ def inspect(
     dims: Dims | None = None,
     shapes: Shapes | None = None,
     rules: Rules | None = None,
+    at_most: Count | None = None,
     platform: PlatformFile | None = None,
     precision: Precision | None = None,
     compiler: NotEmpty | None = None,
@@ -69,7 +70,7 @@ def inspect(
 
     Parameters
     ----------
-    dims, shapes, rules
+    dims, shapes, rules, at_most
         As in `MapOptions`.
     platform
         Show how a platform runs the model: a shipped name, or the path of a YAML file. Times come
@@ -99,8 +100,9 @@ def inspect(
 
     target = None if platform is None else load_platform(platform)
     graph = load_graph(
-        model, "onnx", rules=rules, dims=dims, shapes=shapes, digests=False, note=note
-    )
+        model, "onnx", rules=rules, dims=dims, shapes=shapes, digests=False, note=note,
+        at_most=at_most,
+    )  # fmt: skip
     profiles = None
     if platform is not None and target is not None:
         profiles = chosen_profiles((), beside=platform, platform=target.profile_name)

@@ -43,7 +43,7 @@ SUBGRAPHS: Columns = {
 
 @click.command(cls=VerbCommand)
 @click.argument("model")
-@options("MapOptions", "dims", "shapes", "rules")
+@options("MapOptions", "dims", "shapes", "rules", "at_most")
 @options("inspect", "platform")
 @options("MapOptions", "precision")
 @options("inspect", "compiler", "compile_time_s")

@@ -83,6 +83,7 @@ def inputs_of(platform: str | Path, options: MapOptions) -> Inputs:
         dims=dict(options.dims or {}),
         shapes=dict(options.shapes or {}),
         rules=None if options.rules is None else os.fspath(options.rules),
+        at_most=options.at_most,
         states=dict(options.states or {}) or None,
         sequences=None if options.sequences == 1 else options.sequences,
     )

@@ -279,6 +279,8 @@ class Inputs(Row):
     """Shapes of inputs and of results that depend on values, some with a data type before."""
     rules: str | None
     """File of rules for the work of operators."""
+    at_most: int | None = None
+    """Entries of results whose length depends on values; left out if none are bounded."""
     states: dict[str, str] | None = None
     """Outputs that the user says are fed back, by input; left out if there are none."""
     sequences: int | None = None
@@ -286,8 +288,8 @@ class Inputs(Row):
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what is said of models with states only."""
-        return without_none(write(self), "states", "sequences")
+        """Leave out what is said of some models only."""
+        return without_none(write(self), "at_most", "states", "sequences")
 
 
 class DvfsRow(Row):

@@ -128,9 +128,10 @@ def import_checked(
     granularity: Granularity = "fused",
     dims: Mapping[str, int] | None = None,
     shapes: Shapes | None = None,
+    at_most: int | None = None,
 ) -> OperatorGraph:
     """Do as `import_proto` does with a model of which it is known that names are text."""
-    inputs, resolved = resolve_proto(model, source.name, dims=dims, shapes=shapes)
+    inputs, resolved = resolve_proto(model, source.name, dims=dims, shapes=shapes, at_most=at_most)
     return simplify(graph_of_nodes(resolved, source, inputs), resolved, granularity)
 
 
@@ -148,6 +149,7 @@ def resolve_proto(
     *,
     dims: Mapping[str, int] | None = None,
     shapes: Shapes | None = None,
+    at_most: int | None = None,
 ) -> tuple[tuple[str, ...], Resolved]:
     """Return a model's inputs, and its nodes with all shapes known and constants folded.
 
@@ -157,6 +159,8 @@ def resolve_proto(
         As for `import_proto`; of the model, that names are text is known.
     name
         What to call the model in messages.
+    at_most
+        As for `resolve`.
 
     Raises
     ------
@@ -170,7 +174,7 @@ def resolve_proto(
     results = {each: shape for each, shape in user_shapes.items() if each not in inputs.types}
     declared = declared_types(model, inputs.sizes)
     try:
-        resolved = resolve(model, name, inputs.types, declared, results)
+        resolved = resolve(model, name, inputs.types, declared, results, at_most=at_most)
     except ModelError:
         if inputs.doubt:
             raise ModelError(inputs.doubt) from None

@@ -24,6 +24,7 @@ from parapipe.graph.infer import Array, Facts, Types, schema_of
 from parapipe.graph.operator_graph import Constant, Tensor
 from parapipe.graph.order import needed_nodes, sort_nodes
 from parapipe.graph.user_shapes import UserShape
+from parapipe.graph.value_lengths import depends_on_values
 from parapipe.graph.walk import Origin, Walk
 
 DEQUANTISES = "DequantizeLinear"
@@ -153,6 +154,8 @@ def resolve(
     inputs: Types,
     declared: Types,
     user_shapes: Mapping[str, UserShape] | None = None,
+    *,
+    at_most: int | None = None,
 ) -> Resolved:
     """Find shapes, types and constants of a whole model.
 
@@ -164,6 +167,8 @@ def resolve(
         Types that the file declares for results; used where none can be inferred.
     user_shapes
         What the user says of results, which nothing may contradict.
+    at_most
+        Entries of results whose length depends on values, at most; None if nobody says.
 
     Raises
     ------
@@ -177,7 +182,9 @@ def resolve(
     opsets: dict[str, int] = {}
     for opset in model.opset_import:
         opsets.setdefault("" if opset.domain == "ai.onnx" else opset.domain, opset.version)
-    walk = Walk(Facts(opsets, dict(inputs)), declared, user_shapes or {}, times_named)
+    walk = Walk(
+        Facts(opsets, dict(inputs)), declared, user_shapes or {}, times_named, at_most=at_most
+    )
     walk.add_initializers(graph)
     nodes = sort_nodes(model_name, graph.node, walk.facts.types, walk.facts.nodes.reads)
     produced = {name for node in nodes for name in node.output}
@@ -193,6 +200,16 @@ def resolve(
             f"the shapes given for '{model_name}' are wrong: "
             f"{listed_sentences(walk.disagreeing)}, as follows from its inputs and what the file "
             "states"
+        )
+    if at_most is not None and not walk.bounded:
+        raise ModelError(
+            f"'{model_name}' has no result whose length depends on values and is not known: leave "
+            "out `at_most`"
+        )
+    if walk.bounded:
+        walk.notes.append(
+            f"{len(walk.bounded)} results whose length depends on values are taken with "
+            f"{at_most} entries, the most that may be: {listed(walk.bounded)}"
         )
     return _resolve_needed(model_name, walk, outputs, inputs)
 
@@ -264,10 +281,13 @@ def _check_shapes(model_name: str, nodes: Sequence[ResolvedNode], walk: Walk) ->
     causes = [node for node in unknown if resolved.issuperset(filter(None, node.reads))] or unknown
     if causes:
         offenders = [_describe_node(node, walk.why_unknown) for node in causes]
+        bounds = any(depends_on_values(each.node) for each in causes) and walk.at_most is None
         count = len(produced - resolved)
         raise ModelError(
             f"'{model_name}' has {count} {'result' if count == 1 else 'results'} of unknown shape "
-            f"or type, first those of {listed(offenders)}: {_advice(causes[0], walk)}, declare "
+            f"or type, first those of {listed(offenders)}: "
+            f"{'say how many entries there are at most, as in `at_most` 300, ' * bounds}"
+            f"{_advice(causes[0], walk)}, declare "
             "what is missing in the model (value_info), or give other shapes of inputs"
         )
 

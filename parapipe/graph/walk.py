@@ -45,6 +45,7 @@ from parapipe.graph.sequences import (
     shape_from_sequence,
 )
 from parapipe.graph.user_shapes import UserShape
+from parapipe.graph.value_lengths import bounded_types
 
 _RANDOM = frozenset(
     {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike"}
@@ -69,6 +70,8 @@ class Walk:
         Types that the file declares for results; used where none can be inferred.
     user_shapes
         What the user says of results.
+    at_most
+        Entries of results whose length depends on values; None if nobody says.
     times_named
         How many nodes of the file have each name.
     frame_nodes
@@ -83,6 +86,8 @@ class Walk:
         Why operators cannot run on what they read.
     notes
         What was assumed.
+    bounded
+        Results that are taken as long as `at_most` allows.
     """
 
     facts: Facts
@@ -97,6 +102,8 @@ class Walk:
     disagreeing: list[str] = field(default_factory=list)
     contradictions: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    at_most: int | None = None
+    bounded: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Take over the graph inputs."""
@@ -191,7 +198,7 @@ class Walk:
             {name: shapes for name, shapes in facts.elements.items() if name in outside},
         )
         declared = {value.name: value.type for value in (*body.value_info, *body.output)}
-        inner = Walk(inside, declared, {}, Counter())
+        inner = Walk(inside, declared, {}, Counter(), at_most=self.at_most)
         inner.constants |= {n: self.constants[n] for n in outside if n in self.constants}
         inner.add_initializers(body)
         results = [value.name for value in body.output]
@@ -208,11 +215,22 @@ class Walk:
         elements = elements_of(node, self.facts)
         if elements is not None:
             self.facts.elements[node.output[0]] = elements
+        if self.at_most is not None:
+            self._bound_results(node, inferred, self.at_most)
         shape = shape_from_sequence(node, self.facts)
         for name in node.output:
             if name:
                 self._fill_in_result_type(name, shape, inferred)
             shape = None  # it was that of the first result
+
+    def _bound_results(
+        self, node: onnx.NodeProto, inferred: dict[str, onnx.TypeProto], most: int
+    ) -> None:
+        """Take results whose length depends on values as long as they may be."""
+        for name, kind in bounded_types(node, self.facts, most).items():
+            if name not in self.user_shapes and shape_of(inferred.get(name)) is None:
+                inferred[name] = kind
+                self.bounded.append(name)
 
     def _fill_in_result_type(
         self, name: str, shape: tuple[int, ...] | None, inferred: dict[str, onnx.TypeProto]

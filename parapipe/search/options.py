@@ -83,10 +83,8 @@ Shapes = Annotated[
         "data type, as in {'result': ('float32', (1, 64))}"
     ),
 ]
-States = Annotated[
-    Mapping[str, NotEmpty],
-    Must("names of outputs by input, as in {'past_0': 'present_0'}"),
-]
+_StatesRule = Must("names of outputs by input, as in {'past_0': 'present_0'}")
+States = Annotated[Mapping[str, NotEmpty], _StatesRule]
 Rules = Annotated[NotEmpty | Path, Must("the path of a YAML file")]
 ByModel = Annotated[
     Mapping[str, Annotated[float, Must("a positive finite number", gt=0)]],
@@ -194,6 +192,8 @@ class MapOptions:
     shapes
         Full shapes of graph inputs, by name; or of results whose shape the model does not state,
         with a data type if the model states none.
+    at_most
+        Entries of each result whose length depends on values (NonMaxSuppression, NonZero, ...).
     states
         Inputs that the step before has made, by name, with the outputs that are fed back to them:
         beside those that are recognised by their names, such as `past_key_values.0.key` and
@@ -257,6 +257,9 @@ class MapOptions:
     dims: Dims | None = field(default=None, metadata=_model(several="prefixed", reads_model=True))
     shapes: Shapes | None = field(
         default=None, metadata=_model(several="prefixed", reads_model=True, text=_shape_text)
+    )
+    at_most: Count | None = field(
+        default=None, metadata=_model(several="refused", reads_model=True)
     )
     states: States | None = field(
         default=None, metadata=_model(several="refused", reads_model=True)
@@ -354,6 +357,7 @@ class MapKeywords(TypedDict, total=False):
     cache: CacheFolder
     dims: Dims | None
     shapes: Shapes | None
+    at_most: Count | None
     states: States | None
     sequences: Count
     profiles: Profiles
