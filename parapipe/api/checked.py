@@ -39,7 +39,7 @@ __all__ = [  # what commands take from rooms below
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 Note = Callable[[str], None]
-Model = Annotated[NotEmpty | Path, Must("the path of an ONNX file or 'zoo:NAME'")]
+Model = Annotated[NotEmpty | Path, Must("the path of an ONNX file or of its folder, or 'zoo:NAME'")]
 PlatformFile = Annotated[
     NotEmpty | Path, Must("the name of a shipped platform or the path of a YAML file")
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -51,7 +51,7 @@ def load_model(
     Parameters
     ----------
     model
-        Path of an ONNX file, or `zoo:NAME`.
+        Path of an ONNX file, or of a folder of ONNX Runtime GenAI or optimum, or `zoo:NAME`.
     granularity
         "fused": an activation belongs to the operator before it; "onnx": each is its own.
     dims, shapes, rules, at_most, states, sequences
@@ -111,7 +111,7 @@ def load_graph(
     from parapipe.zoo.registry import is_name, model_and_digest
 
     work_rules = None if rules is None else load_rules(Path(rules))
-    name = os.fspath(model)
+    name, stated = file_of_folder(os.fspath(model))
     if is_name(name) and not path_exists(Path(name)):
         raise ModelError(f"there is no file '{name}'; did you mean '{ZOO}{name}'?")
     if name.startswith(ZOO):
@@ -125,13 +125,25 @@ def load_graph(
     graph = import_checked(
         proto, source=source, granularity="onnx", dims=dims, shapes=shapes, at_most=at_most
     )
-    graph = with_states(graph, states, sequences)
+    named = {*graph.inputs, *graph.outputs}
+    stated = {a: b for a, b in stated.items() if {a, b} <= named}  # those that are used
+    graph = with_states(graph, {**stated, **(states or {})}, sequences)
     unused = () if work_rules is None else idle_rules(graph, work_rules)
     if work_rules is not None:
         graph = apply_rules(graph, work_rules, str(rules))
     for sentence in (*graph.notes, *(f"rules file '{rules}': {each}" for each in unused)):
         (note or warnings.warn)(sentence)
     return graph if granularity == "onnx" else fuse(graph)
+
+
+def file_of_folder(name: str) -> tuple[str, Mapping[str, str]]:
+    """Return the file of a model, where the folder that it is in was given, and its states."""
+    from parapipe.graph.model_folder import model_of_folder
+
+    if name.startswith(ZOO) or not Path(name).is_dir():
+        return name, {}
+    folder = model_of_folder(Path(name))
+    return str(folder.file), folder.states
 
 
 @contextmanager
@@ -174,7 +186,7 @@ def _located_file(
 def model_file(name: str) -> Iterator[Path]:
     """Yield the path of a model; one of the zoo is written into a folder that is soon gone."""
     if not name.startswith(ZOO):
-        yield Path(name)
+        yield Path(file_of_folder(name)[0])
         return
     from parapipe.zoo.registry import write
 
