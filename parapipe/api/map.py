@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Unpack
 
 from parapipe.api.checked import Folder, Note, PlatformFile, checked
 from parapipe.api.several import Models
+from parapipe.api.torch_export import ExampleInputs, TorchModel, model_path
 from parapipe.files.locked_folders import clear_abandoned_scratch
 from parapipe.files.progress import Tell
 from parapipe.processes.deadline import Deadline, search_s
-from parapipe.search.options import MapKeywords, MapOptions
+from parapipe.search.options import FilePath, MapKeywords, MapOptions
 from parapipe.solvers import registry
 
 if TYPE_CHECKING:
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
 
 @checked
 def map(
-    model: Models,
+    model: Models | TorchModel,
     platform: PlatformFile,
     *,
+    example_inputs: ExampleInputs | None = None,
+    model_file: FilePath | None = None,
     options: MapOptions | None = None,
     executor: Executor | None = None,
     progress: Tell | None = None,
@@ -38,7 +41,13 @@ def map(
     ----------
     model, platform
         As for `load_model` and `load_platform`. Several models, as a list or by name, share the
-        platform: give their `rates`.
+        platform: give their `rates`. A `torch.nn.Module` or an `ExportedProgram` is first written
+        as an ONNX file, by PyTorch's own exporter; plans name that file.
+    example_inputs
+        What a `torch.nn.Module` is called with.
+    model_file
+        Where the ONNX file of a module or a program is written. Default: the name of its class, in
+        the working folder.
     options
         What else there is to say; see `MapOptions`.
     executor
@@ -52,6 +61,7 @@ def map(
         Fields of `MapOptions`, in place of those of `options`.
     """
     options = replace(options or MapOptions(), **keywords)
+    model = model_path(model, example_inputs, model_file)
     deadline = Deadline(search_s(options.of_stated_costs.budget_s))
     registry.check_name(options.mapper)
     for name in options.search:

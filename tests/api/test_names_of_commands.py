@@ -75,7 +75,7 @@ PLACES = {
     ("zoo build", "--out"),
 }
 """Where something is written that Python gives back, or takes as an argument without a name."""
-OF_PYTHON = {"options", "executor", "progress", "note"}
+OF_PYTHON = {"example_inputs", "model_file", "options", "executor", "progress", "note"}
 
 
 def commands(command: click.Command, name: str = "") -> Iterator[tuple[str, click.Command]]:
