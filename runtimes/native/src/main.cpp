@@ -3,6 +3,7 @@
 #include "interrupt.hpp"
 #include "measure/profile.hpp"
 #include "measure/report.hpp"
+#include "measure/trace.hpp"
 #include "options.hpp"
 #include "plan/memory.hpp"
 #include "plan/read_plan.hpp"
@@ -11,6 +12,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <new>
 #include <optional>
 
@@ -42,10 +44,13 @@ void write_text(const std::string &path, const std::string &text) {
 void check_backends(const Plan &plan) {
     for (const auto &processor : plan.processors) {
         if (!is_built_in(processor.backend)) {
+            static const std::map<BackendKind, const char *> words = {
+                {BackendKind::opencl, "build it with -DPARAPIPE_OPENCL=ON"},
+                {BackendKind::onednn, "build it with -DPARAPIPE_ONEDNN=ON"},
+                {BackendKind::stub, "build it with -DPARAPIPE_STUB=ON"}};
+            const auto found = words.find(processor.backend);
             throw Error("processor '" + processor.name + "' needs a backend that this runner was built without (" +
-                        (processor.backend == BackendKind::opencl ? "build it with -DPARAPIPE_OPENCL=ON"
-                                                                  : "build it with ARM Compute Library") +
-                        ")");
+                        (found == words.end() ? "build it with ARM Compute Library" : found->second) + ")");
         }
     }
 }
@@ -89,6 +94,9 @@ int run(const Options &options) {
     }
     if (!options.profile.empty() && done.statistics.frames > 0) {
         write_text(options.profile, profile_csv(plan, done.operators));
+    }
+    if (!options.trace.empty()) {
+        write_text(options.trace, trace_json(plan, executor, frames));
     }
     if (!agrees(done)) {
         throw Error(text_of("the results differ from ", options.check, " by more than ", options.tolerance,

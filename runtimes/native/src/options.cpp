@@ -80,6 +80,7 @@ std::string usage() {
            "  --tolerance X      largest difference allowed, over the largest expected number (1e-5)\n"
            "  --output FILE      write the results of one frame for each in --input\n"
            "  --profile FILE     wait for and time each operator; write rows for 'parapipe profile --import'\n"
+           "  --trace FILE       write when each operator of each frame began, and how long it took\n"
            "  --cores NAME=N,N   use these cores for a processor; may be given several times\n"
            "  --no-arena         let every tensor have memory of its own, not the plan's offsets\n"
            "  --governor         say how the clocks of the cores are set\n"
@@ -94,6 +95,7 @@ Options options_of(const std::vector<std::string> &arguments) {
         {"--check", [&](const std::string &text) { options.check = text; }},
         {"--output", [&](const std::string &text) { options.output = text; }},
         {"--profile", [&](const std::string &text) { options.profile = text; }},
+        {"--trace", [&](const std::string &text) { options.trace = text; }},
         {"--tolerance", [&](const std::string &text) { options.tolerance = number_of(text, "--tolerance", 0); }},
         {"--period", [&](const std::string &text) { options.period_s = number_of(text, "--period", 0); }},
         {"--frames", [&](const std::string &text) { options.frames = count_of(text, "--frames", 1); }},

@@ -16,6 +16,7 @@ struct Options {
     std::string check;
     std::string output;
     std::string profile;
+    std::string trace;
     double tolerance = 1e-5;
     double period_s = 0;
     std::size_t frames = 100;

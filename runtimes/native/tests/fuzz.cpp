@@ -105,8 +105,13 @@ bool try_plan(const std::string &text, const std::string &folder) {
     if (std::max(memory_bytes(plan), memory_bytes(apart)) > kMostBytes) {
         return false;
     }
+    // Every other plan with the runner's own loops; these keep no offsets of an arena.
+    const bool loops = text.size() % 2 == 0;
+    if (loops) {
+        plan.arena.reset();
+    }
     for (auto &processor : plan.processors) {
-        processor.backend = is_built_in(BackendKind::stub) ? BackendKind::stub : BackendKind::neon;
+        processor.backend = loops ? BackendKind::plain : is_built_in(BackendKind::stub) ? BackendKind::stub : BackendKind::neon;
         processor.cores.clear();
         processor.threads = std::min(processor.threads, 2U);
     }

@@ -1,9 +1,13 @@
 #!/bin/sh
-# Installs what `make test-armcl` needs, on Debian 12 or the like: the library for arm64, a cross
-# compiler, an emulator. Does nothing where all is there.
+# Installs what tests of the runner need, on Debian 12 or the like; does nothing where all is there.
+#   packages.sh         for `make test-armcl`: the library for arm64, a cross compiler, an emulator
+#   packages.sh native  for `make test-native`: what builds the runner for this machine
 set -eu
 
-PACKAGES="cmake g++ g++-aarch64-linux-gnu libarm-compute-dev:arm64 make nlohmann-json3-dev qemu-user-static"
+PACKAGES="cmake g++ make nlohmann-json3-dev"
+if [ "${1:-}" != native ]; then
+    PACKAGES="$PACKAGES g++-aarch64-linux-gnu libarm-compute-dev:arm64 qemu-user-static"
+fi
 
 missing() {
     for package in $PACKAGES; do

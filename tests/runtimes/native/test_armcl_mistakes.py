@@ -65,7 +65,11 @@ MISTAKES = {
         "window larger than its padded input",
     ),
     "a library that is not there": (("processors", 0, "backend"), "neon", "'one' needs a backend"),
-    "an unknown backend": (("processors", 0, "backend"), "npu", 'should be "neon" or "opencl"'),
+    "an unknown backend": (
+        ("processors", 0, "backend"),
+        "npu",
+        'should be "neon", "opencl", "onednn" or "plain"',
+    ),
     "threads without cores": (("processors", 0, "threads"), 65, "threads should be an integer"),
     "no core": (("processors", 0, "cores"), [4000], "needs core 4000, which is not there"),
 }

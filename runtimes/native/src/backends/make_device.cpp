@@ -1,66 +1,58 @@
 #include "execution/device.hpp"
 
+#include "backends/host/host_device.hpp"
 #include "error.hpp"
 
 #ifdef PARAPIPE_NEON
 #include "backends/acl/devices.hpp"
 #endif
+#ifdef PARAPIPE_ONEDNN
+#include "backends/onednn/onednn_device.hpp"
+#endif
 #ifdef PARAPIPE_STUB
 #include "backends/stub_device.hpp"
 #endif
 
-namespace parapipe {
+#include <map>
 
-bool is_built_in(BackendKind backend) {
-    switch (backend) {
-        case BackendKind::neon:
+namespace parapipe {
+namespace {
+
+using MakeDevice = std::unique_ptr<Device> (*)(const Plan &plan, ProcessorId processor, const std::vector<float> &weights,
+                                               Overlap &overlap);
+
+const std::map<BackendKind, MakeDevice> &built_in() {
+    static const std::map<BackendKind, MakeDevice> devices = {
+        {BackendKind::plain, make_plain_device},
 #ifdef PARAPIPE_NEON
-            return true;
-#else
-            return false;
+        {BackendKind::neon, make_neon_device},
 #endif
-        case BackendKind::opencl:
 #ifdef PARAPIPE_OPENCL
-            return true;
-#else
-            return false;
+        {BackendKind::opencl, make_opencl_device},
 #endif
-        case BackendKind::stub:
+#ifdef PARAPIPE_ONEDNN
+        {BackendKind::onednn, make_onednn_device},
+#endif
 #ifdef PARAPIPE_STUB
-            return true;
-#else
-            return false;
+        {BackendKind::stub, make_stub_device},
 #endif
-    }
-    return false;
+    };
+    return devices;
 }
 
-std::unique_ptr<Device> make_device([[maybe_unused]] const Plan &plan, [[maybe_unused]] ProcessorId processor,
-                                    [[maybe_unused]] const std::vector<float> &weights,
-                                    [[maybe_unused]] Overlap &overlap) {
-    switch (plan.processors[processor].backend) {
-        case BackendKind::neon:
-#ifdef PARAPIPE_NEON
-            return make_neon_device(plan, processor, weights, overlap);
-#else
-            break;
-#endif
-        case BackendKind::opencl:
-#ifdef PARAPIPE_OPENCL
-            return make_opencl_device(plan, processor, weights);
-#else
-            break;
-#endif
-        case BackendKind::stub:
-#ifdef PARAPIPE_STUB
-            return make_stub_device(plan, processor, weights, overlap);
-#else
-            break;
-#endif
+}  // namespace
+
+bool is_built_in(BackendKind backend) {
+    return built_in().count(backend) > 0;
+}
+
+std::unique_ptr<Device> make_device(const Plan &plan, ProcessorId processor, const std::vector<float> &weights,
+                                    Overlap &overlap) {
+    const auto found = built_in().find(plan.processors[processor].backend);
+    if (found == built_in().end()) {
+        throw Error("processor '" + plan.processors[processor].name + "' needs a backend that this runner was built without");
     }
-    throw Error("processor '" + plan.processors[processor].name +
-                "' needs a backend that this runner was built without; build it with the library, and for a GPU "
-                "with -DPARAPIPE_OPENCL=ON");
+    return found->second(plan, processor, weights, overlap);
 }
 
 }  // namespace parapipe

@@ -14,8 +14,9 @@ constexpr std::size_t kRows = 2;  // the axis, counted among four
 
 class Allocation {
 public:
-    Allocation(const Plan &plan, const std::vector<bool> &views, const std::function<Padding(const Instance &)> &padding)
-        : plan_(plan), places_(plan.places()), makers_(plan.makers()), views_(views) {
+    Allocation(const Plan &plan, const Orders &orders, const std::vector<bool> &views,
+               const std::function<Padding(const Instance &)> &padding)
+        : plan_(plan), orders_(orders), places_(plan.places()), makers_(plan.makers()), views_(views) {
         for (OperatorId v = 0; v < plan.operators.size(); ++v) {
             for (const TensorId t : read_by(plan, plan.operators[v])) {
                 add({t, places_[v]}, padding);
@@ -82,6 +83,8 @@ private:
     const Tensor &made_by(OperatorId v) const { return plan_.tensors[plan_.operators[v].output]; }
 
     Extents extents_of(const Instance &instance) const { return parapipe::extents_of(plan_, instance.tensor); }
+
+    Order order(const Instance &instance) const { return orders_.of(instance.tensor, instance.processor); }
 
     bool whole(const Instance &instance) const {
         return extents_of(instance) == extents_of(buffers_[region(instance).buffer].root);
@@ -159,7 +162,7 @@ private:
         const auto one = region(source);
         const auto other = region(target);
         const bool gpu = uses_gpu(one.buffer) || uses_gpu(other.buffer);
-        if (one.buffer == other.buffer || (gpu && !(whole(source) && whole(target)))) {
+        if (one.buffer == other.buffer || (gpu && !(whole(source) && whole(target))) || order(source) != order(target)) {
             return;
         }
         if (whole(target)) {
@@ -294,6 +297,7 @@ private:
     }
 
     const Plan &plan_;
+    const Orders &orders_;
     std::vector<ProcessorId> places_;
     std::vector<OperatorId> makers_;
     std::vector<bool> views_;
@@ -340,9 +344,9 @@ std::size_t frames_between(const Moment &first, const Moment &last) {
     return last.first - first.first + (first.second <= last.second ? 1 : 0);
 }
 
-Buffers buffers_of(const Plan &plan, const std::vector<bool> &views,
+Buffers buffers_of(const Plan &plan, const Orders &orders, const std::vector<bool> &views,
                    const std::function<Padding(const Instance &)> &padding) {
-    return Allocation(plan, views, padding).done();
+    return Allocation(plan, orders, views, padding).done();
 }
 
 }  // namespace parapipe

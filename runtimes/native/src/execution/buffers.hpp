@@ -1,6 +1,6 @@
 #pragma once
 
-#include "execution/layout.hpp"
+#include "execution/orders.hpp"
 #include "plan/plan.hpp"
 
 #include <array>
@@ -82,11 +82,11 @@ struct Buffers {
 /// zeros, a pool with others), and a GPU's memory cannot be used while a CPU sees it. So memory that
 /// has padding, or that a GPU uses, is shared only if one processor alone reads it. A part has the
 /// padding of the whole, which moves no channel from its place in it; but rows would not follow upon each
-/// other any more.
+/// other any more. Processors that keep a tensor in different orders copy it.
 /// @param views Operators that have no function so far.
 /// @param padding What the functions ask for around an instance.
 /// @return Its views are those of the given ones that can be; the others need a function.
-Buffers buffers_of(const Plan &plan, const std::vector<bool> &views,
+Buffers buffers_of(const Plan &plan, const Orders &orders, const std::vector<bool> &views,
                    const std::function<Padding(const Instance &)> &padding);
 
 }  // namespace parapipe

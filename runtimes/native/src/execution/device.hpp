@@ -41,6 +41,8 @@ public:
     /// Lets the CPU see a tensor's memory, and takes it back.
     virtual std::byte *map(TensorId tensor) = 0;
     virtual void unmap(TensorId tensor) = 0;
+    /// Whether an operator is computed by a plain loop, for lack of a fast function.
+    virtual bool plain(OperatorId /*op*/) const { return false; }
 };
 
 /// Makes the device of a processor; to be called on its thread.

@@ -25,7 +25,7 @@ struct Executor::Seat {
 };
 
 Executor::Executor(const Plan &plan, const std::vector<float> &weights)
-    : plan_(plan), times_s_(plan.operators.size()) {
+    : plan_(plan), orders_(plan), times_s_(plan.operators.size()), starts_s_(plan.operators.size()) {
     for (ProcessorId p = 0; p < plan.processors.size(); ++p) {
         auto &seat = *seats_.emplace_back(std::make_unique<Seat>());
         seat.processor = p;
@@ -63,6 +63,18 @@ std::size_t Executor::joins_and_cuts() const {
 
 std::size_t Executor::views() const {
     return static_cast<std::size_t>(std::count(buffers_.views.begin(), buffers_.views.end(), true));
+}
+
+std::vector<OperatorId> Executor::plain() const {
+    std::vector<OperatorId> found;
+    for (const auto &seat : seats_) {
+        for (const OperatorId v : plan_.processors[seat->processor].operators) {
+            if (seat->device->plain(v)) {
+                found.push_back(v);
+            }
+        }
+    }
+    return found;
 }
 
 std::size_t Executor::copied_bytes() const {
@@ -107,7 +119,7 @@ std::size_t Executor::outside_bytes() const {
 /// functions ask for; so those that cannot get a function, too, and so on.
 void Executor::configure() {
     std::vector<bool> configured(plan_.operators.size());
-    auto views = possible_views(plan_);
+    auto views = possible_views(plan_, orders_);
     do {
         for (auto &seat : seats_) {
             // One after the other: the library's functions cannot be configured side by side.
@@ -120,7 +132,7 @@ void Executor::configure() {
                 }
             });
         }
-        buffers_ = buffers_of(plan_, views, [this](const Instance &instance) {
+        buffers_ = buffers_of(plan_, orders_, views, [this](const Instance &instance) {
             return device(instance.processor).padding(instance.tensor);
         });
     } while (std::exchange(views, buffers_.views) != buffers_.views);
@@ -229,7 +241,7 @@ void Executor::run_frames(Seat &seat, Frames &frames, const FrameFile &inputs, R
                     const std::size_t frame = round - turn.lag;
                     prepare(seat, turn, frame, inputs);
                     frames.note_begin(frame);
-                    compute(seat, turn, times_each);
+                    compute(seat, turn, frames, times_each);
                     hand_over(seat, turn, frame, results);
                     done[i] = frame + 1;
                     hand_on_for_good(turn, done[i], end);
@@ -271,8 +283,9 @@ void Executor::prepare(Seat &seat, const Turn &turn, std::size_t frame, const Fr
     }
 }
 
-void Executor::compute(Seat &seat, const Turn &turn, bool times_each) {
+void Executor::compute(Seat &seat, const Turn &turn, const Frames &frames, bool times_each) {
     const auto begin = Frames::Clock::now();
+    starts_s_[turn.op].push_back(frames.since_start_s(begin));
     if (!turn.view) {
         seat.device->run(turn.op);
     }

@@ -4,6 +4,7 @@
 #include "execution/device.hpp"
 #include "execution/frames.hpp"
 #include "execution/host_slot.hpp"
+#include "execution/orders.hpp"
 #include "execution/results.hpp"
 #include "execution/turns.hpp"
 #include "execution/worker.hpp"
@@ -31,6 +32,8 @@ public:
 
     /// Seconds of each operator in each frame.
     const std::vector<std::vector<float>> &times_s() const { return times_s_; }
+    /// Seconds from the start of the run to the start of each operator in each frame.
+    const std::vector<std::vector<double>> &starts_s() const { return starts_s_; }
     const Overlap &overlap() const { return overlap_; }
     std::size_t shared_transfers() const;
     /// Concats and Slices, and those of them that copy nothing.
@@ -41,6 +44,8 @@ public:
     /// Bytes of the arenas, those of a frame's tensors that lie in them, and those of all others, of all
     /// frames on their way and with padding.
     std::size_t arena_bytes() const;
+    /// Operators that are computed by plain loops, for lack of a fast function.
+    std::vector<OperatorId> plain() const;
     std::size_t inside_bytes() const;
     std::size_t outside_bytes() const;
 
@@ -55,10 +60,11 @@ private:
     Slot &slot(std::size_t buffer, std::size_t frame) { return *slots_[buffer][frame % slots_[buffer].size()]; }
     void run_frames(Seat &seat, Frames &frames, const FrameFile &inputs, Results &results, bool times_each);
     void prepare(Seat &seat, const Turn &turn, std::size_t frame, const FrameFile &inputs);
-    void compute(Seat &seat, const Turn &turn, bool times_each);
+    void compute(Seat &seat, const Turn &turn, const Frames &frames, bool times_each);
     void hand_over(Seat &seat, const Turn &turn, std::size_t frame, Results &results);
 
     const Plan &plan_;
+    const Orders orders_;
     Overlap overlap_;
     Buffers buffers_;
     Semaphores semaphores_;
@@ -68,6 +74,7 @@ private:
     /// One for each memory of the plan.
     std::vector<std::unique_ptr<HostSlot>> arenas_;
     std::vector<std::vector<float>> times_s_;
+    std::vector<std::vector<double>> starts_s_;
 };
 
 }  // namespace parapipe

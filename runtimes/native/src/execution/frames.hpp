@@ -22,6 +22,7 @@ public:
 
     /// Sets the time that periods are counted from.
     void start();
+    double since_start_s(Clock::time_point time) const { return std::chrono::duration<double>(time - start_).count(); }
     /// Says whether a processor may begin a frame. After `stop` only frames go on that some processor
     /// has begun.
     bool admit(std::size_t frame);

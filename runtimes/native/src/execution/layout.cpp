@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 namespace parapipe {
 
@@ -23,22 +24,85 @@ Layout layout_of(const Shape &shape, const Padding &padding) {
     return layout;
 }
 
-void copy(const std::byte *from, const Layout &there, std::byte *to, const Layout &here) {
-    const bool rows_are_dense = there.strides[3] == sizeof(float) && here.strides[3] == sizeof(float);
-    const std::size_t run = rows_are_dense ? here.extents[3] : 1;
-    const auto place = [](const Layout &layout, std::size_t n, std::size_t c, std::size_t h, std::size_t w) {
-        return layout.offset + n * layout.strides[0] + c * layout.strides[1] + h * layout.strides[2] +
-               w * layout.strides[3];
-    };
-    for (std::size_t n = 0; n < here.extents[0]; ++n) {
-        for (std::size_t c = 0; c < here.extents[1]; ++c) {
-            for (std::size_t h = 0; h < here.extents[2]; ++h) {
-                for (std::size_t w = 0; w < here.extents[3]; w += run) {
-                    std::memcpy(to + place(here, n, c, h, w), from + place(there, n, c, h, w), run * sizeof(float));
-                }
-            }
+std::array<std::size_t, kMostDimensions> axes_of(Order order) {
+    return order == Order::nchw ? std::array<std::size_t, kMostDimensions>{0, 1, 2, 3}
+                                : std::array<std::size_t, kMostDimensions>{0, 2, 3, 1};
+}
+
+Layout layout_of(const Shape &shape, Order order) {
+    auto layout = layout_of(shape);
+    const auto axes = axes_of(order);
+    std::size_t stride = sizeof(float);
+    for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+        layout.strides[*axis] = stride;
+        stride *= layout.extents[*axis];
+    }
+    return layout;
+}
+
+bool is_dense(const Layout &layout) {
+    std::size_t stride = sizeof(float);
+    for (std::size_t axis = kMostDimensions; axis-- > 0;) {
+        if (layout.extents[axis] > 1 && layout.strides[axis] != stride) {
+            return false;
+        }
+        stride *= layout.extents[axis];
+    }
+    return true;
+}
+
+namespace {
+
+/// An axis of a copy: its extent, and the bytes from an element to the next there and here.
+struct Walk {
+    std::size_t extent;
+    std::size_t there;
+    std::size_t here;
+};
+
+/// The axes of a copy, the longest steps of the target first; axes that can be walked as one are one.
+std::vector<Walk> walks_of(const Layout &there, const Layout &here) {
+    std::vector<Walk> axes;
+    for (std::size_t axis = 0; axis < kMostDimensions; ++axis) {
+        if (here.extents[axis] > 1) {
+            axes.push_back({here.extents[axis], there.strides[axis], here.strides[axis]});
         }
     }
+    std::stable_sort(axes.begin(), axes.end(), [](const Walk &a, const Walk &b) { return a.here > b.here; });
+    std::vector<Walk> walks;
+    for (const auto &axis : axes) {
+        const bool joins = !walks.empty() && walks.back().here == axis.here * axis.extent &&
+                           walks.back().there == axis.there * axis.extent;
+        if (joins) {
+            walks.back() = {walks.back().extent * axis.extent, axis.there, axis.here};
+        } else {
+            walks.push_back(axis);
+        }
+    }
+    return walks;
+}
+
+void copy_axis(const std::byte *from, std::byte *to, const Walk *axis, const Walk *end) {
+    if (axis == end) {
+        std::memcpy(to, from, sizeof(float));
+    } else if (axis + 1 == end && axis->there == sizeof(float) && axis->here == sizeof(float)) {
+        std::memcpy(to, from, axis->extent * sizeof(float));
+    } else if (axis + 1 == end) {
+        for (std::size_t i = 0; i < axis->extent; ++i) {
+            std::memcpy(to + i * axis->here, from + i * axis->there, sizeof(float));
+        }
+    } else {
+        for (std::size_t i = 0; i < axis->extent; ++i) {
+            copy_axis(from + i * axis->there, to + i * axis->here, axis + 1, end);
+        }
+    }
+}
+
+}  // namespace
+
+void copy(const std::byte *from, const Layout &there, std::byte *to, const Layout &here) {
+    const auto walks = walks_of(there, here);
+    copy_axis(from + there.offset, to + here.offset, walks.data(), walks.data() + walks.size());
 }
 
 }  // namespace parapipe

@@ -19,6 +19,13 @@ struct Padding {
 
 Padding larger_of(const Padding &a, const Padding &b);
 
+/// Which elements of an image follow upon each other: those of a row of a channel, or the channels of
+/// a pixel.
+enum class Order { nchw, nhwc };
+
+/// The axes of four, from the outermost in memory to the innermost.
+std::array<std::size_t, kMostDimensions> axes_of(Order order);
+
 /// Where the elements of a tensor lie in its memory. Extents are filled up to four with ones in front.
 struct Layout {
     std::array<std::size_t, kMostDimensions> extents{1, 1, 1, 1};
@@ -30,6 +37,10 @@ struct Layout {
 };
 
 Layout layout_of(const Shape &shape, const Padding &padding = {});
+/// Without padding.
+Layout layout_of(const Shape &shape, Order order);
+/// Whether elements follow upon each other in ONNX's order.
+bool is_dense(const Layout &layout);
 
 /// Copies all elements; extents are equal.
 void copy(const std::byte *from, const Layout &there, std::byte *to, const Layout &here);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -9,54 +11,99 @@ namespace parapipe {
 /// Thrown where a thread waits for what will not come any more, because another one has failed.
 struct Closed {};
 
-/// Counts what is there; who wants one waits for it.
+/// Counts what is there; who wants one waits for it: for a while without sleeping, since waking up takes many
+/// times longer than most waits between processors, and then asleep.
 class Semaphore {
 public:
     /// @param count Below 0, so many have to come before the first can be had.
-    explicit Semaphore(std::int64_t count) : count_(count) {}
+    /// @param spin How long to wait without sleeping.
+    explicit Semaphore(std::int64_t count, std::chrono::nanoseconds spin = std::chrono::nanoseconds(0))
+        : count_(count), spin_(spin) {}
 
     void acquire() {
-        std::unique_lock<std::mutex> lock(mutex_);
-        changed_.wait(lock, [this] { return closed_ || count_ > 0; });
-        if (closed_) {
-            throw Closed();
+        if (take() || spin()) {
+            return;
         }
-        --count_;
+        std::unique_lock<std::mutex> lock(mutex_);
+        waiting_.fetch_add(1);
+        changed_.wait(lock, [this] { return take(); });
+        waiting_.fetch_sub(1);
     }
 
     void release() {
-        {
-            const std::lock_guard<std::mutex> lock(mutex_);
-            ++count_;
-        }
-        changed_.notify_one();
+        count_.fetch_add(1);
+        wake();
     }
 
     /// Lets nobody wait for one any more.
     void open() {
-        {
-            const std::lock_guard<std::mutex> lock(mutex_);
-            count_ = kEnough;
-        }
-        changed_.notify_all();
+        count_.store(kEnough);
+        wake();
     }
 
     /// Ends all waiting, now and later.
     void close() {
-        {
-            const std::lock_guard<std::mutex> lock(mutex_);
-            closed_ = true;
-        }
-        changed_.notify_all();
+        closed_.store(true);
+        wake();
     }
 
 private:
     static constexpr std::int64_t kEnough = std::int64_t{1} << 60;
+    static constexpr int kLooks = 64;  // between two looks at the clock
 
+    /// @throws Closed if nothing is to be had any more.
+    bool take() {
+        if (closed_.load(std::memory_order_relaxed)) {
+            throw Closed();
+        }
+        auto count = count_.load();
+        while (count > 0) {
+            if (count_.compare_exchange_weak(count, count - 1)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    bool spin() {
+        if (spin_.count() == 0) {
+            return false;
+        }
+        const auto end = std::chrono::steady_clock::now() + spin_;
+        do {
+            for (int i = 0; i < kLooks; ++i) {
+                if (count_.load(std::memory_order_relaxed) > 0 && take()) {
+                    return true;
+                }
+                pause();
+            }
+        } while (!closed_.load(std::memory_order_relaxed) && std::chrono::steady_clock::now() < end);
+        return take();
+    }
+
+    /// Tells the core that this is a loop that waits.
+    static void pause() {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#elif defined(__aarch64__)
+        __asm__ __volatile__("yield");
+#endif
+    }
+
+    void wake() {
+        // Who sleeps has said so before it looked; who counts has counted before it looks for sleepers.
+        if (waiting_.load() > 0 || closed_.load()) {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            changed_.notify_all();
+        }
+    }
+
+    std::atomic<std::int64_t> count_;
+    std::atomic<int> waiting_{0};
+    std::atomic<bool> closed_{false};
+    const std::chrono::nanoseconds spin_;
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::int64_t count_;
-    bool closed_ = false;
 };
 
 }  // namespace parapipe

@@ -3,8 +3,11 @@
 #include "plan/arena.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <numeric>
+#include <set>
+#include <thread>
 
 namespace parapipe {
 namespace {
@@ -24,11 +27,31 @@ struct Use {
     std::size_t copy = kNone;
 };
 
+/// How long a processor waits without sleeping: as long as a frame should take, but no more than a millisecond,
+/// for by then waking up costs little beside it. Not at all where processors share cores.
+std::chrono::nanoseconds spin_of(const Plan &plan) {
+    constexpr std::chrono::nanoseconds most = std::chrono::milliseconds(1);
+    std::size_t threads = 0;
+    std::set<int> cores;
+    bool shared = false;
+    for (const auto &processor : plan.processors) {
+        threads += processor.threads;
+        for (const int core : processor.cores) {
+            shared = !cores.insert(core).second || shared;
+        }
+    }
+    if (shared || threads > std::thread::hardware_concurrency()) {
+        return std::chrono::nanoseconds(0);
+    }
+    const auto frame = plan.predicted ? std::chrono::duration<double>(plan.predicted->latency_s) : most;
+    return frame < most ? std::chrono::duration_cast<std::chrono::nanoseconds>(frame) : most;
+}
+
 class Score {
 public:
     Score(const Plan &plan, const Buffers &buffers, const LayoutOf &layouts, Semaphores &semaphores)
-        : plan_(plan), buffers_(buffers), layouts_(layouts), semaphores_(semaphores), places_(plan.places()), makers_(plan.makers()),
-          moments_(moments_of(plan)), turns_(plan.processors.size()) {}
+        : plan_(plan), buffers_(buffers), layouts_(layouts), semaphores_(semaphores), spin_(spin_of(plan)),
+          places_(plan.places()), makers_(plan.makers()), moments_(moments_of(plan)), turns_(plan.processors.size()) {}
 
     std::vector<std::vector<Turn>> done() {
         for (ProcessorId p = 0; p < plan_.processors.size(); ++p) {
@@ -47,7 +70,7 @@ public:
             }
         }
         for (const auto &wait : arena_waits(plan_, buffers_.places)) {
-            auto &room = semaphores_.emplace_back(wait.frames);
+            auto &room = semaphores_.emplace_back(wait.frames, spin_);
             turn(wait.then).claims.push_back(&room);
             turn(wait.first).hands_on.push_back(&room);
         }
@@ -143,7 +166,7 @@ private:
     }
 
     void add_transfer(const Transfer &transfer, bool shared) {
-        auto &filled = semaphores_.emplace_back(0);
+        auto &filled = semaphores_.emplace_back(0, spin_);
         auto &sending = turn(makers_[transfer.tensor]);
         turn(first_reader({transfer.tensor, transfer.target})).arrivals.push_back(&filled);
         if (shared) {
@@ -170,7 +193,7 @@ private:
         auto &writing = turn(write.op);
         auto &claims = write.copy == kNone ? writing.claims : writing.copies[write.copy].claims;
         for (const auto &[processor, v] : last) {
-            auto &room = semaphores_.emplace_back(static_cast<std::int64_t>(buffers_.of(write.instance).frames));
+            auto &room = semaphores_.emplace_back(static_cast<std::int64_t>(buffers_.of(write.instance).frames), spin_);
             claims.push_back(&room);
             turn(v).releases.push_back(&room);
         }
@@ -180,6 +203,7 @@ private:
     const Buffers &buffers_;
     const LayoutOf &layouts_;
     Semaphores &semaphores_;
+    const std::chrono::nanoseconds spin_;
     std::vector<ProcessorId> places_;
     std::vector<OperatorId> makers_;
     std::vector<Moment> moments_;

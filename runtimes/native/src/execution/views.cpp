@@ -22,7 +22,7 @@ Extents part_of(const Plan &plan, const Operator &op) {
 }
 
 /// Whether each part of a tensor that is joined or cut is one piece of its memory.
-bool in_one_piece(const Plan &plan, const Operator &op) {
+bool in_one_piece(const Plan &plan, const Operator &op, Order order) {
     const auto axis = axis_of(plan, op);
     if (axis == kNone) {
         return is_cut(op);
@@ -36,8 +36,9 @@ bool in_one_piece(const Plan &plan, const Operator &op) {
     auto whole = whole_of(plan, op);
     const auto part = part_of(plan, op);
     whole[axis] = part[axis];
-    const auto end = whole.begin() + static_cast<std::ptrdiff_t>(axis);
-    return whole == part && std::all_of(whole.begin(), end, [](std::size_t extent) { return extent == 1; });
+    const auto axes = axes_of(order);
+    const auto end = std::find(axes.begin(), axes.end(), axis);
+    return whole == part && std::all_of(axes.begin(), end, [&whole](std::size_t outer) { return whole[outer] == 1; });
 }
 
 }  // namespace
@@ -81,14 +82,14 @@ Extents start_of(const Operator &op) {
     return start;
 }
 
-std::vector<bool> possible_views(const Plan &plan) {
+std::vector<bool> possible_views(const Plan &plan, const Orders &orders) {
     const auto places = plan.places();
     std::vector<bool> views(plan.operators.size());
     for (OperatorId v = 0; v < views.size(); ++v) {
         const auto &op = plan.operators[v];
         const bool moves = (op.type == "Concat" || is_cut(op)) && !op.activation && read_by(plan, op) == op.inputs;
         const bool on_cpu = plan.processors[places[v]].backend != BackendKind::opencl;
-        views[v] = moves && on_cpu && in_one_piece(plan, op);
+        views[v] = moves && on_cpu && in_one_piece(plan, op, orders.of(op.output, places[v]));
     }
     return views;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "execution/orders.hpp"
 #include "plan/plan.hpp"
 
 #include <array>
@@ -24,7 +25,7 @@ std::size_t axis_of(const Plan &plan, const Operator &op);
 Extents start_of(const Operator &op);
 
 /// The joins and cuts of a plan, by number of the operator, that may be views: a Concat or Slice on a
-/// CPU, along an axis with nothing but ones before it, so that parts lie one behind the other.
-std::vector<bool> possible_views(const Plan &plan);
+/// CPU, along an axis with nothing but ones before it in memory, so that parts lie one behind the other.
+std::vector<bool> possible_views(const Plan &plan, const Orders &orders);
 
 }  // namespace parapipe

@@ -66,6 +66,13 @@ std::string report_text(const Run &run) {
     for (ProcessorId p = 0; p < busy.size(); ++p) {
         text << "processor  " << run.plan.processors[p].name << ": " << busy[p] * 1e3 << " ms computing per frame\n";
     }
+    if (const auto plain = run.executor.plain(); !plain.empty()) {
+        text << "loops      " << plain.size() << " operators in plain loops, for lack of a fast function:";
+        for (const auto v : plain) {
+            text << " " << run.plan.operators[v].id << " (" << run.plan.operators[v].type << ")";
+        }
+        text << "\n";
+    }
     if (!run.options.check.empty()) {
         for (std::size_t i = 0; i < run.plan.outputs.size(); ++i) {
             const auto &difference = run.results.differences()[i];
@@ -121,6 +128,10 @@ std::string report_json(const Run &run) {
                                          {"type", op.type},
                                          {"processor", run.plan.processors[op.processor].name},
                                          {"time_s", lower_median(op.times_s)}});
+    }
+    document["plain"] = nlohmann::json::array();
+    for (const auto v : run.executor.plain()) {
+        document["plain"].push_back({{"operator", run.plan.operators[v].id}, {"type", run.plan.operators[v].type}});
     }
     if (!run.options.check.empty()) {
         document["agrees"] = agrees(run);

@@ -11,6 +11,10 @@ Shape both(const Call &call) {
     return broadcast(call, call.shape(0), call.shape(1));
 }
 
+Shape of_three(const Call &call) {
+    return broadcast(call, both(call), call.shape(2));
+}
+
 Shape with_slope(const Call &call) {
     call.demand(both(call) == call.shape(0), "has a slope that does not broadcast to its input");
     return call.shape(0);
@@ -45,10 +49,11 @@ std::vector<OperatorKind> elementwise_kinds() {
     for (const char *type : {"LeakyRelu", "Elu"}) {
         kinds.push_back({type, 1, 1, 1, true, {{"alpha", Kind::number}}, same_shape});
     }
-    for (const char *type : {"Exp", "Log", "Neg"}) {
+    for (const char *type : {"Exp", "Log", "Neg", "Erf"}) {
         kinds.push_back({type, 1, 1, 1, false, {}, same_shape});
     }
     kinds.push_back({"Clip", 1, 1, 1, true, {{"min", Kind::number}, {"max", Kind::number}}, clipped});
+    kinds.push_back({"Where", 3, 3, 3, false, {}, of_three});
     kinds.push_back({"PRelu", 2, 2, 1, false, {}, with_slope});
     return kinds;
 }

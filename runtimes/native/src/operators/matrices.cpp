@@ -28,9 +28,22 @@ Shape general_product(const Call &call) {
 Shape product(const Call &call) {
     const auto &x = call.shape(0);
     const auto &w = call.shape(1);
-    call.demand(x.size() >= 2 && w.size() == 2 && x.back() == w[0], "has a matrix that does not go with its input");
-    auto shape = x;
-    shape.back() = w[1];
+    call.demand(x.size() >= 2 && w.size() >= 2 && x.back() == w[w.size() - 2],
+                "has a matrix that does not go with its input");
+    auto shape = broadcast(call, Shape(x.begin(), x.end() - 2), Shape(w.begin(), w.end() - 2));
+    shape.push_back(x[x.size() - 2]);
+    shape.push_back(w.back());
+    return shape;
+}
+
+Shape picked(const Call &call) {
+    const auto &x = call.shape(0);
+    const auto axis = static_cast<std::ptrdiff_t>(call.op.attributes.integer("axis"));
+    call.demand(axis < static_cast<std::ptrdiff_t>(x.size()), "has an axis that its input lacks");
+    Shape shape(x.begin(), x.begin() + axis);
+    shape.insert(shape.end(), call.shape(1).begin(), call.shape(1).end());
+    shape.insert(shape.end(), x.begin() + axis + 1, x.end());
+    call.demand(shape.size() <= kMostDimensions, "gives a tensor of more than four dimensions");
     return shape;
 }
 
@@ -61,7 +74,8 @@ Shape mean(const Call &call) {
 std::vector<OperatorKind> matrix_kinds() {
     return {
         {"Gemm", 2, 3, 1, false, {{"transB", Kind::flag}}, general_product},
-        {"MatMul", 2, 2, 1, false, {}, product},
+        {"MatMul", 2, 2, 2, false, {}, product},
+        {"Gather", 2, 2, 2, false, {{"axis", Kind::integer}}, picked},
         {"Softmax", 1, 1, 1, false, {}, over_last},
         {"LogSoftmax", 1, 1, 1, false, {}, over_last},
         {"ReduceMean", 1, 1, 1, false, {{"axes", Kind::integers, 0, 0}, {"keepdims", Kind::flag}}, mean},

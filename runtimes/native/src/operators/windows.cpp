@@ -36,8 +36,7 @@ Shape convolution(const Call &call) {
     const auto &w = call.shape(1);
     const auto group = call.op.attributes.integer("group");
     call.demand(w.size() == 4, "needs weights of 4 dimensions");
-    call.demand(group == 1 || group == x[1],
-                "has groups that are neither one nor one for each channel; the exporter divides such a Conv");
+    call.demand(x[1] % group == 0, "has groups that do not go into its input's channels");
     call.demand(w[1] == x[1] / group && w[0] % group == 0, "has weights that do not go with its input's channels");
     demand_bias(call, 2, w[0]);
     const auto &dilations = call.op.attributes.integers("dilations");

@@ -2,6 +2,7 @@
 
 #include "error.hpp"
 #include "operators/catalogue.hpp"
+#include "operators/support.hpp"
 #include "plan/arena.hpp"
 
 #include <algorithm>
@@ -78,6 +79,22 @@ void check_shapes(const Plan &plan) {
             refuse("operator '", op.id, "' (", op.type, ") gives the shape ", text_of_shape(shape), " but tensor '",
                    output.name, "' has ", text_of_shape(output.shape));
         }
+    }
+}
+
+/// Names all operators that their processors' backends cannot compute.
+void check_support(const Plan &plan) {
+    const auto places = plan.places();
+    std::string obstacles;
+    for (OperatorId v = 0; v < plan.operators.size(); ++v) {
+        const auto &op = plan.operators[v];
+        const auto obstacle = obstacle_of(plan, op, plan.processors[places[v]].backend);
+        if (!obstacle.empty()) {
+            obstacles += text_of(obstacles.empty() ? "" : "; ", "operator '", op.id, "' (", op.type, ") ", obstacle);
+        }
+    }
+    if (!obstacles.empty()) {
+        refuse(obstacles);
     }
 }
 
@@ -245,6 +262,7 @@ void check_plan(const Plan &plan) {
     check_outputs(plan);
     check_shapes(plan);
     check_places(plan);
+    check_support(plan);
     check_transfers(plan);
     check_arena(plan);
     check_no_circle(plan);

@@ -71,7 +71,7 @@ struct Operator {
     std::string source;
 };
 
-enum class BackendKind { neon, opencl, stub };
+enum class BackendKind { neon, opencl, onednn, plain, stub };
 
 struct Processor {
     std::string name;

@@ -1,6 +1,7 @@
 #include "plan/read_plan.hpp"
 
 #include "error.hpp"
+#include "execution/orders.hpp"
 #include "operators/catalogue.hpp"
 #include "plan/check_plan.hpp"
 #include "plan/fields.hpp"
@@ -68,17 +69,16 @@ Tensor tensor_of(const std::string &name, const Field &field) {
 }
 
 BackendKind backend_of(const Field &field) {
-    const auto name = field.text();
-    if (name == "neon") {
-        return BackendKind::neon;
+    static const std::map<std::string, BackendKind> kinds = {{"neon", BackendKind::neon},
+                                                             {"opencl", BackendKind::opencl},
+                                                             {"onednn", BackendKind::onednn},
+                                                             {"plain", BackendKind::plain},
+                                                             {"stub", BackendKind::stub}};
+    const auto found = kinds.find(field.text());
+    if (found == kinds.end()) {
+        field.refuse("is '" + field.text() + "' and should be \"neon\", \"opencl\", \"onednn\" or \"plain\"");
     }
-    if (name == "opencl") {
-        return BackendKind::opencl;
-    }
-    if (name == "stub") {
-        return BackendKind::stub;
-    }
-    field.refuse("is '" + name + "' and should be \"neon\" or \"opencl\"");
+    return found->second;
 }
 
 Processor processor_of(const Field &field) {
@@ -327,6 +327,10 @@ Plan parse_plan(const std::string &json) {
     }
     auto plan = plan_of(Field(document, ""));
     check_plan(plan);
+    const auto &processors = plan.processors;
+    if (std::any_of(processors.begin(), processors.end(), [](const auto &each) { return keeps_channels_last(each.backend); })) {
+        plan.arena.reset();  // its offsets of what is joined and cut hold for ONNX's order
+    }
     return plan;
 }
 

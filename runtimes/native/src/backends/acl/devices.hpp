@@ -13,6 +13,6 @@ std::unique_ptr<Device> make_neon_device(const Plan &plan, ProcessorId processor
 
 /// The GPU, by the library's OpenCL functions.
 std::unique_ptr<Device> make_opencl_device(const Plan &plan, ProcessorId processor,
-                                           const std::vector<float> &weights);
+                                           const std::vector<float> &weights, Overlap &overlap);
 
 }  // namespace parapipe

@@ -113,7 +113,7 @@ private:
 }  // namespace
 
 std::unique_ptr<Device> make_opencl_device(const Plan &plan, ProcessorId processor,
-                                           const std::vector<float> &weights) {
+                                           const std::vector<float> &weights, Overlap & /*overlap*/) {
     return std::make_unique<OpenClDevice>(plan, processor, weights);
 }
 

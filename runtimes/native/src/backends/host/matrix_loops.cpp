@@ -1,0 +1,147 @@
+#include "backends/host/loops.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace parapipe {
+namespace {
+
+/// Rows by the first dimension, columns by all others in ONNX's order.
+void general_product(const LoopCall &call) {
+    const auto &w = call.inputs[1];
+    const bool transposed = call.op.attributes.integer("transB") == 1;
+    const auto rows = static_cast<std::size_t>(call.shape[0]);
+    const auto width = static_cast<std::size_t>(call.shape[1]);
+    const auto depth = elements_of(call.shapes[0]) / rows;
+    std::vector<float> dense(rows * depth);
+    Layout there;
+    there.extents = call.inputs[0].extents;
+    for (std::size_t axis = 0; axis < kMostDimensions; ++axis) {
+        there.strides[axis] = call.inputs[0].strides[axis] * sizeof(float);
+    }
+    copy(reinterpret_cast<const std::byte *>(call.inputs[0].data), there, reinterpret_cast<std::byte *>(dense.data()),
+         layout_of(call.shapes[0]));
+    for (std::size_t row = 0; row < rows; ++row) {
+        for (std::size_t column = 0; column < width; ++column) {
+            float sum = call.has(2) ? call.inputs[2].data[column] : 0;
+            for (std::size_t k = 0; k < depth; ++k) {
+                sum += dense[row * depth + k] * w.data[transposed ? column * depth + k : k * width + column];
+            }
+            *call.output.at(0, 0, row, column) = sum;
+        }
+    }
+}
+
+std::size_t outer(const Elements &elements, std::size_t axis, std::size_t at) {
+    return elements.extents[axis] == 1 ? 0 : at;
+}
+
+void product(const LoopCall &call) {
+    const auto &a = call.inputs[0];
+    const auto &b = call.inputs[1];
+    const auto depth = a.extents[3];
+    for_each_position(call.output.extents, Order::nchw, [&](const auto &at) {
+        const float *left = a.at(outer(a, 0, at[0]), outer(a, 1, at[1]), at[2], 0);
+        const float *right = b.at(outer(b, 0, at[0]), outer(b, 1, at[1]), 0, at[3]);
+        float sum = 0;
+        for (std::size_t k = 0; k < depth; ++k) {
+            sum += left[k * a.strides[3]] * right[k * b.strides[2]];
+        }
+        *call.output.at(at[0], at[1], at[2], at[3]) = sum;
+    });
+}
+
+void softmax(const LoopCall &call) {
+    const auto &x = call.inputs[0];
+    const bool logarithm = call.op.type == "LogSoftmax";
+    auto rows = x.extents;
+    rows[3] = 1;
+    for_each_position(rows, Order::nchw, [&](const auto &at) {
+        const float *from = x.at(at[0], at[1], at[2], 0);
+        float *to = call.output.at(at[0], at[1], at[2], 0);
+        const auto steps = x.strides[3];
+        const auto out_steps = call.output.strides[3];
+        float most = from[0];
+        for (std::size_t i = 1; i < x.extents[3]; ++i) {
+            most = std::max(most, from[i * steps]);
+        }
+        float sum = 0;
+        for (std::size_t i = 0; i < x.extents[3]; ++i) {
+            sum += std::exp(from[i * steps] - most);
+        }
+        for (std::size_t i = 0; i < x.extents[3]; ++i) {
+            const float above = from[i * steps] - most;
+            to[i * out_steps] = logarithm ? above - std::log(sum) : std::exp(above) / sum;
+        }
+    });
+}
+
+void mean(const LoopCall &call) {
+    const auto &x = call.inputs[0];
+    const auto rank = call.shapes[0].size();
+    std::array<bool, kMostDimensions> reduced{};
+    double count = 1;
+    for (const auto axis : call.op.attributes.integers("axes")) {
+        const auto at = kMostDimensions - rank + static_cast<std::size_t>(axis);
+        reduced[at] = true;
+        count *= static_cast<double>(x.extents[at]);
+    }
+    // The output's strides by the input's axes: those that are gone, and those that are summed, have 0.
+    std::array<std::size_t, kMostDimensions> strides{};
+    const bool keeps = call.op.attributes.integer("keepdims") == 1;
+    for (std::size_t axis = kMostDimensions, next = kMostDimensions; axis-- > kMostDimensions - rank;) {
+        if (keeps || !reduced[axis]) {
+            --next;
+            strides[axis] = reduced[axis] ? 0 : call.output.strides[next];
+        }
+    }
+    std::vector<double> sums(elements_of(call.shape));
+    const auto place = [&](const auto &at) {
+        std::size_t offset = 0;
+        for (std::size_t axis = 0; axis < kMostDimensions; ++axis) {
+            offset += at[axis] * strides[axis];
+        }
+        return offset;
+    };
+    for_each_position(x.extents, Order::nchw,
+                      [&](const auto &at) { sums[place(at)] += *x.at(at[0], at[1], at[2], at[3]); });
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+        call.output.data[i] = static_cast<float>(sums[i] / count);
+    }
+}
+
+/// Picks along an axis; indices are whole numbers, kept as float32. One that is not there picks the nearest.
+void gather(const LoopCall &call) {
+    const auto axis = static_cast<std::size_t>(call.op.attributes.integer("axis"));
+    const auto rank = call.shapes[0].size();
+    const auto picks = call.shapes[1].size();
+    const auto extent = call.shapes[0][axis];
+    std::size_t before = 1;
+    std::size_t behind = 1;
+    for (std::size_t i = 0; i < axis; ++i) {
+        before *= static_cast<std::size_t>(call.shapes[0][i]);
+    }
+    for (std::size_t i = axis + 1; i < rank; ++i) {
+        behind *= static_cast<std::size_t>(call.shapes[0][i]);
+    }
+    const auto count = picks == 0 ? 1 : elements_of(call.shapes[1]);
+    for (std::size_t outside = 0; outside < before; ++outside) {
+        for (std::size_t i = 0; i < count; ++i) {
+            const float wanted = call.inputs[1].data[i];
+            auto index = std::abs(wanted) < 2147483648.0F ? static_cast<std::int64_t>(wanted) : 0;
+            index = std::min(std::max<std::int64_t>(index < 0 ? index + extent : index, 0), extent - 1);
+            const float *from = call.inputs[0].data +
+                                (outside * static_cast<std::size_t>(extent) + static_cast<std::size_t>(index)) * behind;
+            std::copy_n(from, behind, call.output.data + (outside * count + i) * behind);
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<LoopOfType> matrix_loops() {
+    return {{"Gemm", general_product}, {"MatMul", product},  {"Softmax", softmax},
+            {"LogSoftmax", softmax},   {"ReduceMean", mean}, {"Gather", gather, true}};
+}
+
+}  // namespace parapipe
