@@ -21,7 +21,7 @@ PAGE = Path(__file__).with_name("armcl-operators.md")
 _TABLE = re.compile(r"(<!-- (\w+): .*? -->\n).*?(?=\n\n|\Z)", re.DOTALL)
 
 
-class _Network(NamedTuple):
+class Network(NamedTuple):
     """What a plan would say of a network, before it is placed."""
 
     inputs: tuple[str, ...]
@@ -62,15 +62,16 @@ def network_row(name: str) -> str:
         path = Path(folder) / "model.onnx"
         write(name, path, weightless=True)
         graph = import_model(path, digests=False)
-        network = _Network(graph.inputs, graph.outputs, plan_tensors(graph), plan_operators(graph))
+        network = Network(graph.inputs, graph.outputs, plan_tensors(graph), plan_operators(graph))
         with Constants(network, path) as constants:
             into = Steps(network, constants)
             refused = list(unexportable(network, into))
     steps = "" if refused else str(len(into.steps))
-    return f"| `{name}` | {len(graph.operators)} | {steps} | {_reasons(refused)} |"
+    return f"| `{name}` | {len(graph.operators)} | {steps} | {reasons(refused)} |"
 
 
-def _reasons(refused: list[tuple[Operator, str]]) -> str:
+def reasons(refused: list[tuple[Operator, str]]) -> str:
+    """Return what is in the way, each reason with the operators that it holds for."""
     reasons: dict[str, list[str]] = {}
     for operator, why in refused:
         reasons.setdefault(why, []).append(operator.type)

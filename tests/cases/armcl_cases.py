@@ -144,17 +144,20 @@ def separable():
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
 
 
-def write_case(model, folder, *, frames=1, plan_of=plan_for, **options):
+def write_case(model, folder, *, frames=1, plan_of=plan_for, backend=None, **options):
     """Export a model into a new folder, with frames and what ONNX Runtime makes of them.
 
-    `plan_of` makes a plan of the ONNX file, given the options.
+    `plan_of` makes a plan of the ONNX file, given the options; `backend` runs all processors.
     """
     folder = Path(folder)
     folder.mkdir(parents=True)
     path = folder / "model.onnx"
     path.write_bytes(model.SerializeToString())
     plan = plan_of(path, **options)
-    write_library_folder(plan, path, folder)
+    if backend is not None:  # which has CPUs only
+        on_cpus = [each.model_copy(update={"kind": "cpu"}) for each in plan.processors]
+        plan = plan.model_copy(update={"processors": tuple(on_cpus)})
+    write_library_folder(plan, path, folder, backend=backend)
     session = session_of(str(path))
     with (folder / "input.bin").open("wb") as fed, (folder / "expected.bin").open("wb") as made:
         for seed in range(frames):

@@ -16,7 +16,16 @@ from parapipe.plan.mapped import mapping_view, network_of
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.records import MemoryLayout, PlacedBuffer, PredictedTimes
 from parapipe.plan.schema import Operator, Plan, Processor, StageProcessor
-from parapipe.targets.native import convolution, functions, layout, library_plan, product, windows
+from parapipe.targets.native import (
+    convolution,
+    functions,
+    layout,
+    library_plan,
+    loops,
+    product,
+    windows,
+)
+from parapipe.targets.native.backends import BACKENDS, BackendName, backends_of
 from parapipe.targets.native.functions import own_form
 from parapipe.targets.native.library_plan import (
     ACTIVATIONS,
@@ -103,7 +112,7 @@ def _writes_over(steps: Sequence[library_plan.Operator]) -> bool:
     return len(steps) == 1 and steps[0].type in ELEMENT_BY_ELEMENT
 
 
-RULES: Mapping[str, Rule] = {
+RULES: dict[str, Rule] = {
     **convolution.RULES,
     **windows.RULES,
     **product.RULES,
@@ -112,20 +121,30 @@ RULES: Mapping[str, Rule] = {
 }
 
 
-_BACKENDS = {"cpu": "neon", "gpu": "opencl"}
 _FLOATS_ONLY = "and only float32 is exported"
 
 
-def lower_plan(plan: Plan, constants: Constants) -> Steps:
+_INTEGERS = frozenset({"int64", "int32", "uint8", "int8", "bool"})
+
+
+def lower_plan(
+    plan: Plan, constants: Constants, backends: Mapping[str, BackendName] | None = None
+) -> Steps:
     """Return what the operators of a plan become.
+
+    Parameters
+    ----------
+    backends
+        Back end of each processor, by its name; those that the processors name if not given.
 
     Raises
     ------
     ExportError
         If operators or processors have no form in the library; it names all of them and says why.
     """
-    into = Steps(plan, constants)
-    obstacles = [*_plan_obstacles(plan)]
+    backends = backends_of(plan) if backends is None else backends
+    into = Steps(plan, constants, _backends_of_operators(plan, backends))
+    obstacles = [*_plan_obstacles(plan, backends)]
     offenders = list(unexportable(plan, into))
     if offenders:
         count = "1 operator" if len(offenders) == 1 else f"{len(offenders)} operators"
@@ -144,6 +163,17 @@ def lower_plan(plan: Plan, constants: Constants) -> Steps:
     return into
 
 
+def _backends_of_operators(
+    plan: Plan, backends: Mapping[str, BackendName]
+) -> dict[str, BackendName]:
+    view = mapping_view(plan)
+    return {
+        operator: backends[name]
+        for operator, at in view.placements.items()
+        if (name := view.name(at)) in backends
+    }
+
+
 def unexportable(network: Network, into: Steps) -> Iterator[tuple[Operator, str]]:
     """Add the steps of all operators; yield those that have no form in the library, and why."""
     for operator in network.operators:
@@ -154,8 +184,8 @@ def unexportable(network: Network, into: Steps) -> Iterator[tuple[Operator, str]
             yield operator, str(reason)
 
 
-def _plan_obstacles(plan: Plan) -> Iterator[str]:
-    odd = [f"'{p.name}' ({p.kind})" for p in plan.processors if p.kind not in _BACKENDS]
+def _plan_obstacles(plan: Plan, backends: Mapping[str, BackendName]) -> Iterator[str]:
+    odd = [f"'{p.name}' ({p.kind})" for p in plan.processors if p.name not in backends]
     if odd:
         yield f"the library runs on CPUs and GPUs, and the plan uses {listed(odd)}"
     if any(p.stream for p in plan.processors):
@@ -170,6 +200,11 @@ def _plan_obstacles(plan: Plan) -> Iterator[str]:
         )
 
 
+def rules_for(into: Steps) -> Mapping[str, Rule]:
+    """Return the rules of the back end of the operator that was begun."""
+    return RULES | loops.RULES if into.complete else RULES
+
+
 def _lower_operator(operator: Operator, into: Steps) -> None:
     """Add the steps of an operator; activations of a fused one go to the step before."""
     require(not operator.computes_in, f"it computes in {operator.computes_in}, {_FLOATS_ONLY}")
@@ -179,7 +214,7 @@ def _lower_operator(operator: Operator, into: Steps) -> None:
             form = own_form(part, into) if position else None
             if form and into.activate(part.inputs[0], part.outputs[0], form[0], **form[1]):
                 continue
-            RULES[part.type].lower(part, into)
+            rules_for(into)[part.type].lower(part, into)
         except NotExportable as reason:
             raise NotExportable(
                 f"{part.type} in it: {reason}" if operator.parts else reason
@@ -190,25 +225,32 @@ def _refuse_unsupported(operator: Operator, into: Steps) -> None:
     """Refuse what no rule takes."""
     require(not operator.domain, "the library knows no operators of this domain")
     require(operator.opaque is None, "the library has no control flow")
-    require(operator.type in RULES, "the library has no such function")
+    rules = rules_for(into)
+    require(operator.type in rules, "the library has no such function")
+    rule = rules[operator.type]
     tensors = [
         name
         for name in (*operator.inputs, *operator.outputs)
         if name and not into.is_constant(name)
     ]
-    odd = sorted({dtype for name in tensors if (dtype := into.dtype(name)) != "float32"})
+    taken = {"float32", *(_INTEGERS if rule.integers else ())}
+    odd = sorted({dtype for name in tensors if (dtype := into.dtype(name)) not in taken})
     require(not odd, f"it is of type {', '.join(odd)}, {_FLOATS_ONLY}")
     shapes = [into.shape(name) for name in tensors]
     require(all(all(shape) for shape in shapes), "it has a tensor without elements")
     many = max((len(shape) for shape in shapes), default=0)
     require(
-        RULES[operator.type].dimensions or many <= MOST_DIMENSIONS,
+        rule.dimensions or many <= MOST_DIMENSIONS,
         f"it has {many} dimensions, and the library has {MOST_DIMENSIONS}",
     )
 
 
 def library_plan_of(
-    plan: Plan, into: Steps, file: library_plan.WeightsFile, offsets: dict[str, int]
+    plan: Plan,
+    into: Steps,
+    file: library_plan.WeightsFile,
+    offsets: dict[str, int],
+    backends: Mapping[str, BackendName],
 ) -> library_plan.LibraryPlan:
     """Return the `plan.json` of an exported folder.
 
@@ -216,7 +258,10 @@ def library_plan_of(
     ----------
     offsets
         Where each constant starts in the weights file, in bytes.
+    backends
+        Back end of each processor, by its name.
     """
+    channels_last = any(BACKENDS[name].channels_last for name in backends.values())
     inputs = {name: stored(plan.tensors[name].shape) for name in plan.inputs}
     weights = {name: weight.shape for name, weight in into.weights.items()}
     return library_plan.LibraryPlan(
@@ -231,22 +276,22 @@ def library_plan_of(
             for name, shape in (inputs | into.shapes | weights).items()
         },
         operators=tuple(into.steps),
-        processors=tuple(map(_processor, plan.processors)),
+        processors=tuple(_processor(each, backends[each.name]) for each in plan.processors),
         stages=tuple(_stages(plan, into)),
         transfers=tuple(_transfers(plan, into)),
         predicted=PredictedTimes(
             **plan.predicted.model_dump(include=set(PredictedTimes.model_fields))
         ),
         profile=dict(profile_rows(plan)),
-        arena=arena_of(plan, into),
+        arena=None if channels_last else arena_of(plan, into),
     )
 
 
-def _processor(processor: Processor) -> library_plan.Processor:
+def _processor(processor: Processor, backend: BackendName) -> library_plan.Processor:
     gpu = processor.kind == "gpu"
     return library_plan.Processor(
         name=processor.name,
-        backend="opencl" if gpu else "neon",
+        backend=backend,
         cores=processor.cores,
         threads=1 if gpu else processor.threads,
         frequency_hz=processor.operating_point.frequency_hz,

@@ -83,7 +83,7 @@ def conv(operator: Operator, into: Steps) -> None:
     window_ = window(operator, into, shape[2:])
     group = integer(operator, "group", 1)
     depthwise = group == window_.shape[_CHANNELS]
-    parts = 1 if depthwise else group
+    parts = 1 if depthwise or into.complete else group
     kernel = (shape[0] // parts, *planar(shape)[1:])
 
     def convolution(source: str, part: int, written: Shape, output: str | None) -> str:
@@ -95,7 +95,7 @@ def conv(operator: Operator, into: Steps) -> None:
             strides=window_.strides,
             pads=window_.pads,
             dilations=window_.dilations,
-            group=group if depthwise else 1,
+            group=group if depthwise or into.complete else 1,
         )
 
     _by_groups(operator, into, window_, parts, convolution)

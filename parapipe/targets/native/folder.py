@@ -13,6 +13,7 @@ from parapipe.export.constants import Constants
 from parapipe.export.exported import Exported, export_folder, readme, refuse_converted
 from parapipe.plan.schema import Plan
 from parapipe.targets.native import library_plan
+from parapipe.targets.native.backends import BackendName, backends_of
 from parapipe.targets.native.build import library_plan_of, lower_plan
 from parapipe.targets.native.steps import Weight
 
@@ -63,7 +64,9 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
     )  # fmt: skip
 
 
-def write_library_folder(plan: Plan, model: Path, folder: Path) -> library_plan.LibraryPlan:
+def write_library_folder(
+    plan: Plan, model: Path, folder: Path, *, backend: BackendName | None = None
+) -> library_plan.LibraryPlan:
     """Write `plan.json` and the weights file into a folder that is there and empty.
 
     Parameters
@@ -72,6 +75,8 @@ def write_library_folder(plan: Plan, model: Path, folder: Path) -> library_plan.
         A plan that `verify_plan` accepts.
     model
         Its model file, whose digests are those of the plan.
+    backend
+        What runs all processors, in place of what they name.
 
     Raises
     ------
@@ -83,11 +88,11 @@ def write_library_folder(plan: Plan, model: Path, folder: Path) -> library_plan.
     """
     refuse_converted(plan, "native")
     with Constants(plan, model) as constants:
-        into = lower_plan(plan, constants)
+        backends = backends_of(plan, backend)
+        into = lower_plan(plan, constants, backends)
         offsets, size_bytes = _weight_offsets(into.weights)
-        document = library_plan_of(
-            plan, into, library_plan.WeightsFile(file=NAME, size_bytes=size_bytes), offsets
-        )
+        file = library_plan.WeightsFile(file=NAME, size_bytes=size_bytes)
+        document = library_plan_of(plan, into, file, offsets, backends)
         _write_weights(folder / NAME, into.weights, offsets)
     (folder / "plan.json").write_bytes(document.to_bytes())
     return document

@@ -150,27 +150,30 @@ def _times(source: str, factor: float) -> Formula:
     return source if factor == 1 else ("Mul", source, factor)
 
 
-def _hard_sigmoid(operator: Operator, x: str) -> Formula:
+def _hard_sigmoid(operator: Operator, x: str, _: Steps) -> Formula:
     """Return max(0, min(1, alpha · x + beta))."""
     above = ("Add", _times(x, number(operator, "alpha", 0.2)), number(operator, "beta", 0.5))
     return ("Clip", above, {"min": 0.0, "max": 1.0})
 
 
-def _selu(operator: Operator, x: str) -> Formula:
+def _selu(operator: Operator, x: str, _: Steps) -> Formula:
     """Return gamma times an Elu."""
     alpha = number(operator, "alpha", 1.67326319217681884765625)
     gamma = number(operator, "gamma", 1.05070102214813232421875)
     return ("Mul", ("Elu", x, {"alpha": alpha}), gamma)
 
 
-def _celu(operator: Operator, x: str) -> Formula:
+def _celu(operator: Operator, x: str, _: Steps) -> Formula:
     """Return alpha times the Elu of x / alpha."""
     alpha = number(operator, "alpha", 1.0)
     return ("Mul", ("Elu", _times(x, 1 / alpha), {"alpha": 1.0}), alpha)
 
 
-def _gelu(operator: Operator, x: str) -> Formula:
+def _gelu(operator: Operator, x: str, into: Steps) -> Formula:
     """Return 0.5 · x · (1 + tanh(√(2/π) · (x + 0.044715 · x³)))."""
+    if into.complete and text(operator, "approximate", "none") == "none":
+        root = ("Mul", x, 1 / math.sqrt(2))
+        return ("Mul", ("Mul", x, 0.5), ("Add", ("Erf", root), 1.0))
     require(
         text(operator, "approximate", "none") == "tanh",
         "it needs the error function, which the library lacks; its approximation by tanh is fine",
@@ -183,18 +186,18 @@ def _gelu(operator: Operator, x: str) -> Formula:
 def lower_by_formula(operator: Operator, into: Steps) -> None:
     """Add an operator that is made of others."""
     formula, output = _FORMULAS[operator.type][0], operator.outputs[0]
-    into.compute(formula(operator, operator.inputs[0]), into.shape(output), output=output)
+    into.compute(formula(operator, operator.inputs[0], into), into.shape(output), output=output)
 
 
 _PLAIN = frozenset({"Relu", "Sigmoid", "Tanh", "HardSwish", "Softplus", "Abs", "Sqrt"})
-_FORMULAS: Mapping[str, tuple[Callable[[Operator, str], Formula], str, str]] = {
+_FORMULAS: Mapping[str, tuple[Callable[[Operator, str, Steps], Formula], str, str]] = {
     "HardSigmoid": (_hard_sigmoid, "Mul, Add, Clip", ""),
     "Selu": (_selu, "Elu, Mul", ""),
     "Celu": (_celu, "Mul, Elu, Mul", ""),
-    "Mish": (lambda _, x: ("Mul", x, ("Tanh", ("Softplus", x))), "Softplus, Tanh, Mul", ""),
-    "Softsign": (lambda _, x: ("Div", x, ("Add", ("Abs", x), 1.0)), "Abs, Add, Div", ""),
+    "Mish": (lambda _, x, __: ("Mul", x, ("Tanh", ("Softplus", x))), "Softplus, Tanh, Mul", ""),
+    "Softsign": (lambda _, x, __: ("Div", x, ("Add", ("Abs", x), 1.0)), "Abs, Add, Div", ""),
     "Gelu": (_gelu, "Mul, Add, Tanh", '`approximate` is "tanh"'),
-    "Reciprocal": (lambda _, x: ("Div", 1.0, x), "Div", ""),
+    "Reciprocal": (lambda _, x, __: ("Div", 1.0, x), "Div", ""),
 }
 
 

@@ -124,13 +124,15 @@ _VIEWS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout", "
 def concat(operator: Operator, into: Steps) -> None:
     """Add a tensor of tensors next to each other."""
     output = operator.outputs[0]
-    require(not any(map(into.is_constant, operator.inputs)), "one of its inputs is constant")
+    constant = any(map(into.is_constant, operator.inputs))
+    require(into.complete or not constant, "one of its inputs is constant")
     shape = into.shape(output)
     axis = axis_of(operator, 1, len(shape))
     if len(operator.inputs) == 1:
         into.reshape(operator.inputs[0], shape, output=output)
     else:
-        into.add("Concat", operator.inputs, shape, output=output, axis=axis)
+        inputs = [into.weight(v) if into.is_constant(v) else v for v in operator.inputs]
+        into.add("Concat", inputs, shape, output=output, axis=axis)
 
 
 def slice_(operator: Operator, into: Steps) -> None:

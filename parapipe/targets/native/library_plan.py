@@ -76,7 +76,9 @@ FORMS: Mapping[str, Form] = {
     "Slice": Form(attributes={"starts": "integers", "ends": "integers", "steps": "integers"}),
     "Resize": Form(attributes={"mode": "text", "coordinates": "text"}),
     **ACTIVATIONS,
-    **dict.fromkeys(("Exp", "Log", "Neg"), _PLAIN),
+    **dict.fromkeys(("Exp", "Log", "Neg", "Erf"), _PLAIN),
+    "Gather": Form((2, 2), {"axis": "integer"}),
+    "Where": Form((3, 3)),
 }
 """Every type that a folder may hold."""
 
@@ -181,7 +183,7 @@ class Processor(Record):
 
     name: Name
     """Name, as in the plan."""
-    backend: Literal["neon", "opencl", "stub"]
+    backend: Literal["neon", "opencl", "onednn", "plain", "stub"]
     """Functions that run its operators; "stub" in the runner's own tests."""
     cores: tuple[NonNegativeInt, ...]
     """Core numbers to pin its threads to; of "opencl", those of its host thread. Empty for any."""

@@ -157,6 +157,8 @@ def _weight_rows(operator: Operator, into: Steps, name: str, folded: Folded) -> 
 def matmul(operator: Operator, into: Steps) -> None:
     """Add a product with a constant matrix, on the right or on the left."""
     left, right = operator.inputs[:2]
+    if into.complete and _as_it_stands(operator, into):
+        return
     require(into.is_constant(left) or into.is_constant(right), _ACTIVATIONS_BOTH)
     source, matrix = (left, right) if into.is_constant(right) else (right, left)
     extents = into.shape(matrix)
@@ -170,6 +172,21 @@ def matmul(operator: Operator, into: Steps) -> None:
     else:
         require(rank >= _MATRIX, "its constant is a vector on the left")
         _from_the_left(operator, into, source, left, extents)
+
+
+def _as_it_stands(operator: Operator, into: Steps) -> bool:
+    """Add a product of tensors of two to four dimensions; return whether it is one."""
+    output = operator.outputs[0]
+    shapes = [into.shape(name) for name in operator.inputs[:2]]
+    fits = all(_MATRIX <= len(shape) <= MOST_DIMENSIONS for shape in shapes)
+    constant = all(map(into.is_constant, operator.inputs[:2]))
+    if constant or not fits or shapes[0][-1] != shapes[1][-2]:
+        return False
+    inputs = [into.weight(v) if into.is_constant(v) else v for v in operator.inputs[:2]]
+    rows = np.broadcast_shapes(shapes[0][:-2], shapes[1][:-2])
+    shape = (*rows, shapes[0][-2], shapes[1][-1])
+    into.add("MatMul", inputs, shape, output=output)
+    return True
 
 
 def _from_the_right(

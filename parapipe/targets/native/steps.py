@@ -6,7 +6,7 @@ constant is its shape and a way to make it, so that the file can be written one 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
@@ -18,6 +18,7 @@ from parapipe.export.constants import Constants, Network
 from parapipe.graph.infer import Array
 from parapipe.plan.schema import Operator
 from parapipe.targets.native import library_plan
+from parapipe.targets.native.backends import BACKENDS, BackendName
 from parapipe.targets.native.library_plan import ACTIVATIONS, MOST_DIMENSIONS, Attribute
 
 Shape: TypeAlias = tuple[int, ...]
@@ -56,14 +57,22 @@ class Steps:
         Such as a plan.
     constants
         The values of its constants.
+    backends
+        Back end of each operator, by its id; "neon" for those that have none.
     """
 
-    def __init__(self, network: Network, constants: Constants) -> None:
+    def __init__(
+        self,
+        network: Network,
+        constants: Constants,
+        backends: Mapping[str, BackendName] | None = None,
+    ) -> None:
         self.steps: list[library_plan.Operator] = []
         self.weights: dict[str, Weight] = {}
         self.shapes: dict[str, Shape] = {}
         self._network = network
         self._constants = constants
+        self._backends = backends or {}
         self._declared = {
             constant.name: constant
             for operator in network.operators
@@ -84,6 +93,11 @@ class Steps:
     def opset(self) -> int:
         """Version of ONNX's standard operators in the model."""
         return self._constants.opset()
+
+    @property
+    def complete(self) -> bool:
+        """Whether the back end of the operator that was begun has a loop for what it lacks."""
+        return BACKENDS[self._backends.get(self._source, "neon")].complete
 
     def begin(self, operator: Operator) -> None:
         """Say which operator of the plan the next steps stand for."""
@@ -236,12 +250,15 @@ class Rule:
         What must hold besides, in words; empty if nothing.
     dimensions
         Whether it takes tensors of more than four dimensions.
+    integers
+        Whether it takes whole numbers and truth values, which are kept as float32.
     """
 
     lower: Callable[[Operator, Steps], None]
     becomes: str
     condition: str = ""
     dimensions: bool = False
+    integers: bool = False
 
 
 def integers(operator: Operator, name: str, default: Sequence[int]) -> tuple[int, ...]:

@@ -1,0 +1,69 @@
+"""The back ends of the native runner: the libraries that compute a processor's operators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from parapipe.plan.schema import Plan, Processor
+
+BackendName: TypeAlias = Literal["neon", "opencl", "onednn", "plain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """A library.
+
+    Parameters
+    ----------
+    prefix
+        How the `backend` of a processor begins, in a platform or plan, that is run by it.
+    kind
+        Kind of processor that it runs on.
+    title
+        Its name, for people.
+    complete
+        Whether the runner has a loop of its own for what the library lacks.
+    channels_last
+        Whether it keeps images pixel by pixel: then a plan's offsets do not hold.
+    """
+
+    prefix: str
+    kind: str
+    title: str
+    complete: bool = False
+    channels_last: bool = False
+
+
+BACKENDS: Mapping[BackendName, Backend] = {
+    "neon": Backend("armcl-neon", "cpu", "ARM Compute Library on a CPU"),
+    "opencl": Backend("armcl-opencl", "gpu", "ARM Compute Library on a GPU"),
+    "onednn": Backend("onednn", "cpu", "oneDNN", complete=True, channels_last=True),
+    "plain": Backend("plain", "cpu", "the runner's own loops", complete=True, channels_last=True),
+}
+"""By their names in `plan.json` of an exported folder."""
+_OF_KIND: Mapping[str, BackendName] = {"cpu": "neon", "gpu": "opencl"}
+
+
+def backend_of(processor: Processor) -> BackendName | None:
+    """Return what runs a processor's operators: what its `backend` names, or else ARM's library.
+
+    None if nothing does.
+    """
+    for name, each in BACKENDS.items():
+        if processor.kind == each.kind and processor.backend.startswith(each.prefix):
+            return name
+    return _OF_KIND.get(processor.kind)
+
+
+def backends_of(plan: Plan, chosen: BackendName | None = None) -> dict[str, BackendName]:
+    """Return the back ends of those processors of a plan that one can run, by their names.
+
+    Parameters
+    ----------
+    chosen
+        What runs all of them, in place of what they name.
+    """
+    found = {each.name: chosen or backend_of(each) for each in plan.processors}
+    return {name: backend for name, backend in found.items() if backend}

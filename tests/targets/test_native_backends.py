@@ -1,0 +1,70 @@
+"""Which back end of the runner a processor gets, and what is exported to it."""
+
+import pytest
+
+from parapipe.errors import ExportError
+from parapipe.targets.native.backends import backend_of
+from parapipe.targets.native.folder import write_library_folder
+from tests.cases.armcl_case import one
+from tests.cases.armcl_cases import separable
+from tests.cases.armcl_plans import plan_for
+
+
+@pytest.fixture
+def saved(tmp_path):
+    def save(model):
+        path = tmp_path / "model.onnx"
+        path.write_bytes(model.SerializeToString())
+        return path, plan_for(path)
+
+    return save
+
+
+def exported(plan, path, folder, **options):
+    folder.mkdir()
+    return write_library_folder(plan, path, folder, **options)
+
+
+@pytest.mark.parametrize(
+    ("kind", "named", "backend"),
+    [
+        ("cpu", "armcl-neon", "neon"),
+        ("gpu", "armcl-opencl", "opencl"),
+        ("cpu", "onednn-cpu", "onednn"),
+        ("cpu", "plain", "plain"),
+        ("cpu", "onnxruntime-cpu", "neon"),
+        ("gpu", "onednn-cpu", "opencl"),
+        ("npu", "onednn-cpu", None),
+    ],
+)
+def test_a_processor_names_its_back_end(saved, kind, named, backend):
+    _, plan = saved(separable())
+    processor = plan.processors[0].model_copy(update={"kind": kind, "backend": named})
+    assert backend_of(processor) == backend
+
+
+def test_groups_are_divided_for_arm_compute_library_alone(saved, tmp_path):
+    path, plan = saved(separable())
+    groups = {
+        backend: sorted(
+            step.attributes["group"]
+            for step in exported(plan, path, tmp_path / backend, backend=backend).operators
+            if step.type == "Conv"
+        )
+        for backend in ("neon", "onednn")
+    }
+    assert groups["onednn"] == [1, 1, 1, 2, 10]
+    assert groups["neon"] == [1, 1, 1, 1, 1, 10]
+
+
+def test_two_activations_are_multiplied_by_back_ends_with_loops_alone(saved, tmp_path):
+    path, plan = saved(one("pair", "MatMul", (2, 3, 5, 4), inputs={"z": (2, 3, 4, 6)}).model())
+    document = exported(plan, path, tmp_path / "onednn", backend="onednn")
+    assert [step.type for step in document.operators] == ["MatMul"]
+    with pytest.raises(ExportError, match="multiplies two activations"):
+        exported(plan, path, tmp_path / "neon")
+
+
+def test_a_plan_in_another_order_has_no_arena(saved, tmp_path):
+    path, plan = saved(separable())
+    assert exported(plan, path, tmp_path / "plain", backend="plain").arena is None
