@@ -12,10 +12,11 @@ VENV_QNN ?= build/venv-qnn
 VENV_VELA ?= build/venv-vela
 DEMO_OUT ?= demo-out
 ARMCL_BUILD ?= build/armcl
+NATIVE_BUILD ?= build/native
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-nightly test-report test-armcl test-armcl-opencl test-providers test-rknn test-qnn \
+.PHONY: help demo test test-nightly test-report test-armcl test-armcl-opencl test-native test-providers test-rknn test-qnn \
         test-vela lint docs bench bench-mapping fuzz packaged-models packaged-models-measured clean
 
 help:
@@ -25,6 +26,7 @@ help:
 	@echo "make test-nightly  run the tests that take minutes each"
 	@echo "make test-armcl  install Debian packages, build the C++ runner, run its tests under emulation"
 	@echo "make test-armcl-opencl  run its OpenCL back end too, on an emulated CPU; takes long"
+	@echo "make test-native  install Debian packages and oneDNN, build the C++ runner for this machine, run its tests"
 	@echo "make test-providers  run a plan on two execution providers, one of them OpenVINO's"
 	@echo "make test-rknn  install Rockchip's compiler beside us, compile and simulate small models"
 	@echo "make test-qnn  install Qualcomm's compiler beside us, compile and emulate small models"
@@ -50,6 +52,10 @@ $(VENV)/.ready-run: pyproject.toml | $(BIN)/python
 
 $(VENV)/.ready-test: $(VENV)/.ready-run
 	$(PIP_INSTALL) --editable '.[test]'
+	@touch $@
+
+$(VENV)/.ready-native: $(VENV)/.ready-test
+	$(PIP_INSTALL) --editable '.[native]'
 	@touch $@
 
 $(VENV_PROVIDERS)/.ready: pyproject.toml | $(BIN)/python
@@ -100,7 +106,7 @@ test-report: $(VENV)/.ready-test
 test-armcl: $(VENV)/.ready-test
 	runtimes/native/tests/packages.sh
 	runtimes/native/tests/build.sh $(ARMCL_BUILD)
-	PARAPIPE_ARMCL_BUILD=$(ARMCL_BUILD) $(BIN)/python -m pytest --numprocesses 2 --quiet tests/runtimes \
+	PARAPIPE_ARMCL_BUILD=$(ARMCL_BUILD) $(BIN)/python -m pytest --numprocesses 2 --quiet tests/runtimes/native \
 	  $(PYTEST_ARGS)
 
 test-armcl-opencl: $(VENV)/.ready-test
@@ -109,6 +115,11 @@ test-armcl-opencl: $(VENV)/.ready-test
 	runtimes/native/tests/pocl/prepare.sh $(ARMCL_BUILD)/pocl
 	PARAPIPE_ARMCL_POCL=$(ARMCL_BUILD)/pocl PARAPIPE_ARMCL_BUILD=$(ARMCL_BUILD) \
 	  $(BIN)/python -m pytest --quiet tests/runtimes/native/test_armcl_opencl.py $(PYTEST_ARGS)
+
+test-native: $(VENV)/.ready-native
+	runtimes/native/tests/packages.sh native
+	PARAPIPE_NATIVE_BUILD=$(abspath $(NATIVE_BUILD)) $(BIN)/python -m pytest --numprocesses 2 --quiet \
+	  tests/runtimes/onednn $(PYTEST_ARGS)
 
 test-providers: $(VENV_PROVIDERS)/.ready
 	PARAPIPE_PROVIDERS=required $(VENV_PROVIDERS)/bin/python -m pytest --quiet \

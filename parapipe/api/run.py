@@ -64,9 +64,10 @@ def run_plan(
     keep: FilePath | None = None,
     strategy: StrategyLike = "plan",
     unit: Literal["operator", "segment"] = "segment",
+    runtime: NotEmpty = "onnxruntime",
     progress: Tell | None = None,
 ) -> Run:
-    """Run a plan with ONNX Runtime: a thread for each processor, frames overlapping.
+    """Run a plan: a thread for each processor, frames overlapping.
 
     Parameters
     ----------
@@ -114,6 +115,9 @@ def run_plan(
     unit
         What a processor runs without interruption: segments of the plan, or single operators, so
         that a strategy decides on each of them.
+    runtime
+        What computes: onnxruntime, or native, the C++ runner, which is built at its first use and
+        runs every processor as a CPU.
     progress
         Called now and then, when frames are through.
 
@@ -121,13 +125,31 @@ def run_plan(
     ------
     PlanError, VerificationError
         It is not a plan, breaks rules, or was made for another model.
+    ArgumentError
+        There is no such runtime, or it cannot do what is asked for.
+    ExportError
+        Operators have no form in the runtime.
     RuntimeMissingError
-        ONNX Runtime is not installed.
+        ONNX Runtime is not installed, or what the runtime is built with.
     StrategyError
         There is no such strategy.
     ExecutionError
         The plan cannot be run here, or the run ended before its time: where, and why.
     """
+    if runtime != "onnxruntime":
+        from parapipe.api.native_run import run_on_runtime
+        from parapipe.plan.verify import verify_plan
+
+        if keep is not None:
+            check_place(keep)
+        opened = open_plan(plan)
+        verify_plan(opened)
+        return run_on_runtime(
+            opened, runtime, model, frames=frames, input=input, warmup=warmup, saturate=saturate,
+            period_s=period_s, cores=cores, keep=keep, random_arrivals=random_arrivals, seed=seed,
+            queue=queue, in_step=in_step, arena=arena, patience_s=patience_s, strategy=strategy,
+            unit=unit,
+        )  # fmt: skip
     (run,) = _run_together(
         [plan], model, frames=frames, input=input, warmup=warmup, saturate=saturate,
         period_s=period_s, random_arrivals=random_arrivals, seed=seed, queue=queue,

@@ -39,7 +39,7 @@ def _take_cores(
 @options(
     "run_plan", "model", "frames", "input", "warmup", "saturate", "period_s",
     "random_arrivals", "seed", "queue", "in_step", "arena", "cores", "patience_s", "keep",
-    "strategy", "unit",
+    "strategy", "unit", "runtime",
     input={"type": str, "metavar": "random|FILE.npz", "default": RANDOM,
            "show_default": True},
     queue={"type": click.IntRange(min=2), "metavar": "SLOTS"},
@@ -58,7 +58,7 @@ def command(
     as_json: bool,
     **others: Any,  # noqa: ANN401 - click checks
 ) -> None:
-    """Run PLAN with ONNX Runtime, and show measured beside predicted figures.
+    """Run PLAN, and show measured beside predicted figures.
 
     DIR is a folder that map wrote, ID the id or a name of a configuration in it; default: the
     balanced one. Several plans are run together, with --strategy ready-pool: their work is in one
@@ -81,7 +81,14 @@ def command(
             runs = (parapipe.run_plan(plans[0], input=frames, progress=progress, **others),)
         else:
             refuse_for_several(
-                others, "model", "in_step", "arena", "random_arrivals", "seed", trace=trace
+                others,
+                "model",
+                "in_step",
+                "arena",
+                "random_arrivals",
+                "seed",
+                "runtime",
+                trace=trace,
             )
             runs = parapipe.run_plans(plans, input=frames, progress=progress, **others)
     print_runs(runs, plans, trace, as_json=as_json)

@@ -30,7 +30,7 @@ def data_folder(kind: str) -> Path:
     Parameters
     ----------
     kind
-        `platforms` or `profiles`.
+        `platforms`, `profiles` or `runtimes`.
 
     Raises
     ------

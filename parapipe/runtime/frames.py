@@ -5,11 +5,11 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from .document import SessionPlan, Tensor, type_text
+from .document import State, Tensor, type_text
 from .folder import RunError
 
 Frame = Mapping[str, Any]  # arrays by the names of graph inputs
@@ -17,7 +17,23 @@ DISTINCT = 16
 MOST_DIMENSIONS = 64 if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else 32  # NumPy's
 
 
-def random_frames(folder: SessionPlan, count: int, seed: int = 0) -> Iterator[Frame]:
+class GraphInputs(Protocol):
+    """What is run, such as a `SessionPlan`: its inputs and states, and their tensors."""
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the graph inputs."""
+
+    @property
+    def tensors(self) -> Mapping[str, Tensor]:
+        """Tensors by name."""
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        """Those that are handed on from frame to frame."""
+
+
+def random_frames(folder: GraphInputs, count: int, seed: int = 0) -> Iterator[Frame]:
     """Yield frames of seeded random numbers; after sixteen distinct ones they come again.
 
     Floating-point numbers are uniform in [0, 1), integers and booleans 0 or 1, which the indices
@@ -38,7 +54,7 @@ def random_frames(folder: SessionPlan, count: int, seed: int = 0) -> Iterator[Fr
     return (samples[index % DISTINCT] for index in range(count))
 
 
-def zero_states(folder: SessionPlan) -> dict[str, Any]:
+def zero_states(folder: GraphInputs) -> dict[str, Any]:
     """Return the states before the first step of a sequence: zeros. Tokens are none."""
     return {
         each.input: np.zeros(tensor.shape, tensor.dtype)
@@ -48,7 +64,7 @@ def zero_states(folder: SessionPlan) -> dict[str, Any]:
     }
 
 
-def _check_dimensions(folder: SessionPlan) -> None:
+def _check_dimensions(folder: GraphInputs) -> None:
     odd = [n for n, each in folder.tensors.items() if len(each.shape) > MOST_DIMENSIONS]
     if odd:
         count = len(folder.tensors[odd[0]].shape)
@@ -65,7 +81,7 @@ def _random_array(tensor: Tensor, generator: np.random.Generator) -> Any:  # noq
     return generator.integers(0, 2, tensor.shape).astype(kind)
 
 
-def frames_in(path: Path, folder: SessionPlan) -> tuple[Frame, ...]:
+def frames_in(path: Path, folder: GraphInputs) -> tuple[Frame, ...]:
     """Read frames: an array for each graph input, of its shape or with one more axis of frames.
 
     Parameters
@@ -108,7 +124,7 @@ def frames_in(path: Path, folder: SessionPlan) -> tuple[Frame, ...]:
     )
 
 
-def _frame_count(path: Path, name: str, array: Any, folder: SessionPlan) -> int | None:  # noqa: ANN401
+def _frame_count(path: Path, name: str, array: Any, folder: GraphInputs) -> int | None:  # noqa: ANN401
     """Return an array's number of frames; None if it is one for all."""
     wanted = folder.tensors[name]
     if array.dtype == wanted.dtype and array.shape == wanted.shape:
@@ -126,7 +142,7 @@ def cycle_frames(frames: tuple[Frame, ...], count: int) -> Iterator[Frame]:
     return (frames[index % len(frames)] for index in range(count))
 
 
-def check_frame(frame: Frame, index: int, folder: SessionPlan) -> Frame:
+def check_frame(frame: Frame, index: int, folder: GraphInputs) -> Frame:
     """Return a frame as contiguous arrays; states that are left out are zeros.
 
     Raises

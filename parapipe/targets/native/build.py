@@ -190,6 +190,8 @@ def _plan_obstacles(plan: Plan, backends: Mapping[str, BackendName]) -> Iterator
         yield f"the library runs on CPUs and GPUs, and the plan uses {listed(odd)}"
     if any(p.stream for p in plan.processors):
         yield "the runner lets a processor run one operator at a time, and the plan has streams"
+    if plan.states:
+        yield "the runner hands nothing on from frame to frame, and the plan has states"
     if any(p.replicas for stage in plan.stages for p in stage.processors):
         yield "the runner has one processor for each operator, and the plan has several in turn"
     placed = (at for stage in plan.stages for p in stage.processors for at in p.operators)

@@ -1,0 +1,99 @@
+"""`parapipe run --runtime native`: results of ONNX Runtime, a report and a trace like any run's."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+from parapipe import build_zoo, run_plan
+from parapipe.graph.onnx_import import import_model
+from tests.cases.armcl_cases import inception
+from tests.cases.armcl_plans import ARRANGEMENTS, plan_for
+
+CORES = sorted(os.sched_getaffinity(0))
+NETWORKS = ("squeezenet", "googlenet", "mobilenet-v1", "mobilenet-v2", "resnet-50", "gpt:1")
+TOLERANCE = 1e-4  # of the largest number of the output
+
+
+def here(plan):
+    """Cores of this machine for the processors of a plan."""
+    names = [each.name for each in plan.processors]
+    return {name: [CORES[number % len(CORES)]] for number, name in enumerate(names)}
+
+
+def results(path):
+    with np.load(path) as file:
+        return {name: file[name] for name in file.files}
+
+
+def assert_equal_to_onnx_runtime(plan, tmp_path, **options):
+    """Results of both runtimes on the same random frames; return the native run."""
+    kept = {}
+    for runtime in ("onnxruntime", "native"):
+        path = tmp_path / f"{runtime}.npz"
+        run = run_plan(
+            plan, frames=3, warmup=1, saturate=True, cores=here(plan), keep=path,
+            runtime=runtime, **options,
+        )  # fmt: skip
+        kept[runtime] = results(path)
+    assert kept["native"].keys() == kept["onnxruntime"].keys()
+    for name, wanted in kept["onnxruntime"].items():
+        made = kept["native"][name]
+        assert (made.shape, made.dtype) == (wanted.shape, wanted.dtype)
+        assert np.abs(made - wanted).max() <= TOLERANCE * np.abs(wanted).max()
+    return run
+
+
+@pytest.fixture
+def small(tmp_path):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(inception().SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize("arrangement", ARRANGEMENTS)
+def test_results_are_those_of_onnx_runtime(small, tmp_path, arrangement):
+    plan = plan_for(small, arrangement)
+    run = assert_equal_to_onnx_runtime(plan, tmp_path)
+    assert run.document.how == "run"
+    assert run.document.frames == 3
+    spans = {(span.name, span.frame) for span in run.record.spans}
+    assert spans == {(each.id, frame) for each in plan.operators for frame in range(3)}
+    assert all(0 <= span.start_s <= span.end_s for span in run.record.spans)
+    assert {span.resource for span in run.record.spans} == {p.name for p in plan.processors}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_of_the_zoo_give_the_results_of_onnx_runtime(name, tmp_path):
+    path = tmp_path / "model.onnx"
+    build_zoo(name, path)
+    count = len(import_model(path).operators)
+    assert count > 20
+    assert_equal_to_onnx_runtime(plan_for(path, "para-only"), tmp_path)
+
+
+def test_the_command_reports_and_writes_a_trace(parapipe, small, tmp_path):
+    plan = plan_for(small, "pipe-only")
+    plan.save(tmp_path / "plan.json")
+    cores = [f"--cores={name}={core}" for name, (core,) in here(plan).items()]
+    ended = parapipe(
+        "run", tmp_path / "plan.json", "--runtime", "native", "--frames", 5, "--json", *cores,
+        "--trace", tmp_path / "trace.json",
+    )  # fmt: skip
+    assert ended.code == 0, ended.err
+    document = json.loads(ended.out)
+    assert (document["schema"], document["frames"]) == ("parapipe/run/2", 5)
+    assert len(document["tasks"]) == len(plan.operators)
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert {e["name"] for e in events if e["ph"] == "X"} == {each.id for each in plan.operators}
+
+
+def test_a_core_that_is_not_there_is_one_clear_line(parapipe, small, tmp_path):
+    plan_for(small, "pipe-only").save(tmp_path / "plan.json")
+    ended = parapipe(
+        "run", tmp_path / "plan.json", "--runtime", "native", "--cores", "big=4000",
+        "--cores", "little=0",
+    )  # fmt: skip
+    assert "the native runner: " in ended.complaint
+    assert "4000" in ended.complaint

@@ -1,0 +1,161 @@
+"""Operators and small networks on oneDNN and on the runner's own loops: equal to ONNX Runtime."""
+
+import json
+
+import numpy as np
+import pytest
+
+from parapipe.parts.rules import read_rule
+from parapipe.parts.split import split_proto
+from tests.cases.armcl_case import Case, floats, ints, one
+from tests.cases.armcl_cases import cases, inception, separable, write_case
+from tests.cases.armcl_plans import ARRANGEMENTS, BIG, LITTLE, parts_apart, taking_turns
+
+BACKENDS = ("onednn", "plain")
+TOLERANCE = 1e-5  # of the largest number of the output
+ON_CPUS = ("sequential", "pipe-only", "para-only", "hybrid")
+
+
+def moved_bytes(folder):
+    """Bytes of all that Concats and Slices make and transfers move, for a frame."""
+    document = json.loads((folder / "plan.json").read_text())
+    joins = [each for each in document["operators"] if each["type"] in ("Concat", "Slice")]
+    names = [each["id"] for each in joins] + [each["tensor"] for each in document["transfers"]]
+    return sum(4 * np.prod(document["tensors"][name]["shape"]) for name in names)
+
+
+def attention_cases():
+    """What only back ends with loops of their own have."""
+    return [
+        one("two-matrices", "MatMul", (2, 3, 5, 4), inputs={"z": (2, 3, 4, 6)}),
+        one("two-matrices-broadcast", "MatMul", (2, 3, 5, 4), inputs={"z": (4, 6)}),
+        one("several-constant-matrices", "MatMul", (3, 5, 4), constants={"w": floats(3, 4, 6)}),
+        one("erf", "Erf", (2, 7, 33)),
+        one("join-a-constant", "Concat", (1, 5, 8), constants={"c": floats(1, 2, 8)}, axis=1),
+        Case(
+            "table",
+            [("Gather", ("t", "i"), ("g",), {"axis": 0}), ("Add", ("x", "g"), ("y",), {})],
+            (1, 4, 8),
+            {"t": floats(9, 8), "i": ints([[8, 0, -1, 3]])},
+        ),
+        Case(
+            "gelu",
+            [
+                ("Mul", ("x", "r"), ("a",), {}),
+                ("Erf", ("a",), ("b",), {}),
+                ("Add", ("b", "o"), ("c",), {}),
+                ("Mul", ("x", "c"), ("d",), {}),
+                ("Mul", ("d", "h"), ("y",), {}),
+            ],
+            (4, 19),
+            {
+                name: np.array(value, np.float32)
+                for name, value in (("r", 0.5**0.5), ("o", 1), ("h", 0.5))
+            },
+        ),
+        Case(
+            "grouped",
+            [("Conv", ("x", "w", "b"), ("y",), {"group": 2, "pads": [1, 1, 1, 1]})],
+            (1, 8, 9, 11),
+            {"w": floats(12, 4, 3, 3), "b": floats(12)},
+        ),
+    ]
+
+
+def assert_near(made, wanted):
+    assert made.size == wanted.size > 0
+    assert np.abs(made - wanted).max() <= TOLERANCE * np.abs(wanted).max()
+
+
+def on_one_core_each(folder):
+    """Let processors run here: no more threads than one, on any core."""
+    path = folder / "plan.json"
+    document = json.loads(path.read_text())
+    for each in document["processors"]:
+        each.update(cores=[], threads=1)
+    path.write_text(json.dumps(document))
+    return document
+
+
+CASES = [*cases(), *attention_cases()]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_an_operator_computes_what_onnx_runtime_does(runner, tmp_path, case, backend):
+    folder = tmp_path / "case"
+    write_case(case.model(), folder, backend=backend)
+    on_one_core_each(folder)
+    report, made, wanted = runner.outputs(folder, "--frames", 1, "--warmup", 0)
+    assert_near(made, wanted)
+    moved = {"Concat", "Slice", "Reshape", "Transpose", "Pad", "Gather"}
+    assert not {each["type"] for each in report["plain"]} & moved
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("arrangement", ARRANGEMENTS)
+@pytest.mark.parametrize("network", [inception, separable])
+def test_every_kind_of_configuration_runs(runner, tmp_path, network, arrangement, backend):
+    folder = tmp_path / "network"
+    write_case(network(), folder, frames=3, arrangement=arrangement, backend=backend)
+    on_one_core_each(folder)
+    report, made, wanted = runner.outputs(folder, "--frames", 50)
+    assert_near(made, wanted)
+    assert report["in_order"]
+
+
+@pytest.mark.parametrize("seed", [1, 3, 9])
+def test_processors_take_turns_on_several_frames(runner, tmp_path, seed):
+    folder = tmp_path / "inception"
+    write_case(inception(), folder, frames=3, plan_of=taking_turns, seed=seed, backend="onednn")
+    on_one_core_each(folder)
+    expected = folder / "expected.bin"
+    report, made, wanted = runner.outputs(folder, "--frames", 50, "--check", expected)
+    assert_near(made, wanted)
+    assert report["agrees"]
+    assert report["in_order"]
+
+
+@pytest.mark.parametrize("processors", [(BIG,), (BIG, LITTLE)])
+@pytest.mark.parametrize("rule", ["Conv:rows=2", "Conv:rows=3,2", "Conv:rows=4"])
+def test_parts_by_rows_are_joined_and_cut_where_they_lie(runner, tmp_path, rule, processors):
+    model, _ = split_proto(separable(), "separable", [read_rule(rule)])
+    folder = tmp_path / "split"
+    write_case(model, folder, plan_of=parts_apart, processors=processors, backend="onednn")
+    on_one_core_each(folder)
+    report, made, wanted = runner.outputs(folder, "--frames", 9)
+    assert_near(made, wanted)
+    assert report["joins_and_cuts"] > 8
+    # Rows that two parts share lie once, in the order of one of them: the other one copies.
+    assert report["views"] >= 0.8 * report["joins_and_cuts"]
+    assert report["shared_transfers"] >= 0.8 * report["transfers"]
+    assert report["copied_bytes"] <= 0.2 * moved_bytes(folder)
+
+
+def test_two_libraries_keep_a_tensor_in_two_orders(runner, tmp_path):
+    folder = tmp_path / "both"
+    write_case(inception(), folder, frames=3, arrangement="para-only", backend="onednn")
+    document = on_one_core_each(folder)
+    document["processors"][0]["backend"] = "plain"
+    (folder / "plan.json").write_text(json.dumps(document))
+    _, made, wanted = runner.outputs(folder, "--frames", 9)
+    assert_near(made, wanted)
+
+
+def test_no_convolution_of_a_network_falls_back_to_a_loop(runner, tmp_path):
+    folder = tmp_path / "separable"
+    write_case(separable(), folder, backend="onednn")
+    on_one_core_each(folder)
+    report = runner.measured(folder, "--frames", 1)
+    assert report["plain"] == []
+
+
+def test_arm_compute_library_refuses_what_it_lacks_and_names_every_operator(runner, tmp_path):
+    folder = tmp_path / "gelu"
+    write_case(attention_cases()[-2].model(), folder, backend="plain")
+    document = on_one_core_each(folder)
+    document["processors"][0]["backend"] = "neon"
+    (folder / "plan.json").write_text(json.dumps(document))
+    done = runner.run(folder)
+    assert done.returncode == 1
+    assert "operator 'b' (Erf) has no function in ARM Compute Library" in done.stderr
