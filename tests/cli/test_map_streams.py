@@ -74,7 +74,7 @@ def test_a_plan_of_streams_is_verified_simulated_and_runs_on_shared_cores(
     ]
     assert threads == [max(1, len(CORES) // 2)] * 2
     refused = parapipe("export", plan, tmp_path / "armcl", "--to", "armcl").complaint
-    assert "the runner lets a processor run one operator at a time" in refused
+    assert "ARM Compute Library runs one operator at a time" in refused
     learned = tmp_path / "run.json"
     learned.write_text(parapipe("run", plan, "--frames", 10, "--json").out)
     assert parapipe("profile", model, "--platform", soc, "--from-run", learned).code == 0

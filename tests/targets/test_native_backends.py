@@ -3,6 +3,7 @@
 import pytest
 
 from parapipe.errors import ExportError
+from parapipe.plan.schema import Stream
 from parapipe.targets.native.backends import backend_of
 from parapipe.targets.native.folder import write_library_folder
 from tests.cases.armcl_case import one
@@ -68,3 +69,16 @@ def test_two_activations_are_multiplied_by_back_ends_with_loops_alone(saved, tmp
 def test_a_plan_in_another_order_has_no_arena(saved, tmp_path):
     path, plan = saved(separable())
     assert exported(plan, path, tmp_path / "plain", backend="plain").arena is None
+
+
+def test_streams_are_for_back_ends_whose_threads_may_share_cores(saved, tmp_path):
+    path, plan = saved(separable())
+    streams = tuple(
+        each.model_copy(update={"stream": Stream(of="cpu", count=2), "cores": (0, 1, 2, 3)})
+        for each in plan.processors
+    )
+    plan = plan.model_copy(update={"processors": streams})
+    document = exported(plan, path, tmp_path / "onednn", backend="onednn")
+    assert [(each.cores, each.threads) for each in document.processors] == [((0, 1, 2, 3), 2)]
+    with pytest.raises(ExportError, match="the plan has streams"):
+        exported(plan, path, tmp_path / "neon")

@@ -188,8 +188,12 @@ def _plan_obstacles(plan: Plan, backends: Mapping[str, BackendName]) -> Iterator
     odd = [f"'{p.name}' ({p.kind})" for p in plan.processors if p.name not in backends]
     if odd:
         yield f"the library runs on CPUs and GPUs, and the plan uses {listed(odd)}"
-    if any(p.stream for p in plan.processors):
-        yield "the runner lets a processor run one operator at a time, and the plan has streams"
+    libraries = {name for name, each in backends.items() if not BACKENDS[each].complete}
+    if any(p.stream and p.name in libraries for p in plan.processors):
+        yield (
+            "ARM Compute Library runs one operator at a time on a processor, and the plan has "
+            "streams"
+        )
     if plan.states:
         yield "the runner hands nothing on from frame to frame, and the plan has states"
     if any(p.replicas for stage in plan.stages for p in stage.processors):

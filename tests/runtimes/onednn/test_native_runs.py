@@ -8,6 +8,7 @@ import pytest
 
 from parapipe import build_zoo, run_plan
 from parapipe.graph.onnx_import import import_model
+from parapipe.plan.schema import Stream
 from tests.cases.armcl_cases import inception
 from tests.cases.armcl_plans import ARRANGEMENTS, plan_for
 
@@ -27,14 +28,14 @@ def results(path):
         return {name: file[name] for name in file.files}
 
 
-def assert_equal_to_onnx_runtime(plan, tmp_path, **options):
+def assert_equal_to_onnx_runtime(plan, tmp_path, cores=None):
     """Results of both runtimes on the same random frames; return the native run."""
     kept = {}
     for runtime in ("onnxruntime", "native"):
         path = tmp_path / f"{runtime}.npz"
         run = run_plan(
-            plan, frames=3, warmup=1, saturate=True, cores=here(plan), keep=path,
-            runtime=runtime, **options,
+            plan, frames=3, warmup=1, saturate=True, cores=cores or here(plan), keep=path,
+            runtime=runtime,
         )  # fmt: skip
         kept[runtime] = results(path)
     assert kept["native"].keys() == kept["onnxruntime"].keys()
@@ -71,6 +72,18 @@ def test_networks_of_the_zoo_give_the_results_of_onnx_runtime(name, tmp_path):
     count = len(import_model(path).operators)
     assert count > 20
     assert_equal_to_onnx_runtime(plan_for(path, "para-only"), tmp_path)
+
+
+def test_two_streams_share_the_cores_of_a_processor(small, tmp_path):
+    plan = plan_for(small, "para-only")
+    streams = tuple(
+        each.model_copy(update={"stream": Stream(of="cpu", count=2), "cores": tuple(CORES[:2])})
+        for each in plan.processors
+    )
+    plan = plan.model_copy(update={"processors": streams})
+    both = {each.name: CORES[:2] for each in streams}
+    run = assert_equal_to_onnx_runtime(plan, tmp_path, cores=both)
+    assert {span.resource for span in run.record.spans} == set(both)
 
 
 def test_the_command_reports_and_writes_a_trace(parapipe, small, tmp_path):
