@@ -107,6 +107,9 @@ def search_once(run: SearchRequest, compiled: Profile | None = None) -> SearchRe
     requests = requests_of(models, options, note) if models else None
     read = options.where(lambda option: option.reads_model)
     # weights are hashed once there is a front: they may be many gigabytes
+    if requests and target.co_run:
+        note("patterns of several models are searched as if processors did not disturb each other")
+        target = target.model_copy(update={"co_run": None})
     if requests:
         patterns = loaded_models(requests, options, note)
         graph, options = patterns.graph(), replace(options, draws=0)

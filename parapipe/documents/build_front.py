@@ -19,6 +19,7 @@ from parapipe.cost.measured_network import (
 )
 from parapipe.cost.operating_points import Setting, Settings
 from parapipe.cost.profile import Profile, shipped_profiles
+from parapipe.documents.co_run_rows import CoRunCostRow, FreeBoundsRow
 from parapipe.documents.doubt import DrawnFigureRow, doubt_fields
 from parapipe.documents.drawing import growth_row, render_configuration, several_row
 from parapipe.documents.figure_table import derive_figures
@@ -177,6 +178,7 @@ def front_document(
         absent=dict(exploration.absent),
         notes=graph.notes,
         states=StateRow.of_graph(graph),
+        co_run=FreeBoundsRow.of_exploration(exploration),
         unfinished=_round_bounds(exploration.unfinished) if exploration.unfinished else None,
         coverage=settings.coverage,
         memory=MemorySystemRow.of_system(platform.memory_system),
@@ -272,6 +274,7 @@ def _configuration_row(
         peak_memory_bytes=memory.total.size_bytes,
         memories=tuple(map(MemoryRow.of_peak, memory.memories)),
         several=several,
+        co_run=CoRunCostRow.of_evaluated(predicted),
         **{"intervals": None, "medians": None, "chances": None, "quantiles": None, **figures},
     )
 

@@ -15,6 +15,7 @@ from parapipe.cost.measured_network import costs_as_run, measured_networks, reco
 from parapipe.cost.price import PartCost
 from parapipe.cost.pricing import View
 from parapipe.cost.profile import Profile
+from parapipe.documents.co_run_rows import CoRunCostRow
 from parapipe.documents.doubt import IntervalsRow, MediansRow, intervals, medians
 from parapipe.errors import AssignmentError
 from parapipe.files.record import Row
@@ -126,6 +127,9 @@ class EvaluationDocument(Row):
     """The same with the board's idle power."""
     sequential: SequentialRow
     """Energy of one frame at a time."""
+    co_run: CoRunCostRow | None = None
+    """What it would take if its processors did not slow each other down; none if the platform does
+    not say how much they do."""
     intervals: IntervalsRow | None = None
     """In which figures lie in nine of ten draws of the costs; none in older documents."""
     medians: MediansRow | None = None
@@ -224,6 +228,7 @@ def evaluate_assignment(
             energy_j=evaluated.sequential_energy_j,
             board_energy_j=evaluated.sequential_board_energy_j,
         ),
+        co_run=CoRunCostRow.of_evaluated(evaluated),
         intervals=intervals(samples)[0],
         medians=medians(samples)[0],
         coverage=coverage_of(parts),

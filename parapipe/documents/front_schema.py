@@ -9,6 +9,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 from pydantic_core import PydanticCustomError
 
 from parapipe.cost.coverage import CoverageRow
+from parapipe.documents.co_run_rows import CoRunCostRow, FreeBoundsRow
 from parapipe.documents.doubt import ChancesRow, IntervalsRow, MediansRow, QuantilesRow
 from parapipe.documents.figure_table import DRAWN, SHOWN_FIELDS
 from parapipe.documents.front_records import (
@@ -156,7 +157,11 @@ class ConfigurationRow(Row):
     """1 − bound ÷ value, the largest among its schedules: the share by which what its mapper proves
     might be less. With `least`, value is the figure that is nearest to its bound there."""
     least: LeastRow | None = None
-    """Bounds where frames are interleaved, or stages come of that search; else null."""
+    """Bounds where frames are interleaved, or stages come of that search, or where processors slow
+    each other down; else null."""
+    co_run: CoRunCostRow | None = None
+    """What it would take if its processors did not slow each other down; none if nothing is known
+    of that."""
     intervals: IntervalsRow | None = None
     """In which figures lie in nine of ten draws of the costs; none without draws."""
     medians: MediansRow | None = None
@@ -291,6 +296,9 @@ class FrontDocument(Row):
     """How the front at a quantile was found; none if that was not asked for."""
     notes: tuple[str, ...] = ()
     """What is assumed of the model, such as a batch of one: a sentence each."""
+    co_run: FreeBoundsRow | None = None
+    """Bounds without co-runs, where processors slow each other down; none if nothing is known of
+    that."""
     unfinished: UnfinishedRow | None = None
     """What a budget, an interruption or the size of the network left undone; null if nothing."""
     coverage: CoverageRow

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from parapipe.digits import plain
+from parapipe.front.memory_bound import slowed
 from parapipe.mappings.mapping import Feedback
 from parapipe.plan.mapped import mapping_view
 from parapipe.plan.schema import Plan
@@ -23,9 +24,10 @@ def loop_time(plan: Plan) -> Expression | None:
 
 
 def no_less_than_loop(time: Expression, plan: Plan) -> Expression:
-    """Return a period, or the loop of a state if that is longer."""
+    """Return a period, or the loop of a state if that is longer; longer by what co-runs cost."""
     loop = loop_time(plan)
-    return time if loop is None or loop.value <= time.value else largest(time, loop)
+    alone = time if loop is None or loop.value <= time.value else largest(time, loop)
+    return slowed(alone, plan, "period_s")
 
 
 def loop_texts(plan: Plan) -> Iterator[str]:

@@ -1,9 +1,10 @@
-"""What the memory's bandwidth sets of a configuration, in numbers and in words."""
+"""What the memory's bandwidth sets of a configuration, and what co-runs cost it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import fsum
+from math import fsum, isclose
+from typing import Literal
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.digits import plain
@@ -13,6 +14,7 @@ from parapipe.plan.schema import Plan
 from parapipe.platform.fields import Expression, file_value, largest, named_value
 from parapipe.platform.platform import Platform
 
+NOTEWORTHY = 5e-4  # share that co-runs cost at least to be told
 SAME = 1e-9  # share within which the memory's time is the period
 
 
@@ -38,6 +40,43 @@ def no_less(time: Expression, memory: Expression | None) -> Expression:
     if memory is None or memory.value <= time.value:
         return time
     return largest(time, memory)
+
+
+def slowed(time: Expression, plan: Plan, figure: Literal["latency_s", "period_s"]) -> Expression:
+    """Return a time without co-runs as it is with them, if the plan states a law of those."""
+    if plan.co_run is None:
+        return time
+    taken_s, free_s = getattr(plan.predicted, figure), getattr(plan.co_run.free, figure)
+    if isclose(time.value, taken_s, rel_tol=SAME):
+        return time
+    if isclose(time.value, free_s, rel_tol=SAME):
+        return time + named_value("co-runs", taken_s - time.value, "s")
+    return named_value("frame by frame beside co-runs", taken_s, "s")
+
+
+def co_run_texts(plan: Plan) -> Iterator[str]:
+    """Say what it costs that processors slow each other down, where they do."""
+    if plan.co_run is None or len(plan.processors) < 2:
+        return
+    predicted, free = plan.predicted, plan.co_run.free
+    costs = [
+        f"{plain(now_s * 1e3)} ms of {name} would be {plain(free_s * 1e3)} ms"
+        for name, now_s, free_s in (
+            ("period", predicted.period_s, free.period_s),
+            ("latency", predicted.latency_s, free.latency_s),
+        )
+        if now_s > free_s * (1 + NOTEWORTHY)
+    ]
+    if not costs:
+        yield "Its processors hardly slow each other down: neither latency nor period is longer."
+        return
+    share = max(predicted.period_s / free.period_s, predicted.latency_s / free.latency_s) - 1
+    yield (
+        f"Its processors slow each other down, which costs up to {plain(100 * share)} %: "
+        f"{' and '.join(costs)} if they did not."
+    )
+    if not plan.co_run.exact:
+        yield "What runs beside what does not recur: these are the figures of a long run."
 
 
 def bandwidth_texts(plan: Plan) -> Iterator[str]:

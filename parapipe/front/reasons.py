@@ -23,7 +23,7 @@ from parapipe.front.critical_paths import (
 )
 from parapipe.front.loop_bound import loop_texts
 from parapipe.front.memory_and_doubt import memory_texts, segment_texts
-from parapipe.front.memory_bound import bandwidth_texts
+from parapipe.front.memory_bound import bandwidth_texts, co_run_texts
 from parapipe.front.what_if import Change
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.plan.mapped import mapping_view
@@ -79,8 +79,9 @@ class Reasons:
         return [(p, name) for p, name in enumerate(names) if name not in divided]
 
     def _bottleneck_texts(self) -> Iterator[str]:
-        if served := [*bandwidth_texts(self.plan), *loop_texts(self.plan)]:
-            yield from served
+        yield from co_run_texts(self.plan)
+        yield from (served := [*bandwidth_texts(self.plan), *loop_texts(self.plan)])
+        if served:
             return
         if self._interleaved:
             yield from self._busiest_texts()

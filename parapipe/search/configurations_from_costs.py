@@ -169,7 +169,7 @@ class SearchSequence:
             known, stages.graph, cuts, tables[0], most_stages=most, complete=self.complete
         )
         self.lacking |= self.restriction.lacking([*refused, *self.refused], chosen)
-        found = tuple(map(bounds.with_bounds, configurations))
+        found, free = tuple(map(bounds.with_bounds, configurations)), None
         if self.co_runs:
             free = bounds.unfinished(())
             found = tuple(with_free_bounds(configurations, free, energy=options.energy))
@@ -185,6 +185,7 @@ class SearchSequence:
             stages.trades and stages.traded.timed_out,
             self.unfinished(bounds),
             stages.deadline.interrupted,
+            free,
         )
 
     def _energy_resolution(self, configurations: Sequence[Configuration]) -> float | None:

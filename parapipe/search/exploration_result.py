@@ -71,6 +71,8 @@ class Exploration:
         What a budget, an interruption or the size of the network left undone; None if nothing.
     interrupted
         Whether an interruption ended it.
+    free
+        Bounds without co-runs, where processors slow each other down; else None.
     """
 
     found: tuple[Configuration, ...]
@@ -84,6 +86,7 @@ class Exploration:
     energy_timed_out: bool
     unfinished: UnfinishedRow | None = None
     interrupted: bool = False
+    free: UnfinishedRow | None = None
 
 
 def by_processors(
