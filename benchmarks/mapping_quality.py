@@ -70,7 +70,7 @@ class Network:
         count = range(len(self.costs.processors))
         rows = tuple(tuple(self.costs.time_s(v, p) for p in count) for v in operators)
         flows = tuple(self._flows(operators, local))
-        return MappingProblem(rows, flows, _renamed(structure, local))
+        return MappingProblem(rows, flows, renamed(structure, local))
 
     def _flows(self, operators: Sequence[int], local: Mapping[int, int]) -> Iterator[Flow]:
         read = (name for v in operators for name in self.graph.reads(self.graph.operators[v]))
@@ -83,9 +83,10 @@ class Network:
             yield Flow(local.get(producer), readers, self.costs.transfer_matrix(name), home)
 
 
-def _renamed(series: Series, local: Mapping[int, int]) -> Series:
+def renamed(series: Series, local: Mapping[int, int]) -> Series:
+    """Return a series with the numbers that its operators have in a problem."""
     return tuple(
-        local[step] if isinstance(step, int) else tuple(_renamed(each, local) for each in step)
+        local[step] if isinstance(step, int) else tuple(renamed(each, local) for each in step)
         for step in series
     )
 

@@ -110,7 +110,8 @@ def of_solving(found: Sequence[Solving]) -> list[Verdict]:
 def of_heuristics(found: Sequence[Overtaken]) -> list[Verdict]:
     """Judge the improvement over the better of HEFT and CPOP."""
     made = []
-    for platform, paper in published.OVER_HEFT_CPOP.items():
+    for platform in dict.fromkeys(each.platform for each in found):
+        paper = published.OVER_HEFT_CPOP[platform]
         own = [each for each in found if each.platform == platform]
         ours = mean(each.latency for each in own)
         busiest, most = mean(each.busiest for each in own), max(own, key=lambda each: each.latency)
