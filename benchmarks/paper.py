@@ -3,8 +3,8 @@
 Six networks on two platforms by every method of the paper, the estimator against runs of the board,
 sets of processors, energy, and the time to solve; `benchmarks/paper_runs.py` has the mathematics.
 It writes docs/paper.md with its pictures and benchmarks/results/paper*.csv, and ends with where the
-published figures are met. On two quiet cores that takes a quarter of an hour; subgraphs that were solved
-before, with the same time limit, come from the user's cache.
+published figures are met. On two quiet cores that takes a quarter of an hour; subgraphs that were
+solved before, with the same time limit, come from the user's cache.
 
 Why this exists: so that no number of that page is typed by hand.
 """

@@ -66,9 +66,6 @@ class Limits:
         Operators of the largest subgraph.
     bound_s
         What no plan of one stage is below.
-    hybrid_proven
-        Whether each schedule of hybrid-T is the shortest there is; all cuts into stages are
-        compared in any case.
     solved_s, longest_s
         Seconds in solvers, of all problems one by one, and of the longest.
     problems, proven
@@ -81,11 +78,15 @@ class Limits:
     parallelism: int
     largest: int
     bound_s: float
-    hybrid_proven: bool
     solved_s: float
     longest_s: float
     problems: int
     proven: int
+
+    @property
+    def all_proven(self) -> bool:
+        """Whether no stages can be shorter: all cuts into stages are compared in any case."""
+        return self.proven == self.problems
 
 
 def rows_and_limits(name: str) -> tuple[list[Row], Limits]:
@@ -123,7 +124,6 @@ def methods(name: str, rule: Rule) -> tuple[list[Row], Limits]:
         max(each.parallelism for each in network.parts.subgraphs),
         max(len(each.operators) for each in network.parts.subgraphs),
         mapper("fine")(whole, time_limit_s=LIMIT_S, seed=0).certificate.bound_s,
-        named["hybrid-T"].proven,
         sum(each.wall_s for each in certificates),
         max(each.wall_s for each in certificates),
         len(certificates),

@@ -112,7 +112,7 @@ def heuristics_table(rows: Sequence[Row], limits: Sequence[Limits]) -> str:
     hybrids = list(changes_by_network(own, A1000_RATIOS[2]).values())
     bounds = most_gains(rows, limits)
     columns = (gains, bounds, hybrids)
-    proven = ["yes" if each.hybrid_proven else "no" for each in limits]
+    proven = ["yes" if each.all_proven else "no" for each in limits]
     names = [each.network for each in limits]
     cells = [
         [name, *map(percent, shares), sure]
@@ -233,10 +233,10 @@ def reason(ratio: Ratio, rows: Sequence[Row], limits: Sequence[Limits]) -> str:
             "heuristics or its times were others"
         )
     if not ratio.network:
-        proven = sum(each.hybrid_proven for each in limits)
+        proven = sum(each.all_proven for each in limits)
         return (
             "a hybrid has one stage with the NPU and others of DSPs, which take many times as long "
             f"for a convolution. All cuts are compared, and in {proven} of {len(limits)} networks "
-            "all schedules of ours are proven shortest: the paper's times were others"
+            "all schedules are proven shortest: the paper's times were others"
         )
     return "bev_conv stands in for PETR, which the source does not have"
