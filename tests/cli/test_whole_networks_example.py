@@ -28,7 +28,7 @@ def test_the_errors_of_the_rk3399pro_are_those_of_the_benchmark() -> None:
     cells = benchmark.median_cells(board, "as-measured", fit)
     rows = benchmark.PAGE.read_text(encoding="utf-8").splitlines()
     assert f"| {' | '.join(map(str, cells))} |" in rows
-    assert f"{cells[4]}\nagainst {cells[3]} on the RK3399Pro" in SECTION
+    assert f"{cells[4]} against {cells[3]} on the RK3399Pro" in " ".join(SECTION.split())
     assert fit.median_errors["nominal"] > 3 * fit.median_errors["left_out"]
     for each in benchmark.network_cells(board, fit):
         assert f"| {' | '.join(map(str, each))} |" in rows
