@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from parapipe.api.simulate import simulate_plan as simulate_plan
     from parapipe.api.simulate import simulate_plans as simulate_plans
     from parapipe.api.simulate import strategy_names as strategy_names
+    from parapipe.api.states import map_states as map_states
     from parapipe.cost.cost_table import CostTable as CostTable
     from parapipe.errors import ParapipeError as ParapipeError
     from parapipe.files.progress import Progress as Progress
@@ -96,7 +97,9 @@ def __getattr__(name: str) -> object:
     if name not in modules:
         from difflib import get_close_matches
 
-        near = " or ".join(f"'{each}'" for each in get_close_matches(name, modules, cutoff=0.5))
+        near = " or ".join(
+            f"'{each}'" for each in get_close_matches(name, modules, n=4, cutoff=0.5)
+        )
         told = f"; did you mean {near}?" if near else ""
         raise AttributeError(f"module 'parapipe' has no attribute '{name}'{told}")
     globals()[name] = found = getattr(import_module(f"parapipe.{modules[name]}"), name)

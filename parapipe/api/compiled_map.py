@@ -85,7 +85,7 @@ def map_compiled(run: SearchRequest, name: str) -> ParetoFront:
             "one; leave out `compiler`, or `split` and `granularity`"
         )
     models_by_name(run.model, options)  # refuses several
-    target = load_platform_without(run.platform, options.exclude)
+    target = load_platform_without(run.platform, options.exclude, options.thermal_state)
     path = compiled_profile_path(None, run.platform, target, name)
     choice = CompilerChoice(name, options.precision, COMPILE_TIME_S)
     graph = load_model(

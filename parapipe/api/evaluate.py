@@ -71,11 +71,12 @@ def evaluate(
         raise ArgumentError("evaluate: points are those of an order's blocks; give the order, too")
     from parapipe.cost.profile import read_profile
     from parapipe.documents.evaluation import evaluate_assignment
+    from parapipe.platform.states import in_state
 
     chosen: Granularity = granularity if order is None else "onnx"
     return evaluate_assignment(
         load_model(model, granularity=chosen, dims=dims, shapes=shapes, rules=rules, note=note),
-        load_platform(platform),
+        in_state(load_platform(platform)),
         assignment=None if assignment is None else Path(assignment),
         order=order,
         points=points,

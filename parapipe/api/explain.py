@@ -78,6 +78,7 @@ def explain(
     from parapipe.plan.verify import verify_plan
     from parapipe.platform.divided import variant_with
     from parapipe.platform.load import load_placed
+    from parapipe.platform.states import in_state
 
     front, row, plan = load_configuration(*configuration_at(Path(directory), configuration))
     verify_plan(plan)
@@ -108,6 +109,7 @@ def explain(
     if graph.source.sha256 != front.model_sha256:
         raise FrontError(f"model '{front.model}' has changed since it was mapped; map again")
     placed = load_placed(inputs.platform).without(front.options.exclude or ())
+    placed = replace(placed, platform=in_state(placed.platform, front.options.thermal_state))
     points = {p.name: p.operating_point.frequency_hz for p in plan.processors}
     variant = variant_with(placed.platform, points)
     _check_points(front, variant, points)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from parapipe.graph.operator_graph import OperatorGraph
     from parapipe.graph.resolve import Resolved
     from parapipe.plan import schema
+    from parapipe.platform.co_run import State
     from parapipe.platform.platform import Platform
 
 ZOO = "zoo:"
@@ -369,11 +370,14 @@ def load_platform(platform: PlatformFile) -> Platform:
     return load(os.fspath(platform))
 
 
-def load_platform_without(platform: str | Path, exclude: Sequence[str]) -> Platform:
-    """Return a platform as `load_platform` does, without the processors that `exclude` names."""
+def load_platform_without(
+    platform: str | Path, exclude: Sequence[str], state: State | None
+) -> Platform:
+    """Return a platform in a state, without the processors that `exclude` names."""
     from parapipe.platform.excluded import without_processors
+    from parapipe.platform.states import in_state
 
-    return without_processors(load_platform(platform), exclude)
+    return in_state(without_processors(load_platform(platform), exclude), state)
 
 
 @checked

@@ -101,7 +101,7 @@ def search_once(run: SearchRequest, compiled: Profile | None = None) -> SearchRe
     from parapipe.search.stages.finest_cuts import finest_partition
 
     options, note = run.options, run.note
-    target = load_platform_without(run.platform, options.exclude)
+    target = load_platform_without(run.platform, options.exclude, options.thermal_state)
     measured = profiles_of(run, target, compiled)
     models = models_by_name(run.model, options)
     requests = requests_of(models, options, note) if models else None

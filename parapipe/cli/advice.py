@@ -6,15 +6,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from parapipe.cli.figure_cells import ends, sampled_figure, three_digits
+from parapipe.cli.figure_cells import ends, sampled_figure
 from parapipe.cli.front_table import NOTEWORTHY
 from parapipe.cli.output import Row
+from parapipe.digits import plain
 
 if TYPE_CHECKING:
     from parapipe.api.checked import FigureEntry
 
 MOST_ROWS = 12
-DIGITS = 3  # of figures, as many as the ends of intervals have
 NOISE = 0.05  # share that medians of a hundred or two draws are off by
 
 
@@ -53,7 +53,7 @@ class _Objective:
     def text(self, row: Row) -> str:
         """Return the figure of a row."""
         longer = self._longer(row)
-        figure = self.figure.text(row[self.figure.field] / longer, DIGITS)
+        figure = self.figure.text(row[self.figure.field] / longer)
         return f"{figure} sustained" if longer > 1 else figure
 
     def stated(self, row: Row) -> float:
@@ -93,7 +93,7 @@ class _Objective:
         """Return where the figure of a row lies in draws, and its median."""
         figure = sampled_figure(row, self.figure.field)
         assert figure is not None
-        entry, median = self.figure, three_digits(figure.median * self.figure.scale)
+        entry, median = self.figure, plain(figure.median * self.figure.scale)
         return f"{ends(figure, entry.scale)} {entry.unit}{entry.per}, median {median}"
 
 

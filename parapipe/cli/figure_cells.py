@@ -117,10 +117,10 @@ def has_doubt(row: Row) -> bool:
 
 def ends(figure: ShownFigure, scale: float = 1.0) -> str:
     """Write the ends of an interval with three digits each."""
-    return "–".join(three_digits(end * scale) for end in (figure.low, figure.high))
+    return "–".join(_three_digits(end * scale) for end in (figure.low, figure.high))
 
 
-def three_digits(value: float) -> str:
+def _three_digits(value: float) -> str:
     """Write three digits, without an exponent."""
     digits = 2 - floor(log10(value))
     return f"{round(value, digits):.{min(max(0, digits), MOST_DECIMALS)}f}"

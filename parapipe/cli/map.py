@@ -34,6 +34,7 @@ from parapipe.cli.pick import draws_lines, picked_table, warning
 from parapipe.cli.progress import progress_shown
 from parapipe.cli.several_table import several_lines, several_table, shown_rows
 from parapipe.cli.signals import interruptible
+from parapipe.cli.state_table import state_lines
 from parapipe.cli.verb_options import SectionedCommand, SectionedOption, options
 from parapipe.errors import DemandError
 
@@ -71,6 +72,8 @@ _option = partial(click.option, cls=SectionedOption)
 )
 @_option("--no-cache", section="search", is_flag=True,
          help="Use and keep no solved subgraphs of other runs.")  # fmt: skip
+@_option("--both-states", section="search", is_flag=True,
+         help="Map for the cold chip and for long runs, and say what is good in both.")  # fmt: skip
 @options("Demands")
 @options(
     "pick",
@@ -94,6 +97,7 @@ def command(
     out: Path | None,
     cache: Path | None,
     no_cache: bool,
+    both_states: bool,
     figure: Path | None,
     show_all: bool,
     quiet: bool,
@@ -120,6 +124,20 @@ def command(
     name = f"{'+'.join(stems)}-{Path(platform).stem}"
     directory = out or (None if as_json else Path("parapipe-out") / name)
     _check_outputs(directory, figure)
+    if both_states:
+        if (
+            len(models) > 1
+            or figure
+            or minimise
+            or explicit.intersection({*demands, "thermal_state"})
+        ):
+            raise click.UsageError(
+                "--both-states takes one MODEL, and no --thermal-state, --figure, or demands"
+            )
+        cached = False if no_cache else cache or True
+        _map_states(models[0], platform, directory, {**given, "cache": cached}, quiet=quiet,
+                    as_json=as_json)  # fmt: skip
+        return
     written: Sequence[Path] = ()
     with reuse_processes():
         with progress_shown(quiet=quiet) as show, interruptible() as may_end:
@@ -151,6 +169,32 @@ def command(
         row, sure = _pick_best(front, directory if written else None, least, demands)
         objectives = front.document.options.objectives
         _print_picked(row, sure, objectives, {**demands, "minimise": least}, as_json=as_json)
+
+
+def _map_states(
+    model: str,
+    platform: str,
+    directory: Path | None,
+    given: Row,
+    *,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Map for both states, write both fronts, and show what is good in both."""
+    import parapipe
+
+    with progress_shown(quiet=quiet) as progress:
+        fronts = parapipe.map_states(model, platform, progress=progress, note=print_note, **given)
+        if directory:
+            fronts.write(directory, progress=progress)
+
+    def shown(document: Row) -> Shown:
+        if directory:
+            yield f"wrote {', '.join(fronts.fronts)} and states.json to {directory}"
+            yield ""
+        yield from state_lines(document["configurations"])
+
+    print_document(fronts.to_json(), shown, as_json=as_json)
 
 
 def _print_picked(

@@ -271,7 +271,7 @@ def _co_run_texts(shown: Any) -> Shown:  # noqa: ANN401 - a platform
     if budget := shown.power_budget:
         yield f"processors may draw {budget.sustained_w:g} W for ever"
     if shown.state != "cold":
-        yield f"models are planned {shown.state} unless --state says otherwise"
+        yield f"models are planned {shown.state} unless --thermal-state says otherwise"
 
 
 def _class_text(name: str | None) -> str:

@@ -234,7 +234,8 @@ def build_cost_table(
         not have, or a profile was measured at other clocks and the platform does not say how times
         follow the clock.
     """
-    profiles = shipped_profiles(platform.profile_name) if profiles is None else tuple(profiles)
+    every = shipped_profiles(platform.profile_name) if profiles is None else profiles
+    profiles = tuple(each.in_state(platform.state) for each in every)
     _check_clocks(platform, profiles)
     _check_rules(graph, platform)
     precision = precision or platform.precision

@@ -30,6 +30,9 @@ COLUMNS = (
 OPTIONAL_COLUMNS = ("then", "observed_hz", "load", "noisy", "weights")
 """Columns that a profile may have besides."""
 
+STATES = ("cold", "sustained", "")
+"""In which state of the chip a time was measured, as the column `state` says; empty for any."""
+
 TIMED, RUN, SCALED, STATED = "timed", "run", "scaled", "stated"
 COMPILED, UNPRICED = "compiled", "unpriced"
 METHODS = (TIMED, "apportioned", RUN, SCALED, STATED, COMPILED, UNPRICED)
@@ -77,6 +80,8 @@ class Measurement:
         Whether the rows still differed too much after all repeats.
     weights
         One of `WEIGHTS`; empty where that is not said, or the operator has none.
+    state
+        One of `STATES`.
     line
         Where it stands in the profile's file; 0 if it was not read from one.
     """
@@ -96,6 +101,7 @@ class Measurement:
     load: float | None = None
     noisy: bool = False
     weights: str = ""
+    state: str = ""
     line: int = field(default=0, compare=False)
 
 
@@ -108,7 +114,8 @@ class Profile:
     name
         For people, such as `amlogic-a311d/armcl-f32`.
     measurements
-        Each signature, with what runs at one go with it, at most once per processor and frequency.
+        Each signature, with what runs at one go with it, at most once per processor, frequency and
+        state.
     path
         The file it was read from; empty if there is none.
     """
@@ -120,16 +127,29 @@ class Profile:
 
     def __post_init__(self) -> None:
         index: dict[_Key, tuple[Measurement, ...]] = {}
-        for m in sorted(self.measurements, key=lambda m: m.frequency_hz):
+        for m in sorted(self.measurements, key=lambda m: (m.frequency_hz, m.state)):
             key = (m.signature, m.then, m.processor)
             before = index.get(key, ())
-            if before and before[-1].frequency_hz == m.frequency_hz:
+            same = before and before[-1].frequency_hz == m.frequency_hz
+            if same and before[-1].state == m.state:
                 raise ValueError(f"profile '{self.name}' has a signature twice on one processor")
             index[key] = (*before, m)
         object.__setattr__(self, "_index", index)
 
     def __hash__(self) -> int:
         return hash((self.name, len(self.measurements)))  # one of all measurements takes long
+
+    def in_state(self, state: str) -> Profile:
+        """Return the times of a state of the chip: its own, and where it has none, those of any."""
+        if not any(m.state for m in self.measurements):
+            return self
+        own = {_key(m)[0][:2] for m in self.measurements if m.state == state}
+        chosen = (
+            m
+            for m in self.measurements
+            if m.state == state or (not m.state and _key(m)[0][:2] not in own)
+        )
+        return Profile(self.name, tuple(chosen), self.path)
 
     @property
     def processors(self) -> tuple[str, ...]:
@@ -265,15 +285,19 @@ def profile_text(measurements: Iterable[Measurement]) -> str:
     optional = any(any(_optional_cells(m)) for m in measurements)
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*COLUMNS, *(OPTIONAL_COLUMNS if optional else ())])
+    stated = ("state",) if any(m.state for m in measurements) else ()
+    writer.writerow([*COLUMNS, *(OPTIONAL_COLUMNS if optional else ()), *stated])
     for m in measurements:
         signature = [getattr(m.signature, column) for column in SIGNATURE_COLUMNS]
         work = [m.operator_class, m.macs, m.size_bytes]
         times = [m.processor, f"{m.frequency_hz:.0f}", f"{m.time_s:.9f}"]
         rows = [m.rows, f"{m.spread:.4f}", m.method]
         writer.writerow(
-            [*signature, *work, *times, *rows, *(_optional_cells(m) if optional else ())]
-        )
+            [
+                *signature, *work, *times, *rows,
+                *(_optional_cells(m) if optional else ()), *((m.state,) if stated else ()),
+            ]
+        )  # fmt: skip
     return text.getvalue()
 
 
@@ -315,6 +339,7 @@ def _measurement(cells: Cells) -> Measurement:
         load=cells.optional("load"),
         noisy=cells.text("noisy", empty=True) not in ("", "0"),
         weights=cells.one_of("weights", WEIGHTS) if cells.text("weights", empty=True) else "",
+        state=cells.one_of("state", STATES) if cells.text("state", empty=True) else "",
         line=cells.line,
     )
 
@@ -326,9 +351,13 @@ def signature_in(cells: Cells) -> Signature:
     return Signature(**words)
 
 
-def _key(m: Measurement) -> tuple[tuple[_Key, float], str]:
+def _key(m: Measurement) -> tuple[tuple[_Key, float, str], str]:
     text = f"{m.signature}{f' then {m.then}' if m.then else ''}"
-    return ((m.signature, m.then, m.processor), m.frequency_hz), f"{text} on '{m.processor}'"
+    return (
+        (m.signature, m.then, m.processor),
+        m.frequency_hz,
+        m.state,
+    ), f"{text} on '{m.processor}'"
 
 
-_KIND = TableKind("profile", COLUMNS, OPTIONAL_COLUMNS, _measurement, _key)
+_KIND = TableKind("profile", COLUMNS, (*OPTIONAL_COLUMNS, "state"), _measurement, _key)

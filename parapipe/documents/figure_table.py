@@ -122,9 +122,9 @@ class FigureEntry:
             return row.get(self.field)  # type: ignore[return-value] # as stated
         return self.rule(row)  # type: ignore[no-any-return]
 
-    def text(self, value: float, digits: int = 4) -> str:
-        """Write a value in SI with the unit, as in a sentence, with so many significant digits."""
-        return f"{plain(value * self.scale, digits)} {self.unit or self.words}{self.per}"
+    def text(self, value: float) -> str:
+        """Write a value in SI with the unit, as in a sentence."""
+        return f"{plain(value * self.scale)} {self.unit or self.words}{self.per}"
 
 
 FIGURES = (

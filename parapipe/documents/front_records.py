@@ -9,6 +9,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from parapipe.files.record import Figure, PositiveFigure, Row, without_none
 from parapipe.mappings.memory import AliveRow, MemoryPeak
 from parapipe.plan.schema import OperatingPoint
+from parapipe.platform.co_run import State
 from parapipe.platform.memories import MemorySystem
 from parapipe.platform.precision import Precision
 from parapipe.search.options import MOST_DRAWS
@@ -184,6 +185,9 @@ class Options(Row):
     """What the model is planned in: as it stands, or as after conversion to this type."""
     exclude: tuple[str, ...] | None = None
     """Processors of the platform that were left out; none if there are none."""
+    thermal_state: State | None = None
+    """Whether clocks are the default ones or those of long runs; what the platform says if left
+    out."""
     pins: dict[str, str] | None = None
     """Processors that operators had to run on, by their names or by patterns; none if there are
     none."""
@@ -237,7 +241,14 @@ class Options(Row):
     def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out the choices that were not made."""
         return without_none(
-            write(self), "exclude", "pins", "rate_fps", "max_stages", "max_segments", "compiler"
+            write(self),
+            "exclude",
+            "state",
+            "pins",
+            "rate_fps",
+            "max_stages",
+            "max_segments",
+            "compiler",
         )
 
 

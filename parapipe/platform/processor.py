@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
+from math import inf
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, PrivateAttr
@@ -114,6 +115,7 @@ class Processor(Strict):
     input: Port
     output: Port
     _runs_at_hz: float | None = PrivateAttr(None)
+    _most_hz: float = PrivateAttr(inf)
     _whole: Self | None = PrivateAttr(None)
     _divided_into: tuple[str, ...] = PrivateAttr(())
     _at_once: int = PrivateAttr(1)
@@ -131,6 +133,15 @@ class Processor(Strict):
         copy = self.model_copy()
         copy._runs_at_hz = frequency_hz
         copy._whole = self._whole and self._whole.at(frequency_hz)
+        return copy
+
+    def sustained(self) -> Self:
+        """Return it as it is in long runs: at its sustained clock, without any faster point."""
+        sustained_hz = self.clock.sustained_frequency_hz
+        if sustained_hz is None:
+            return self
+        copy = self.at(sustained_hz)
+        copy._most_hz = sustained_hz
         return copy
 
     @property
@@ -276,9 +287,15 @@ class Processor(Strict):
         return factor / (share * default / base + 1 - share)
 
     @property
+    def is_default(self) -> bool:
+        """Whether it is at the point that its state has where nobody chooses another."""
+        usual_hz = self.clock.default_frequency_hz if self._most_hz == inf else self._most_hz
+        return self.point.frequency_hz == usual_hz
+
+    @property
     def operating_points(self) -> tuple[OperatingPoint, ...]:
-        """All operating points, as listed."""
-        return self.clock.points
+        """The operating points that it may be at, as listed."""
+        return tuple(each for each in self.clock.points if each.frequency_hz <= self._most_hz)
 
     @property
     def static_power(self) -> Expression:

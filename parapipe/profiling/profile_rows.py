@@ -87,7 +87,8 @@ def _unfinished_rows(unfinished: Path, path: Path, platform: Platform) -> Rows:
 
 def key_of(m: Measurement) -> Key:
     """Return what tells a row from others."""
-    return (*map(str, astuple(m.signature)), m.then, m.processor)
+    state = (m.state,) if m.state else ()
+    return (*map(str, astuple(m.signature)), m.then, m.processor, *state)
 
 
 def rows_in(path: Path, platform: Platform) -> Rows:

@@ -32,6 +32,7 @@ from parapipe.files.checked_arguments import (
     traits,
 )
 from parapipe.files.progress import worker_count
+from parapipe.platform.co_run import State
 from parapipe.platform.precision import Precision
 from parapipe.search.idle_options import needs_clock, needs_energy, needs_memory
 
@@ -91,7 +92,6 @@ ByModel = Annotated[
     Must("positive numbers by model, as in {'detect': 30}"),
 ]
 Rates = Annotated[float, Must("a positive finite number of frames per second", gt=0)] | ByModel
-
 
 DRAWS = 200
 SCENARIOS = 8
@@ -164,6 +164,9 @@ class MapOptions:
         less energy: for every possible configuration, the front has one whose latency, period and
         energy are each at most this share larger. 0 is exact, except for rounding to whole
         microseconds, and slow.
+    thermal_state
+        cold: at the default clocks. sustained: at those of long runs, within the power that the
+        platform may draw for ever. Default: what the platform's file says, else cold.
     dvfs
         Choose operating points, too: the front also varies the processors' frequencies.
     dvfs_points
@@ -245,6 +248,7 @@ class MapOptions:
     recompute: bool = field(default=False, metadata=_search(several="refused", idle=needs_memory))
     resolution: Share = field(default=0.01, metadata=_limits())
     energy_resolution: ShareToOne = field(default=0.05, metadata=_limits(idle=needs_energy))
+    thermal_state: State | None = field(default=None, metadata=_search())
     dvfs: bool = field(default=False, metadata=_search(several="refused"))
     dvfs_points: FromTwo = field(default=3, metadata=_search(idle=needs("dvfs")))
     jobs: Count | None = field(default=None, metadata=_common(changes_results=False))
@@ -346,6 +350,7 @@ class MapKeywords(TypedDict, total=False):
     recompute: bool
     resolution: Share
     energy_resolution: ShareToOne
+    thermal_state: State | None
     dvfs: bool
     dvfs_points: FromTwo
     jobs: Count | None

@@ -29,7 +29,7 @@ VERBS = {
     "fit times": [parapipe.fit_times],
     "fit transfers": [parapipe.fit_transfers],
     "inspect": [parapipe.inspect, parapipe.draw_structure],
-    "map": [parapipe.map, parapipe.ParetoFront.best],
+    "map": [parapipe.map, parapipe.map_states, parapipe.ParetoFront.best],
     "pick": [parapipe.pick],
     "platforms catalogue": [parapipe.list_catalogue],
     "platforms check": [parapipe.check_platform],
@@ -66,6 +66,7 @@ ELSEWHERE = {
     "--bundle": "write_profile_bundle",
     "--import": "import_profile",
     "--under-load": "measure_under_load",
+    "--both-states": "map_states",
 }
 PLACES = {
     ("map", "--out"),

@@ -93,7 +93,7 @@ def test_the_sentence_goes_by_what_draws_say_where_costs_are_rough():
     }
     assert best([few, many, alone], "throughput", medians_of([few, many, alone])) is few
     said = advice_text(document)
-    assert "c1 (167–1000 frames/s, median 476, 3.00 times that of npu alone)" in said
+    assert "c1 (167–1000 frames/s, median 476.2, 3.00 times that of npu alone)" in said
     assert "medians are compared" in said
     many["intervals"]["period_s"], many["medians"]["period_s"] = (0.0009, 0.0011), 0.001
     assert "for throughput c2 (1000 frames/s, 6.00 times that of npu alone)" in advice_text(

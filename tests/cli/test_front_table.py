@@ -316,7 +316,7 @@ def test_the_answer_says_what_to_take_and_what_it_gains() -> None:
         document(rows)
     )
     rows[1]["energy_j"] = 0.3984
-    assert "(398 mJ per frame, 0.4 % less than cpu alone)" in advice_text(document(rows))
+    assert "(398.4 mJ per frame, 0.4 % less than cpu alone)" in advice_text(document(rows))
     rows[1]["energy_j"] = rows[2]["energy_j"]
     assert "for energy c03 (400 mJ per frame, cpu alone)" in advice_text(document(rows))
     rows[1]["latency_s"] = 0.09  # of equal energies that of less latency
@@ -337,13 +337,13 @@ def test_the_answer_recommends_no_period_that_hand_overs_do_not_let_be_sustained
     )
     rows[1] = figures(2, "pipe-only", 0.3, 0.05, 0.5, sustained_period_s=0.08)
     assert (
-        "for throughput c01 (14.3 frames/s sustained, 1.43 times that of gpu alone)"
+        "for throughput c01 (14.29 frames/s sustained, 1.43 times that of gpu alone)"
         in advice_text(document(rows))
     )
     drawn = {"period_s": (0.03, 0.06), "throughput_fps": (1 / 0.06, 1 / 0.03)}
     for each in rows:
         each |= {"intervals": drawn, "medians": {"period_s": 0.05, "throughput_fps": 20.0}}
-    assert "for throughput c01 (14.3 frames/s sustained, " in advice_text(document(rows))
+    assert "for throughput c01 (14.29 frames/s sustained, " in advice_text(document(rows))
 
 
 def test_the_table_fits_in_100_columns_and_is_plain_when_not_on_a_terminal(capsys) -> None:

@@ -1,0 +1,37 @@
+"""A platform as it is cold, or in long runs."""
+
+from __future__ import annotations
+
+from parapipe.errors import PlatformError
+from parapipe.platform.co_run import State
+from parapipe.platform.platform import Platform
+
+
+def in_state(platform: Platform, state: State | None = None) -> Platform:
+    """Return the platform in a state.
+
+    In long runs, processors are at their sustained clocks, and no faster point is theirs.
+
+    Parameters
+    ----------
+    state
+        None: the one that its file says.
+
+    Raises
+    ------
+    PlatformError
+        If it is to be in long runs, and nothing is said of them.
+    """
+    state = state or platform.state
+    if state == "cold":
+        return platform if platform.state == state else platform.model_copy(update={"state": state})
+    says = platform.power_budget is not None or platform.state == "sustained"
+    if not says and all(p.clock.sustained_frequency_hz is None for p in platform.processors):
+        raise PlatformError(
+            f"platform '{platform.name}' says nothing of long runs: give processors their "
+            "clock.sustained_frequency_hz, or a power_budget; see docs/co-runs.md"
+        )
+    processors = tuple(p.sustained() for p in platform.processors)
+    sustained = platform.model_copy(update={"state": state, "processors": processors})
+    sustained._with_controllers = platform._with_controllers
+    return sustained

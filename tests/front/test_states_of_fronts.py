@@ -1,0 +1,92 @@
+"""Fronts of both states of a chip, and what is good in both."""
+
+import json
+
+import pytest
+
+import parapipe
+from parapipe.errors import ArgumentError, PlatformError
+from parapipe.front.states import _beats
+from tests.cases.soc_texts import spoil
+
+OPTIONS = {"interleave": "none", "draws": 0, "cache": False, "mapper": "heft"}
+FALLS = "default_frequency_hz: 2e9\n      sustained_frequency_hz: 1e9"
+SCALING = (
+    "      scaling: {compute_share: {default: 1}, source: guess}\n      source: guess\n    launch"
+)
+
+
+@pytest.fixture(scope="module")
+def hot(tmp_path_factory):
+    path = tmp_path_factory.mktemp("hot") / "hot.yaml"
+    changes = ("default_frequency_hz: 2e9", FALLS), ("      source: guess\n    launch", SCALING)
+    path.write_text(spoil(*changes))
+    return path
+
+
+@pytest.fixture(scope="module")
+def fronts(hot):
+    return parapipe.map_states("zoo:squeezenet", hot, **OPTIONS)
+
+
+def test_each_front_is_that_of_map_in_its_state(fronts, hot):
+    for state, front in fronts.fronts.items():
+        alone = parapipe.map("zoo:squeezenet", hot, thermal_state=state, **OPTIONS)
+        assert front.document.configurations == alone.document.configurations
+        assert front.document.options.thermal_state == state
+
+
+def test_a_processor_at_half_its_clock_takes_twice_as_long(fronts):
+    cold, sustained = (fronts.fronts[state]["cpu-alone"] for state in ("cold", "sustained"))
+    assert sustained.latency_s == pytest.approx(2 * cold.latency_s, rel=1e-9)
+
+
+def test_every_configuration_of_a_front_is_told_with_what_it_takes_in_its_state(fronts):
+    for state, front in fronts.fronts.items():
+        own = [row for row in fronts.rows if row.state == state]
+        assert [row.id for row in own] == [each.id for each in front if each.pareto]
+        for row in own:
+            assert getattr(row, state).period_s == pytest.approx(front[row.id].period_s)
+
+
+def test_what_survives_is_beaten_by_nothing_on_the_other_front(fronts):
+    for row in fronts.rows:
+        other = "sustained" if row.state == "cold" else "cold"
+        mine = getattr(row, other)
+        figures = (mine.latency_s, mine.period_s, mine.energy_j)
+        rivals = [each for each in fronts.fronts[other] if each.pareto]
+        beaten = any(
+            all(r <= own for r, own in zip(each, figures, strict=True))
+            and any(r * 1.01 < own for r, own in zip(each, figures, strict=True))
+            for each in ((c.latency_s, c.period_s, c.energy_j) for c in rivals)
+        )
+        assert row.survives is not beaten
+    assert any(row.survives for row in fronts.rows)
+
+
+def test_both_sides_of_what_beats():
+    assert _beats((1.0, 1.0), (1.0, 1.02), 0.01)
+    assert not _beats((1.0, 1.0), (1.0, 1.01), 0.01)
+    assert not _beats((1.0, 1.0), (0.99, 2.0), 0.01)
+
+
+def test_the_fronts_are_written_with_what_survives(fronts, tmp_path):
+    fronts.write(tmp_path)
+    assert (tmp_path / "cold" / "front.json").exists()
+    assert (tmp_path / "sustained" / "front.json").exists()
+    rows = json.loads((tmp_path / "states.json").read_text())["configurations"]
+    assert len(rows) == len(fronts.rows)
+
+
+def test_a_state_cannot_be_chosen_and_long_runs_must_be_described(hot):
+    with pytest.raises(ArgumentError, match="takes no `thermal_state`"):
+        parapipe.map_states("zoo:squeezenet", hot, thermal_state="cold")
+    with pytest.raises(PlatformError, match="says nothing of long runs"):
+        parapipe.map_states("zoo:squeezenet", "amlogic-a311d", **OPTIONS)
+
+
+def test_a_sustained_front_is_explained_at_its_clocks(hot, tmp_path):
+    front = parapipe.map("zoo:squeezenet", hot, thermal_state="sustained", **OPTIONS)
+    front.write(tmp_path)
+    explanation = parapipe.explain(tmp_path, "cpu-alone")
+    assert explanation.figures.latency_s.value == pytest.approx(front["cpu-alone"].latency_s)
