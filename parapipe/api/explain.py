@@ -67,9 +67,10 @@ def explain(
     from parapipe.cost.cost_table import build_cost_table
     from parapipe.cost.pins import pinned_operators, with_pins
     from parapipe.cost.profile import chosen_profiles
-    from parapipe.documents.explanation_schema import with_operators
+    from parapipe.documents.explanation_schema import ReasonRow, with_operators
     from parapipe.documents.front_folder import configuration_at, load_configuration
     from parapipe.front.derivations import explain_configuration
+    from parapipe.front.limits import heat_texts
     from parapipe.front.memory_and_doubt import with_doubt
     from parapipe.front.reasons import Reasons
     from parapipe.front.what_if import Chip
@@ -126,7 +127,10 @@ def explain(
         graph=graph,
         placed=replace(placed, platform=at),
         costs=costs,
-        reasons=Reasons(front, row, plan, graph, costs).rows(),
+        reasons=(
+            *Reasons(front, row, plan, graph, costs).rows(),
+            *(ReasonRow(about="power", text=text) for text in heat_texts(plan, at)),
+        ),
     )
     document = with_doubt(document, row, plan, graph=graph, costs=costs, options=front.options)
     if what_if:

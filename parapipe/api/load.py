@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from parapipe.graph.operator_graph import OperatorGraph
     from parapipe.graph.resolve import Resolved
     from parapipe.plan import schema
-    from parapipe.platform.co_run import State
     from parapipe.platform.platform import Platform
+    from parapipe.platform.thermal_state import State
 
 ZOO = "zoo:"
 MOST_INSIDE = 1 << 30  # bytes of several models whose weights stand in one file with them

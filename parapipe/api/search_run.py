@@ -104,6 +104,9 @@ def search_once(run: SearchRequest, compiled: Profile | None = None) -> SearchRe
     target = load_platform_without(run.platform, options.exclude, options.thermal_state)
     measured = profiles_of(run, target, compiled)
     models = models_by_name(run.model, options)
+    if models and target.sustained_power_w is not None:
+        note("several models are planned without the power budget, which is for one")
+        target = target.model_copy(update={"power_budget": None})
     requests = requests_of(models, options, note) if models else None
     read = options.where(lambda option: option.reads_model)
     # weights are hashed once there is a front: they may be many gigabytes

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from parapipe.api.front import ParetoFront
     from parapipe.api.search_run import SearchResult
     from parapipe.front.states import StateRow, StateSearch
-    from parapipe.platform.co_run import State
+    from parapipe.platform.thermal_state import State
 
 STATES_FILE = "states.json"
 

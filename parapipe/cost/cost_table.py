@@ -67,6 +67,8 @@ class CostTable:
         Seconds between frames as they arrive; 0 if the next one is always there.
     bandwidth_bytes_per_s
         What the memory gives all processors together; None if no limit is known.
+    power_budget_w
+        Watts that the processors may draw on average; None if they may draw any.
     co_run
         How much processors slow each other down; None if the platform states no such law.
     wholes
@@ -94,6 +96,7 @@ class CostTable:
     excluded: tuple[str, ...] = ()
     arrival_s: float = 0.0
     bandwidth_bytes_per_s: float | None = None
+    power_budget_w: float | None = None
     co_run: CoRunLaw | None = None
     wholes: tuple[str, ...] = ()
     loop: tuple[int, ...] = ()
@@ -269,6 +272,7 @@ def build_cost_table(
         spread=platform_spread(platform),
         excluded=tuple(each.name for each in platform.excluded),
         bandwidth_bytes_per_s=platform.bandwidth_limit_bytes_per_s,
+        power_budget_w=platform.sustained_power_w,
         co_run=co_run_law(platform) if platform.co_run else None,
         wholes=tuple(platform.names[platform.whole(p)] for p in range(len(platform.processors)))
         if platform.co_run

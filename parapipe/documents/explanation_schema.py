@@ -220,6 +220,7 @@ class ReasonRow(Row):
         "critical path",
         "processors",
         "memory",
+        "power",
         "segments",
         "unsupported",
         "bound",

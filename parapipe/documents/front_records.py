@@ -9,9 +9,9 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from parapipe.files.record import Figure, PositiveFigure, Row, without_none
 from parapipe.mappings.memory import AliveRow, MemoryPeak
 from parapipe.plan.schema import OperatingPoint
-from parapipe.platform.co_run import State
 from parapipe.platform.memories import MemorySystem
 from parapipe.platform.precision import Precision
+from parapipe.platform.thermal_state import State
 from parapipe.search.options import MOST_DRAWS
 
 

@@ -30,7 +30,7 @@ from parapipe.documents.front_schema import ConfigurationRow
 from parapipe.errors import FrontError
 from parapipe.files.mistakes import KeyPath, listed
 from parapipe.front.critical_paths import busiest_resource, longest_path
-from parapipe.front.loop_bound import no_less_than_loop
+from parapipe.front.limits import no_less_than_limits
 from parapipe.front.memory_bound import memory_time, no_less, slowed
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.plan.mapped import mapping_view
@@ -293,7 +293,7 @@ class _Tracer:
         latency = self.interleaved_latency(period) if repeats else no_less(total(stages), memory)
         return {
             "latency_s": (slowed(latency, self.plan, "latency_s"), "s"),
-            "period_s": (no_less_than_loop(no_less(largest(*intervals), memory), self.plan), "s"),
+            "period_s": (no_less_than_limits(no_less(largest(*intervals), memory), self.plan), "s"),
             "energy_j": (total(dynamic) + frame * total(static), "J"),
             "board_energy_j": (energy + frame * idle, "J"),
             "input_s": (travel_time(platform, loaded, "processors", first, "input"), "s"),

@@ -21,9 +21,9 @@ from parapipe.front.critical_paths import (
     moves_lowering_load,
     round_robin_of,
 )
-from parapipe.front.loop_bound import loop_texts
+from parapipe.front.limits import limit_texts
 from parapipe.front.memory_and_doubt import memory_texts, segment_texts
-from parapipe.front.memory_bound import bandwidth_texts, co_run_texts
+from parapipe.front.memory_bound import co_run_texts
 from parapipe.front.what_if import Change
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.plan.mapped import mapping_view
@@ -80,7 +80,7 @@ class Reasons:
 
     def _bottleneck_texts(self) -> Iterator[str]:
         yield from co_run_texts(self.plan)
-        yield from (served := [*bandwidth_texts(self.plan), *loop_texts(self.plan)])
+        yield from (served := [*limit_texts(self.plan, self.costs)])
         if served:
             return
         if self._interleaved:

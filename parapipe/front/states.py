@@ -12,7 +12,7 @@ from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.assembly import assignment_of, mapping_of
 from parapipe.mappings.configuration import Configuration
 from parapipe.mappings.evaluate import evaluate
-from parapipe.platform.co_run import State
+from parapipe.platform.thermal_state import State
 
 BOTH: tuple[State, State] = ("cold", "sustained")
 Figures = tuple[float, float, float]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import fsum
+from math import fsum, inf
 from typing import TYPE_CHECKING, TypeVar
 
 from parapipe.cost.cost_table import CostTable
@@ -25,6 +25,7 @@ from parapipe.mappings.feedback import (
     with_feedback,
 )
 from parapipe.mappings.mapping import ROUNDING, Mapping, Placement, Stage
+from parapipe.mappings.power_budget import PowerNeed, power_need, power_s
 
 if TYPE_CHECKING:
     from numpy import float64
@@ -101,6 +102,8 @@ class Evaluated:
     co_run
         What latency and periods come from where processors slow each other down, and what they
         would be if they did not; None if nothing is known of that.
+    power
+        What a power budget asks for: the period and the sustained one are no less.
     loop_s
         Seconds from the start of what reads a state to its being there for the next step, of the
         state that takes longest; None if the model has none.
@@ -122,6 +125,7 @@ class Evaluated:
     sequential_board_energy_j: float
     memory_s: float | None = None
     co_run: CoRunEffect | None = None
+    power: PowerNeed | None = None
     loop_s: float | None = None
     sequences: int | None = None
 
@@ -182,13 +186,14 @@ def evaluate(
         )
         for stage, contended_s in zip(mapping.stages, slowed_s, strict=True)
     )
-    needed_s = memory_s(mapping, costs)
-    own_period_s = max(mapping.period_s or _period_s(mapping.stages, slowed_s), needed_s)
+    needed_s, power = memory_s(mapping, costs), power_need(mapping, costs)
+    least_s = max(needed_s, power.period_s) if power else needed_s
+    own_period_s = max(mapping.period_s or _period_s(mapping.stages, slowed_s), least_s)
     looped_s = loop_period_s(mapping)
     period_s = max(own_period_s, looped_s)
     latency_s = max(sum(times_s) if mapping.period_s is None else mapping.elapsed_s, needed_s)
-    sustained_s, effect = max(sustained_period_s(mapping), needed_s), None
-    if law is not None:
+    sustained_s, effect = max(sustained_period_s(mapping), least_s), None
+    if law is not None and period_s < inf:
         slowed = co_run_times(mapping, graph, costs, law, least_period_s=period_s)
         effect = CoRunEffect(latency_s, period_s, sustained_s, slowed.frames)
         stages = tuple(map(partial(_slowed_stage, slowed.frames), stages))
@@ -214,6 +219,7 @@ def evaluate(
         sequential_board_energy_j=sequential_j + latency_s * costs.idle_power_w,
         memory_s=None if costs.bandwidth_bytes_per_s is None else needed_s,
         co_run=effect,
+        power=power,
         loop_s=mapping.longest_loop[0] if mapping.longest_loop else None,
         sequences=sequences_that_fill(mapping, own_period_s) if mapping.longest_loop else None,
     )
@@ -264,12 +270,13 @@ def memory_s(mapping: Mapping, costs: CostTable) -> float:
 
 
 def keep_bandwidth(mapping: Mapping, costs: CostTable) -> Mapping:
-    """Return the mapping with a period, if it is made for one, in which the memory serves a frame.
+    """Return the mapping with a period, if it is made for one, that memory and power allow.
 
-    Starts and lags stay as they are: what they wait for is there no later than before.
+    The memory serves a frame in it, and processors draw no more than the power budget. Starts and
+    lags stay as they are: what they wait for is there no later than before.
     """
-    least_s = memory_s(mapping, costs)
-    if mapping.period_s is None or mapping.period_s >= least_s:
+    least_s = max(memory_s(mapping, costs), power_s(mapping, costs))
+    if mapping.period_s is None or mapping.period_s >= least_s or least_s == inf:
         return mapping
     return replace(mapping, period_s=least_s)
 

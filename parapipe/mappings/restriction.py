@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from math import inf
 from typing import Protocol, TypeVar, get_args
 
 from parapipe.digits import plain
@@ -11,6 +12,7 @@ from parapipe.errors import MappingError
 from parapipe.mappings.mapping import Kind
 
 CLOSE = 1e-9  # share by which a period may be longer than that of the rate
+TOO_MUCH = "draws more than the power budget even when it does nothing"
 NEAR = 1e-4  # share within which whole nanoseconds do not tell whether a period is short enough
 
 
@@ -51,7 +53,7 @@ class Restriction:
 
     def allows(self, candidate: Found) -> bool:
         """Tell whether a configuration is as it must be."""
-        return self._has_few(candidate) and self._reaches(candidate)
+        return candidate.period_s < inf and self._has_few(candidate) and self._reaches(candidate)
 
     def is_near(self, candidate: Found) -> bool:
         """Tell whether a period in whole nanoseconds, rounded up, may be the one of the rate."""
@@ -100,6 +102,11 @@ class Restriction:
         every = list(found)
         if not every or any(map(self.allows, every)):
             return
+        if all(each.period_s == inf for each in every):
+            raise MappingError(
+                f"every configuration of '{model}' that was found {TOO_MUCH}; plan for the cold "
+                "chip, or correct the budget"
+            )
         if self.rate_fps is None or any(map(self._reaches, every)):
             fewest = min(map(_stage_count, filter(self._reaches, every)))
             at = f" and reaches {plain(self.rate_fps)} frames/s" if self.rate_fps else ""
@@ -121,6 +128,8 @@ class Restriction:
         return self.rate_fps is None or candidate.period_s * self.rate_fps <= 1 + CLOSE
 
     def _describe_refused(self, some: list[Found]) -> str:
+        if all(each.period_s == inf for each in some):
+            return f"each one found {TOO_MUCH}"
         if not any(map(self._has_few, some)):
             fewest = min(map(_stage_count, some))
             return f"those found have {fewest} stages or more, at most {self.most_stages} may be"

@@ -27,6 +27,7 @@ from parapipe.plan.co_run import co_run_of, sustained_co_run_s
 from parapipe.plan.layout import laid_out
 from parapipe.plan.mapped import COPIED, mapping_view, network_of, state_moved_bytes
 from parapipe.plan.plan_lives import PlanLives
+from parapipe.plan.power_rules import power_limit_s
 from parapipe.plan.program import program
 from parapipe.plan.records import Coverage, Predicted, State, WayBack
 from parapipe.plan.schema import SCHEMA, Plan
@@ -363,7 +364,8 @@ def rebuild_with_slots(plan: Plan, slots: Sequence[int]) -> Plan:
     """
     changed = with_slots(plan, slots)
     tasks, memory_s = program(changed), plan.predicted.memory_s or 0.0
-    sustained_s = max(float(tasks.graph.period_ps() / PICOSECONDS), memory_s)
+    least_s = max(memory_s, power_limit_s(plan))
+    sustained_s = max(float(tasks.graph.period_ps() / PICOSECONDS), least_s)
     co_run, slowed_s = plan.co_run, sustained_s
     if co_run:
         free = co_run.free.model_copy(update={"sustained_period_s": sustained_s})

@@ -161,6 +161,15 @@ class PredictedTimes(Record):
     the plan. No less than the memory needs."""
 
 
+class PowerLimit(Record):
+    """What a power budget asks for."""
+
+    budget_w: PositiveFigure
+    """Watts that the processors may draw on average."""
+    period_s: PositiveFigure
+    """Time between frames at which they draw that."""
+
+
 class Predicted(PredictedTimes):
     """What the plan is expected to give, energy included."""
 
@@ -177,6 +186,8 @@ class Predicted(PredictedTimes):
     memory_s: Figure | None = None
     """Time in which the memory serves all operators of a frame, one of them at most for its own
     time: latency and periods are no less. Left out where its bandwidth is not known."""
+    power: PowerLimit | None = None
+    """What limits the power: periods are no less. Left out where nothing does."""
     coverage: Coverage | None = None
     """Where the times come from; left out where that is not known."""
 

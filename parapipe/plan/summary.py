@@ -94,7 +94,8 @@ class Summary:
 
 def summarize(plan: Plan) -> Summary:
     """Say what a plan is and what it promises."""
-    promised = plan.predicted.model_dump(exclude={"input_s", "output_s", "memory_s", "coverage"})
+    left_out = {"input_s", "output_s", "memory_s", "power", "coverage"}
+    promised = plan.predicted.model_dump(exclude=left_out)
     return Summary(
         model=plan.model.name,
         platform=plan.platform,

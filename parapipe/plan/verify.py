@@ -16,6 +16,7 @@ from parapipe.plan.memory_rules import memory_violations
 from parapipe.plan.memory_traffic import traffic_violations
 from parapipe.plan.placement_rules import placement_violations
 from parapipe.plan.plan_lives import PlanLives
+from parapipe.plan.power_rules import power_limit_s, power_violations
 from parapipe.plan.schema import Operator, Plan, PlannedModel, Processor, Tensor, Transfer
 from parapipe.plan.state_rules import loop_s, loop_work_s, state_violations
 from parapipe.plan.structure_rules import (
@@ -295,6 +296,7 @@ def verify_plan(plan: Plan, like: Plan | None = None, lives: PlanLives | None = 
         *type_violations(plan),
         *model_violations(view),
         *traffic_violations(plan, tolerance_s),
+        *power_violations(plan),
         *state_violations(view, tolerance_s),
         *_prediction_violations(view, tolerance_s),
         *co_run_violations(view),
@@ -331,10 +333,9 @@ def _prediction_violations(view: MappedPlan, tolerance_s: float) -> Iterator[str
     )
     memory_s, sequences = predicted.memory_s or 0.0, plan.sequences or 1
     looped_s = loop_s(view) / sequences
-    least_s = max(memory_s, looped_s)
+    least_s = max(memory_s, looped_s, power_limit_s(plan))
     served = f", and the memory needs {memory_s:.9g} s for a frame" if memory_s else ""
-    if looped_s:
-        served += f", and a state needs {looped_s:.9g} s until the next step"
+    served += f", and a state needs {looped_s:.9g} s until the next step" if looped_s else ""
     if not (view.interleaved and plan.co_run) and (
         abs(free.period_s - max(longest_s, least_s)) > tolerance_s
     ):

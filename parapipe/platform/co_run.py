@@ -16,7 +16,6 @@ from parapipe.platform.fields import Deviation, Many, Name, Section, Share
 from parapipe.platform.sections import Factor
 
 Boundedness = Literal["compute", "memory"]
-State = Literal["cold", "sustained"]
 MOST_ROWS = 1024
 MEMORY_SHARE = 0.5
 """Share of what its processor draws at most, from which on an operator is memory-bound."""

@@ -11,7 +11,7 @@ from pydantic import Field, PrivateAttr
 
 from parapipe.files.mistakes import KeyPath, Mistake
 from parapipe.files.yaml_file import Strict, WholeFile
-from parapipe.platform.co_run import CoRun, PowerBudget, State, co_run_contradictions
+from parapipe.platform.co_run import CoRun, PowerBudget, co_run_contradictions
 from parapipe.platform.consistency import OCCUPIED, contradictions
 from parapipe.platform.fields import (
     Deviation,
@@ -34,6 +34,7 @@ from parapipe.platform.precision import Precision
 from parapipe.platform.processor import Processor
 from parapipe.platform.sections import BlockRuns, SharedBandwidth
 from parapipe.platform.segments import SegmentRules
+from parapipe.platform.thermal_state import State
 
 
 class Source(Strict):
@@ -233,6 +234,12 @@ class Platform(WholeFile):
     def bandwidth_limit_bytes_per_s(self) -> float | None:
         """The most that all processors together move; None if no such limit is known."""
         return None if self.memory.lower_bound else self.memory.bandwidth_bytes_per_s
+
+    @property
+    def sustained_power_w(self) -> float | None:
+        """Watts that the processors may draw on average; None where any, as on a cold chip."""
+        budget = self.power_budget
+        return budget.sustained_w if budget and self.state == "sustained" else None
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from parapipe.errors import PlatformError
-from parapipe.platform.co_run import State
 from parapipe.platform.platform import Platform
+from parapipe.platform.thermal_state import State
 
 
 def in_state(platform: Platform, state: State | None = None) -> Platform:

@@ -137,7 +137,8 @@ class SearchSequence:
             resolution = max(resolution, options.energy_resolution * options.energy)
             stages.undone += searches.left_out(resolution)
         candidates, bounds = self.candidates(), self.bounds()
-        if stages.graph.states:  # the search over stages knows nothing of their loops
+        budget = any(table.power_budget_w is not None for table in tables)
+        if stages.graph.states or budget:  # stages know nothing of loops, or of the power
             candidates = [configure(each, stages.graph, tables) for each in candidates]
         if self.co_runs:
             with stages.deadline.ending():

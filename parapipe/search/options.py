@@ -32,8 +32,8 @@ from parapipe.files.checked_arguments import (
     traits,
 )
 from parapipe.files.progress import worker_count
-from parapipe.platform.co_run import State
 from parapipe.platform.precision import Precision
+from parapipe.platform.thermal_state import State
 from parapipe.search.idle_options import needs_clock, needs_energy, needs_memory
 
 Granularity = Literal["fused", "onnx"]
@@ -57,12 +57,8 @@ MaxMemory = (
         Mapping[str, Bytes], Must("positive numbers of bytes by memory, as in {'dram': 64e6}")
     ]
 )
-MaxSegments = (
-    Count
-    | Annotated[
-        Mapping[str, Count], Must("whole numbers of at least 1 by processor, as in {'npu': 8}")
-    ]
-)
+_CountsRule = Must("whole numbers of at least 1 by processor, as in {'npu': 8}")
+MaxSegments = Count | Annotated[Mapping[str, Count], _CountsRule]
 MOST_DRAWS = 100_000  # more say no more, and take the memory
 DrawCount = Annotated[int, Must(f"a whole number from 0 to {MOST_DRAWS}", ge=0, le=MOST_DRAWS)]
 FilePath = Annotated[NotEmpty | Path, Must("the path of a file")]

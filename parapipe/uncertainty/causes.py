@@ -19,6 +19,7 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.cost.spread import PlatformSpread
 from parapipe.mappings.evaluate import memory_s
 from parapipe.mappings.mapping import Mapping
+from parapipe.mappings.power_budget import power_s
 
 Array = NDArray[np.float64]
 HAND_OVERS = "hand-overs"
@@ -90,6 +91,8 @@ class SampledCosts:
         Seconds between frames as they arrive; 0 if the next one is always there.
     memory_s
         Seconds in which the memory serves a frame: no draw takes less.
+    power_s
+        Seconds between frames that a power budget asks for, likewise.
     """
 
     time_s: Array
@@ -98,6 +101,7 @@ class SampledCosts:
     static_w: Array
     arrival_s: float = 0.0
     memory_s: float = 0.0
+    power_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +124,7 @@ class UncertainCosts:
         Of each used processor: its index, the row of its power, static watts, and its parts.
     spread
         Of what belongs to the platform.
-    arrival_s, memory_s
+    arrival_s, memory_s, power_s
         As of `SampledCosts`.
     """
 
@@ -138,6 +142,7 @@ class UncertainCosts:
     spread: PlatformSpread
     arrival_s: float
     memory_s: float
+    power_s: float
 
     def costs(self, values: Array) -> SampledCosts:
         """Return the costs for some values of the causes, [cause, draw]."""
@@ -159,6 +164,7 @@ class UncertainCosts:
             static_w,
             self.arrival_s,
             self.memory_s,
+            self.power_s,
         )
 
 
@@ -221,4 +227,5 @@ def uncertain_costs(mapping: Mapping, costs: CostTable, names: Sequence[str]) ->
         spread=spread,
         arrival_s=costs.arrival_s,
         memory_s=memory_s(mapping, costs),
+        power_s=power_s(mapping, costs),
     )

@@ -78,10 +78,10 @@ def figures_at_costs(
     latencies_s, periods_s = times(mapping, execution, events_s, costs.moves)
     if latency_s > costs.memory_s:
         latencies_s *= latency_s / latencies_s[0]
-    if period_s > costs.memory_s:
+    if period_s > max(costs.memory_s, costs.power_s):
         periods_s *= period_s / periods_s[0]
     latencies_s = np.maximum(latencies_s, costs.memory_s)
-    periods_s = np.maximum(periods_s, costs.memory_s)
+    periods_s = np.maximum(periods_s, max(costs.memory_s, costs.power_s))
     frames_s = np.maximum(periods_s, costs.arrival_s)
     return SampledFigures(latencies_s, periods_s, costs.dynamic_j + frames_s * costs.static_w)
 
