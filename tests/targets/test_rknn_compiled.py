@@ -36,6 +36,7 @@ def mapped(model, board, precision="float16"):
         mapper="heft",
         exclude=["gpu"],
         max_stages=3,
+        compiler="rknn",
         draws=0,
         note=lambda _: None,
     )
