@@ -214,6 +214,7 @@ def graph_of_nodes(
         work = work_of(
             node.domain, node.op_type, attributes, item.reads, item.writes, known=tensors
         )
+        work = resolved.body_works.get(node.output[0], work)
         if node.op_type in PART_TYPES and is_within_buffer(
             node, tensors[item.reads[0]].shape, tensors[item.writes[0]].shape
         ):

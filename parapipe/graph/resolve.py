@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import count
 
@@ -21,7 +21,7 @@ from parapipe.errors import ModelError
 from parapipe.files.mistakes import listed, listed_sentences
 from parapipe.graph.data_types import element_type_of
 from parapipe.graph.infer import Array, Facts, Types, schema_of
-from parapipe.graph.operator_graph import Constant, Tensor
+from parapipe.graph.operator_graph import Constant, Tensor, Work
 from parapipe.graph.order import needed_nodes, sort_nodes
 from parapipe.graph.user_shapes import UserShape
 from parapipe.graph.value_lengths import depends_on_values
@@ -135,6 +135,8 @@ class Resolved:
         Versions of the operators by domain; "" is that of ONNX.
     notes
         A sentence for each thing that was assumed.
+    body_works
+        Work of control flow, by its first result, as far as its trips are constant.
     """
 
     nodes: tuple[ResolvedNode, ...]
@@ -146,6 +148,7 @@ class Resolved:
     origins: Mapping[str, Origin]
     opsets: Mapping[str, int]
     notes: tuple[str, ...] = ()
+    body_works: Mapping[str, Work] = field(default_factory=dict)
 
 
 def resolve(
@@ -244,6 +247,7 @@ def _resolve_needed(
         walk.origins,
         walk.facts.opsets,
         tuple(walk.notes),
+        walk.body_works,
     )
 
 

@@ -99,7 +99,7 @@ def _loop_types(
     end = walk(body, _types_by_name(body, fed))
     if len(end.outputs) < 1 + len(states):
         return ()
-    trips = _loop_trips(node, facts) if end.always[:1] == (True,) else None
+    trips = loop_trips(node, facts) if end.always[:1] == (True,) else None
     states_after = [
         a if shape_of(a) is not None and shape_of(a) == shape_of(b) else None
         for a, b in zip(states, end.outputs[1:], strict=False)
@@ -109,7 +109,7 @@ def _loop_types(
     return [*states_after, *(_stack(kind, trips, 0) for kind in end.outputs[1 + len(states) :])]
 
 
-def _loop_trips(node: onnx.NodeProto, facts: Facts) -> int | None:
+def loop_trips(node: onnx.NodeProto, facts: Facts) -> int | None:
     """Return how often a Loop runs whose body never stops it; None if that is not known."""
     count = facts.values.get(node.input[0])
     first = facts.values.get(node.input[1]) if any(node.input[1:2]) else np.array(True)

@@ -15,6 +15,7 @@ from math import prod
 
 import onnx
 
+from parapipe.graph.body_work import work_of_bodies
 from parapipe.graph.contrib_shapes import infer_contrib
 from parapipe.graph.data_types import (
     dtype_name,
@@ -22,7 +23,6 @@ from parapipe.graph.data_types import (
     shape_of,
     tensor_of,
     tensor_type,
-    unwrap,
 )
 from parapipe.graph.infer import (
     MOST_ELEMENTS,
@@ -35,15 +35,17 @@ from parapipe.graph.infer import (
     integer,
 )
 from parapipe.graph.model_source import has_data, is_external
-from parapipe.graph.operator_graph import Constant, Tensor
+from parapipe.graph.operator_graph import Constant, Tensor, Work
 from parapipe.graph.order import needed_nodes, outer_names
 from parapipe.graph.sequences import (
     BodyResult,
+    InferredTypes,
     elements_of,
     infer_by_bodies,
     sequence_tensor,
     shape_from_sequence,
 )
+from parapipe.graph.unknown_results import why_no_tensor, why_unknown
 from parapipe.graph.user_shapes import UserShape
 from parapipe.graph.value_lengths import bounded_types
 
@@ -88,6 +90,10 @@ class Walk:
         What was assumed.
     bounded
         Results that are taken as long as `at_most` allows.
+    outer
+        Of a body: tensors and constants outside of it.
+    body_works
+        Work of control flow, by its first result, as far as its trips are constant.
     """
 
     facts: Facts
@@ -104,6 +110,9 @@ class Walk:
     notes: list[str] = field(default_factory=list)
     at_most: int | None = None
     bounded: list[str] = field(default_factory=list)
+    outer: Mapping[str, Tensor | Constant] = field(default_factory=dict)
+    body_works: dict[str, Work] = field(default_factory=dict)
+    _bodies: list[tuple[Walk, bool]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Take over the graph inputs."""
@@ -168,24 +177,38 @@ class Walk:
             if not inferred and not contradiction:
                 inferred = infer_contrib(node, self.facts)
         if not contradiction:
-            names = filter(None, node.output)
-            if self.facts.nodes.has_body(node) and any(
-                shape_of(inferred.get(name)) is None for name in names
-            ):
-                result = infer_by_bodies(node, self.facts, self._walk_body)
+            names = [name for name in node.output if name]
+            if self.facts.nodes.has_body(node):
+                result = self._infer_by_bodies(node)
+                if any(shape_of(inferred.get(name)) is None for name in names):
+                    inferred |= result.types
+                else:
+                    result = replace(result, only="")
                 if result.only and (branch := self._branch(node, result.only)):
                     self.notes.append(
                         f"'{self.name(node)}' always takes its {result.only}: the other one cannot "
                         f"run on inputs of these shapes ({result.why})"
                     )
                     return branch
-                inferred |= result.types
             self._fill_in_types(node, inferred)
         else:
             self.contradictions.append(f"{self.name(node)}: {contradiction}")
         if not (self._is_constant(node, reads) and self._fold(node, inferred)):
-            self._add_frame_node(node, inferred, contradiction or _why_unknown(node))
+            self._add_frame_node(node, inferred, contradiction or why_unknown(node))
         return None
+
+    def _infer_by_bodies(self, node: onnx.NodeProto) -> InferredTypes:
+        """Find what control flow makes, and its work."""
+        self._bodies = []
+        result = infer_by_bodies(node, self.facts, self._walk_body)
+        names = [each.name for each in node.attribute if each.HasField("g")]
+        if node.op_type == "If":
+            names = ["then_branch", "else_branch"]
+        if len(names) == len(self._bodies) and not result.only and node.output:
+            bodies = dict(zip(names, self._bodies, strict=True))
+            if work := work_of_bodies(node, self.facts, bodies):
+                self.body_works[node.output[0]] = work
+        return result
 
     def _walk_body(self, body: onnx.GraphProto, fed: Types) -> BodyResult:
         """Walk through a body by itself, with what is known outside of it."""
@@ -201,12 +224,15 @@ class Walk:
         inner = Walk(inside, declared, {}, Counter(), at_most=self.at_most)
         inner.constants |= {n: self.constants[n] for n in outside if n in self.constants}
         inner.add_initializers(body)
+        inner.outer = {**self.outer, **self.tensors, **self.constants, **_tensors_of(fed)}
         results = [value.name for value in body.output]
         inner.run(needed_nodes(body.node, results))
         values = [inside.values.get(name) for name in results]
+        always = tuple(value is not None and bool(value.all()) for value in values)
+        self._bodies.append((inner, bool(always[:1] and always[0])))
         return BodyResult(
             tuple(inside.types.get(name) for name in results),
-            tuple(value is not None and bool(value.all()) for value in values),
+            always,
             next(iter(inner.contradictions), ""),
         )
 
@@ -323,7 +349,7 @@ class Walk:
             if tensor:
                 self.tensors[name] = tensor
             else:
-                self.why_unknown[name] = _why_no_tensor(kind) or why
+                self.why_unknown[name] = why_no_tensor(kind) or why
 
     def _add_constant(
         self,
@@ -352,21 +378,9 @@ class Walk:
             self.constants[name] = Constant(name, tensor.shape, tensor.dtype, (), external)
 
 
-def _why_unknown(node: onnx.NodeProto) -> str:
-    """Return why the result of an operator has no shape, where inference gave no reason."""
-    if onnx.defs.has(node.op_type, node.domain):
-        return "no shape follows from those of its inputs"
-    return "of a type that parapipe does not know"
-
-
-def _why_no_tensor(kind: onnx.TypeProto | None) -> str:
-    """Return why a result of a type cannot be moved like a tensor; empty if the type can be."""
-    if kind is None or kind.HasField("tensor_type"):
-        has_shape = shape_of(kind) is not None
-        return "a data type that parapipe does not know" if has_shape else ""
-    if unwrap(kind).HasField("sequence_type"):
-        return "it makes a sequence whose length follows from no shape"
-    return "it makes neither a tensor nor a sequence of tensors"
+def _tensors_of(types: Types) -> dict[str, Tensor]:
+    named = ((name, tensor_of(name, kind)) for name, kind in types.items())
+    return {name: tensor for name, tensor in named if tensor}
 
 
 def _extents(shape: tuple[int, ...]) -> str:

@@ -292,6 +292,8 @@ def operator_class(operator: Operator, graph: OperatorGraph) -> OperatorClass:
         return "view"  # of parts in one buffer
     if static:
         return static
+    if single.opaque and single.work.macs:
+        return "gemm"  # as of recurrent layers: bodies multiply by weights
     if (single.domain, single.type) in RULES:
         return "matmul"  # of activations, which attention is
     if single.type not in _MACS.get(single.domain, {}):

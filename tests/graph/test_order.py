@@ -97,4 +97,7 @@ def test_a_subgraph_reads_what_it_takes_from_outside():
     graph = imported(model)
     assert graph.operators[1].inputs == ("flag", "a", "w", "x")
     assert graph.predecessors(1) == (0,)
-    assert not graph.operators[1].work.modelled
+    assert graph.operators[1].work.modelled
+    # of the branch with more work: a read, q made and read, w read, p made; 2 numbers each
+    assert graph.operators[1].work.read_bytes == 3 * 8
+    assert graph.operators[1].work.written_bytes == 2 * 8
