@@ -17,6 +17,7 @@ from parapipe.cli.figure_cells import (
     shown_value,
 )
 from parapipe.cli.output import WIDTH, Column, Row, TextTable
+from parapipe.cli.state_lines import state_lines
 from parapipe.digits import plain
 
 if TYPE_CHECKING:
@@ -253,7 +254,7 @@ def search_notes(document: Row) -> list[str]:
             f"left out: rows that are in no figure more than {resolution * 100:g} % better than "
             "another one (--resolution)"
         )
-    lines += _state_lines(document)
+    lines += state_lines(document)
     if limit := document["options"].get("max_memory_bytes"):
         lines.append(_memory_limit_text(limit))
     if fewest := document["options"].get("max_segments"):
@@ -267,26 +268,6 @@ def search_notes(document: Row) -> list[str]:
     lines += [_points_text(name, row) for name, row in (document.get("dvfs") or {}).items()]
     lines += absent_texts(document["absent"])
     return lines
-
-
-def _state_lines(document: Row) -> Iterator[str]:
-    """Say which states the model has, and how many sequences would fill what waits for them."""
-    if not (states := document.get("states")):
-        return
-    pairs = [f"{each['input']} ← {each['output']}" for each in states]
-    more = f" and {len(pairs) - 2} more" if len(pairs) > 2 else ""
-    sequences = document["inputs"].get("sequences") or 1
-    turns = f"{sequences} sequences take turns" if sequences > 1 else "of one sequence"
-    yield (
-        f"states: {', '.join(pairs[:2])}{more}; each step waits for the one before, {turns} "
-        "(--sequences)"
-    )
-    by_count: dict[int, list[str]] = {}
-    for row in document["configurations"]:
-        if (count := row["sequences"]) > sequences:
-            by_count.setdefault(count, []).append(row["id"])
-    for count, ids in sorted(by_count.items()):
-        yield f"states: {', '.join(ids)} would be filled by {count} sequences in turn"
 
 
 def _segment_limit_text(limit: int | Mapping[str, int]) -> str:

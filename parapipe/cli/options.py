@@ -181,6 +181,7 @@ _QUANTITIES: Mapping[str, tuple[Mapping[str, float], str]] = {
     "limit": (_LIMITS, "TIME"),
     "time": (_SECONDS, "TIME"),
     "rate": ({"": 1.0, "fps": 1.0}, "FPS"),
+    "tokens": ({"": 1.0}, "NUMBER"),
     "energy": ({"J": 1.0, "mJ": 1e-3}, "ENERGY"),
     "power": ({"W": 1.0, "mW": 1e-3}, "POWER"),
 }

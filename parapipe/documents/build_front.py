@@ -44,6 +44,7 @@ from parapipe.documents.front_schema import (
 )
 from parapipe.documents.stage_rows import point_row, stage_rows
 from parapipe.documents.state_rows import StateRow
+from parapipe.documents.token_rows import TokensRow, token_figures, tokens_of
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
 from parapipe.mappings.assembly import assignment_of, mapping_of
@@ -97,6 +98,7 @@ def front_document(
         What is asked for several models, and what ways without sharing reach.
     """
     platform, costs = settings.combinations[0].platform, settings.combinations[0].costs
+    tokens = tokens_of(graph, costs)
     evaluated = evaluator(graph, settings, networks) if platform.evaluation else lambda _: None
     peak_of = peaks_of(graph, lambda each: settings.combinations[each.table].costs)
     peaks = list(map(peak_of, exploration.found))
@@ -166,6 +168,7 @@ def front_document(
                 evaluated=evaluated(configuration),
                 memory=peak,
                 several=growth_row(configuration, several[0]) if several else None,
+                tokens=tokens,
                 **doubt,
                 **at.platform.segment_rules.figures(segments),
             )
@@ -179,6 +182,7 @@ def front_document(
         notes=graph.notes,
         states=StateRow.of_graph(graph),
         co_run=FreeBoundsRow.of_exploration(exploration),
+        tokens=tokens,
         unfinished=_round_bounds(exploration.unfinished) if exploration.unfinished else None,
         coverage=settings.coverage,
         memory=MemorySystemRow.of_system(platform.memory_system),
@@ -246,6 +250,7 @@ def _configuration_row(
     evaluated: EvaluatedRow | None,
     memory: PeakMemory,
     several: GrowthRow | None,
+    tokens: TokensRow | None = None,
     **figures: DrawnFigureRow | float | None,
 ) -> ConfigurationRow:
     predicted = configuration.evaluated
@@ -253,6 +258,10 @@ def _configuration_row(
     board_energy_j = stated_figure(predicted.board_energy_j)
     used = [each.name for stage in stages for each in stage.processors]
     stated_figures = {"latency_s": latency_s, "period_s": period_s, "energy_j": energy_j}
+    with_io_s = predicted.input_s + latency_s + predicted.output_s
+    of_tokens = token_figures(
+        tokens, latency_with_io_s=with_io_s, period_s=period_s, energy_j=energy_j
+    )
     return ConfigurationRow.of(
         configuration,
         predicted,
@@ -268,7 +277,8 @@ def _configuration_row(
         board_energy_j=board_energy_j,
         board_frames_per_joule=1 / board_energy_j,
         arrival_s=at.costs.arrival_s or None,
-        latency_with_io_s=predicted.input_s + latency_s + predicted.output_s,
+        latency_with_io_s=with_io_s,
+        **of_tokens,
         evaluated=evaluated,
         least=_round_bounds(LeastRow.of(configuration.least)) if configuration.least else None,
         peak_memory_bytes=memory.total.size_bytes,

@@ -26,6 +26,7 @@ Compared = Literal["latency", "throughput", "energy", "memory"]
 UNITS: Mapping[str, tuple[str, float]] = {
     "ms": ("s", 1e3),
     "frames/s": ("1/s", 1.0),
+    "tokens/s": ("1/s", 1.0),
     "mJ": ("J", 1e3),
     "W": ("W", 1.0),
     "MB": ("B", 1e-6),
@@ -233,6 +234,31 @@ FIGURES = (
         "processors whose load time the platform states.",
     ),
     FigureEntry(
+        name="tokens",
+        field="tokens_per_second",
+        unit="tokens/s",
+        direction="greatest",
+        reciprocal="token_s",
+        demand="min_tokens_per_second",
+        column="tokens\n/s",
+        heading="tokens/s",
+        means="Tokens a second of all sequences together: those of a step over the period.",
+    ),
+    FigureEntry(
+        name="energy per token",
+        field="energy_per_token_j",
+        unit="mJ",
+        per=" per token",
+        means="Energy per frame over the tokens of a step.",
+    ),
+    FigureEntry(
+        name="first token",
+        field="first_token_s",
+        unit="ms",
+        label="time to first token",
+        means="Latency of a step that reads a whole prompt, with loading and reading.",
+    ),
+    FigureEntry(
         name="input and output",
         field="input_output_s",
         unit="ms",
@@ -300,6 +326,8 @@ class Demands:
     ----------
     min_fps
         Frames per second, at least.
+    min_tokens_per_second
+        Tokens per second, at least, of a language model: of all sequences together.
     max_latency_s
         Time of one frame through all stages, at most.
     max_energy_j
@@ -324,6 +352,7 @@ class Demands:
     """
 
     min_fps: Fps = field(default=0.0, metadata=_metadata("common", "rate", "8"))
+    min_tokens_per_second: Fps = field(default=0.0, metadata=_metadata("choice", "tokens", "8"))
     max_latency_s: Latency = field(default=inf, metadata=_metadata("common", "time", "150ms"))
     max_energy_j: Energy = field(default=inf, metadata=_metadata("common", "energy", "120mJ"))
     max_power_w: Power = field(default=inf, metadata=_metadata("choice", "power", "4W"))
@@ -338,6 +367,7 @@ class DemandKeywords(TypedDict, total=False):
     """The fields of `Demands`, for editors and type checkers; a test keeps them equal."""
 
     min_fps: Fps
+    min_tokens_per_second: Fps
     max_latency_s: Latency
     max_energy_j: Energy
     max_power_w: Power

@@ -27,6 +27,7 @@ from parapipe.documents.front_records import (
 )
 from parapipe.documents.shown import shown_figure
 from parapipe.documents.state_rows import StateRow
+from parapipe.documents.token_rows import TokensRow
 from parapipe.errors import NoConfigurationError
 from parapipe.files.mistakes import did_you_mean, listed
 from parapipe.files.record import Figure, PositiveFigure, Row, without_none
@@ -139,6 +140,16 @@ class ConfigurationRow(Row):
     sequences: int | None = None
     """How many sequences would fill it: with so many in turn, states do not set the period. Left
     out if there is no state."""
+    token_s: PositiveFigure | None = None
+    """Seconds between tokens, of all sequences together: the period over the tokens of a step. Left
+    out of models that read no tokens, as are those that follow."""
+    tokens_per_second: PositiveFigure | None = None
+    """Its reciprocal."""
+    energy_per_token_j: PositiveFigure | None = None
+    """Energy per frame over the tokens of a step."""
+    first_token_s: PositiveFigure | None = None
+    """Time to the first token, where a step reads a whole prompt: latency with loading and reading.
+    Left out where it reads one token."""
     split: tuple[str, ...] = ()
     """Rules by which operators are split into parts, as `parapipe split` takes them, or run again,
     OPERATOR:againN=READER; its plan is of the model that is changed so."""
@@ -180,10 +191,10 @@ class ConfigurationRow(Row):
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what is said at a rate, of segments or of platforms with compilers only."""
-        return without_none(
-            write(self), "arrival_s", "most_segments", "load_s", "exports", "loop_s", "sequences"
-        )
+        """Leave out what is said at a rate, of segments, compilers, states or tokens only."""
+        named = "arrival_s", "most_segments", "load_s", "exports", "loop_s", "sequences"
+        tokens = "token_s", "tokens_per_second", "energy_per_token_j", "first_token_s"
+        return without_none(write(self), *named, *tokens)
 
     def __repr__(self) -> str:
         """Return a line: id, stages and the three objectives, by the stated costs."""
@@ -309,11 +320,13 @@ class FrontDocument(Row):
     """What is asked for several models that share the platform; null if there is one."""
     states: tuple[StateRow, ...] | None = None
     """Inputs that the step before has made; left out if the model has none."""
+    tokens: TokensRow | None = None
+    """Of a language model with a cache; left out of others."""
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out what was compiled where no compiler was asked for, and states if none are."""
-        return without_none(write(self), "compilation", "states")
+        return without_none(write(self), "compilation", "states", "tokens")
 
     @model_validator(mode="after")
     def _check_references(self) -> Self:

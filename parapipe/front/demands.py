@@ -114,6 +114,8 @@ def figure(row: ConfigurationRow, of: Figure, demands: Demands = Demands()) -> f
     period_s = row.sustained_period_s if demands.sustained else row.period_s
     if of in ("period", "throughput"):
         return period_s
+    if of == "tokens":
+        return _stated_value(row, of) * period_s / row.period_s
     if of not in ("energy", "power"):
         return _stated_value(row, of)
     energy_j = row.board_energy_j if demands.board else row.energy_j
@@ -313,7 +315,9 @@ def _draws_meeting(
     for i in range(len(rows)):
         for of, most in limits(demands).items():
             each = _sampled_figure(rows, samples, i, of, demands)
-            meets[i] &= 1 / each >= demands.min_fps if of == "throughput" else each <= most
+            entry = _figure_entry(of)
+            is_rate = entry.direction == "greatest"
+            meets[i] &= 1 / each >= getattr(demands, entry.demand) if is_rate else each <= most
     return meets
 
 
@@ -328,6 +332,8 @@ def _sampled_figure(
         return latency_s
     if of in ("period", "throughput"):
         return period_s
+    if of == "tokens":
+        return period_s * (_stated_value(row, of) / row.period_s)
     if of not in ("energy", "power"):  # it has no draws
         return np.full(samples.count, figure(row, of, demands))
     idle_w = (row.board_energy_j - row.energy_j) / row.frame_s if demands.board else 0.0

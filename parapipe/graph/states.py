@@ -118,7 +118,7 @@ def states_of(
             raise ModelError(f"'{model}': {'; '.join(wrong)}: an output is one state")
     recognised = dict(_recognised(reads, makes, {*given.values()}))
     pairs = {**{a: b for a, b in recognised.items() if a not in stated}, **given}
-    if any(_is_cache(name) for name in pairs):
+    if any(is_cache(name) for name in pairs):
         chosen = next((a for a in TOKEN_INPUTS if a in reads and a not in stated), None)
         if chosen and TOKEN_OUTPUT in makes and _is_one_token(reads[chosen]):
             pairs[chosen] = TOKEN_OUTPUT
@@ -160,7 +160,8 @@ def _fits(read: Tensor, made: Tensor) -> bool:
     return sum(grown) <= 1 and all(a <= b for a, b in zip(read.shape, made.shape, strict=True))
 
 
-def _is_cache(name: str) -> bool:
+def is_cache(name: str) -> bool:
+    """Tell whether an input is called as a key-value cache is."""
     return name.startswith("past") or "cache" in name
 
 
