@@ -137,7 +137,7 @@ def run_plan(
         The plan cannot be run here, or the run ended before its time: where, and why.
     """
     if runtime != "onnxruntime":
-        from parapipe.api.native_run import run_on_runtime
+        from parapipe.api.runtime_run import run_on_runtime
         from parapipe.plan.verify import verify_plan
 
         if keep is not None:

@@ -41,6 +41,9 @@ from parapipe.cli.verb_options import VerbCommand, options
     help="Measure how much processors slow each other down when all run MODEL, and print the "
     "platform file's section for it; no profile is written.",
 )
+@options(
+    "profile_on_runtime", "runtime", runtime={"required": False, "default": None},
+)  # fmt: skip
 @options("measure_streams", "streams", streams={"default": None, "required": False})
 @options(
     "compile_profile",
@@ -67,6 +70,7 @@ def command(
     from_run: Sequence[Path],
     under_load: bool,
     streams: int | None,
+    runtime: str | None,
     compiler: str | None,
     precision: Any,  # noqa: ANN401 - click checks
     compile_time_s: float,
@@ -80,11 +84,11 @@ def command(
     pipelines and by all processors at once, and operators share the times of their segments. The
     profile that is written is found by `parapipe map`; what stands in it already is not measured
     again. For `map --split auto`,
-    --parts measures parts of operators as well. For a processor that runs several operators at
-    once, --streams measures how much these slow each other down; --under-load measures how much
-    processors do. For an NPU, --compiler takes the
-    times out of what its vendor's compiler tells. --import takes them out of a file of a board, or
-    of ONNX Runtime or another tool that has profiled MODEL.
+    --parts measures parts of operators as well. --runtime native measures with the C++ runner's
+    kernels. For a processor that runs several operators at once, --streams measures how much these
+    slow each other down; --under-load measures how much processors do. For an NPU, --compiler takes
+    the times out of what its vendor's compiler tells. --import takes them out of a file of a board,
+    or of ONNX Runtime or another tool that has profiled MODEL.
     """
     here = bool(again or operators_only or most_useful)
     modes = {
@@ -94,6 +98,7 @@ def command(
         "--from-run": from_run,
         "--bundle": bundle,
         "--compiler": compiler,
+        "--runtime": runtime,
     }
     _check_compiler(modes, here=here or parts, of_compiler=(precision, compile_time_s))
     _check_import(model, results, processor)
@@ -140,6 +145,11 @@ def command(
         report = parapipe.import_profile(
             results, platform, model, processor=processor, out=out, **of_model
         )
+    elif runtime:
+        with progress_shown(quiet=quiet) as progress:
+            report = parapipe.profile_on_runtime(
+                str(model), platform, runtime, out=out, parts=parts, progress=progress, **given
+            )
     elif from_run:
         report = parapipe.learn_from_runs(str(model), platform, from_run, out=out, **given)
     else:
@@ -204,6 +214,11 @@ def _check_modes(modes: Mapping[str, object], others: Mapping[str, object], *, h
                 f"{name} writes no profile: it takes no --out, --bundle, --again, "
                 "--operators-only, --parts or --most-useful"
             )
+    if "--runtime" in requested and (len(requested) > 1 or here):
+        raise click.UsageError(
+            "--runtime runs whole models: it takes no --bundle, --import, --from-run, --streams, "
+            "--under-load, --again, --operators-only or --most-useful"
+        )
     if "--import" not in requested and not others["MODEL"]:
         raise click.UsageError("Missing argument 'MODEL'.")
     if "--bundle" in requested and (others["--out"] or here):

@@ -43,6 +43,7 @@ VERBS = {
         parapipe.write_profile_bundle,
         parapipe.import_profile,
         parapipe.learn_from_runs,
+        parapipe.profile_on_runtime,
         parapipe.measure_streams,
         parapipe.measure_under_load,
         parapipe.compile_profile,

@@ -6,11 +6,13 @@ import os
 import numpy as np
 import pytest
 
-from parapipe import build_zoo, run_plan
+from parapipe import build_zoo, profile_on_runtime, run_plan
+from parapipe.cost.profile import read_profile
 from parapipe.graph.onnx_import import import_model
 from parapipe.plan.schema import Stream
 from tests.cases.armcl_cases import inception
 from tests.cases.armcl_plans import ARRANGEMENTS, plan_for
+from tests.cases.measuring import platform_of_parts
 
 CORES = sorted(os.sched_getaffinity(0))
 NETWORKS = ("squeezenet", "googlenet", "mobilenet-v1", "mobilenet-v2", "resnet-50", "gpt:1")
@@ -110,3 +112,23 @@ def test_a_core_that_is_not_there_is_one_clear_line(parapipe, small, tmp_path):
     )  # fmt: skip
     assert "the native runner: " in ended.complaint
     assert "4000" in ended.complaint
+
+
+@pytest.fixture
+def platform(tmp_path):
+    """This machine in identical processors of one core."""
+    return platform_of_parts(tmp_path / "here.yaml")
+
+
+def test_a_profile_has_a_row_for_every_operator(small, platform):
+    report = profile_on_runtime(small, platform, "native")
+    rows = read_profile(report.path).measurements
+    assert report.path.name == "native.csv"
+    assert report.measured == len(rows) > 10
+    assert all(row.time_s > 0 for row in rows)
+    assert {row.method for row in rows} == {"run"}
+
+
+def test_a_profile_has_parts_too(small, platform):
+    whole = profile_on_runtime(small, platform, "native").measured
+    assert profile_on_runtime(small, platform, "native", parts=True).measured >= whole
