@@ -40,8 +40,14 @@ def transpose(operator: Operator, into: Steps) -> None:
 
 
 def permute(
-    into: Steps, source: str, shape: Shape, perm: Sequence[int], *, written: Shape, output: str
-) -> None:
+    into: Steps,
+    source: str,
+    shape: Shape,
+    perm: Sequence[int],
+    *,
+    written: Shape,
+    output: str | None,
+) -> str:
     """Permute axes in as few transpositions of at most four dimensions as its steps allow.
 
     Axes that stay next to each other move as one, those of extent 1 need not move. Where more than
@@ -52,6 +58,11 @@ def permute(
     written
         Shape that the result shall have.
     output
+        Its name, where it is a tensor of the plan; else a new one is made up.
+
+    Returns
+    -------
+    str
         Its name.
     """
     extents, order = _merge_axes(shape, perm)
@@ -73,9 +84,9 @@ def permute(
         place = {axis: at for at, axis in enumerate(moved)}
         extents, order = _merge_axes([extents[axis] for axis in moved], [place[a] for a in order])
     if len(order) <= 1:
-        into.reshape(current, written, output=output)
-        return
-    _add_transpose(into, current, extents, order, output)
+        return into.reshape(current, written, output=output)
+    turned = _add_transpose(into, current, extents, order, output)
+    return turned if output else into.reshape(turned, written)
 
 
 def _add_transpose(

@@ -76,9 +76,11 @@ FORMS: Mapping[str, Form] = {
     "Slice": Form(attributes={"starts": "integers", "ends": "integers", "steps": "integers"}),
     "Resize": Form(attributes={"mode": "text", "coordinates": "text"}),
     **ACTIVATIONS,
-    **dict.fromkeys(("Exp", "Log", "Neg", "Erf"), _PLAIN),
+    **dict.fromkeys(("Exp", "Log", "Neg", "Erf", "Atan"), _PLAIN),
     "Gather": Form((2, 2), {"axis": "integer"}),
     "Where": Form((3, 3)),
+    "Less": _PAIR,
+    "GridSample": Form((2, 2), {"align_corners": "integer"}),
 }
 """Every type that a folder may hold."""
 

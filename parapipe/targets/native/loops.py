@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
+
 from parapipe.plan.schema import Operator
+from parapipe.targets.native.functions import lower_own
+from parapipe.targets.native.layout import permute
 from parapipe.targets.native.library_plan import MOST_DIMENSIONS
 from parapipe.targets.native.steps import (
     Rule,
@@ -10,8 +15,10 @@ from parapipe.targets.native.steps import (
     axis_of,
     integer,
     require,
+    text,
 )
 
+_PAIR = 2
 _FLOAT, _BOOL, _INTEGERS = 1, 9, (3, 5, 6, 7)  # ONNX's numbers of types
 
 
@@ -45,15 +52,79 @@ def where(operator: Operator, into: Steps) -> None:
     into.add("Where", inputs, into.shape(output), output=output)
 
 
-def error_function(operator: Operator, into: Steps) -> None:
-    """Add the error function."""
+def einsum(operator: Operator, into: Steps) -> None:
+    """Add sums of products of two tensors: a product of matrices for each common index."""
+    equation = text(operator, "equation", "").replace(" ", "")
+    left, arrow, made = equation.partition("->")
+    terms = left.split(",")
+    plain = all(len(set(term)) == len(term) and term.isalpha() for term in (*terms, made))
+    require(bool(arrow) and len(terms) == _PAIR and plain, f"its equation is '{equation}'")
+    shapes = [into.shape(name) for name in operator.inputs]
+    extents = {
+        index: extent
+        for term, shape in zip(terms, shapes, strict=True)
+        for index, extent in zip(term, shape, strict=True)
+    }
+    one, other = terms
+    common = [index for index in made if index in one and index in other]
+    rows = [index for index in made if index not in other]
+    columns = [index for index in made if index not in one]
+    summed = [index for index in one if index in other and index not in made]
+    left_alone = set(one) | set(other) == {*common, *rows, *columns, *summed}
+    require(left_alone, f"its equation is '{equation}', which sums over one tensor alone")
+
+    def matrices(name: str, term: str, *groups: Sequence[str]) -> str:
+        source = into.weight(name) if into.is_constant(name) else name
+        order = [term.index(index) for group in groups for index in group]
+        shape = tuple(prod(extents[index] for index in group) for group in groups)
+        return permute(into, source, into.shape(name), order, written=shape, output=None)
+
+    product = into.add(
+        "MatMul",
+        (
+            matrices(operator.inputs[0], one, common, rows, summed),
+            matrices(operator.inputs[1], other, common, summed, columns),
+        ),
+        tuple(prod(extents[index] for index in group) for group in (common, rows, columns)),
+    )
+    present = [*common, *rows, *columns]
+    shape = tuple(extents[index] for index in present)
+    order = [present.index(index) for index in made]
     output = operator.outputs[0]
-    into.add("Erf", operator.inputs[:1], into.shape(output), output=output)
+    permute(into, product, shape, order, written=into.shape(output), output=output)
+
+
+def grid_sample(operator: Operator, into: Steps) -> None:
+    """Add bilinear samples of an image."""
+    mode = text(operator, "mode", "linear").replace("bilinear", "linear")  # as it was called
+    require(mode == "linear", f"its mode is '{mode}'")
+    padding = text(operator, "padding_mode", "zeros")
+    require(padding == "zeros", f"its padding is '{padding}'")
+    output = operator.outputs[0]
+    inputs = [into.weight(v) if into.is_constant(v) else v for v in operator.inputs]
+    corners = integer(operator, "align_corners", 0)
+    into.add("GridSample", inputs, into.shape(output), output=output, align_corners=corners)
+
+
+def less(operator: Operator, into: Steps) -> None:
+    """Add a comparison, whose truth values are 0 and 1."""
+    inputs = [into.weight(v) if into.is_constant(v) else v for v in operator.inputs]
+    output = operator.outputs[0]
+    into.add("Less", inputs, into.shape(output), output=output)
 
 
 RULES: dict[str, Rule] = {
+    "Atan": Rule(lower_own, "Atan", dimensions=True),
+    "Einsum": Rule(
+        einsum,
+        "Reshape, Transpose, MatMul",
+        "of two tensors; no index twice in one; what is summed over is in both",
+        dimensions=True,
+    ),
+    "GridSample": Rule(grid_sample, "GridSample", '`mode` "linear", `padding_mode` "zeros"'),
+    "Less": Rule(less, "Less", integers=True),
     "Cast": Rule(cast, "Reshape", "to float32, or between whole numbers", integers=True),
-    "Erf": Rule(error_function, "Erf"),
+    "Erf": Rule(lower_own, "Erf", dimensions=True),
     "Gather": Rule(gather, "Gather", integers=True),
     "Where": Rule(where, "Where", integers=True),
 }

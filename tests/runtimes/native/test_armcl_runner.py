@@ -17,6 +17,7 @@ from parapipe.parts.split import split_proto
 from parapipe.plan.mapped import mapping_view
 from tests.cases.armcl_cases import cases, inception, separable, write_case
 from tests.cases.armcl_plans import BIG, LITTLE, parts_apart, taking_turns
+from tests.cases.attention_cases import attention_cases
 from tests.cases.runner import on_this_machine, refused
 
 CASES = cases()
@@ -51,6 +52,9 @@ def test_every_operator_of_the_format_is_among_the_cases(tmp_path):
     tried = set()
     for case in CASES:
         write_case(case.model(), tmp_path / case.name)
+        tried |= exported_types(tmp_path / case.name)
+    for case in attention_cases():
+        write_case(case.model(), tmp_path / case.name, backend="plain")
         tried |= exported_types(tmp_path / case.name)
     assert listed == tried
     assert len(CASES) >= 90

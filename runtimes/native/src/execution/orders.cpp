@@ -14,7 +14,7 @@ const std::set<std::string> kOfImages = {"Conv",        "ConvTranspose", "MaxPoo
                                          "BatchNormalization"};
 /// What gives elements another place, or computes along an axis.
 const std::set<std::string> kRearranging = {"Reshape", "Transpose", "Gemm",   "MatMul",
-                                            "Softmax", "LogSoftmax", "Gather", "ReduceMean"};
+                                            "Softmax", "LogSoftmax", "Gather", "ReduceMean", "GridSample"};
 
 /// Sets of tensors that lie in one order.
 class Sets {

@@ -40,7 +40,7 @@ Shape broadcast(const Call &call, const Shape &a, const Shape &b) {
 
 std::vector<OperatorKind> elementwise_kinds() {
     std::vector<OperatorKind> kinds;
-    for (const char *type : {"Add", "Sub", "Mul", "Div", "Max", "Min"}) {
+    for (const char *type : {"Add", "Sub", "Mul", "Div", "Max", "Min", "Less"}) {
         kinds.push_back({type, 2, 2, 2, false, {}, both});
     }
     for (const char *type : {"Relu", "Sigmoid", "Tanh", "HardSwish", "Softplus", "Abs", "Sqrt"}) {
@@ -49,7 +49,7 @@ std::vector<OperatorKind> elementwise_kinds() {
     for (const char *type : {"LeakyRelu", "Elu"}) {
         kinds.push_back({type, 1, 1, 1, true, {{"alpha", Kind::number}}, same_shape});
     }
-    for (const char *type : {"Exp", "Log", "Neg", "Erf"}) {
+    for (const char *type : {"Exp", "Log", "Neg", "Erf", "Atan"}) {
         kinds.push_back({type, 1, 1, 1, false, {}, same_shape});
     }
     kinds.push_back({"Clip", 1, 1, 1, true, {{"min", Kind::number}, {"max", Kind::number}}, clipped});

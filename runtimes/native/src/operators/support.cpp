@@ -8,7 +8,8 @@ namespace {
 /// ARM Compute Library has fewer functions than the others, which have a loop of the runner for every type.
 std::string obstacle_in_library(const Plan &plan, const Operator &op) {
     const auto constant = [&plan](TensorId t) { return t != kNone && plan.tensors[t].constant(); };
-    if (op.type == "Erf" || op.type == "Gather" || op.type == "Where") {
+    if (op.type == "Erf" || op.type == "Gather" || op.type == "Where" || op.type == "Atan" || op.type == "Less" ||
+        op.type == "GridSample") {
         return "has no function in ARM Compute Library";
     }
     if (op.type == "MatMul" && (!constant(op.inputs[1]) || plan.tensors[op.inputs[1]].shape.size() != 2)) {

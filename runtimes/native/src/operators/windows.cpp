@@ -95,6 +95,14 @@ Shape normalised(const Call &call) {
     return call.shape(0);
 }
 
+Shape sampled(const Call &call) {
+    call.demand_rank(4);
+    const auto &grid = call.shape(1);
+    call.demand(grid.size() == 4 && grid[3] == 2 && grid[0] == call.shape(0)[0],
+                "needs a grid of two coordinates for each element, of as many images");
+    return {call.shape(0)[0], call.shape(0)[1], grid[1], grid[2]};
+}
+
 Shape resized(const Call &call) {
     call.demand_rank(4);
     const auto &a = call.op.attributes;
@@ -122,6 +130,7 @@ std::vector<OperatorKind> window_kinds() {
          {{"size", Kind::integer, 1}, {"alpha", Kind::number}, {"beta", Kind::number}, {"bias", Kind::number}},
          local_response},
         {"BatchNormalization", 5, 5, 1, false, {{"epsilon", Kind::number}}, normalised},
+        {"GridSample", 2, 2, 2, false, {{"align_corners", Kind::flag}}, sampled},
         {"Resize", 1, 1, 1, false,
          {{"mode", Kind::word, 0, 0, {"nearest", "linear"}},
           {"coordinates", Kind::word, 0, 0, {"half_pixel", "asymmetric", "align_corners"}}},

@@ -118,6 +118,8 @@ void with_function(const std::string &type, const Attributes &attributes, Apply 
         apply([](float x) { return std::log(x); });
     } else if (type == "Neg") {
         apply([](float x) { return -x; });
+    } else if (type == "Atan") {
+        apply([](float x) { return std::atan(x); });
     } else if (type == "Erf") {
         apply(error_function);
     }
@@ -145,6 +147,9 @@ void largest(const LoopCall &call) {
 void least(const LoopCall &call) {
     for_each_pair(call, [](float a, float b) { return std::min(a, b); });
 }
+void less(const LoopCall &call) {
+    for_each_pair(call, [](float a, float b) { return a < b ? 1.0F : 0.0F; });
+}
 void with_slope(const LoopCall &call) {
     for_each_pair(call, [](float x, float slope) { return x < 0 ? x * slope : x; });
 }
@@ -164,9 +169,10 @@ void choose(const LoopCall &call) {
 
 std::vector<LoopOfType> elementwise_loops() {
     std::vector<LoopOfType> loops = {{"Add", add},       {"Sub", subtract}, {"Mul", multiply},     {"Div", divide},
-                                     {"Max", largest},   {"Min", least},    {"PRelu", with_slope}, {"Where", choose}};
+                                     {"Max", largest},   {"Min", least},    {"PRelu", with_slope}, {"Where", choose},
+                                     {"Less", less}};
     for (const char *type : {"Relu", "Sigmoid", "Tanh", "HardSwish", "Softplus", "Abs", "Sqrt", "LeakyRelu", "Elu",
-                             "Clip", "Exp", "Log", "Neg", "Erf"}) {
+                             "Clip", "Exp", "Log", "Neg", "Erf", "Atan"}) {
         loops.push_back({type, unary});
     }
     return loops;

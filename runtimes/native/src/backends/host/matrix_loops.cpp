@@ -6,6 +6,24 @@
 namespace parapipe {
 namespace {
 
+/// The bytes from an element to the next, of a tensor that is walked over some extents.
+Layout walk_of(const Elements &elements, const std::array<std::size_t, kMostDimensions> &extents) {
+    Layout layout;
+    layout.extents = extents;
+    for (std::size_t axis = 0; axis < kMostDimensions; ++axis) {
+        layout.strides[axis] = elements.strides[axis] * sizeof(float);
+    }
+    return layout;
+}
+
+/// Elements one behind the other in ONNX's order.
+std::vector<float> dense_of(const Elements &elements, const Shape &shape) {
+    std::vector<float> dense(elements_of(shape));
+    copy(reinterpret_cast<const std::byte *>(elements.data), walk_of(elements, elements.extents),
+         reinterpret_cast<std::byte *>(dense.data()), layout_of(shape));
+    return dense;
+}
+
 /// Rows by the first dimension, columns by all others in ONNX's order.
 void general_product(const LoopCall &call) {
     const auto &w = call.inputs[1];
@@ -13,14 +31,7 @@ void general_product(const LoopCall &call) {
     const auto rows = static_cast<std::size_t>(call.shape[0]);
     const auto width = static_cast<std::size_t>(call.shape[1]);
     const auto depth = elements_of(call.shapes[0]) / rows;
-    std::vector<float> dense(rows * depth);
-    Layout there;
-    there.extents = call.inputs[0].extents;
-    for (std::size_t axis = 0; axis < kMostDimensions; ++axis) {
-        there.strides[axis] = call.inputs[0].strides[axis] * sizeof(float);
-    }
-    copy(reinterpret_cast<const std::byte *>(call.inputs[0].data), there, reinterpret_cast<std::byte *>(dense.data()),
-         layout_of(call.shapes[0]));
+    const auto dense = dense_of(call.inputs[0], call.shapes[0]);
     for (std::size_t row = 0; row < rows; ++row) {
         for (std::size_t column = 0; column < width; ++column) {
             float sum = call.has(2) ? call.inputs[2].data[column] : 0;
@@ -113,28 +124,28 @@ void mean(const LoopCall &call) {
 /// Picks along an axis; indices are whole numbers, kept as float32. One that is not there picks the nearest.
 void gather(const LoopCall &call) {
     const auto axis = static_cast<std::size_t>(call.op.attributes.integer("axis"));
-    const auto rank = call.shapes[0].size();
-    const auto picks = call.shapes[1].size();
-    const auto extent = call.shapes[0][axis];
-    std::size_t before = 1;
-    std::size_t behind = 1;
-    for (std::size_t i = 0; i < axis; ++i) {
-        before *= static_cast<std::size_t>(call.shapes[0][i]);
-    }
-    for (std::size_t i = axis + 1; i < rank; ++i) {
-        behind *= static_cast<std::size_t>(call.shapes[0][i]);
-    }
-    const auto count = picks == 0 ? 1 : elements_of(call.shapes[1]);
+    const auto &shape = call.shapes[0];
+    const auto extent = shape[axis];
+    const auto product = [&shape](std::size_t from, std::size_t to) {
+        return elements_of(Shape(shape.begin() + static_cast<std::ptrdiff_t>(from), shape.begin() + static_cast<std::ptrdiff_t>(to)));
+    };
+    const auto before = product(0, axis);
+    const auto behind = product(axis + 1, shape.size());
+    const auto indices = dense_of(call.inputs[1], call.shapes[1]);
+    const bool in_order = is_dense(walk_of(call.inputs[0], call.inputs[0].extents));
+    const auto copied = in_order ? std::vector<float>() : dense_of(call.inputs[0], shape);
+    const float *source = in_order ? call.inputs[0].data : copied.data();
+    std::vector<float> picked(elements_of(call.shape));
     for (std::size_t outside = 0; outside < before; ++outside) {
-        for (std::size_t i = 0; i < count; ++i) {
-            const float wanted = call.inputs[1].data[i];
-            auto index = std::abs(wanted) < 2147483648.0F ? static_cast<std::int64_t>(wanted) : 0;
+        for (std::size_t i = 0; i < indices.size(); ++i) {
+            auto index = std::abs(indices[i]) < 2147483648.0F ? static_cast<std::int64_t>(indices[i]) : 0;
             index = std::min(std::max<std::int64_t>(index < 0 ? index + extent : index, 0), extent - 1);
-            const float *from = call.inputs[0].data +
-                                (outside * static_cast<std::size_t>(extent) + static_cast<std::size_t>(index)) * behind;
-            std::copy_n(from, behind, call.output.data + (outside * count + i) * behind);
+            const auto from = (outside * static_cast<std::size_t>(extent) + static_cast<std::size_t>(index)) * behind;
+            std::copy_n(source + from, behind, picked.data() + (outside * indices.size() + i) * behind);
         }
     }
+    copy(reinterpret_cast<const std::byte *>(picked.data()), layout_of(call.shape),
+         reinterpret_cast<std::byte *>(call.output.data), walk_of(call.output, call.output.extents));
 }
 
 }  // namespace

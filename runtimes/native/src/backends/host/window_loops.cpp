@@ -230,6 +230,43 @@ void resize(const LoopCall &call) {
     });
 }
 
+/// A place in an image, in elements, for a coordinate from -1 to 1.
+float place_of(float coordinate, std::size_t extent, bool align_corners) {
+    const auto size = static_cast<float>(extent);
+    return align_corners ? (coordinate + 1) / 2 * (size - 1) : ((coordinate + 1) * size - 1) / 2;
+}
+
+/// Bilinear samples of an image at the places of a grid; beyond it lie zeros.
+void sample(const LoopCall &call) {
+    const auto &x = call.inputs[0];
+    const auto &grid = call.inputs[1];
+    const bool align_corners = call.op.attributes.integer("align_corners") == 1;
+    const auto height = static_cast<float>(x.extents[2]);
+    const auto width = static_cast<float>(x.extents[3]);
+    auto places = call.output.extents;
+    places[1] = 1;
+    for_each_position(places, call.order, [&](const auto &at) {
+        const float column = place_of(*grid.at(at[0], at[2], at[3], 0), x.extents[3], align_corners);
+        const float row = place_of(*grid.at(at[0], at[2], at[3], 1), x.extents[2], align_corners);
+        for (std::size_t c = 0; c < x.extents[1]; ++c) {
+            *call.output.at(at[0], c, at[2], at[3]) = 0;
+        }
+        for (const float h : {std::floor(row), std::floor(row) + 1}) {
+            for (const float w : {std::floor(column), std::floor(column) + 1}) {
+                if (!(h >= 0 && h < height && w >= 0 && w < width)) {
+                    continue;
+                }
+                const float share = (1 - std::abs(row - h)) * (1 - std::abs(column - w));
+                const float *from = x.at(at[0], 0, static_cast<std::size_t>(h), static_cast<std::size_t>(w));
+                float *to = call.output.at(at[0], 0, at[2], at[3]);
+                for (std::size_t c = 0; c < x.extents[1]; ++c) {
+                    to[c * call.output.strides[1]] += share * from[c * x.strides[1]];
+                }
+            }
+        }
+    });
+}
+
 }  // namespace
 
 std::vector<LoopOfType> window_loops() {
@@ -241,7 +278,8 @@ std::vector<LoopOfType> window_loops() {
             {"GlobalAveragePool", mean_under},
             {"LRN", local_response},
             {"BatchNormalization", normalise},
-            {"Resize", resize}};
+            {"Resize", resize},
+            {"GridSample", sample}};
 }
 
 }  // namespace parapipe
