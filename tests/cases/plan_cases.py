@@ -89,7 +89,7 @@ class Costs:
     memory_system = None
     excluded = ()
     arrival_s = least_frame_s = least_period_s = 0.0
-    bandwidth_bytes_per_s = None
+    bandwidth_bytes_per_s = power_budget_w = None
     co_run = None
     power_budget_w = None
     moved_bytes = 0  # by each operator
