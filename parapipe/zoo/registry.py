@@ -28,7 +28,9 @@ _MODELS = {
     **dict.fromkeys(("bert-base", "vit-b16"), "transformer"),
     "yolo-pan": "yolo_pan",
 }
-_FAMILIES = {"gpt": "transformer"}  # of any depth, `gpt:12`: by `gpt(layers, *, weightless)`
+# Of any depth, `gpt:12`: by `gpt(layers, *, weightless)`.
+_FAMILIES = {"gpt": "transformer", "llama": "llama", "llama-step": "llama"}
+_DECODERS = frozenset({"llama", "llama-step"})
 DIGESTS = Path(__file__).with_name("digests.csv")
 _LAYERS = re.compile("[1-9][0-9]{0,3}")
 
@@ -39,7 +41,19 @@ def names() -> tuple[str, ...]:
 
 
 def examples() -> tuple[str, ...]:
-    """Return a name for each model that can be built as it stands, sorted: `gpt:12`, ..."""
+    """Return a name for each benchmark model that can be built as it stands: `gpt:12`, ...
+
+    Sorted. Those with `decoders` are all: these stand on the page of language models.
+    """
+    return tuple(each for each in _every_example() if each not in decoders())
+
+
+def decoders() -> tuple[str, ...]:
+    """Return names of small language models, for a prompt and for a step with a cache."""
+    return tuple(each for each in _every_example() if each.partition(":")[0] in _DECODERS)
+
+
+def _every_example() -> tuple[str, ...]:
     return tuple(name.replace("LAYERS", "12") for name in names())
 
 
