@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from parapipe.cost.block_points import BlockCosts, block_runs_of, read_points
 from parapipe.cost.cost_table import build_cost_table
@@ -18,7 +18,7 @@ from parapipe.cost.profile import Profile
 from parapipe.documents.co_run_rows import CoRunCostRow
 from parapipe.documents.doubt import IntervalsRow, MediansRow, intervals, medians
 from parapipe.errors import AssignmentError
-from parapipe.files.record import Row
+from parapipe.files.record import Row, without_none
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import partition
 from parapipe.mappings.assembly import mapping_of
@@ -138,6 +138,11 @@ class EvaluationDocument(Row):
     """Where the operator times come from, by number and by time."""
     sources: tuple[SourceRow, ...]
     """The same in words, one source after the other."""
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what co-runs cost where nothing is known of them."""
+        return without_none(write(self), "co_run")
 
 
 def evaluate_assignment(

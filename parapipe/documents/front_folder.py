@@ -181,8 +181,11 @@ def front_csv(configurations: Sequence[ConfigurationRow]) -> str:
 
 def _flat_row(row: ConfigurationRow) -> dict[str, Any]:
     figures = row.model_dump(
-        exclude={"stages", "memories", "evaluated", "intervals", "medians", "chances", "several"}
-    )
+        exclude={
+            "stages", "memories", "evaluated", "intervals", "medians", "chances", "several",
+            "co_run",
+        }
+    )  # fmt: skip
     if row.most_segments is not None:  # all rows have the same columns
         figures.setdefault("load_s", None)
     figures["names"] = " ".join(row.names)

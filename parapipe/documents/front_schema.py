@@ -194,7 +194,7 @@ class ConfigurationRow(Row):
         """Leave out what is said at a rate, of segments, compilers, states or tokens only."""
         named = "arrival_s", "most_segments", "load_s", "exports", "loop_s", "sequences"
         tokens = "token_s", "tokens_per_second", "energy_per_token_j", "first_token_s"
-        return without_none(write(self), *named, *tokens)
+        return without_none(write(self), "co_run", *named, *tokens)
 
     def __repr__(self) -> str:
         """Return a line: id, stages and the three objectives, by the stated costs."""
@@ -326,7 +326,7 @@ class FrontDocument(Row):
     @model_serializer(mode="wrap")
     def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out what was compiled where no compiler was asked for, and states if none are."""
-        return without_none(write(self), "compilation", "states", "tokens")
+        return without_none(write(self), "compilation", "states", "tokens", "co_run")
 
     @model_validator(mode="after")
     def _check_references(self) -> Self:
