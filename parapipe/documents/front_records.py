@@ -243,7 +243,7 @@ class Options(Row):
         return without_none(
             write(self),
             "exclude",
-            "state",
+            "thermal_state",
             "pins",
             "rate_fps",
             "max_stages",

@@ -85,6 +85,12 @@ def test_a_state_cannot_be_chosen_and_long_runs_must_be_described(hot):
         parapipe.map_states("zoo:squeezenet", "amlogic-a311d", **OPTIONS)
 
 
+def test_a_front_names_a_state_only_if_one_was_asked_for(fronts, hot):
+    usual = parapipe.map("zoo:squeezenet", hot, **OPTIONS)
+    assert "thermal_state" not in usual.to_json()["options"]
+    assert fronts.fronts["cold"].to_json()["options"]["thermal_state"] == "cold"
+
+
 def test_a_sustained_front_is_explained_at_its_clocks(hot, tmp_path):
     front = parapipe.map("zoo:squeezenet", hot, thermal_state="sustained", **OPTIONS)
     front.write(tmp_path)
