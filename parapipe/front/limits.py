@@ -95,7 +95,18 @@ def heat_texts(plan: Plan, platform: Platform) -> Iterator[str]:
                 )
 
 
-def token_texts(front: FrontDocument, row: ConfigurationRow) -> Iterator[str]:
+def state_texts(front: FrontDocument, row: ConfigurationRow) -> Iterator[str]:
+    """Say what is not proven of models with states, and what binds their tokens."""
+    if front.states:
+        yield (
+            "While stages are combined, loops of states do not count; what is found is compared with "
+            "them. So where a loop holds a part of the network only, or several sequences take "
+            "turns, another division into stages may be better than those of the front."
+        )
+    yield from _token_texts(front, row)
+
+
+def _token_texts(front: FrontDocument, row: ConfigurationRow) -> Iterator[str]:
     """Say what the memory allows of tokens, what of that is reached, and what binds."""
     tokens = front.tokens
     if tokens is None or row.tokens_per_second is None:

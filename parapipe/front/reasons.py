@@ -21,7 +21,7 @@ from parapipe.front.critical_paths import (
     moves_lowering_load,
     round_robin_of,
 )
-from parapipe.front.limits import limit_texts, token_texts
+from parapipe.front.limits import limit_texts, state_texts
 from parapipe.front.memory_and_doubt import memory_texts, segment_texts
 from parapipe.front.memory_bound import co_run_texts
 from parapipe.front.what_if import Change
@@ -60,7 +60,7 @@ class Reasons:
                 ("memory", memory_texts(self.row, self.plan)),
                 ("segments", segment_texts(self.row)),
                 ("unsupported", together(dict(self._refusals())).values()),
-                ("bound", (*self._bound_texts(), *token_texts(self.front, self.row))),
+                ("bound", (*self._bound_texts(), *state_texts(self.front, self.row))),
                 ("front", self._front_texts()),
                 ("doubt", self._quantile_texts()),
             )

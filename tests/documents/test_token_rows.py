@@ -71,3 +71,4 @@ def test_pick_keeps_tokens_a_second_and_explain_says_what_binds(decoder, tmp_pat
     front.write(tmp_path / "out")
     texts = [each.text for each in parapipe.explain(tmp_path / "out", kept.id).reasons]
     assert any("A step reads" in text and "MB of weights" in text for text in texts)
+    assert any("another division into stages may be better" in text for text in texts)
