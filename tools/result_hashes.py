@@ -85,6 +85,12 @@ NETWORKS = {
           c = Conv <pads = [1, 1, 1, 1]> (a, w)
           y = Add (b, c)
         }""",
+    "found": """
+        found (float[1, 8, 56, 56] data) => (int64[4, n] y) {
+          a = Conv <pads = [1, 1, 1, 1]> (data, w)
+          b = Relu (a)
+          y = NonZero (b)
+        }""",
 }
 """Small networks in ONNX's textual form; `w` is the weight of all their convolutions."""
 
@@ -152,6 +158,11 @@ CASES = (
         "costs", "unknown.onnx", A311D,
         "--dim batch=1 --shape b=float32:1x8x56x56 --rules rules.yaml --profile profile.csv",
     ),
+    Case(
+        "states", "zoo:llama-step:1", A311D,
+        f"--state input_ids=none --sequences 2 --min-tokens-per-second 1 {STAGES}",
+    ),
+    Case("lengths", "found.onnx", SIX, f"--at-most 300 {STAGES}"),
     Case(
         "several", "forks=forks.onnx squeezenet=zoo:squeezenet", A311D,
         "--rate forks=20 --rate squeezenet=10 --deadline forks=50ms --priority squeezenet=2",

@@ -99,9 +99,9 @@ def state_texts(front: FrontDocument, row: ConfigurationRow) -> Iterator[str]:
     """Say what is not proven of models with states, and what binds their tokens."""
     if front.states:
         yield (
-            "While stages are combined, loops of states do not count; what is found is compared with "
-            "them. So where a loop holds a part of the network only, or several sequences take "
-            "turns, another division into stages may be better than those of the front."
+            "While stages are combined, loops of states do not count; what is found is compared "
+            "with them. So where a loop holds a part of the network only, or several sequences "
+            "take turns, another division into stages may be better than those of the front."
         )
     yield from _token_texts(front, row)
 

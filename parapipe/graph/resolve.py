@@ -211,8 +211,8 @@ def resolve(
         )
     if walk.bounded:
         walk.notes.append(
-            f"{len(walk.bounded)} results whose length depends on values are taken with "
-            f"{at_most} entries, the most that may be: {listed(walk.bounded)}"
+            f"results whose length depends on values are taken with {at_most} entries, the most "
+            f"that may be: {listed(walk.bounded)}"
         )
     return _resolve_needed(model_name, walk, outputs, inputs)
 
