@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from parapipe.api.checked import PlatformFile, checked
 from parapipe.api.load import ZOO, load_model, load_platform
@@ -100,7 +100,12 @@ def new_platform(
 
 
 @checked
-def fit_platform(table: FilePath, platform: PlatformFile) -> FittedPlatform:
+def fit_platform(
+    table: FilePath,
+    platform: PlatformFile,
+    *,
+    view: Literal["deployed", "as-measured"] = "deployed",
+) -> FittedPlatform:
     """Fit a platform's nominal figures to the times of whole networks.
 
     Launches and the rates of operator classes are fitted, to small relative errors, from a prior:
@@ -115,6 +120,9 @@ def fit_platform(table: FilePath, platform: PlatformFile) -> FittedPlatform:
         an ONNX file, by its path, relative to the table's folder.
     platform
         Without a profile, such as `new_platform` describes.
+    view
+        as-measured: the board ran batch-norm as an operator. deployed: its runtime folded it into
+        the convolution before.
 
     Raises
     ------
@@ -135,7 +143,7 @@ def fit_platform(table: FilePath, platform: PlatformFile) -> FittedPlatform:
                 graphs[each.network] = load_model(_model_of(each.network, Path(table).parent))
             except ModelError as error:
                 raise ModelError(f"{table}:{each.line}: {error}") from None
-    return fit(loaded, times, graphs, table=Path(table).name)
+    return fit(loaded, times, graphs, table=Path(table).name, view=view)
 
 
 def _model_of(network: str, folder: Path) -> str:

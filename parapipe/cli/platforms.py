@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -171,8 +171,17 @@ def new(*, out: Path | None, force: bool, **given: Any) -> None:  # noqa: ANN401
 @click.option("--platform", required=True, metavar="NAME|FILE", help="Platform to fit.")
 @click.option("--out", type=FILE, help="File to write.")
 @click.option("--force", is_flag=True, help="Replace a file that is there and differs.")
+@options("fit_platform", "view")
 @json_option
-def fit(*, table: Path, platform: str, out: Path | None, force: bool, as_json: bool) -> None:
+def fit(
+    *,
+    table: Path,
+    platform: str,
+    out: Path | None,
+    force: bool,
+    view: Literal["deployed", "as-measured"],
+    as_json: bool,
+) -> None:
     """Fit nominal figures of a platform to whole-network times of a board.
 
     TABLE is a CSV file with the columns network, processor and ms: milliseconds of a frame. A
@@ -181,12 +190,13 @@ def fit(*, table: Path, platform: str, out: Path | None, force: bool, as_json: b
     """
     import parapipe
 
-    fitted = parapipe.fit_platform(table, platform)
+    fitted = parapipe.fit_platform(table, platform, view=view)
     if out is not None:
         fitted.file.write(out, force=force)
     document = {
         "table": str(table),
         "platform": platform,
+        "view": view,
         "networks": [asdict(each) for each in fitted.networks],
         "median_errors": fitted.median_errors,
         "figures": [asdict(each) for each in fitted.figures],

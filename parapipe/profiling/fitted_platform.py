@@ -214,7 +214,7 @@ def fit_platform(
             )  # fmt: skip
         figures += _figures(processor, nominal, prior, fit)
     unfitted = tuple(name for name in platform.names if name not in fitted)
-    text = _text(platform, fitted, errors, table, boards)
+    text = _text(platform, fitted, errors, table=table, boards=boards, view=view)
     return FittedPlatform(NewPlatform(text, tuple(fitted)), tuple(errors), tuple(figures), unfitted)
 
 
@@ -330,8 +330,10 @@ def _text(
     platform: Platform,
     fitted: Mapping[str, Rates],
     errors: Sequence[NetworkError],
+    *,
     table: str,
     boards: Sequence[str],
+    view: View,
 ) -> str:
     """Return the platform's file in full, with the fitted figures and their source."""
     raw: dict[str, Any] = as_dict(platform)
@@ -355,6 +357,7 @@ def _text(
             f"or that its kind reaches on {listed(list(boards))}. With each network left out in "
             f"turn, the median error is {shares['left_out']:.1%}; the figures that were there "
             f"before have {shares['nominal']:.1%}."
+            + (" The board ran batch-norm as an operator." if view == "as-measured" else "")
         ),
     }
     head = f"# Fitted to {table} by `parapipe platforms fit`; sources say which figures.\n"

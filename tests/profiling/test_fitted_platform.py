@@ -48,6 +48,22 @@ def test_the_platforms_own_times_are_the_nominal_ones(fitted, board):
         assert each.nominal_s == pytest.approx(own_s, rel=1e-9)
 
 
+def test_batch_norm_takes_time_on_a_board_that_runs_it_as_an_operator(fitted, board, tmp_path):
+    table = written(tmp_path, TABLE)
+    unfolded = parapipe.fit_platform(table, board, view="as-measured")
+    platform = parapipe.load_platform(board)
+    for each, folded in zip(unfolded.networks, fitted.networks, strict=True):
+        graph = parapipe.load_model(f"zoo:{each.network}")
+        costs = build_cost_table(graph, platform, profiles=[], view="as-measured")
+        p = costs.processors.index(each.processor)
+        own_s = sum(costs.time_s(v, p) for v in range(len(costs.entries)))
+        assert each.nominal_s == pytest.approx(own_s, rel=1e-9)
+        has_batch_norm = each.network in {"mobilenet-v1", "resnet-50"}
+        assert (each.nominal_s > folded.nominal_s) == has_batch_norm
+    assert "ran batch-norm" in unfolded.file.text
+    assert "ran batch-norm" not in fitted.file.text
+
+
 def test_an_npus_own_times_count_channels_as_its_platform_does(tmp_path):
     text = parapipe.new_platform(chip="rk3588").text.replace("chip:", "precision: int8\nchip:")
     (tmp_path / "board.yaml").write_text(text, encoding="utf-8")
