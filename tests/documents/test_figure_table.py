@@ -37,6 +37,8 @@ from parapipe.sweeps.document import SweepDocument, sweep_page
 from parapipe.uncertainty.samples import SampledFront
 
 _LITERALS = ast.Dict | ast.Tuple | ast.List | ast.Set
+OF_TOKENS = [BY_NAME[name] for name in ("tokens", "energy per token", "first token")]
+"""What models without tokens do not state; tests/documents/test_token_rows.py has others."""
 PACKAGE = Path(parapipe.__file__).parent
 TABLE = PACKAGE / "documents" / "figure_table.py"
 
@@ -56,6 +58,8 @@ def test_what_rules_make_is_what_the_front_states(branchy_front) -> None:
     for row in branchy_front:
         plain = row.model_dump()
         for entry in FIGURES:
+            if entry in OF_TOKENS:
+                continue
             if entry.rule:
                 assert entry.rule(plain) == getattr(row, entry.field, entry.rule(plain))
             if entry.reciprocal:
@@ -82,14 +86,16 @@ def test_every_demand_bounds_a_figure_and_is_an_option_of_the_commands(
         texts.append(capsys.readouterr().out)
     for name, entry in BY_DEMAND.items():
         row = segment_front[0]
+        option = re.sub("_([sjw]|bytes)$", "", name).replace("_", "-")
+        assert all(f"--{option}" in text for text in texts)
+        if entry in OF_TOKENS:
+            continue
         stated = entry.value(row.model_dump())
         great = entry.direction == "greatest"
         asked = Demands(**{name: stated})
         assert limits(asked) == {entry.name: 1 / stated if great else stated}
         least = entry.name if entry.name in get_args(Minimise) else "latency"
         assert parapipe.ParetoFront.best(segment_front, least, **{name: stated})
-        option = re.sub("_([sjw]|bytes)$", "", name).replace("_", "-")
-        assert all(f"--{option}" in text for text in texts)
 
 
 @pytest.mark.parametrize("name", get_args(Minimise))
@@ -103,7 +109,7 @@ def test_every_figure_of_minimise_is_found_and_offered(name, branchy_front, caps
 def test_every_figure_with_a_column_is_in_the_table_of_map(segment_front) -> None:
     rows = [row.model_dump() for row in segment_front]
     for row in rows:  # even intervals, and a sustained rate of its own: then all columns are there
-        row |= {"intervals": None, "medians": None}
+        row |= {"intervals": None, "medians": None, "tokens_per_second": 1 / row["period_s"]}
         row["sustained_period_s"] = row["period_s"] * 0.9
     titles = [column.title for column in front_table(rows, ("latency", "throughput")).columns]
     shown = [each.column for each in FIGURES if each.column]
@@ -144,11 +150,12 @@ def test_what_explain_derives_is_what_the_front_states(branchy_front, branchy_fo
 
 def test_the_page_has_the_table_and_a_value_of_every_figure(segment_front) -> None:
     data = page_data(segment_front.content())
-    assert [each["name"] for each in data["figures"]] == [each.name for each in FIGURES]
+    own = [each for each in FIGURES if each not in OF_TOKENS]
+    assert [each["name"] for each in data["figures"]] == [each.name for each in own]
     for row in data["front"]["configurations"]:
-        assert {each.field for each in FIGURES} <= set(row)
+        assert {each.field for each in own} <= set(row)
     text = page(segment_front.content()).decode()
-    assert all(each.means in text for each in FIGURES)
+    assert all(each.means in text for each in own)
 
 
 def test_figures_that_a_front_does_not_state_are_nowhere(branchy_front) -> None:
@@ -167,7 +174,8 @@ def test_the_page_of_a_sweep_offers_every_figure_of_minimise(branchy_front) -> N
 
 def test_tables_for_machines_have_every_figure_of_a_configuration(segment_front) -> None:
     columns = set(segment_front.to_pandas().columns)
-    assert {e.field for e in FIGURES if e.field in ConfigurationRow.model_fields} <= columns
+    known = {e.field for e in FIGURES if e not in OF_TOKENS}
+    assert known & set(ConfigurationRow.model_fields) <= columns
     for ends in ("low", "high", "median", "evaluated"):
         assert {f"{ends}_{field}" for field in SAMPLED_FIELDS} <= columns
 
