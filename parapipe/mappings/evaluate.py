@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-MOST_SETTLED = 3  # evaluations of a mapping at longer and longer periods
+MOST_PERIODS = 3  # evaluations of a mapping at longer and longer periods
 Seconds = TypeVar("Seconds", float, "NDArray[float64]")
 
 
@@ -247,7 +247,7 @@ def settle(mapping: Mapping, graph: OperatorGraph, costs: CostTable) -> tuple[Ma
     first = evaluated.co_run
     if mapping.period_s is None or first is None:
         return mapping, evaluated
-    for _ in range(MOST_SETTLED):
+    for _ in range(MOST_PERIODS):
         lasts_s, mapping = mapping.period_s or 0.0, replace(mapping, period_s=evaluated.period_s)
         if evaluated.period_s <= lasts_s * (1 + ROUNDING):
             break

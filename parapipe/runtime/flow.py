@@ -121,7 +121,7 @@ class Flow:
         with self._lock:
             for name, array in zip(segment.outputs, made, strict=True):
                 self._put(name, frame, array)
-            for name, array in self._states.handed_on(segment.id, segment.outputs, made):
+            for name, array in self._states.next_inputs(segment.id, segment.outputs, made):
                 self._put(name, frame + self._states.frames, array)
             for name in self._sources[segment.id]:
                 self._drop(name, frame)

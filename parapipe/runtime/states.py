@@ -45,7 +45,7 @@ class States:
             return arrays
         return {name: array for name, array in arrays.items() if name not in self.names}
 
-    def handed_on(
+    def next_inputs(
         self, segment: str, outputs: Iterable[str], arrays: Iterable[Any]
     ) -> Iterator[tuple[str, Any]]:
         """Yield graph inputs of the next step that a segment makes, with their arrays."""
