@@ -23,7 +23,7 @@ MOST_LOADS = 8  # sets of busy processors that are looked at
 
 def without_law(costs: CostTable) -> CostTable:
     """Return costs of processors that do not slow each other down."""
-    return replace(costs, co_run=None)
+    return costs if costs.co_run is None else replace(costs, co_run=None)
 
 
 def expected_loads(processors: int) -> list[tuple[int, ...]]:
