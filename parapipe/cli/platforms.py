@@ -166,7 +166,7 @@ def new(*, out: Path | None, force: bool, **given: Any) -> None:  # noqa: ANN401
     )
 
 
-@command.command()
+@command.command(cls=VerbCommand)
 @click.argument("table", type=FILE)
 @click.option("--platform", required=True, metavar="NAME|FILE", help="Platform to fit.")
 @click.option("--out", type=FILE, help="File to write.")
