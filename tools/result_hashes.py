@@ -67,6 +67,14 @@ rules:
     processors: [little, big, gpu]
     source: made up for this case
 """
+WARM = """schema: parapipe/platform/1
+name: warm
+base: rockchip-rk3399pro
+processors:
+  - {name: big, clock: {sustained_frequency_hz: 1.2e9, source: guess}}
+sources:
+  guess: {provenance: nominal, title: Made up for this case}
+"""
 NETWORKS = {
     "forks": """
         forks (float[1, 8, 96, 96] data) => (float[1, 8, 96, 96] y) {
@@ -119,6 +127,7 @@ class Case:
 
 STAGES = "--objectives latency-throughput --interleave none"
 A311D, A1000, RK3399PRO, SIX = "amlogic-a311d", "bst-a1000", "rockchip-rk3399pro", "board.yaml"
+LONG_RUNS = "warm.yaml"
 CASES = (
     Case("heft", "forks.onnx", A1000, f"--mapper heft {STAGES} --minimise latency"),
     Case("cpop", "forks.onnx", A311D, f"--mapper cpop {STAGES} --minimise period"),
@@ -162,6 +171,9 @@ CASES = (
         "states", "zoo:llama-step:1", A311D,
         f"--state input_ids=none --sequences 2 --min-tokens-per-second 1 {STAGES}",
     ),
+    Case("cold", "forks.onnx", LONG_RUNS, f"--thermal-state cold {STAGES}"),
+    Case("warm", "forks.onnx", LONG_RUNS, f"--thermal-state sustained {STAGES}"),
+    Case("both-states", "forks.onnx", LONG_RUNS, f"--both-states {STAGES}"),
     Case("lengths", "found.onnx", SIX, f"--at-most 300 {STAGES}"),
     Case(
         "several", "forks=forks.onnx squeezenet=zoo:squeezenet", A311D,
@@ -199,7 +211,7 @@ def _words_of(option: click.Option) -> Iterable[str]:
 
 
 def prepare(folder: Path) -> None:
-    """Write what the cases read: models, a board of six processors, a profile and rules."""
+    """Write what the cases read: models, boards, a profile and rules."""
     import onnx
     from onnx import helper
 
@@ -213,6 +225,7 @@ def prepare(folder: Path) -> None:
         shutil.copyfile(path, folder / path.name)
     shutil.copyfile(PROFILE, folder / "profile.csv")
     (folder / "rules.yaml").write_text(RULES, encoding="utf-8")
+    (folder / LONG_RUNS).write_text(WARM, encoding="utf-8")
     _parapipe(["platforms", "new", "--chip", "rk3588", "--out", SIX], folder)
 
 
