@@ -71,7 +71,13 @@ WARM = """schema: parapipe/platform/1
 name: warm
 base: rockchip-rk3399pro
 processors:
-  - {name: big, clock: {sustained_frequency_hz: 1.2e9, source: guess}}
+  - name: big
+    clock:
+      default_frequency_hz: 1.8e9
+      sustained_frequency_hz: 1.2e9
+      points: [{frequency_hz: 1.2e9, voltage_v: 0.95}, {frequency_hz: 1.8e9, voltage_v: 1.2}]
+      scaling: {compute_share: {default: 0.9}, source: guess}
+      source: guess
 sources:
   guess: {provenance: nominal, title: Made up for this case}
 """
