@@ -12,7 +12,6 @@ from parapipe.api.checked import Model, PlatformFile, checked
 from parapipe.api.load import load_model, load_platform, model_file, split_file
 from parapipe.api.profile import profile_path
 from parapipe.api.profile_tasks import part_rule_lists
-from parapipe.api.runtime_run import run_on_runtime
 from parapipe.errors import ProfilingError, SplitError
 from parapipe.files.checked_arguments import NotEmpty
 from parapipe.files.progress import Progress, Tell
@@ -118,6 +117,7 @@ class _Runs:
 
     def measurements(self, graph: OperatorGraph, file: Path) -> Iterator[Measurement]:
         """Run a model on each CPU; yield what its operators took."""
+        from parapipe.api.runtime_run import run_on_runtime
         from parapipe.documents.compared_runs import segment_times
         from parapipe.profiling.from_run import measurements_of
 

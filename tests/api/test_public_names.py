@@ -67,6 +67,17 @@ def test_nothing_heavy_is_loaded_before_a_name_is_used() -> None:
     assert heavy.isdisjoint(done.stdout.split())
 
 
+def test_every_name_is_there_without_onnx_runtime() -> None:
+    script = (
+        "import parapipe, sys; sys.modules['onnxruntime'] = None; "
+        "print([name for name in parapipe.__all__ if getattr(parapipe, name) is None])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
+
+
 @pytest.mark.parametrize("verb", ["run", "simulate", "export", "verify"])
 def test_a_verb_on_a_plan_is_a_method_of_it(verb) -> None:
     function = getattr(parapipe, f"{verb}_plan")
