@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from parapipe.cli.figure_cells import outside_lines
 from parapipe.cli.output import (
@@ -59,8 +60,10 @@ def refuse_for_several(arguments: dict[str, Any], *names: str, trace: Path | Non
     """Take options for one plan out of those given; refuse them where several plans are given."""
     from parapipe.api.checked import flag
 
+    context = click.get_current_context()
     for name in names:
-        if arguments.pop(name):
+        arguments.pop(name)
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"{flag(name)} is for one plan, and several are given")
     if trace is not None:
         raise click.UsageError("--trace is for one plan, and several are given")

@@ -189,7 +189,7 @@ def test_more_frames_under_way_than_the_runner_takes_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "mistake"),
     [
-        ({"type": "Erf"}, "is no operator of this format: 'Erf'"),
+        ({"type": "Cos"}, "is no operator of this format: 'Cos'"),
         ({"inputs": ("x", "w", "b")}, "'y' has 3 inputs"),
         ({"attributes": {}}, "'y' should have the attributes ['perm']"),
         ({"attributes": {"perm": 1}}, "'y': perm should be of the kind integers"),
