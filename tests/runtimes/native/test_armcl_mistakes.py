@@ -25,7 +25,7 @@ MISTAKES = {
     "a field is missing": (("tensors", "x", "shape"), None, "tensors.x lacks the field 'shape'"),
     "an unknown field": (("operators", 0, "note"), "x", "operators[0].note is not known"),
     "an unknown attribute": (("operators", 0, "attributes", "axis"), 1, "is no attribute of Mul"),
-    "an unknown operator": (("operators", 0, "type"), "Erf", "'Erf', which the runner has no"),
+    "an unknown operator": (("operators", 0, "type"), "Cos", "'Cos', which the runner has no"),
     "a negative extent": (("tensors", "x", "shape"), [1, -2], "shape[1] should be an integer from"),
     "five dimensions": (("tensors", "x", "shape"), [1] * 5, "has more than four dimensions"),
     "a huge tensor": (("tensors", "x", "shape"), [2**31, 2**31], "more than 2^31 elements"),
