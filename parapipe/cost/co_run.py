@@ -98,7 +98,7 @@ class SharedMemoryLaw:
     both at most B, a memory of B bytes a second gives it min(d, s w), where s is the largest share
     up to 1 for which all together get no more than B. It then takes d / min(d, s w) times as long.
     That is weighted max-min fairness (Bertsekas and Gallager, Data Networks, section 6.5.2): who
-    asks for little gets it, and all that are memory-bound are slowed down alike.
+    asks for little gets it, and all that draw their most are slowed down by the same factor.
 
     Parameters
     ----------

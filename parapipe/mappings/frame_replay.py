@@ -93,16 +93,8 @@ class _Resource:
         return task, number, self.left_ps, now_ps - self.since_ps, self.slowdown
 
 
-def replay(
-    graph: EventGraph,
-    frames: int,
-    admission: Admission,
-    *,
-    work: SampledTime | None = None,
-    delay: SampledTime | None = None,
-    slowdown: Slowdown | None = None,
-) -> ReplayTimes:
-    """Send frames through a plan's tasks.
+class Replay:
+    """Frames on their way through a plan's tasks: what has started and ended at a moment.
 
     Parameters
     ----------
@@ -111,18 +103,7 @@ def replay(
         graph has them if not given.
     slowdown
         If not given, tasks do not slow each other down.
-
-    Raises
-    ------
-    StuckError
-        If tasks wait for each other in a circle, since a channel has too few slots.
     """
-    state = Replay(graph, frames, admission, work=work, delay=delay, slowdown=slowdown)
-    return state.run()
-
-
-class Replay:
-    """The state at a moment: what has started and ended, and what each resource does."""
 
     def __init__(
         self,
@@ -183,7 +164,13 @@ class Replay:
         return True
 
     def run(self) -> ReplayTimes:
-        """Go on to the end."""
+        """Go on to the end.
+
+        Raises
+        ------
+        StuckError
+            If tasks wait for each other in a circle, since a channel has too few slots.
+        """
         while self.advance():
             pass
         admitted = [self._admitted_ps(n) for n in range(self.frames)]

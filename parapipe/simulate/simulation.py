@@ -11,10 +11,10 @@ from parapipe.files.mistakes import listed
 from parapipe.mappings.event_graph import PICOSECONDS, picoseconds
 from parapipe.mappings.frame_replay import (
     Admission,
+    Replay,
     ReplayTimes,
     Slowdown,
     StuckError,
-    replay,
 )
 from parapipe.mappings.steady_state import (
     Recurrence,
@@ -115,7 +115,7 @@ def simulate(
         slowdown = slowdowns_of(plan, tasks, law).of
     admission = Admission(frozenset(tasks.first), interval_ps, queue or WAITING)
     try:
-        replayed = replay(
+        replayed = Replay(
             tasks.graph,
             frames,
             admission,
@@ -123,7 +123,7 @@ def simulate(
             # a run's hand-overs are part of what its tasks take
             delay=(lambda _wait, _frame: 0) if measured else _varied_delay(tasks, luck),
             slowdown=slowdown,
-        )
+        ).run()
     except StuckError as stuck:
         waiting = listed([f"'{tasks.tasks[v].name}' for frame {n}" for v, n in stuck.waiting])
         slots = f"{queue} slots" if queue else "the plan's slots"

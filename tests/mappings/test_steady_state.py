@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parapipe.mappings.event_graph import EventGraph
-from parapipe.mappings.frame_replay import Admission, replay
+from parapipe.mappings.frame_replay import Admission, Replay
 from parapipe.mappings.steady_state import recurrence
 from tests.mappings.test_frame_replay import SATURATED, pipe
 
@@ -52,7 +52,7 @@ def test_what_does_not_recur_is_said_to_be_a_mean():
 
 
 def test_an_interval_need_not_be_whole():
-    found = replay(pipe(1), 4, Admission(frozenset({0}), Fraction(5, 2), 2))
+    found = Replay(pipe(1), 4, Admission(frozenset({0}), Fraction(5, 2), 2)).run()
     assert found.admitted_ps == [0, 3, 5, 8]
     assert recurrence(pipe(1), Admission(frozenset({0}), Fraction(5, 2), 2), None).frames == 2
 
@@ -76,7 +76,7 @@ def test_what_recurs_goes_on_for_ever_and_lies_between_the_times_alone_and_the_l
     assert max(alone) <= found.period_ps <= max(longest)
     if found.exact:
         frames = found.spans[0][0].frame + 4 * found.frames + len(alone)
-        again = replay(graph, frames + 8, SATURATED, slowdown=slowdown)
+        again = Replay(graph, frames + 8, SATURATED, slowdown=slowdown).run()
         for task, spans in enumerate(found.spans):
             for span in spans:
                 later = span.frame + found.frames
@@ -86,9 +86,9 @@ def test_what_recurs_goes_on_for_ever_and_lies_between_the_times_alone_and_the_l
 
 def test_work_that_is_left_is_rounded_to_the_picosecond():
     # 5 and 1 at factors of 3: the second one ends at 3, when a whole 1 of the first is done.
-    found = replay(
+    found = Replay(
         EventGraph((5, 1), (0, 0), ((0,), (1,)), (), ()), 1,
         Admission(frozenset({0, 1}), None, 2),
         slowdown=lambda running: [3.0 if len(running) > 1 else 1.0] * len(running),
-    )  # fmt: skip
+    ).run()  # fmt: skip
     assert found.end_ps == [[7], [3]]

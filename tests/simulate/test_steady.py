@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parapipe.mappings.event_graph import PICOSECONDS, EventGraph
-from parapipe.mappings.frame_replay import Admission, replay
+from parapipe.mappings.frame_replay import Admission, Replay
 from parapipe.mappings.steady_state import Steady, slowest_pace, steady
 from parapipe.plan.build import build_plan
 from parapipe.plan.program import program
@@ -24,7 +24,7 @@ def played(graph, frames):
     first = frozenset(
         v for v in range(len(graph.time_ps)) if all(b != v for _, b, _ in graph.waits)
     )
-    return steady(graph, replay(graph, frames, Admission(first, None, 2)).start_ps)
+    return steady(graph, Replay(graph, frames, Admission(first, None, 2)).run().start_ps)
 
 
 def recurring(graph):
@@ -113,7 +113,7 @@ def test_the_slowest_task_has_that_pace_though_not_all_recur(seed, unit):
     graph = program(build_plan(*random_case(seed)), unit=unit).graph
     first = frozenset(range(len(graph.time_ps)))
     frames = 40 * (max(graph.lag) + 2)
-    assert slowest_pace(graph, replay(graph, frames, Admission(first, None, 2)).start_ps) == (
+    assert slowest_pace(graph, Replay(graph, frames, Admission(first, None, 2)).run().start_ps) == (
         graph.period_ps()
     )
 
@@ -121,7 +121,7 @@ def test_the_slowest_task_has_that_pace_though_not_all_recur(seed, unit):
 @pytest.mark.parametrize("frames", [12, 30, 31, 100])
 def test_a_queue_that_is_used_up_slowly_makes_no_pace_faster(frames):
     graph = interleaved_pair()
-    starts = replay(graph, frames, Admission(frozenset({0}), None, 2)).start_ps
+    starts = Replay(graph, frames, Admission(frozenset({0}), None, 2)).run().start_ps
     assert steady(graph, starts) is None
     assert slowest_pace(graph, starts) == graph.period_ps() == 300
 
@@ -141,7 +141,7 @@ def interleaved_pair():
 def test_too_few_frames_have_no_pace():
     graph = interleaved_pair()
     for frames, pace_ps in ((4, None), (5, None), (7, 300)):
-        starts = replay(graph, frames, Admission(frozenset({0}), None, 2)).start_ps
+        starts = Replay(graph, frames, Admission(frozenset({0}), None, 2)).run().start_ps
         assert slowest_pace(graph, starts) == pace_ps
 
 
