@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import prod
@@ -39,7 +38,6 @@ from benchmarks.tables import markdown_table
 from parapipe.api.load import load_model, load_platform, split_file
 from parapipe.api.plan import Plan
 from parapipe.cost.cost_table import build_cost_table
-from parapipe.errors import VerificationError
 from parapipe.mappings.assembly import mapping_of
 from parapipe.mappings.assignment import Assignment
 from parapipe.plan.build import build_plan
@@ -153,10 +151,9 @@ def interleaved_plan(file: Path, platform: Path, folder: Path) -> Plan:
         note=lambda _: None,
     )  # fmt: skip
     fitting = [each for each in front if each.kind != "replicated"]
-    for each in sorted(fitting, key=lambda row: row.sustained_period_s):
-        with suppress(VerificationError):  # a front may hold some whose plan is refused
-            return each.plan()
-    raise click.ClickException(f"{file.stem}: no configuration has a plan")
+    if not fitting:
+        raise click.ClickException(f"{file.stem}: no configuration has a plan for the runner")
+    return min(fitting, key=lambda row: row.sustained_period_s).plan()
 
 
 def ratio(over: Times | None, under: Times | None) -> str:
