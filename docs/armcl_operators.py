@@ -13,6 +13,7 @@ from parapipe.export.constants import Constants
 from parapipe.graph.onnx_import import import_model
 from parapipe.plan.build import plan_operators, plan_tensors
 from parapipe.plan.schema import Operator, Tensor
+from parapipe.targets.native.backends import BackendName
 from parapipe.targets.native.build import RULES, unexportable
 from parapipe.targets.native.steps import Steps
 from parapipe.zoo.registry import examples, write
@@ -56,15 +57,16 @@ def _networks() -> Iterator[str]:
     yield from map(network_row, examples())
 
 
-def network_row(name: str) -> str:
-    """Return the row of a model of the zoo."""
+def network_row(name: str, backend: BackendName = "neon") -> str:
+    """Return the row of a model of the zoo, with all of its operators on a back end."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
         write(name, path, weightless=True)
         graph = import_model(path, digests=False)
         network = Network(graph.inputs, graph.outputs, plan_tensors(graph), plan_operators(graph))
         with Constants(network, path) as constants:
-            into = Steps(network, constants)
+            backends = dict.fromkeys([v.id for v in network.operators], backend)
+            into = Steps(network, constants, backends)
             refused = list(unexportable(network, into))
     steps = "" if refused else str(len(into.steps))
     return f"| `{name}` | {len(graph.operators)} | {steps} | {reasons(refused)} |"

@@ -6,17 +6,11 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from docs.armcl_operators import Network, reasons
-from parapipe.export.constants import Constants
-from parapipe.graph.onnx_import import import_model
-from parapipe.plan.build import plan_operators, plan_tensors
+from docs.armcl_operators import network_row
 from parapipe.targets.native.backends import BACKENDS, BackendName
-from parapipe.targets.native.build import unexportable
 from parapipe.targets.native.library_plan import FORMS
-from parapipe.targets.native.steps import Steps
-from parapipe.zoo.registry import examples, write
+from parapipe.zoo.registry import examples
 
 PAGE = Path(__file__).with_name("native-backends.md")
 SOURCES = Path(__file__).parents[1] / "runtimes/native/src"
@@ -76,23 +70,7 @@ def _listed(text: str) -> set[str]:
 
 def _networks() -> Iterator[str]:
     yield "| model | operators | in the runner | in the way |\n|---|---:|---:|---|"
-    yield from map(network_row, examples())
-
-
-def network_row(name: str) -> str:
-    """Return the row of a model of the zoo, on a back end with loops."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "model.onnx"
-        write(name, path, weightless=True)
-        graph = import_model(path, digests=False)
-        network = Network(graph.inputs, graph.outputs, plan_tensors(graph), plan_operators(graph))
-        with Constants(network, path) as constants:
-            into = Steps(
-                network, constants, dict.fromkeys([v.id for v in network.operators], "plain")
-            )
-            refused = list(unexportable(network, into))
-    steps = "" if refused else str(len(into.steps))
-    return f"| `{name}` | {len(graph.operators)} | {steps} | {reasons(refused)} |"
+    yield from (network_row(name, "plain") for name in examples())
 
 
 if __name__ == "__main__":
