@@ -35,8 +35,24 @@ from parapipe.mappings.mapping import Mapping, Placement, Transfer
 from parapipe.mappings.segments import count_segments
 from parapipe.platform.memories import MemorySystem
 
-_Copy = tuple[str, str, int, int | None]
-"""A weight, its data type, its memory, and the processor whose own copy it is."""
+
+class WeightCopy(NamedTuple):
+    """A weight where it is kept.
+
+    Parameters
+    ----------
+    name
+        Of the weight.
+    memory
+        Index of its memory.
+    processor
+        Index of the processor whose own copy it is; None if all in the memory use it.
+    """
+
+    name: str
+    dtype: str
+    memory: int
+    processor: int | None
 
 
 @dataclass(frozen=True)
@@ -56,7 +72,7 @@ class Storage:
     processors: tuple[str, ...]
     working: tuple[str | None, ...]
     _sizes: dict[tuple[str, int], int] = field(default_factory=dict, repr=False, compare=False)
-    _weights: dict[tuple[int, int], dict[_Copy, int]] = field(
+    _weights: dict[tuple[int, int], dict[WeightCopy, int]] = field(
         default_factory=dict, repr=False, compare=False
     )
 
@@ -93,17 +109,21 @@ class Storage:
 
     def weights_bytes(self, mapping: Mapping) -> list[int]:
         """Return what the weights take in each memory, once for each copy."""
-        weights: dict[_Copy, int] = {}
+        total = [0] * len(self.system.names)
+        for copy, size_bytes in self.weight_copies(mapping).items():
+            total[copy.memory] += size_bytes
+        return total
+
+    def weight_copies(self, mapping: Mapping) -> dict[WeightCopy, int]:
+        """Return the copies of weights that a mapping needs, with what each takes."""
+        copies: dict[WeightCopy, int] = {}
         for at in mapping.placements:
             for p in mapping.replicas.get(at.processor, (at.processor,)):
                 where = (at.operator, p)
                 if where not in self._weights:
                     self._weights[where] = dict(self._weights_of(*where))
-                weights.update(self._weights[where])
-        total = [0] * len(self.system.names)
-        for (_, _, memory, _), size_bytes in weights.items():
-            total[memory] += size_bytes
-        return total
+                copies.update(self._weights[where])
+        return copies
 
     def segments_bytes(self, mapping: Mapping) -> list[int]:
         """Return what the segments take in each memory, beside tensors and weights."""
@@ -113,7 +133,7 @@ class Storage:
                 total[self.memory_of(p)] += count * each_bytes.get(self.processors[p], 0)
         return total
 
-    def _weights_of(self, v: int, p: int) -> Iterator[tuple[_Copy, int]]:
+    def _weights_of(self, v: int, p: int) -> Iterator[tuple[WeightCopy, int]]:
         """Yield the weights that an operator needs on a processor."""
         operator, memory = self.graph.operators[v], self.memory_of(p)
         own = self.system.packing.get(self.processors[p])
@@ -123,7 +143,7 @@ class Storage:
                 stored_bytes = size_in_bytes(constant.shape, dtype) or 0
                 content_bytes = (stored_bytes + constant.scale_bytes) * (own or 1)
                 size_bytes = self.system.size_bytes(memory, content_bytes)
-                yield (name, dtype, memory, None if own is None else p), size_bytes
+                yield WeightCopy(name, dtype, memory, None if own is None else p), size_bytes
 
     def least_bytes(self, costs: CostTable) -> int:
         """Return what any mapping needs: each weight once, and the operator with the most beside.
