@@ -99,8 +99,9 @@ def simulate_plan(
         average, while the pattern repeats as fast as it can, and say how long they take.
     contention
         Lengthening of an operator, as a share of its time, while other processors together move as
-        many bytes as the memory can; True for that of the platform, False for none. Unless it is
-        False, operators on streams take less while other streams do nothing, by the platform's law.
+        many bytes as the memory can, in place of the plan's law of co-runs; True for the law of the
+        platform, False for that of the plan. Unless it is False, operators on streams take less
+        while other streams do nothing, by the platform's law.
     platform
         The platform whose memory is shared, and that says what operators take on other processors
         than the plan's. Default: the shipped platform that the plan names.

@@ -9,6 +9,7 @@ from typing import TypedDict
 
 from parapipe.api.checked import PlatformFile
 from parapipe.api.load import load_platform, locate_model
+from parapipe.cost.co_run import LinearContention, co_run_law
 from parapipe.digits import plain
 from parapipe.documents.build_run import warm_up_frames
 from parapipe.documents.model_runs import percentile
@@ -74,16 +75,22 @@ def platform_of(plan: Plan, platform: PlatformFile | None) -> Platform:
 
 
 def contended_memory(plan: Plan, target: Platform, contention: float | bool) -> Memory:
-    """Return the memory that processors share, with the law by which they slow each other down."""
-    laws = stream_laws(plan, target)
-    if contention is True:
-        contention = target.evaluation.contention if target.evaluation else 0.0
-        if not contention and not laws:
-            raise SimulationError(
-                f"platform '{target.name}' does not say how much processors slow each other down; "
-                "give contention in its section evaluation, or a share, as in `contention` 0.3"
-            )
-    return Memory(target.memory.bandwidth_bytes_per_s, float(contention), laws)
+    """Return the memory that processors share, with the law by which they slow each other down.
+
+    That is the contention given, or else the law of the platform.
+    """
+    streams = stream_laws(plan, target)
+    if contention is not True:
+        law = LinearContention(contention / target.memory.bandwidth_bytes_per_s)
+        return Memory(law, streams, float(contention))
+    stated = co_run_law(target)
+    if stated is None and not streams:
+        raise SimulationError(
+            f"platform '{target.name}' does not say how much processors slow each other down; "
+            "give its section co_run, contention in its section evaluation, or a share, as in "
+            "`contention` 0.3"
+        )
+    return Memory(stated, streams, target.evaluation.contention if target.evaluation else 0.0)
 
 
 def steady_row(simulation: Simulation) -> SteadyRow | None:

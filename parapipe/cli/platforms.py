@@ -275,6 +275,11 @@ def _co_run_texts(shown: Any) -> Shown:  # noqa: ANN401 - a platform
                 f"  {row.processor}{_class_text(row.operator_class)} beside {beside}: "
                 f"{row.factor:g} times as long"
             )
+    if shown.contention:
+        yield (
+            f"an operator takes {1 + shown.evaluation.contention:g} times as long while others "
+            "move as many bytes as the memory can"
+        )
     for each in shown.processors:
         if hz := each.clock.sustained_frequency_hz:
             yield f"{each.name} falls to {hz / 1e6:g} MHz in long runs"

@@ -55,7 +55,7 @@ def _take_contention(ctx: click.Context, param: click.Parameter, value: str | No
     flag_value="platform",
     metavar="[SHARE]",
     callback=_take_contention,
-    help="Let processors that share the memory slow each other down: as the platform says, or by "
+    help="Let processors that share the memory slow each other down: by the platform's law, or by "
     "that share while the others use all of the bandwidth.",
 )
 @options(

@@ -273,9 +273,9 @@ def build_cost_table(
         excluded=tuple(each.name for each in platform.excluded),
         bandwidth_bytes_per_s=platform.bandwidth_limit_bytes_per_s,
         power_budget_w=platform.sustained_power_w,
-        co_run=co_run_law(platform) if platform.co_run else None,
+        co_run=(law := co_run_law(platform)),
         wholes=tuple(platform.names[platform.whole(p)] for p in range(len(platform.processors)))
-        if platform.co_run
+        if law
         else (),
         loop=longest_loop_path(graph, [min(_times_s(row)) for row in entries]),
         sequences=graph.sequences,

@@ -341,16 +341,13 @@ def evaluator(
         if configuration.mapping.period_s is not None:
             return None
         if configuration.split:
-            contention = at.platform.contention
-            evaluated = evaluate(
-                configuration.mapping, configuration.split.graph, at.costs, contention=contention
-            )
+            evaluated = evaluate(configuration.mapping, configuration.split.graph, at.costs)
             return EvaluatedRow.of(evaluated, network=None)
         costs = costs_of(configuration.table)
         assignment = assignment_of(configuration.mapping)
         mapping = mapping_of(graph, at.platform, costs, assignment, blocks=blocks)
         mapping = mapping.with_replicas(configuration.mapping.replicated)
-        evaluated = evaluate(mapping, graph, costs, contention=at.platform.contention)
+        evaluated = evaluate(mapping, graph, costs)
         return EvaluatedRow.of(evaluated, network=network.network.name if network else None)
 
     return evaluated_row

@@ -208,7 +208,7 @@ def evaluate_assignment(
         chosen = read_points(points, [on[block] for block in range(1 + max(blocks))], platform)
         costs = BlockCosts(graph, platform, blocks, view=pricing, precision=precision).at(chosen)
     mapping = mapping_of(graph, platform, costs, placement, blocks=blocks if as_run else None)
-    evaluated = evaluate(mapping, graph, costs, contention=platform.contention)
+    evaluated = evaluate(mapping, graph, costs)
     parts = priced_parts(mapping, costs)
     names = [operator.id for operator in graph.operators]
     samples = front_of_samples(

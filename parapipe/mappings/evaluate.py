@@ -135,16 +135,8 @@ class Evaluated:
         return 1 / self.period_s
 
 
-def evaluate(
-    mapping: Mapping, graph: OperatorGraph, costs: CostTable, *, contention: float = 0.0
-) -> Evaluated:
+def evaluate(mapping: Mapping, graph: OperatorGraph, costs: CostTable) -> Evaluated:
     """Price a mapping.
-
-    Parameters
-    ----------
-    contention
-        Lengthening of a stage per byte a second that the other stages move; not looked at where the
-        costs know how much processors slow each other down.
 
     Raises
     ------
@@ -162,16 +154,6 @@ def evaluate(
     longest_s = _period_s(mapping.stages, times_s)
     if not longest_s:
         raise AssignmentError(f"'{graph.source.name}' has no operator that takes time to evaluate")
-    slowed_s, law = times_s, costs.co_run
-    if contention and law is None:
-        traffic = [
-            sum(moved_bytes(at, costs) for at in stage.placements) / longest_s
-            for stage in mapping.stages
-        ]
-        slowed_s = [
-            time_s * (1 + contention * (sum(traffic) - own))
-            for time_s, own in zip(times_s, traffic, strict=True)
-        ]
     stages = tuple(
         EvaluatedStage(
             processors=stage.processors,
@@ -182,17 +164,17 @@ def evaluate(
                 costs.energy_j(at.operator, at.processor) for at in stage.placements
             ),
             shared_processor=stage.shared,
-            contended_time_s=contended_s,
+            contended_time_s=stage.time_s,
         )
-        for stage, contended_s in zip(mapping.stages, slowed_s, strict=True)
+        for stage in mapping.stages
     )
     needed_s, power = memory_s(mapping, costs), power_need(mapping, costs)
     least_s = max(needed_s, power.period_s) if power else needed_s
-    own_period_s = max(mapping.period_s or _period_s(mapping.stages, slowed_s), least_s)
+    own_period_s = max(mapping.period_s or longest_s, least_s)
     looped_s = loop_period_s(mapping)
     period_s = max(own_period_s, looped_s)
     latency_s = max(sum(times_s) if mapping.period_s is None else mapping.elapsed_s, needed_s)
-    sustained_s, effect = max(sustained_period_s(mapping), least_s), None
+    sustained_s, effect, law = max(sustained_period_s(mapping), least_s), None, costs.co_run
     if law is not None and period_s < inf:
         slowed = co_run_times(mapping, graph, costs, law, least_period_s=period_s)
         effect = CoRunEffect(latency_s, period_s, sustained_s, slowed.frames)

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from parapipe.cost.co_run import CoRunLaw, Draw, Running, SharedMemoryLaw, SlowdownTable
+from parapipe.cost.co_run import (
+    CoRunLaw,
+    Draw,
+    LinearContention,
+    Running,
+    SharedMemoryLaw,
+    SlowdownTable,
+)
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.co_run_times import WAITING, CoRunEffect, Slowdowns, seconds
@@ -42,6 +49,8 @@ def co_run_of(
         stated = {"slowdowns": tuple(map(_factor, rows)), "memory_share": law.memory_share}
     elif isinstance(law, SharedMemoryLaw):
         stated = {"bandwidth_bytes_per_s": law.bandwidth_bytes_per_s}
+    elif isinstance(law, LinearContention):
+        stated = {"contention_s_per_byte": law.s_per_byte}
     draws = law.draws if isinstance(law, SlowdownTable | SharedMemoryLaw) else {}
     return records.CoRun.model_validate(
         {
@@ -51,7 +60,7 @@ def co_run_of(
                     most_bytes_per_s=draws[name].most_bytes_per_s,
                     cache_bytes=draws[name].cache_bytes,
                 )
-                for name in used
+                for name in used & draws.keys()
             },
             "names": {name: whole for name, whole in names.items() if name != whole},
             "free": records.PredictedTimes(
@@ -99,6 +108,8 @@ def law_of(plan: Plan) -> CoRunLaw | None:
     stated = plan.co_run
     if stated is None:
         return None
+    if stated.contention_s_per_byte is not None:
+        return LinearContention(stated.contention_s_per_byte)
     draws = {
         name: Draw(each.most_bytes_per_s, each.cache_bytes) for name, each in stated.draws.items()
     }

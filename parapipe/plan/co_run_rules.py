@@ -89,7 +89,7 @@ def _missing_spans(view: MappedPlan, stated: CoRun) -> str:
     if len(counts) > 1:
         return f"the times of co-runs are of {' and '.join(map(str, sorted(counts)))} frames"
     used = {_name(view, name) for p in view.orders for name in _turns(view, p)}
-    if not used <= stated.draws.keys():
+    if stated.contention_s_per_byte is None and not used <= stated.draws.keys():
         return "the law of co-runs does not say what a processor draws"
     return ""
 
@@ -163,6 +163,9 @@ def _work_done_s(span: _Span, every: Sequence[_Span], stated: CoRun) -> tuple[fl
 
 def _factor(own: _Span, running: Sequence[_Span], stated: CoRun) -> float:
     """Return how many times as long an operator takes beside what runs, itself included."""
+    if stated.contention_s_per_byte is not None:
+        others = sum(each.rate for each in running) - own.rate
+        return 1 + stated.contention_s_per_byte * max(0.0, others)
     if stated.bandwidth_bytes_per_s is not None:
         return _shared_factor(own, running, stated, stated.bandwidth_bytes_per_s)
     factor, own_class = 1.0, _class(own, stated)

@@ -233,7 +233,8 @@ class CoRun(Record):
     """How much processors slow each other down, and when all runs therefore.
 
     Latency and periods that are predicted hold this in. The times of the stages are of operators
-    that run alone. One law holds: a table, or a memory that is shared.
+    that run alone. One law holds: a table, a memory that is shared, or contention in proportion
+    to what the others move.
     """
 
     slowdowns: tuple[CoRunFactor, ...] = ()
@@ -244,8 +245,11 @@ class CoRun(Record):
     bandwidth_bytes_per_s: PositiveFigure | None = None
     """Of the shared memory, which serves processors in proportion to what they draw at most, and
     none more than it asks for."""
-    draws: ByName[Draw]
-    """By the name that the law has for a processor."""
+    contention_s_per_byte: PositiveFigure | None = None
+    """What an operator takes longer, as a share of its time, for each byte a second that the others
+    move when they run alone."""
+    draws: ByName[Draw] = Field(default_factory=dict)
+    """By the name that the law has for a processor; of a table, and of the shared memory."""
     names: ByName[Name] = Field(default_factory=dict)
     """What the law calls a processor, where that is a part or a stream of another one."""
     free: PredictedTimes

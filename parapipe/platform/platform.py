@@ -134,8 +134,9 @@ class Evaluation(Section):
         Share of a hand-over between blocks that were measured apart which their times do not hold
         already; hand-overs inside a block, and of models that were not measured, count in full.
     contention
-        Lengthening of a stage, as a share of its time, while others together move as many bytes
-        as the shared memory can; 0: none is known.
+        Lengthening of an operator, as a share of its time, while others together move as many bytes
+        as the shared memory can: a law of co-runs, of a platform without `co_run`; 0: none is
+        known.
     """
 
     hand_over_share: Share = 1.0
@@ -224,9 +225,9 @@ class Platform(WholeFile):
         """Find what parts of a platform file say against each other, and names that are unknown."""
         return chain(contradictions(raw), co_run_contradictions(raw))
 
-    @cached_property
+    @property
     def contention(self) -> float:
-        """Lengthening of a stage per byte a second that others move; 0 if none is known."""
+        """Lengthening of an operator per byte a second that others move; 0 if none is known."""
         evaluation = self.evaluation
         return evaluation.contention / self.memory.bandwidth_bytes_per_s if evaluation else 0.0
 
@@ -240,6 +241,11 @@ class Platform(WholeFile):
         """Watts that the processors may draw on average; None where any, as on a cold chip."""
         budget = self.power_budget
         return budget.sustained_w if budget and self.state == "sustained" else None
+
+    def without_co_runs(self) -> Platform:
+        """Return the platform as if processors did not slow each other down."""
+        evaluation = self.evaluation and self.evaluation.model_copy(update={"contention": 0.0})
+        return self.model_copy(update={"co_run": None, "evaluation": evaluation})
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -321,7 +321,7 @@ def explore(
     deadline.start_exploring()
     with_laws = (costs, *others)
     if sources:
-        sources = replace(sources, platform=sources.platform.model_copy(update={"co_run": None}))
+        sources = replace(sources, platform=sources.platform.without_co_runs())
     tables = tuple(map(without_law, with_laws))
     costs = tables[0]
     many = many_requests(graph, partition, costs, most_requests)

@@ -108,9 +108,9 @@ def simulate(
     """
     tasks = measured.program(plan, queue) if measured else program(plan, unit=unit, queue=queue)
     interval_ps = _interval_ps(plan, tasks, None if saturate else pace_s or plan.predicted.period_s)
-    slowdown = None
+    slowdown: Slowdown | None = None
     if memory:
-        slowdown = _slowdown(Contention(plan, tasks, memory))
+        slowdown = Contention(plan, tasks, memory).slowdown
     elif not measured and (law := law_of(plan)):
         slowdown = slowdowns_of(plan, tasks, law).of
     admission = Admission(frozenset(tasks.first), interval_ps, queue or WAITING)
@@ -158,10 +158,6 @@ def _steady_of(found: Recurrence) -> Steady | None:
     if not found.exact:
         return None
     return Steady(found.period_ps, found.frames, max(spans[0].frame for spans in found.spans))
-
-
-def _slowdown(contention: Contention) -> Slowdown:
-    return lambda running: contention.slowdown([task for task, _ in running])
 
 
 def _measured_work(

@@ -15,10 +15,10 @@ from math import log, sqrt
 from random import Random
 from typing import Generic, TypeVar
 
-from parapipe.cost.co_run import LinearContention, Running
+from parapipe.cost.co_run import CoRunLaw
 from parapipe.errors import SimulationError
-from parapipe.mappings.event_graph import PICOSECONDS
-from parapipe.plan.memory_traffic import moved_bytes
+from parapipe.mappings.frame_replay import RunningTask
+from parapipe.plan.co_run import slowdowns_of
 from parapipe.plan.program import Program, Unit, program
 from parapipe.plan.schema import Plan
 from parapipe.plan.sharing import executed_plan
@@ -207,46 +207,36 @@ class Memory:
 
     Parameters
     ----------
-    bandwidth_bytes_per_s
-        Of the memory.
-    contention
-        Lengthening of a task, as a share of its time, while others together move as many bytes as
-        the memory can.
-    laws
+    law
+        How much processors slow each other down; None if not at all.
+    streams
         How much streams slow each other down, by their names; those of other processors have none.
+    contention
+        What the law was made of: lengthening of a task, as a share of its time, while others
+        together move as many bytes as the memory can; 0 where another law holds.
     """
 
-    bandwidth_bytes_per_s: float
-    contention: float
-    laws: Mapping[str, StreamLaw] = field(default_factory=dict)
+    law: CoRunLaw | None
+    streams: Mapping[str, StreamLaw] = field(default_factory=dict)
+    contention: float = 0.0
 
 
 class Contention:
     """How much longer tasks take that run at the same time.
 
-    A task takes 1 + c Σ b / B times as long: c is the contention, B the memory's bandwidth, b what
-    each other one that runs moves in a second. A transfer neither slows tasks nor is slowed. On a
-    stream, it takes less while other streams of the processor do nothing.
+    Processors slow each other down by the memory's law. A transfer neither slows tasks nor is
+    slowed. On a stream, a task takes less while other streams of the processor do nothing.
     """
 
     def __init__(self, plan: Plan, program: Program, memory: Memory) -> None:
-        moved = moved_bytes(plan)
-        self._law = LinearContention(memory.contention / memory.bandwidth_bytes_per_s)
-        # A transfer moves nothing here: its processor is not asked for.
-        self._running = [
-            Running(task.resource, sum(moved[v] for v in task.operators), time_ps / PICOSECONDS)
-            for task, time_ps in zip(program.tasks, program.graph.time_ps, strict=True)
-        ]
-        self._computes = [bool(task.operators) for task in program.tasks]
-        self._laws = [memory.laws.get(task.resource) for task in program.tasks]
+        self._others = slowdowns_of(plan, program, memory.law) if memory.law else None
+        self._laws = [memory.streams.get(task.resource) for task in program.tasks]
 
-    def slowdown(self, running: Sequence[int]) -> list[float]:
+    def slowdown(self, running: Sequence[RunningTask]) -> list[float]:
         """Return by how many times each of the running tasks takes longer."""
-        factors = list(self._law.slowdowns([self._running[v] for v in running]))
-        at_once = Counter(law.of for v in running if (law := self._laws[v]))
-        for i, v in enumerate(running):
-            if not self._computes[v]:
-                factors[i] = 1.0
+        factors = [*self._others.of(running)] if self._others else [1.0] * len(running)
+        at_once = Counter(law.of for v, _ in running if (law := self._laws[v]))
+        for i, (v, _) in enumerate(running):
             if law := self._laws[v]:
                 factors[i] *= law.share[at_once[law.of] - 1]
         return factors

@@ -6,7 +6,13 @@ import random
 from dataclasses import replace
 from itertools import combinations, pairwise
 
-from parapipe.cost.co_run import Draw, Running, SharedMemoryLaw, SlowdownTable
+from parapipe.cost.co_run import (
+    Draw,
+    LinearContention,
+    Running,
+    SharedMemoryLaw,
+    SlowdownTable,
+)
 from parapipe.cost.price import OperatorCost
 from parapipe.platform.co_run import Slowdown
 from parapipe.platform.fields import named_value
@@ -35,9 +41,12 @@ def random_table(rng, names, most=3.0):
 
 
 def random_law(rng, names):
-    """Return a table, or memory that is shared."""
-    if rng.random() < 0.6:
+    """Return a table, memory that is shared, or contention."""
+    kind = rng.random()
+    if kind < 0.6:
         return random_table(rng, names)
+    if kind > 0.85:
+        return LinearContention(10 ** rng.uniform(-10, -8.5))
     draws = {name: Draw(10 ** rng.uniform(8, 10)) for name in names}
     return SharedMemoryLaw(10 ** rng.uniform(8, 9.5), draws)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from parapipe.cost.co_run import SharedMemoryLaw, SlowdownTable, co_run_law
+from parapipe.cost.co_run import LinearContention, SharedMemoryLaw, SlowdownTable, co_run_law
 from parapipe.platform.load import read_platform
 
 DOCS = Path("docs")
@@ -34,9 +34,10 @@ def platforms():
 
 
 def test_the_parts_of_platform_files_hold_for_the_chip_of_the_other_page():
-    table, shared, heat = platforms()
+    table, shared, contention, heat = platforms()
     assert isinstance(co_run_law(table), SlowdownTable)
     assert isinstance(co_run_law(shared), SharedMemoryLaw)
+    assert co_run_law(contention) == LinearContention(0.3 / contention.memory.bandwidth_bytes_per_s)
     assert heat.state == "sustained"
     assert heat.power_budget.sustained_w == 5
     assert heat.processors[0].clock.sustained_frequency_hz == 1e9

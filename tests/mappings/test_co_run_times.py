@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parapipe.cost.co_run import Draw, SharedMemoryLaw, SlowdownTable
+from parapipe.cost.co_run import Draw, LinearContention, SharedMemoryLaw, SlowdownTable
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.mappings.assembly import mapping_of
 from parapipe.mappings.assignment import Assignment
@@ -57,6 +57,14 @@ def test_two_stages_slow_each_other_down_while_both_work():
     assert [each.contended_time_s for each in found.stages] == pytest.approx([5e-3, 3e-3])
     effect = found.co_run
     assert (effect.free_period_s, effect.free_latency_s) == pytest.approx((4e-3, 6e-3))
+
+
+def test_contention_is_a_law_like_any_other():
+    # Each moves 1 GB/s, which makes the other one 1.5 times as long: as above.
+    graph, costs = two_operators((4_000_000, 2_000_000))
+    found = taken(graph, costs, LinearContention(0.5 / 1e9), (0, 1), ((0,), (1,)))
+    assert (found.period_s, found.latency_s) == pytest.approx((5e-3, 8e-3))
+    assert [each.contended_time_s for each in found.stages] == pytest.approx([5e-3, 3e-3])
 
 
 def test_two_branches_of_one_stage_slow_each_other_down_too():

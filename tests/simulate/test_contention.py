@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 import parapipe
+from parapipe.cost.co_run import LinearContention
+from parapipe.plan.memory_traffic import moved_bytes
 from parapipe.plan.program import program
 from parapipe.simulate.simulation import simulate
-from parapipe.simulate.variation import Contention, Memory, moved_bytes
+from parapipe.simulate.variation import Contention, Memory
 from tests.cases.plan_cases import drawn_plan
 
 PLAN = drawn_plan()
@@ -28,23 +30,23 @@ def test_a_task_takes_longer_by_what_the_others_move():
     moved = moved_bytes(PLAN)
     assert moved["e"] == 3 * 24
     # While e runs for 1 s it moves a tenth of 720 bytes/s; contention 0.5 makes others 5 % longer.
-    slowdown = Contention(PLAN, tasks, Memory(720.0, 0.5)).slowdown
+    slowdown = Contention(PLAN, tasks, Memory(LinearContention(0.5 / 720))).slowdown
     at = {task.name: i for i, task in enumerate(tasks.tasks)}
-    assert slowdown([at["e"]]) == [1.0]
-    both = slowdown([at["c"], at["e"]])
+    assert slowdown([(at["e"], 0)]) == [1.0]
+    both = slowdown([(at["c"], 0), (at["e"], 0)])
     assert both == pytest.approx([1.05, 1 + 0.5 * moved["c"] / 720])
 
 
 def test_an_idle_memory_is_as_good_as_one_without_end():
     alone = simulate(PLAN, frames=1)
-    crowded = simulate(PLAN, frames=1, memory=Memory(1e15, 1.0))
+    crowded = simulate(PLAN, frames=1, memory=Memory(LinearContention(1e-15)))
     assert crowded.record.frames[0].done_s == pytest.approx(alone.record.frames[0].done_s)
 
 
 def test_more_contention_takes_longer():
     done_s = [
-        simulate(PLAN, frames=20, saturate=True, memory=Memory(100.0, c)).record.frames[-1].done_s
-        for c in (1e-9, 0.1, 0.5)
+        simulate(PLAN, frames=20, saturate=True, memory=memory).record.frames[-1].done_s
+        for memory in (Memory(LinearContention(c / 100)) for c in (1e-9, 0.1, 0.5))
     ]
     free_s = simulate(PLAN, frames=20, saturate=True).record.frames[-1].done_s
     assert done_s[0] == pytest.approx(free_s)
