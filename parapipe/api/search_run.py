@@ -94,6 +94,7 @@ def search_once(run: SearchRequest, compiled: Profile | None = None) -> SearchRe
     compiled
         Times that count where no others are measured.
     """
+    from parapipe.cost.co_run import co_run_law
     from parapipe.cost.compiled_groups import join_compiled
     from parapipe.cost.operating_points import settings
     from parapipe.search.contract import SplitSources
@@ -110,10 +111,12 @@ def search_once(run: SearchRequest, compiled: Profile | None = None) -> SearchRe
     requests = requests_of(models, options, note) if models else None
     read = options.where(lambda option: option.reads_model)
     # weights are hashed once there is a front: they may be many gigabytes
-    if requests and target.co_run:
-        note("patterns of several models are searched as if processors did not disturb each other")
-        target = target.model_copy(update={"co_run": None})
     if requests:
+        if co_run_law(target):
+            note(
+                "patterns of several models are searched as if processors did not slow each other "
+                "down; what they take, and whether rates and deadlines are kept, counts that"
+            )
         patterns = loaded_models(requests, options, note)
         graph, options = patterns.graph(), replace(options, draws=0)
     else:

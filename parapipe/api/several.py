@@ -254,7 +254,6 @@ def search_patterns(
         requests.demands,
         options,
         period_s=requests.period_s,
-        contention=at.platform.contention,
         deadline=deadline,
         longer=longer,
         searches=requested_searches(options),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.mappings.evaluate import Evaluated, moved_bytes
+from parapipe.mappings.co_run_times import FrameSpans, co_run_times
+from parapipe.mappings.evaluate import Evaluated
 from parapipe.mappings.mapping import Mapping
 from parapipe.modulo.cyclic_problem import Frames
 from parapipe.solvers.problem import NANO
@@ -27,8 +28,7 @@ class Service:
     rate_factor
         By how much all rates could grow together, at most: the order of work stays.
     contended_rate_factor
-        The same while processors slow each other down at the memory; None if the platform does not
-        say how much.
+        The same while processors slow each other down; None if the platform does not say how much.
     bound
         No mapping has a greater factor: by loads.
     """
@@ -71,15 +71,47 @@ def with_all_loaded(
 
 
 def service_of_frames(
-    mapping: Mapping, graph: OperatorGraph, period_s: float
+    mapping: Mapping, graph: OperatorGraph, evaluated: Evaluated
 ) -> list[tuple[tuple[float, ...], float]]:
-    """Return when each model's frames come, in seconds after a pattern begins, and its latency."""
-    frames = frames_in(graph)
+    """Return when each model's frames come, in seconds after a pattern begins, and its latency.
+
+    Where processors slow each other down, frames come as they would without that, and latency is
+    what they take with it, if that is more.
+    """
+    frames, period_s = frames_in(graph), evaluated.period_s
     placed = [mapping.at[v] for v in range(len(frames.of))]
     start = [round((each.lag * period_s + each.start_s) * NANO) for each in placed]
     end = [round((each.lag * period_s + each.end_s) * NANO) for each in placed]
     of_models = frames.served(round(period_s * NANO), frames.spans(start, end))
-    return [(tuple(at / NANO for at in come), latency / NANO) for come, latency in of_models]
+    served = [(tuple(at / NANO for at in come), latency / NANO) for come, latency in of_models]
+    if (effect := evaluated.co_run) is None:
+        return served
+    slowed_s = _slowed_latencies_s(effect.frames, frames, [come_s for come_s, _ in served])
+    return [
+        (come_s, max(latency_s, slow_s))
+        for (come_s, latency_s), slow_s in zip(served, slowed_s, strict=True)
+    ]
+
+
+def _slowed_latencies_s(
+    patterns: FrameSpans, frames: Frames, come_s: Sequence[Sequence[float]]
+) -> list[float]:
+    """Return the latency of each model, of the frame that takes longest of all that recur.
+
+    A frame that is begun before it comes has come by then.
+    """
+    comes_s = [at for each in come_s for at in each]
+    latencies_s = [0.0] * len(come_s)
+    for number in range(patterns.frames):
+        begin_s = number * patterns.period_s
+        starts, ends = zip(
+            *(patterns.spans_s[v][number] for v in range(len(frames.of))), strict=True
+        )
+        for frame, (start_s, end_s) in enumerate(frames.spans(starts, ends)):
+            took_s = end_s - min(start_s, begin_s + comes_s[frame])
+            model = frames.model[frame]
+            latencies_s[model] = max(latencies_s[model], took_s)
+    return latencies_s
 
 
 def service_of(
@@ -88,46 +120,34 @@ def service_of(
     graph: OperatorGraph,
     costs: CostTable,
     *,
-    contention: float,
     bound_s: float,
 ) -> Service:
     """Return what each model gets of a mapping.
 
     Parameters
     ----------
-    contention
-        Lengthening of work per byte a second that other processors move; 0 if it is not known.
+    evaluated
+        With what processors cost each other, if the costs know of that.
     bound_s
         No pattern takes less.
     """
-    period_s = evaluated.period_s
-    of_models = service_of_frames(mapping, graph, period_s)
-    least_s = min(period_s, evaluated.sustained_period_s)
+    effect, law = evaluated.co_run, costs.co_run
+    period_s, sustained_s = evaluated.period_s, evaluated.sustained_period_s
+    if effect:
+        period_s, sustained_s = effect.free_period_s, effect.free_sustained_period_s
+    least_s = min(period_s, sustained_s)
+    contended = None
+    if law is not None and effect is not None:
+        # The least period at which patterns can come, in which all models get as much more
+        frames = co_run_times(mapping, graph, costs, law, least_period_s=least_s).frames
+        contended = period_s / max(frames.period_s, least_s)
+        if evaluated.period_s > period_s:
+            contended = min(contended, period_s / evaluated.period_s)
+    of_models = service_of_frames(mapping, graph, evaluated)
     return Service(
         come_s=tuple(come_s for come_s, _ in of_models),
         latency_s=tuple(latency_s for _, latency_s in of_models),
         rate_factor=period_s / least_s,
-        contended_rate_factor=period_s
-        / max(least_s, _contended_period_s(mapping, costs, contention))
-        if contention
-        else None,
+        contended_rate_factor=contended,
         bound=period_s / bound_s,
-    )
-
-
-def _contended_period_s(mapping: Mapping, costs: CostTable, contention: float) -> float:
-    """Return the least period while processors use the memory together.
-
-    A processor with load L beside others that move B bytes in a pattern works L (1 + c B / T) of
-    the period T; the least T is the largest solution of T = L (1 + c B / T).
-    """
-    load_s: dict[int, float] = {}
-    moved: dict[int, float] = {}
-    for at in mapping.placements:
-        load_s[at.processor] = load_s.get(at.processor, 0.0) + at.end_s - at.start_s
-        moved[at.processor] = moved.get(at.processor, 0.0) + moved_bytes(at, costs)
-    total = sum(moved.values())
-    return max(
-        (load + sqrt(load**2 + 4 * load * contention * (total - moved[p]))) / 2
-        for p, load in load_s.items()
     )

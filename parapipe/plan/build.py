@@ -117,7 +117,7 @@ def _models(
     graph: OperatorGraph, mapping: Mapping, evaluated: Evaluated
 ) -> tuple[schema.PlannedModel, ...]:
     members = graph.source.members
-    served = service_of_frames(mapping, graph, evaluated.period_s) if members else []
+    served = service_of_frames(mapping, graph, evaluated) if members else []
     return tuple(
         schema.PlannedModel(
             name=each.source.name,

@@ -8,16 +8,16 @@ from math import ulp
 
 from parapipe.cost.precision import CHAINS, cast_operator, narrower, type_there
 from parapipe.errors import VerificationError
-from parapipe.files.mistakes import listed
 from parapipe.graph.operator_graph import size_in_bytes
 from parapipe.plan.co_run_rules import co_run_violations
 from parapipe.plan.mapped import MappedPlan, mapping_view, producers
 from parapipe.plan.memory_rules import memory_violations
 from parapipe.plan.memory_traffic import traffic_violations
+from parapipe.plan.model_rules import model_violations
 from parapipe.plan.placement_rules import placement_violations
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.power_rules import power_limit_s, power_violations
-from parapipe.plan.schema import Operator, Plan, PlannedModel, Processor, Tensor, Transfer
+from parapipe.plan.schema import Operator, Plan, Processor, Tensor, Transfer
 from parapipe.plan.state_rules import loop_s, loop_work_s, state_violations
 from parapipe.plan.structure_rules import (
     serves_several_stages,
@@ -177,73 +177,6 @@ def _cast_violations(
         yield f"{label} has a {texts[0]}, and should have a {texts[1]}"
     if cast.time_s > transfer.time_s:
         yield f"{label} takes {transfer.time_s:.9g} s, and its cast {cast.time_s:.9g} s"
-
-
-NANOSECOND_S = 1e-9  # to which times of frames are rounded, twice
-RATE_TOLERANCE = 1e-9
-
-
-def model_violations(view: MappedPlan) -> Iterator[str]:
-    """Yield what is wrong with the models of a plan.
-
-    The rules: each operator is of one frame of one model, by its name; a model has as many times
-    at which frames come as frames; these come in equal steps; no operator starts before its frame
-    has come; the latency is that of the frame which takes longest.
-    """
-    models = view.plan.models or ()
-    if not models:
-        return
-    prefixes = [prefix for each in models for prefix in each.prefixes]
-    lost = [
-        f"'{operator.id}'"
-        for operator in view.plan.operators
-        if sum(map(operator.id.startswith, prefixes)) != 1
-    ]
-    if lost:
-        yield f"operators are of no frame of a model, or of several: {listed(lost)}"
-        return
-    for each in models:
-        yield from _frame_violations(view, each)
-
-
-def _frame_violations(view: MappedPlan, model: PlannedModel) -> Iterator[str]:
-    if len(model.come_s) != len(model.prefixes):
-        yield (
-            f"model '{model.short_name}' has {len(model.prefixes)} frames in a period, and "
-            f"{len(model.come_s)} times at which they come"
-        )
-        return
-    period_s = view.plan.predicted.period_s
-    tolerance_s = 2 * NANOSECOND_S + RATE_TOLERANCE * view.plan.predicted.latency_s
-    step_s = period_s / len(model.come_s)
-    turns = sorted(at % period_s for at in model.come_s)
-    uneven = max(abs(at - turns[0] - turn * step_s) for turn, at in enumerate(turns))
-    if uneven > tolerance_s:
-        yield f"the frames of model '{model.short_name}' come in unequal steps"
-    longest_s = 0.0
-    for prefix, come_s in zip(model.prefixes, model.come_s, strict=True):
-        start_s, end_s = frame_times(view, prefix)
-        if start_s < come_s - tolerance_s:
-            yield (
-                f"an operator of '{prefix}' starts at {start_s:.9g} s, before its frame comes at "
-                f"{come_s:.9g} s"
-            )
-        longest_s = max(longest_s, end_s - come_s)
-    if abs(longest_s - model.latency_s) > tolerance_s:
-        yield (
-            f"the latency of model '{model.short_name}' is {model.latency_s:.9g} s, and a frame "
-            f"takes {longest_s:.9g} s"
-        )
-
-
-def frame_times(view: MappedPlan, prefix: str) -> tuple[float, float]:
-    """Return the first start and the last end of a frame, in seconds after its period begins."""
-    period_s = view.plan.predicted.period_s
-    placed = [at for name, at in view.placements.items() if name.startswith(prefix)]
-    return (
-        min(at.lag * period_s + at.start_s for at in placed),
-        max(at.lag * period_s + at.end_s for at in placed),
-    )
 
 
 # The sustained period is exact for times rounded to picoseconds (parapipe.mappings.event_graph).

@@ -57,7 +57,6 @@ def explore_several(
     options: MapOptions,
     *,
     period_s: float,
-    contention: float,
     deadline: Deadline,
     longer: Callable[[int], tuple[OperatorGraph, CostTable]],
     searches: Sequence[Search],
@@ -73,8 +72,6 @@ def explore_several(
         Of each model, in the order of the graph.
     period_s
         In which the frames of that pattern come.
-    contention
-        Lengthening of work per byte a second that other processors move; 0 if it is not known.
     longer
         Gives graph and costs of a pattern that is so many times as long.
     searches
@@ -111,7 +108,7 @@ def explore_several(
         reporter=lambda phase: Reporter(phase, progress),
         left_out=undone.append,
         lacking=lacking,
-        patterns=PatternSources(patterns, reached, contention, length.times, shortest),
+        patterns=PatternSources(patterns, reached, length.times, shortest),
     )
     configurations: list[Configuration] = []
     with deadline.ending():
@@ -302,8 +299,9 @@ def _deadlines_message(configurations: Sequence[Configuration], patterns: Patter
             _served(each).effective_factor for each in configurations if not _late_by(each, demands)
         )
         return (
-            f"with contention at the memory, the rates cannot be kept: a pattern in time reaches "
-            f"{plain(most, 3)} times of them; lower them, or give longer deadlines"
+            "processors slow each other down, and no pattern was found that keeps the rates "
+            f"beside that: one in time reaches {plain(most, 3)} times of them; lower them, or give "
+            "longer deadlines"
         )
     clauses = []
     for model, demand in enumerate(demands):

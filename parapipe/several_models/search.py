@@ -176,8 +176,6 @@ class PatternSources:
         Of the length that is searched.
     reached
         How long such a pattern takes at least.
-    contention
-        Lengthening of work per byte a second that other processors move; 0 if it is not known.
     times
         As long as the shortest pattern is each one.
     shortest
@@ -187,7 +185,6 @@ class PatternSources:
 
     patterns: Patterns
     reached: LeastPeriods
-    contention: float
     times: int = 1
     shortest: tuple[Patterns, LeastPeriods] | None = None
 
@@ -211,9 +208,7 @@ class SeveralSearch:
         graph, costs, bound_s = problem.graph, problem.tables[0], sources.reached.bound_s
         for mapping in _mappings(problem, sources):
             evaluated = with_all_loaded(evaluate(mapping, graph, costs), mapping, graph, costs)
-            service = service_of(
-                mapping, evaluated, graph, costs, contention=sources.contention, bound_s=bound_s
-            )
+            service = service_of(mapping, evaluated, graph, costs, bound_s=bound_s)
             gap = max(0.0, 1 - service.rate_factor / service.bound)
             yield Configuration(mapping, evaluated, proven=False, gap=gap, table=0, several=service)
 

@@ -1,10 +1,8 @@
 """What each of several models gets: hand-solved cases."""
 
-from dataclasses import replace
-from math import sqrt
-
 import pytest
 
+from parapipe.cost.co_run import LinearContention
 from parapipe.mappings.evaluate import evaluate
 from parapipe.mappings.service import service_of, with_all_loaded
 from parapipe.modulo.cyclic_problem import Frames
@@ -53,15 +51,18 @@ def _alone(seconds):
 
 @pytest.mark.parametrize("moved", [0, 500])
 def test_with_contention_a_pattern_takes_as_long_as_work_that_others_lengthen(moved):
-    # L = 1 s each, and c B = 0.5 s: T = L (1 + c B / T) gives T = (1 + √(1 + 2)) / 2
+    # 1 s each, always beside the other: 1 + c b times as long, with c = 1 ms and b of 0 or 500 / s
     search = patterns([_alone([1.0, 9.0]), _alone([9.0, 1.0])], (1, 1), period_s=4.0)
     search.costs.moved_bytes = moved
+    search.costs.co_run, search.costs.wholes = LinearContention(1e-3), search.costs.processors
     mapping = next(
         each for each in _mappings(search) if [at.processor for at in each.placements] == [0, 1]
     )
-    taken = replace(evaluate(mapping, search.graph, search.costs), period_s=4.0)
-    got = service_of(mapping, taken, search.graph, search.costs, contention=1e-3, bound_s=1.0)
-    expected_s = (1 + sqrt(1 + 4e-3 * moved)) / 2
+    taken = evaluate(mapping, search.graph, search.costs)
+    got = service_of(mapping, taken, search.graph, search.costs, bound_s=1.0)
+    expected_s = 1 + 1e-3 * moved
     assert got.rate_factor == pytest.approx(4.0)
     assert got.contended_rate_factor == pytest.approx(4.0 / expected_s)
     assert got.effective_factor == got.contended_rate_factor
+    # at the period of 4 s, frames come together and take as long
+    assert got.latency_s == pytest.approx((expected_s, expected_s))

@@ -30,7 +30,6 @@ def found_in(search, *, energy=False):
             taken,
             search.graph,
             search.costs,
-            contention=0.0,
             bound_s=reached.bound_s,
         )
         every.append((mapping, taken, got))

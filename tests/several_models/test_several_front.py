@@ -34,7 +34,6 @@ def explored(period_s, search_class=SeveralSearch):
         [Demand("m0", 1 / period_s)],
         MapOptions(),
         period_s=period_s,
-        contention=0.0,
         deadline=Deadline(inf),
         longer=longer,
         searches=[search_class()],
