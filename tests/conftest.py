@@ -1,5 +1,6 @@
 """Settings of all tests."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,11 @@ from tests.cases.branchy import branchy
 # No test measures time: a busy machine must not make one fail.
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
+
+# A shell without job control starts what it puts in the background with interrupts ignored, and
+# child processes inherit that: tests that interrupt them would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
