@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from types import MappingProxyType
 
+from parapipe.cost.co_run import Running
 from parapipe.cost.cost_table import CostTable, build_cost_table
 from parapipe.errors import SimulationError
 from parapipe.files.mistakes import listed
@@ -179,6 +180,27 @@ def work_of(
             for size, small in sized.items()
         },
     )
+
+
+def running_work(program: Program, work: Work, costs: Costs) -> tuple[tuple[Running, ...], ...]:
+    """Return what each task is to a law of co-runs, on each processor of the work."""
+    return tuple(
+        tuple(
+            Running(
+                costs.table.wholes[costs.place[name]],
+                sum(_moved_bytes(costs, operator, name) for operator in task.operators),
+                time_s,
+            )
+            for name, time_s in zip(work.processors, times_s, strict=True)
+        )
+        for task, times_s in zip(program.tasks, work.time_s, strict=True)
+    )
+
+
+def _moved_bytes(costs: Costs, operator: str, processor: str) -> int:
+    """Return what an operator moves on a processor; 0 where that cannot run it."""
+    cost = costs.table.cost(costs.row[operator], costs.place[processor])
+    return cost.moved_bytes if cost else 0
 
 
 def _task_time_s(program: Program, i: int, processor: str, costs: Costs) -> float:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeAlias
 
+from parapipe.cost.co_run import CoRunLaw, Running
 from parapipe.errors import SimulationError, StrategyError
+from parapipe.mappings.co_run_times import Slowdowns
 from parapipe.mappings.event_graph import picoseconds
 from parapipe.plan.program import Program, Unit, program
 from parapipe.plan.schema import Plan
 from parapipe.runtime.record import Frame, Span, as_decided
-from parapipe.simulate.priced_work import NOT_SPLIT, Costs, with_delays, work_of
+from parapipe.simulate.priced_work import (
+    NOT_SPLIT,
+    Costs,
+    running_work,
+    with_delays,
+    work_of,
+)
 from parapipe.simulate.simulation import WAITING, Simulation, record_of
 from parapipe.simulate.variation import RandomFactors
 from parapipe.strategies.cut import pieces_of
@@ -42,6 +51,39 @@ class Arrivals:
     waiting: int
 
 
+@dataclass(slots=True)
+class _Busy:
+    """What a processor does: jobs in a row, once all that they read is there.
+
+    Parameters
+    ----------
+    pieces
+        What it does at one go, with seconds alone, the one that runs first.
+    start_s
+        When that one began.
+    ends_s
+        When it ends if all goes on as it does; before it runs, when all is there.
+    running
+        Whether it does work, or waits for what it reads.
+    left_s, since_s, factor
+        Seconds alone that were left at a moment, and how many times as long they take since.
+    """
+
+    jobs: tuple[Job, ...]
+    pieces: deque[tuple[Job, float]]
+    start_s: float
+    ends_s: float
+    running: bool = False
+    left_s: float = 0.0
+    since_s: float = 0.0
+    factor: float = 1.0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left of its jobs."""
+        return not self.pieces
+
+
 class WaitsForeverError(Exception):
     """A strategy lets all processors wait though frames are left."""
 
@@ -55,6 +97,7 @@ def strategy_replay(
     *,
     took: TimeFactor | None = None,
     moves: Moves | None = None,
+    co_runs: Slowdowns | None = None,
 ) -> tuple[tuple[Span, ...], tuple[Frame, ...]]:
     """Send frames through what a strategy decides; return what was done, and the frames.
 
@@ -64,6 +107,9 @@ def strategy_replay(
         What messages call the strategy.
     took, moves
         What jobs really take, and moving a tensor; what is predicted if not given.
+    co_runs
+        How tasks slow each other down, by task and processor; not at all if not given. The strategy
+        is told nothing of it but how late they are.
 
     Raises
     ------
@@ -73,17 +119,24 @@ def strategy_replay(
         If the strategy fails, or answers with what cannot be done.
     """
     engine = Engine(work, strategy, name, frames, moves)
-    return _StrategyReplay(work, engine, frames, arrivals, took).run()
+    return _StrategyReplay(engine, frames, arrivals, took, co_runs).run()
 
 
 class _StrategyReplay:
     def __init__(
-        self, work: Work, engine: Engine, frames: int, arrivals: Arrivals, took: TimeFactor | None
+        self,
+        engine: Engine,
+        frames: int,
+        arrivals: Arrivals,
+        took: TimeFactor | None,
+        co_runs: Slowdowns | None,
     ) -> None:
-        self._work, self._engine, self._frames, self._arrivals = work, engine, frames, arrivals
-        self._took = took or (lambda job, p: 1.0)
+        self._engine, self._frames, self._arrivals = engine, frames, arrivals
+        self._work = work = engine.state.work
+        self._took, self._co_runs = took or (lambda job, p: 1.0), co_runs
         self._now_s = 0.0
-        self._ends_s: dict[int, tuple[float, tuple[Job, ...]]] = {}  # of what runs, by processor
+        self._busy: dict[int, _Busy] = {}  # what runs, by processor
+        self._started = 0
         self._spans: list[Span] = []
         self._admitted_s: list[float] = []
         self._begun: dict[int, None] = {}
@@ -95,7 +148,8 @@ class _StrategyReplay:
         while left:
             while self._admit() or self._begin_jobs():
                 pass
-            self._now_s = self._next_event_s()
+            while not self._advance():
+                pass
             left -= self._end_due_jobs()
         frames = (
             Frame(frame, admitted_s, self._done_s[frame])
@@ -126,41 +180,72 @@ class _StrategyReplay:
         begin_call(self._engine.name, "schedule")
         processors = self._engine.decide(self._now_s)
         end_call()
-        if len(self._spans) > self._most:
+        if self._started > self._most:
             raise StrategyError(f"strategy '{self._engine.name}' begins the same again and again")
         for processor in processors:
             running = self._engine.state.running[processor]
             assert running is not None
-            jobs, end_s = running.jobs, self._engine.begin_s(processor)
+            jobs, pieces = running.jobs, deque[tuple[Job, float]]()
             for _, same_task in groupby(jobs, key=lambda job: job.task):
                 run = tuple(same_task)  # neighbouring micro-batches, run at one go
-                start_s, (task, frame, _) = end_s, run[0]
                 factor = self._took(run[0], processor)
-                end_s += self._engine.state.seconds(run, processor) * factor
-                name = self._work.processors[processor]
-                self._spans.append(Span(name, self._work.tasks[task], frame, start_s, end_s))
-            self._begun[frame] = None
-            self._ends_s[processor] = end_s, jobs
-            self._done_s[frame] = max(self._done_s[frame], end_s)
+                pieces.append((run[0], self._engine.state.seconds(run, processor) * factor))
+            self._started += len(pieces)
+            self._begun[jobs[-1].frame] = None
+            begin_s = self._engine.begin_s(processor)
+            self._busy[processor] = _Busy(jobs, pieces, begin_s, begin_s)
         return bool(processors)
 
-    def _next_event_s(self) -> float:
-        moments = [end_s for end_s, _ in self._ends_s.values()]
+    def _advance(self) -> bool:
+        """Go on to the next moment at which something happens.
+
+        Return whether it is one that the strategy hears of: a frame is admitted, or jobs end.
+        """
+        moments = [each.ends_s for each in self._busy.values()]
         if (due_s := self._next_admission_s()) is not None:
             moments.append(due_s)
         if not moments:
             raise WaitsForeverError
-        return min(moments)
+        self._now_s = min(moments)
+        for processor, each in self._busy.items():
+            while each.ends_s <= self._now_s and not each.is_done:
+                self._next_piece(processor, each)
+        if self._co_runs:
+            self._slow_down(self._co_runs)
+        return due_s == self._now_s or any(each.is_done for each in self._busy.values())
+
+    def _next_piece(self, processor: int, busy: _Busy) -> None:
+        """End what a processor does, and begin what comes next of its jobs."""
+        if busy.running:
+            (task, frame, _), _ = busy.pieces.popleft()
+            name, own = self._work.processors[processor], self._work.tasks[task]
+            self._spans.append(Span(name, own, frame, busy.start_s, busy.ends_s))
+            self._done_s[frame] = max(self._done_s[frame], busy.ends_s)
+        busy.running = bool(busy.pieces)
+        if busy.running:
+            busy.start_s = busy.since_s = busy.ends_s
+            busy.left_s, busy.factor = busy.pieces[0][1], 1.0
+            busy.ends_s = busy.start_s + busy.left_s
+
+    def _slow_down(self, co_runs: Slowdowns) -> None:
+        """Reckon anew when what runs ends, now that other things run beside it."""
+        running = {p: each for p, each in self._busy.items() if each.running}
+        jobs = [(each.pieces[0][0].task, p) for p, each in running.items()]
+        for each, factor in zip(running.values(), co_runs.of(jobs), strict=True):
+            if factor != each.factor:
+                each.left_s -= (self._now_s - each.since_s) / each.factor
+                each.since_s, each.factor = self._now_s, factor
+                each.ends_s = self._now_s + max(0.0, each.left_s) * factor
 
     def _end_due_jobs(self) -> int:
-        """End what ends now; return how many tasks have ended for a whole frame."""
+        """End jobs that are done; return how many tasks have ended for a whole frame."""
         finished = 0
-        for processor, (end_s, jobs) in sorted(self._ends_s.items(), reverse=True):
-            if end_s <= self._now_s:
-                del self._ends_s[processor]
+        for processor, each in sorted(self._busy.items(), reverse=True):
+            if each.is_done:
+                del self._busy[processor]
                 self._engine.end(processor, self._now_s)
                 ended = self._engine.state.ended
-                finished += sum(frame in ended[task] for task, frame in {job[:2] for job in jobs})
+                finished += sum(frame in ended[task] for task, frame in {j[:2] for j in each.jobs})
         return finished
 
 
@@ -172,11 +257,17 @@ class PricedPlan:
     ----------
     work
         On the processors of all plans that are simulated together.
+    law
+        How these slow each other down; None if nothing is known of that.
+    running
+        What each task is to the law on each processor: of a micro-batch, as of the whole.
     """
 
     plan: Plan
     program: Program
     work: Work
+    law: CoRunLaw | None = None
+    running: tuple[tuple[Running, ...], ...] = ()
 
 
 def price_plan(
@@ -209,7 +300,8 @@ def price_plan(
     pieces = pieces_of(plan, cut_of(strategy), name_of(strategy))
     tasks = program(plan, unit=unit, queue=queue, pieces=pieces)
     work = work_of(plan, tasks, costs, queue=queue, batch=batch, sized=sized)
-    return PricedPlan(plan, tasks, work)
+    law = costs.table.co_run
+    return PricedPlan(plan, tasks, work, law, running_work(tasks, work, costs) if law else ())
 
 
 def simulate_decided(
@@ -246,9 +338,11 @@ def simulate_decided(
     arrivals = Arrivals(None if saturate else period_s, queue or WAITING)
     took = _varied_times(work, luck) if luck else None
     moves = _varied_moves(work, luck) if luck else None
+    law = plans[0].law
+    co_runs = Slowdowns(law, [row for each in plans for row in each.running]) if law else None
     try:
         spans, passed = strategy_replay(
-            work, strategy, name, frames, arrivals, took=took, moves=moves
+            work, strategy, name, frames, arrivals, took=took, moves=moves, co_runs=co_runs
         )
     except WaitsForeverError as error:
         first = plans[0].plan

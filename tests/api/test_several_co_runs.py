@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-import yaml
 
 import parapipe
 from parapipe.errors import DemandError, VerificationError
 from parapipe.plan.verify import verify_plan
-from parapipe.platform.load import find_platform
 from parapipe.simulate.simulation import simulate
+from tests.cases.co_runs import disturbed_board
 from tests.cases.small_models import parsed
 from tests.cases.small_network import saved
 
@@ -28,24 +27,7 @@ def models(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def board(tmp_path_factory):
-    """The A311D, every processor of which takes 1.5 times as long beside another one."""
-    raw = yaml.safe_load(find_platform("amlogic-a311d").read_text())
-    names = [each["name"] for each in raw["processors"]]
-    rows = [
-        {"processor": own, "busy": [other], "factor": FACTOR}
-        for own in names
-        for other in names
-        if own != other
-    ]
-    raw["sources"]["guess"] = {
-        "provenance": "nominal",
-        "title": "a guess",
-        "reasoning": "for a test",
-    }
-    raw["co_run"] = {"slowdowns": rows, "source": "guess"}
-    file = tmp_path_factory.mktemp("board") / "board.yaml"
-    file.write_text(yaml.safe_dump(raw))
-    return file
+    return disturbed_board(tmp_path_factory.mktemp("board"), FACTOR)
 
 
 def mapped(models, board, notes=None, **given):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, permutations
+
+import yaml
 
 from parapipe.cost.co_run import (
     Draw,
@@ -16,6 +18,7 @@ from parapipe.cost.co_run import (
 from parapipe.cost.price import OperatorCost
 from parapipe.platform.co_run import Slowdown
 from parapipe.platform.fields import named_value
+from parapipe.platform.load import find_platform
 from parapipe.platform.support import Refusal
 
 
@@ -114,3 +117,18 @@ def work_error_s(mapping, costs, frames):
                 done_s += (other - one) / factors[busy.index(at)]
             worst_s = max(worst_s, abs(done_s - costs.time_s(at.operator, at.processor)))
     return worst_s
+
+
+def disturbed_board(folder, factor):
+    """Write the A311D as a file, every processor so many times as long beside any other one."""
+    raw = yaml.safe_load(find_platform("amlogic-a311d").read_text())
+    names = [each["name"] for each in raw["processors"]]
+    rows = [
+        {"processor": own, "busy": [other], "factor": factor}
+        for own, other in permutations(names, 2)
+    ]
+    raw["sources"]["guess"] = {"provenance": "nominal", "title": "a guess", "reasoning": "a test"}
+    raw["co_run"] = {"slowdowns": rows, "source": "guess"}
+    file = folder / "board.yaml"
+    file.write_text(yaml.safe_dump(raw))
+    return file

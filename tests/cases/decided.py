@@ -13,6 +13,8 @@ from parapipe.strategies.work import Order, Tensor, Work
 class RandomTable:
     """Seconds of any operator anywhere, some impossible, and of any tensor between any two."""
 
+    co_run = None
+
     def __init__(self, seed, count):
         self._rng, self._count = random.Random(seed), count
         self._known = {}
