@@ -1,6 +1,6 @@
-"""Maps every zoo model on two platforms into stages, and writes fronts.md.
+"""Maps networks of the zoo on two platforms into stages, and writes fronts.md.
 
-python docs/fronts.py FOLDER keeps each result in FOLDER and takes those that are there already.
+python -m docs.fronts FOLDER keeps each result in FOLDER and takes those that are there already.
 The page's section on interleaved frames is left as it is: interleaved_fronts.py writes that.
 """
 
@@ -12,15 +12,16 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from parapipe.zoo.registry import examples
+from docs.networks import NETWORKS
 
 PLATFORMS = ("amlogic-a311d", "bst-a1000")
 PAGE = Path(__file__).with_name("fronts.md")
 INTERLEAVED = "\n## Interleaved frames\n"
 INTRODUCTION = """# Fronts of the zoo's models
 
-Each row is one command, and looks at stages only; what processors add that take turns on several
-frames is [below](#interleaved-frames):
+The networks are 17 of the zoo's [models](models.md), the same as in other pages. Each row is one
+command, and looks at stages only; what processors add that take turns on
+several frames is [below](#interleaved-frames):
 
     parapipe map zoo:MODEL --platform PLATFORM --interleave none
 
@@ -28,7 +29,7 @@ frames is [below](#interleaved-frames):
 processor alone does; *frames/J* counts the joules of the processors. *Configurations* are those
 written down. *Gap* is how far a schedule is from the best at most, within a minute for
 each subproblem. Loading a frame and reading the result come on top, see `input_s` and `output_s` in
-`front.json`. Made by `python docs/fronts.py FOLDER`.
+`front.json`. Made by `python -m docs.fronts FOLDER`.
 """
 HEADER = """
 | model | ms, least | alone | fps, most | alone | frames/J, most | configurations | gap |
@@ -72,7 +73,7 @@ def page(folder: Path) -> Iterator[str]:
     yield INTRODUCTION
     for platform in PLATFORMS:
         yield f"\n## {platform}\n{HEADER}\n"
-        for model in examples():
+        for model in NETWORKS:
             path = front_of(model, platform, folder)
             yield row(model, json.loads(path.read_text(encoding="utf-8"))) + "\n"
 

@@ -24,8 +24,8 @@ from time import monotonic
 import yaml
 
 from docs.interleaved_proofs import EFFORT_S, MOST_OPERATORS, Answers, Question
+from docs.networks import NETWORKS
 from parapipe import __version__
-from parapipe.zoo.registry import examples
 
 HERE = Path(__file__).parent
 PAGE = HERE / "fronts.md"
@@ -100,7 +100,7 @@ def fill(folder: Path, minutes: float) -> None:
     sizes = json.loads(BOUNDS.read_text(encoding="utf-8"))["amlogic-a311d"]
     end = monotonic() + 60 * minutes
     for received in (False, True):
-        for model in sorted(examples(), key=lambda each: sizes[each]["operators"]):
+        for model in sorted(NETWORKS, key=lambda each: sizes[each]["operators"]):
             for case in CASES:
                 for interleave in ("none", "auto") if case.received == received else ():
                     if monotonic() < end:
@@ -166,7 +166,7 @@ def prove(folder: Path, minutes: float) -> None:
     """Ask for proofs where nothing better than stages was found, small models first."""
     end = monotonic() + 60 * minutes
     sizes = json.loads(BOUNDS.read_text(encoding="utf-8"))["amlogic-a311d"]
-    for model in sorted(examples(), key=lambda each: sizes[each]["operators"]):
+    for model in sorted(NETWORKS, key=lambda each: sizes[each]["operators"]):
         for case in CASES:
             pair = pair_of(case, model, folder)
             if pair is not None and monotonic() < end:
@@ -258,7 +258,7 @@ Objectives are `latency-throughput`. Made by `python -m docs.interleaved_fronts 
 {date.today()} with parapipe {__version__}, commit {_commit()}.
 """
     for case in CASES:
-        pairs = {model: pair_of(case, model, folder) for model in examples()}
+        pairs = {model: pair_of(case, model, folder) for model in NETWORKS}
         gains = [pair.gain for pair in pairs.values() if pair]
         mean = exp(sum(map(log, gains)) / len(gains)) if gains else None
         yield f"\n### {case.title}\n\n"

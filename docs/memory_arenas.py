@@ -1,4 +1,4 @@
-"""Writes the tables of arenas into memory.md: python docs/memory_arenas.py FOLDER [MODEL ...].
+"""Writes the tables of arenas into memory.md: python -m docs.memory_arenas FOLDER [MODEL ...].
 
 FOLDER/MODEL has, or gets, the front of each model of the zoo on the platform, and
 FOLDER/split/MODEL that with operators split, of which the second table tells. Given models, it
@@ -15,13 +15,13 @@ from statistics import geometric_mean
 from typing import Literal
 
 import parapipe
+from docs.networks import NETWORKS
 from parapipe.documents.front_folder import load_folder
 from parapipe.plan.layout import laid_out
 from parapipe.plan.mapped import network_of
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.schema import Plan
 from parapipe.platform.memories import MemorySystem
-from parapipe.zoo.registry import examples
 
 PAGE = Path(__file__).with_name("memory.md")
 PLATFORM = "amlogic-a311d"
@@ -35,7 +35,7 @@ def arenas(
     """Yield the lines of a table."""
     yield "| model | plans | above the bound | mean | proven | of the peak: least | mean | most |"
     yield f"|---|{'---:|' * 7}"
-    for model in models or examples():
+    for model in models or NETWORKS:
         folder = fronts / model if split == "none" else fronts / "split" / model
         if not (folder / "front.json").exists():
             parapipe.map(f"zoo:{model}", PLATFORM, split=split).write(folder)

@@ -1,4 +1,4 @@
-"""Writes the tables of orders and of recomputation into memory.md: python docs/memory_claims.py."""
+"""Writes the tables of orders and of recomputation into memory.md: python -m docs.memory_claims."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from docs.networks import NETWORKS
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource, OperatorGraph
@@ -17,7 +18,7 @@ from parapipe.memory_search.recompute import Rows
 from parapipe.platform.load import load_platform
 from parapipe.solvers.memory.least_memory import least_order, working_set_bytes
 from parapipe.solvers.memory.orders import PRIORITIES, order_by
-from parapipe.zoo.registry import build, examples
+from parapipe.zoo.registry import build
 
 PAGE = Path(__file__).with_name("memory.md")
 _TABLE = re.compile(r"(<!-- (orders|recompute): .*? -->\n).*?(?=\n\n|\Z)", re.DOTALL)
@@ -30,7 +31,7 @@ def orders() -> Iterator[str]:
     names = " | ".join(PRIORITIES)
     yield f"| model | no reuse | {names} | of `map` | least | reuse saves | proven |"
     yield f"|---|{'---:|' * (len(PRIORITIES) + 4)}---|"
-    for model in examples():
+    for model in NETWORKS:
         yield row(model)
 
 
@@ -55,7 +56,7 @@ def recomputed() -> Iterator[str]:
     """Yield the lines of the table of models whose peak is above all that one operator needs."""
     yield "| model | least order | bound | with recomputation | saved | time | energy | proven |"
     yield "|---|---:|---:|---:|---:|---:|---:|---|"
-    for model in examples():
+    for model in NETWORKS:
         graph = fused(model)
         problem = order_problem(graph, range(len(graph.operators)))
         least_bytes, floor = least_order(problem).peak_bytes, working_set_bytes(problem)

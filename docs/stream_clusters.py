@@ -1,4 +1,4 @@
-"""Writes the table of clusters into strategies.md: python docs/stream_clusters.py.
+"""Writes the table of clusters into strategies.md: python -m docs.stream_clusters.
 
 Times are those of the Amlogic A311D's GPU; of operators that it does not run, those of the fastest
 processor.
@@ -12,13 +12,13 @@ from math import inf
 from pathlib import Path
 
 import parapipe
+from docs.networks import NETWORKS
 from parapipe.api.load import load_platform
 from parapipe.cost.cost_table import build_cost_table
 from parapipe.files.atomic import write_atomically
 from parapipe.solvers.problem import Flow, MappingProblem
 from parapipe.solvers.replay import replay
 from parapipe.solvers.streams import assign_streams, cluster_readers, clusters
-from parapipe.zoo.registry import examples
 
 PAGE = Path(__file__).with_name("strategies.md")
 BOARD, PROCESSOR = "amlogic-a311d", "gpu"
@@ -32,7 +32,7 @@ def table() -> Iterator[str]:
     heads = [f"M = {most}: clusters | gain of 2 | of 4 | loads" for most in SIZES]
     yield f"| model | operators | {' | '.join(heads)} |"
     yield f"|---|---:|{'---:|' * 4 * len(SIZES)}"
-    for model in examples():
+    for model in NETWORKS:
         yield row(model)
 
 

@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from parapipe.files.atomic import write_atomically
 from parapipe.zoo.emitter import digest, without_weights
-from parapipe.zoo.registry import DIGESTS, build, decoders, examples, serialize
+from parapipe.zoo.registry import DIGESTS, build, examples, serialize
 
 
 def line(name: str) -> str:
@@ -21,5 +21,5 @@ def line(name: str) -> str:
 
 
 if __name__ == "__main__":
-    lines = ["model,without_numbers,file", *map(line, sorted((*examples(), *decoders())))]
+    lines = ["model,without_numbers,file", *map(line, examples())]
     write_atomically(DIGESTS, ("\n".join(lines) + "\n").encode())

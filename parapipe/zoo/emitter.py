@@ -23,6 +23,7 @@ from onnx import TensorProto, helper, numpy_helper
 IMAGENET_CLASSES = 1000
 _IR_VERSION = 8
 _OPSET = 17  # the first with LayerNormalization
+_CONTRIBUTED = "com.microsoft"
 _BIAS_LIMIT = 0.05
 _MOST_INTEGERS = 64
 
@@ -123,6 +124,22 @@ class Emitter:
             ir_version=_IR_VERSION,
         )
         self._types.update(inferred)
+        return name
+
+    def contributed(
+        self,
+        operator_type: str,
+        inputs: Sequence[str],
+        name: str,
+        **attributes: int | float | str,
+    ) -> str:
+        """Add an operator of ONNX Runtime's own, whose output has the type of its first input."""
+        node = helper.make_node(operator_type, inputs, [name], name, domain=_CONTRIBUTED)
+        node.attribute.extend(helper.make_attribute(key, attributes[key]) for key in attributes)
+        self._nodes.append(node)
+        self._types[name] = self._types[inputs[0]]
+        if all(each.domain != _CONTRIBUTED for each in self._model.opset_import):
+            self._model.opset_import.append(helper.make_opsetid(_CONTRIBUTED, 1))
         return name
 
     def split(self, x: str, name: str, lengths: Sequence[int], *, axis: int) -> list[str]:

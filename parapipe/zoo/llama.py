@@ -7,7 +7,8 @@ al., "SmolLM2", 2025): with 30 layers it has its 134,515,008 weights.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
@@ -17,12 +18,41 @@ from onnx import TensorProto
 from parapipe.zoo.emitter import Emitter, Shape
 from parapipe.zoo.transformer import product, reshape, transpose, with_scalar
 
-_WIDTH, _INNER, _VOCABULARY = 576, 1536, 49152
-_HEADS, _KEY_HEADS, _HEAD = 9, 3, 64
-_THETA = 100_000.0  # of the rotation's wave lengths
-_EPSILON = 1e-5
 _DEEPEST_WITH_WEIGHTS = 100  # with more a file of 2 GB would not hold them
 _ROWS, _COLUMNS = (0, 2, 1, 3), (0, 1, 3, 2)
+_EPSILON = 1e-5
+_INNER, _VOCABULARY = 1536, 49152
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What decoders of this style differ in.
+
+    Parameters
+    ----------
+    name
+        Of the graph, by which its weights are made.
+    width, vocabulary
+        Elements of a token, words.
+    heads, key_heads, head
+        Heads of queries, those of keys and values, elements of each.
+    theta
+        Of the rotation's wave lengths.
+    deepest
+        Number of layers above which a model is weightless, since a file is to stay below 2 GB.
+    feed_forward
+        Adds what follows attention, to `[1, tokens, width]`, under a name.
+    """
+
+    name: str
+    width: int
+    vocabulary: int
+    heads: int
+    key_heads: int
+    head: int
+    theta: float
+    deepest: int
+    feed_forward: Callable[[Emitter, str, str], str]
 
 
 def llama(
@@ -35,12 +65,7 @@ def llama(
 
     For one text, without a cache; with more than 100 layers it is always weightless.
     """
-    net = _emitter(layers, {"input_ids": (1, tokens)}, weightless=weightless)
-    positions = np.arange(tokens)
-    later = np.triu(np.full((1, 1, tokens, tokens), -1e9, np.float32), 1)
-    mask = net.constant("mask", later)
-    logits, _ = _decoder(net, layers, vocabulary, positions, cached=False, mask=mask)
-    return net.model([logits])
+    return prompt(_sizes(vocabulary), layers, tokens, weightless=weightless)
 
 
 def llama_step(
@@ -48,13 +73,42 @@ def llama_step(
 ) -> onnx.ModelProto:
     """Llama, one token behind a cache of 512: what writes text, step by step.
 
-    Source: as of `llama`; names of the cache as ONNX Runtime GenAI has them.
+    Source: Touvron et al., "LLaMA: Open and Efficient Foundation Language Models", 2023, as of
+    `llama`; names of the cache as ONNX Runtime GenAI has them.
 
     For one text; with more than 100 layers it is always weightless.
     """
-    cache = dict.fromkeys(_cache_names(layers), (1, _KEY_HEADS, past, _HEAD))
-    net = _emitter(layers, {"input_ids": (1, 1), **cache}, weightless=weightless)
-    logits, present = _decoder(net, layers, vocabulary, np.array([past]), cached=True)
+    return step(_sizes(vocabulary), layers, past, weightless=weightless)
+
+
+def _sizes(vocabulary: int) -> Sizes:
+    return Sizes(
+        name="llama",
+        width=576,
+        vocabulary=vocabulary,
+        heads=9,
+        key_heads=3,
+        head=64,
+        theta=100_000,
+        deepest=_DEEPEST_WITH_WEIGHTS,
+        feed_forward=_gated,
+    )
+
+
+def prompt(sizes: Sizes, layers: int, tokens: int, *, weightless: bool) -> onnx.ModelProto:
+    """Return a decoder that reads so many tokens, without a cache."""
+    net = _emitter(sizes, layers, {"input_ids": (1, tokens)}, weightless=weightless)
+    later = np.triu(np.full((1, 1, tokens, tokens), -1e9, np.float32), 1)
+    mask = net.constant("mask", later)
+    logits, _ = _decoder(net, sizes, layers, np.arange(tokens), cached=False, mask=mask)
+    return net.model([logits])
+
+
+def step(sizes: Sizes, layers: int, past: int, *, weightless: bool) -> onnx.ModelProto:
+    """Return the same decoder for one token behind a cache of so many; it has the same weights."""
+    cache = dict.fromkeys(_cache_names(layers), (1, sizes.key_heads, past, sizes.head))
+    net = _emitter(sizes, layers, {"input_ids": (1, 1), **cache}, weightless=weightless)
+    logits, present = _decoder(net, sizes, layers, np.array([past]), cached=True)
     return net.model([logits, *present])
 
 
@@ -63,40 +117,40 @@ def _cache_names(layers: int) -> Iterator[str]:
         yield from (f"past_key_values.{number}.{what}" for what in ("key", "value"))
 
 
-def _emitter(layers: int, inputs: dict[str, Shape], *, weightless: bool) -> Emitter:
+def _emitter(sizes: Sizes, layers: int, inputs: dict[str, Shape], *, weightless: bool) -> Emitter:
     return Emitter(
-        "llama",  # both have the same weights
+        sizes.name,
         inputs,
         element_types={"input_ids": TensorProto.INT64},
-        weightless=weightless or layers > _DEEPEST_WITH_WEIGHTS,
+        weightless=weightless or layers > sizes.deepest,
     )
 
 
 def _decoder(
     net: Emitter,
+    sizes: Sizes,
     layers: int,
-    vocabulary: int,
     positions: np.ndarray[tuple[int], np.dtype[np.int64]],
     *,
     cached: bool,
     mask: str = "",
 ) -> tuple[str, list[str]]:
     """Return the logits, and the caches behind the step."""
-    waves = _THETA ** (-np.arange(0, _HEAD, 2) / _HEAD)
+    waves = sizes.theta ** (-np.arange(0, sizes.head, 2) / sizes.head)
     angles = np.outer(positions, np.concatenate([waves, waves])).astype(np.float32)
     turns = tuple(net.constant(n, f(angles)) for n, f in (("cos", np.cos), ("sin", np.sin)))
-    table = net.weights("words/table", (vocabulary, _WIDTH), 0.05)
+    table = net.weights("words/table", (sizes.vocabulary, sizes.width), 0.05)
     x = net.operator("Gather", [table, "input_ids"], "words")
     present: list[str] = []
     for number in range(layers):
         name = f"decoder/{number}"
         past = [f"past_key_values.{number}.{what}" for what in ("key", "value")] if cached else []
         made, kept = _attention(
-            net, _norm(net, x, f"{name}/norm1"), name, turns, past=past, mask=mask
+            net, sizes, _norm(net, x, f"{name}/norm1"), name, turns, past=past, mask=mask
         )
         present += kept
         x = net.add(x, made, f"{name}/add1")
-        made = _gated(net, _norm(net, x, f"{name}/norm2"), f"{name}/ffn")
+        made = sizes.feed_forward(net, _norm(net, x, f"{name}/norm2"), f"{name}/ffn")
         x = net.add(x, made, f"{name}/add2")
     columns = transpose(net, table, "words/columns", (1, 0))
     return product(net, _norm(net, x, "norm"), columns, "logits"), present
@@ -113,23 +167,30 @@ def _norm(net: Emitter, x: str, name: str) -> str:
     return net.operator("Mul", [unit, scale], name)
 
 
-def _linear(net: Emitter, x: str, name: str, features: int) -> str:
-    """Multiply rows with weights; Llama has no biases."""
+def linear(net: Emitter, x: str, name: str, features: int) -> str:
+    """Multiply rows with weights; decoders of this style have no biases."""
     columns = net.shape(x)[-1]
     weight = net.weights(f"{name}/weight", (columns, features), sqrt(3 / columns))
     return product(net, x, weight, name)
 
 
 def _attention(
-    net: Emitter, x: str, name: str, turns: tuple[str, ...], *, past: list[str], mask: str
+    net: Emitter,
+    sizes: Sizes,
+    x: str,
+    name: str,
+    turns: tuple[str, ...],
+    *,
+    past: list[str],
+    mask: str,
 ) -> tuple[str, list[str]]:
     """Let every token attend to those before it; return what it makes, and keys and values."""
     batch, tokens, width = net.shape(x)
-    heads = {"query": _HEADS, "key": _KEY_HEADS, "value": _KEY_HEADS}
+    heads = {"query": sizes.heads, "key": sizes.key_heads, "value": sizes.key_heads}
     parts = {}
     for part, count in heads.items():
-        y = _linear(net, x, f"{name}/{part}", count * _HEAD)
-        y = reshape(net, y, f"{name}/{part}/split", (batch, tokens, count, _HEAD))
+        y = linear(net, x, f"{name}/{part}", count * sizes.head)
+        y = reshape(net, y, f"{name}/{part}/split", (batch, tokens, count, sizes.head))
         parts[part] = transpose(net, y, f"{name}/{part}/heads", _ROWS)
     query, key = (_rotate(net, parts[n], f"{name}/{n}/turned", turns) for n in ("query", "key"))
     kept = []
@@ -139,10 +200,10 @@ def _attention(
             layer = past[number].split(".")[1]
             both[what] = net.concat([past[number], both[what]], f"present.{layer}.{what}", axis=2)
             kept.append(both[what])
-        both[what] = _repeat(net, both[what], f"{name}/{what}/all")
+        both[what] = _repeat(net, both[what], f"{name}/{what}/all", sizes.heads)
     keys = transpose(net, both["key"], f"{name}/key/columns", _COLUMNS)
     scores = product(net, query, keys, f"{name}/scores")
-    scores = with_scalar(net, "Mul", scores, f"{name}/scaled", 1 / sqrt(_HEAD))
+    scores = with_scalar(net, "Mul", scores, f"{name}/scaled", 1 / sqrt(sizes.head))
     if mask:
         scores = net.add(scores, mask, f"{name}/masked")
     mixed = product(net, net.softmax(scores, f"{name}/shares"), both["value"], f"{name}/mixed")
@@ -150,13 +211,13 @@ def _attention(
         net, transpose(net, mixed, f"{name}/tokens", _ROWS), f"{name}/joined",
         (batch, tokens, width),
     )  # fmt: skip
-    return _linear(net, joined, f"{name}/output", width), kept
+    return linear(net, joined, f"{name}/output", width), kept
 
 
 def _rotate(net: Emitter, x: str, name: str, turns: tuple[str, ...]) -> str:
     """Turn pairs of elements by the angles of their positions (RoFormer, equation 34)."""
     cos, sin = turns
-    half = _HEAD // 2
+    half = net.shape(x)[3] // 2
     first, second = net.split(x, f"{name}/halves", [half, half], axis=3)
     swapped = net.concat([net.operator("Neg", [second], f"{name}/minus"), first],
                          f"{name}/swapped", axis=3)  # fmt: skip
@@ -165,20 +226,20 @@ def _rotate(net: Emitter, x: str, name: str, turns: tuple[str, ...]) -> str:
     return net.add(along, across, name)
 
 
-def _repeat(net: Emitter, x: str, name: str) -> str:
+def _repeat(net: Emitter, x: str, name: str, queries: int) -> str:
     """Give each group of queries its keys, or its values."""
     batch, heads, tokens, size = net.shape(x)
-    group = _HEADS // heads
+    group = queries // heads
     y = reshape(net, x, f"{name}/single", (batch, heads, 1, tokens, size))
     shape = net.integers(f"{name}/sizes", (batch, heads, group, tokens, size))
     y = net.operator("Expand", [y, shape], f"{name}/several")
-    return reshape(net, y, name, (batch, _HEADS, tokens, size))
+    return reshape(net, y, name, (batch, queries, tokens, size))
 
 
 def _gated(net: Emitter, x: str, name: str) -> str:
     """Widen each token twice, gate one by the other, and narrow it again (SwiGLU)."""
-    gate, wide = (_linear(net, x, f"{name}/{part}", _INNER) for part in ("gate", "wide"))
+    gate, wide = (linear(net, x, f"{name}/{part}", _INNER) for part in ("gate", "wide"))
     gate = net.operator("Mul", [gate, net.operator("Sigmoid", [gate], f"{name}/open")],
                         f"{name}/silu")  # fmt: skip
     y = net.operator("Mul", [gate, wide], f"{name}/gated")
-    return _linear(net, y, f"{name}/narrow", net.shape(x)[-1])
+    return linear(net, y, f"{name}/narrow", net.shape(x)[-1])

@@ -23,14 +23,20 @@ _MODELS = {
         ("alexnet", "densenet-121", "googlenet", "squeezenet", "unet"), "convolutional"
     ),
     **dict.fromkeys(("bevformer", "petr"), "detection"),
+    "hrnet-w18": "hrnet",
     **dict.fromkeys(("inception-resnet-v2", "inception-v3", "inception-v4"), "inception"),
     **dict.fromkeys(("mobilenet-v1", "mobilenet-v2", "resnet-50"), "residual"),
+    "pnasnet-5-large": "pnasnet",
     **dict.fromkeys(("bert-base", "vit-b16"), "transformer"),
+    **dict.fromkeys(("whisper-decoder", "whisper-encoder"), "whisper"),
     "yolo-pan": "yolo_pan",
 }
 # Of any depth, `gpt:12`: by `gpt(layers, *, weightless)`.
-_FAMILIES = {"gpt": "transformer", "llama": "llama", "llama-step": "llama"}
-_DECODERS = frozenset({"llama", "llama-step"})
+_FAMILIES = {
+    "gpt": "transformer",
+    **dict.fromkeys(("llama", "llama-step"), "llama"),
+    **dict.fromkeys(("moe", "moe-step"), "mixture"),
+}
 DIGESTS = Path(__file__).with_name("digests.csv")
 _LAYERS = re.compile("[1-9][0-9]{0,3}")
 
@@ -41,19 +47,7 @@ def names() -> tuple[str, ...]:
 
 
 def examples() -> tuple[str, ...]:
-    """Return a name for each benchmark model that can be built as it stands: `gpt:12`, ...
-
-    Sorted. Those with `decoders` are all: these stand on the page of language models.
-    """
-    return tuple(each for each in _every_example() if each not in decoders())
-
-
-def decoders() -> tuple[str, ...]:
-    """Return names of small language models, for a prompt and for a step with a cache."""
-    return tuple(each for each in _every_example() if each.partition(":")[0] in _DECODERS)
-
-
-def _every_example() -> tuple[str, ...]:
+    """Return a name for each model that can be built as it stands: `gpt:12`, ... Sorted."""
     return tuple(name.replace("LAYERS", "12") for name in names())
 
 

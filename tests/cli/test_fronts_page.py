@@ -1,4 +1,4 @@
-"""docs/fronts.md has a row for each zoo model on each of two platforms, with sound figures."""
+"""docs/fronts.md has a row for each network on each of two platforms, with sound figures."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import parapipe
+from docs.networks import NETWORKS
 
 PAGE = (Path(__file__).parents[2] / "docs/fronts.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## (\S+)\n(.*?)(?=^## |\Z)", PAGE, flags=re.MULTILINE | re.DOTALL))
@@ -21,8 +22,8 @@ def rows(platform: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
-def test_every_model_of_the_zoo_has_a_front(platform) -> None:
-    assert tuple(rows(platform)) == parapipe.zoo_examples()
+def test_every_network_has_a_front(platform) -> None:
+    assert tuple(rows(platform)) == NETWORKS
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
@@ -46,12 +47,12 @@ def interleaved() -> dict[str, list[list[str]]]:
     }
 
 
-def test_each_table_of_interleaved_frames_has_every_model() -> None:
+def test_each_table_of_interleaved_frames_has_every_network() -> None:
     found = interleaved()
     assert len(found) == 2
     for rows_of_it in found.values():
         names = tuple(re.findall(r"`(.+?)`", cells[0])[0] for cells in rows_of_it)
-        assert names == parapipe.zoo_examples()
+        assert names == NETWORKS
 
 
 def test_no_interleaved_mapping_has_more_throughput_than_its_bound() -> None:

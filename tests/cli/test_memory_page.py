@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from parapipe.zoo.registry import examples
+from docs.networks import NETWORKS
 from tests.cases.pages import DOCS, script_of
 
 
@@ -19,7 +19,7 @@ def test_the_row_of_a_model_is_what_the_script_writes(script, model):
 
 
 @pytest.mark.parametrize("name", ["orders", "arenas"])
-def test_every_model_of_the_zoo_stands_in_the_table(name):
+def test_every_network_stands_in_the_table(name):
     text = (DOCS / "memory.md").read_text(encoding="utf-8")
     table = re.search(rf"<!-- {name}: .*? -->\n(.*?)\n\n", text, re.DOTALL)[1]
-    assert re.findall(r"^\| `(\S+)` \|", table, re.MULTILINE) == [*examples()]
+    assert re.findall(r"^\| `(\S+)` \|", table, re.MULTILINE) == [*NETWORKS]

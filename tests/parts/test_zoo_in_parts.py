@@ -18,7 +18,9 @@ NAMES = [
 
 def built(name):
     # With six layers of random weights, a single rounding of an input changes results by 1 %.
-    return bevformer(layers=1) if name == "bevformer" else build(name)
+    # With twelve, mixtures of experts would not fit into memory twice.
+    shallow = {"moe:12": "moe:1", "moe-step:12": "moe-step:1"}
+    return bevformer(layers=1) if name == "bevformer" else build(shallow.get(name, name))
 
 
 @pytest.mark.parametrize("name", NAMES)

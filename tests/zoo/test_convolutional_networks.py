@@ -1,6 +1,8 @@
 """The zoo's convolutional networks: size, subgraphs and results."""
 
+import re
 from functools import cache
+from math import prod
 
 import numpy as np
 import onnxruntime
@@ -10,6 +12,7 @@ from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource
 from parapipe.graph.partition import partition
 from parapipe.graph.rewrites import fuse
+from parapipe.zoo.emitter import without_weights
 from parapipe.zoo.registry import build, serialize
 
 # Para-Pipe, tables I and III: operators (no rule gives all four exactly), subgraphs, parallelism.
@@ -33,7 +36,14 @@ GIGAMACS = {
     "resnet-50": 3.48,
 }
 # Too large to be given weights in a test: these run weightless.
-LARGE = ("alexnet", "inception-resnet-v2", "inception-v4")
+LARGE = ("alexnet", "hrnet-w18", "inception-resnet-v2", "inception-v4", "pnasnet-5-large")
+# Learned numbers and multiply-accumulates of `hrnet_w18` and `pnasnet5large` of the package timm,
+# counted with PyTorch's FlopCounterMode. Published: 21.3 million (Wang et al., 2020, table of
+# HRNet-W18-C), 86.1 million and 25.0 billion (Liu et al., 2018, table 2).
+COUNTED = {
+    "hrnet-w18": (21_299_004, 4_283_537_072),
+    "pnasnet-5-large": (86_057_668, 24_937_395_792),
+}
 
 
 @cache
@@ -59,6 +69,16 @@ def test_operators_subgraphs_and_parallelism_are_those_of_the_paper(name):
 @pytest.mark.parametrize("name", GIGAMACS)
 def test_multiply_accumulates_are_those_of_the_source(name):
     assert macs_of(name) / 1e9 == pytest.approx(GIGAMACS[name], rel=0.02)
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_weights_and_multiply_accumulates_are_those_that_pytorch_counts(name):
+    # There, convolutions have no bias, but for those that bring HRNet's branches together.
+    learned = re.compile(r"(/weight|/scale|/norm\d?/bias|head/(down\d|last)/bias|classifier/bias)$")
+    with without_weights() as makers:
+        tensors = build(name).graph.initializer
+    weights = [each for each in tensors if each.name in makers and learned.search(each.name)]
+    assert (sum(prod(each.dims) for each in weights), macs_of(name)) == COUNTED[name]
 
 
 def test_squeezenet_multiplies_what_its_modules_do_by_hand():
@@ -91,7 +111,7 @@ def test_densenet_multiplies_what_its_blocks_do_by_hand():
     assert macs_of("densenet-121") == wanted + 1024 * 1000
 
 
-@pytest.mark.parametrize("name", ["densenet-121", *GIGAMACS, "squeezenet"])
+@pytest.mark.parametrize("name", ["densenet-121", *GIGAMACS, *COUNTED, "squeezenet"])
 def test_onnx_runtime_computes_a_distribution(name):
     model = build(name, weightless=name in LARGE)
     session = onnxruntime.InferenceSession(serialize(model))

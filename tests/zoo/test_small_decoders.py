@@ -1,16 +1,18 @@
-"""The small decoder of the zoo: published size, work by hand, a step that goes on from a prompt."""
+"""Small decoders of the zoo: published size, work by hand, a step that goes on from a prompt."""
 
 from math import prod
 
 import numpy as np
 import onnx
 import onnxruntime
+import pytest
 from onnx import helper
 
 from parapipe.graph.onnx_import import import_proto
 from parapipe.graph.operator_graph import ModelSource
 from parapipe.graph.states import with_states
 from parapipe.zoo.llama import llama, llama_step
+from parapipe.zoo.mixture import moe, moe_step
 from parapipe.zoo.registry import build
 
 LAYERS, WIDTH, INNER, WORDS, KEYS = 30, 576, 1536, 49152, 3 * 64
@@ -56,6 +58,23 @@ def test_the_caches_and_the_token_of_a_step_are_recognised_as_states():
     assert graph.states[1].output == "present.0.key"
 
 
+@pytest.mark.parametrize("name", ["moe:24", "moe-step:24"])
+def test_the_mixture_of_24_layers_has_the_published_number_of_weights(name):
+    # Counted of `GraniteMoeForCausalLM` (package transformers) in the sizes of Granite 3.0
+    # 1B-A400M, whose report says 1.3 billion.
+    assert weights_of(graph_of(name)) == 1_334_628_352
+
+
+def test_a_token_multiplies_8_experts_of_32_and_is_expected_to_read_as_many():
+    graph = graph_of("moe-step:1")
+    (experts,) = (each for each in graph.operators if each.type == "MoE")
+    expert = 3 * 512 * 1024
+    assert experts.work.macs == 8 * expert
+    attention = 2 * 1024 * 1024 + 2 * 1024 * 512 + 2 * (512 + 1) * 1024
+    macs = attention + 1024 * 32 + 8 * expert + 1024 * 49155
+    assert sum(each.work.macs for each in graph.operators) == macs
+
+
 def run(model, feed):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
@@ -66,13 +85,19 @@ def run(model, feed):
     return dict(zip(names, session.run(None, feed), strict=True))
 
 
-def test_a_step_behind_a_cache_has_the_logits_of_the_last_token_of_a_prompt():
+@pytest.mark.parametrize(
+    ("reading", "writing", "layers", "sizes"),
+    [(llama, llama_step, 2, {}), (moe, moe_step, 1, {"experts": 9})],
+)
+def test_a_step_behind_a_cache_has_the_logits_of_the_last_token_of_a_prompt(
+    reading, writing, layers, sizes
+):
     tokens, words = 9, 50
-    prompt = llama(2, tokens=tokens, vocabulary=words)
-    step = llama_step(2, past=tokens - 1, vocabulary=words)
+    prompt = reading(layers, tokens=tokens, vocabulary=words, **sizes)
+    step = writing(layers, past=tokens - 1, vocabulary=words, **sizes)
     caches = {
         f"past_key_values.{n}.{what}": f"decoder/{n}/{what}/{end}"
-        for n in range(2)
+        for n in range(layers)
         for what, end in (("key", "turned"), ("value", "heads"))
     }
     prompt.graph.output.extend(
@@ -84,5 +109,5 @@ def test_a_step_behind_a_cache_has_the_logits_of_the_last_token_of_a_prompt():
     feed = {name: whole[made][:, :, :-1] for name, made in caches.items()}
     after = run(step, {"input_ids": ids[:, -1:], **feed})
     np.testing.assert_allclose(after["logits"][0, 0], whole["logits"][0, -1], atol=1e-4)
-    np.testing.assert_allclose(after["present.1.value"], whole["decoder/1/value/heads"], atol=1e-5)
+    np.testing.assert_allclose(after["present.0.value"], whole["decoder/0/value/heads"], atol=1e-5)
     assert np.abs(whole["logits"]).max() > 0.1
