@@ -252,7 +252,7 @@ def measured_pipeline(machine: Machine, name: str) -> Measured:
         model, bare = folder / "model.onnx", here()
         model.write_bytes(model_named(name, range(BLOCKS)).SerializeToString())
         graph = parapipe.load_model(model, note=lambda _: None)
-        with tasks_in(model, graph, bare, None, None) as tasks, preserve_thread_state():
+        with tasks_in(model, graph, bare) as tasks, preserve_thread_state():
             stages = stage_items(folder, name, bare)
             own = operator_items(folder, tasks)
             kernels, kinds = kernel_items(folder, bare)

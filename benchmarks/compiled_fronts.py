@@ -95,7 +95,7 @@ def when_compiled(front: parapipe.ParetoFront, model: str) -> Figures:
     """Return the figures of a front's best plans with the times of their compiled segments."""
     evaluated = []
     for each in best(front):
-        with model_parts(model, each.graph, None, None) as parts:
+        with model_parts(model, each.graph) as parts:
             costs = compiled_costs(each, parts)
         assignment = assignment_of(each.configuration.mapping)
         mapping = mapping_of(each.graph, each.platform, costs, assignment)

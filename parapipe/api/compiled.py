@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Unpack
 
 from parapipe.api.checked import Model, PlatformFile, checked
 from parapipe.api.load import load_model, load_platform, source_nodes
 from parapipe.errors import ArgumentError
-from parapipe.files.checked_arguments import NotEmpty, Seconds
+from parapipe.files.checked_arguments import Count, NotEmpty, Seconds
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.platform.precision import Precision
 from parapipe.search.options import Dims, FilePath, Rules, Shapes
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from parapipe.cost.profile import Measurement
     from parapipe.documents.compiled_support import CompiledSupportRow, FallbackRow
     from parapipe.graph.operator_graph import OperatorGraph
+    from parapipe.graph.user_shapes import SizeKeywords
     from parapipe.platform.platform import Platform
     from parapipe.platform.processor import Processor
     from parapipe.profiling.compiled_segments import Compilation, CompilerChoice, ModelParts
@@ -40,6 +41,7 @@ def compile_profile(
     dims: Dims | None = None,
     shapes: Shapes | None = None,
     rules: Rules | None = None,
+    at_most: Count | None = None,
 ) -> ProfileReport:
     """Take the times of a model's operators on NPUs out of what their compiler tells.
 
@@ -62,7 +64,7 @@ def compile_profile(
         file says, else model.
     compile_time_s
         Seconds until the compilation of a segment is ended.
-    dims, shapes, rules
+    dims, shapes, rules, at_most
         As in `MapOptions`.
 
     Raises
@@ -78,11 +80,12 @@ def compile_profile(
     from parapipe.profiling.profiling_run import take_in
 
     target = load_platform(platform)
-    graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
+    sizes: SizeKeywords = {"dims": dims, "shapes": shapes, "at_most": at_most}
+    graph = load_model(model, rules=rules, **sizes)
     path = compiled_profile_path(out, platform, target, compiler)
     choice = CompilerChoice(compiler, precision, compile_time_s)
     notes: list[str] = []
-    with model_parts(model, graph, dims, shapes) as parts:
+    with model_parts(model, graph, **sizes) as parts:
         rows = compiled_measurements(parts, target, choice, notes)
     return take_in(rows, target, path).with_notes(notes)
 
@@ -98,7 +101,7 @@ def compiled_profile_path(
 
 @contextmanager
 def model_parts(
-    model: str | Path, graph: OperatorGraph, dims: Dims | None, shapes: Shapes | None
+    model: str | Path, graph: OperatorGraph, **sizes: Unpack[SizeKeywords]
 ) -> Iterator[ModelParts]:
     """Yield a model of which operators can be written as models; `graph` was read from it."""
     from parapipe.profiling.compiled_segments import ModelParts
@@ -106,7 +109,7 @@ def model_parts(
 
     clear_abandoned_scratch()
     with (
-        source_nodes(model, graph, dims, shapes) as (proto, resolved, read),
+        source_nodes(model, graph, **sizes) as (proto, resolved, read),
         LockedFolder() as scratch,
     ):
         yield ModelParts(graph, resolved, opsets_of(proto), read, scratch.path)
@@ -145,9 +148,8 @@ def compiled_support(
     platform: str | Path,
     choice: CompilerChoice,
     *,
-    dims: Dims | None,
-    shapes: Shapes | None,
     rules: Rules | None,
+    **sizes: Unpack[SizeKeywords],
 ) -> tuple[CompiledSupportRow, ...]:
     """Ask the compiler of a platform's processors where each operator of a model would run.
 
@@ -164,11 +166,11 @@ def compiled_support(
     from parapipe.profiling.compiled_segments import compile_all, compiled_processors, compiler_for
 
     target = load_platform(platform)
-    graph = load_model(model, dims=dims, shapes=shapes, rules=rules, note=lambda _: None)
+    graph = load_model(model, rules=rules, note=lambda _: None, **sizes)
     costs = build_cost_table(graph, target, profiles=(), precision=choice.precision)
     every = range(len(graph.operators))
     rows: list[CompiledSupportRow] = []
-    with model_parts(model, graph, dims, shapes) as parts:
+    with model_parts(model, graph, **sizes) as parts:
         for group in compiled_processors(target, choice.name):
             tool = compiler_for(group[0], choice, costs, every)
             compilation = compile_all(tool, parts, every)

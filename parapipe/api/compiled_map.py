@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from parapipe.api.checked import Note
     from parapipe.api.front import ParetoFront
     from parapipe.cost.profile import Measurement
+    from parapipe.graph.user_shapes import SizeKeywords
     from parapipe.mappings.configuration import Configuration
     from parapipe.profiling.compiled_segments import CompilerChoice, ModelParts
     from parapipe.profiling.operator_times import OperatorTime
@@ -88,16 +89,13 @@ def map_compiled(run: SearchRequest, name: str) -> ParetoFront:
     target = load_platform_without(run.platform, options.exclude, options.thermal_state)
     path = compiled_profile_path(None, run.platform, target, name)
     choice = CompilerChoice(name, options.precision, COMPILE_TIME_S)
-    graph = load_model(
-        run.single,
-        dims=options.dims,
-        shapes=options.shapes,
-        rules=options.rules,
-        note=lambda _: None,
-    )
+    sizes: SizeKeywords = {
+        "dims": options.dims, "shapes": options.shapes, "at_most": options.at_most
+    }  # fmt: skip
+    graph = load_model(run.single, rules=options.rules, note=lambda _: None, **sizes)
     run = replace(run, note=_once(run.note))  # each search says what it rests on
     notes: list[str] = []
-    with model_parts(run.single, graph, options.dims, options.shapes) as parts:
+    with model_parts(run.single, graph, **sizes) as parts:
         with run.deadline.paused():
             rows = {key_of(m): m for m in compiled_measurements(parts, target, choice, notes)}
         for sentence in notes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from parapipe.api.checked import Granularity, Model, Note, PlatformFile, checked
 from parapipe.api.load import load_model, load_platform
 from parapipe.errors import ArgumentError
-from parapipe.files.checked_arguments import Must, NotEmpty
+from parapipe.files.checked_arguments import Count, Must, NotEmpty
 from parapipe.platform.precision import Precision
 from parapipe.search.options import Dims, Profiles, Rules, Shapes
 
@@ -31,6 +31,7 @@ def evaluate(
     dims: Dims | None = None,
     shapes: Shapes | None = None,
     rules: Rules | None = None,
+    at_most: Count | None = None,
     note: Note | None = None,
 ) -> EvaluationDocument:
     """Price a given mapping without a search.
@@ -55,7 +56,7 @@ def evaluate(
     profiles
         CSV files of measured times, instead of the platform's own and of the networks measured as a
         whole.
-    precision, dims, shapes, rules
+    precision, dims, shapes, rules, at_most
         As in `MapOptions`.
     note
         As for `load_model`.
@@ -75,7 +76,15 @@ def evaluate(
 
     chosen: Granularity = granularity if order is None else "onnx"
     return evaluate_assignment(
-        load_model(model, granularity=chosen, dims=dims, shapes=shapes, rules=rules, note=note),
+        load_model(
+            model,
+            granularity=chosen,
+            dims=dims,
+            shapes=shapes,
+            rules=rules,
+            at_most=at_most,
+            note=note,
+        ),
         in_state(load_platform(platform)),
         assignment=None if assignment is None else Path(assignment),
         order=order,

@@ -12,7 +12,7 @@ from parapipe.api.compiled import compiled_profile_path
 from parapipe.api.load import load_model, load_platform
 from parapipe.api.profile import profile_path
 from parapipe.errors import ArgumentError
-from parapipe.files.checked_arguments import Must, NotEmpty
+from parapipe.files.checked_arguments import Count, Must, NotEmpty
 from parapipe.platform.precision import Precision
 from parapipe.search.options import Dims, FilePath, Rules, Shapes
 
@@ -34,6 +34,7 @@ def import_profile(
     dims: Dims | None = None,
     shapes: Shapes | None = None,
     rules: Rules | None = None,
+    at_most: Count | None = None,
 ) -> ProfileReport:
     """Import what a board has measured, after checking every row, or what another tool has.
 
@@ -58,7 +59,7 @@ def import_profile(
     precision
         The type that the tool computed in, as in `MapOptions`. Default: what the platform's file
         says, else model.
-    dims, shapes, rules
+    dims, shapes, rules, at_most
         As in `MapOptions`.
 
     Raises
@@ -82,7 +83,7 @@ def import_profile(
             raise ArgumentError(f"'{file}' is a {title}: name the model that was run")
         return import_rows(file, target, profile_path(out, platform, target))
     told = read_tool_profile(file)
-    graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
+    graph = load_model(model, dims=dims, shapes=shapes, rules=rules, at_most=at_most)
     costs = build_cost_table(graph, target, precision=precision)
     requested = (processor,) if isinstance(processor, str) else processor
     rows = rows_of(told, graph, target, costs, requested)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 from parapipe.api.checked import Granularity, Model, Note, PlanLike, PlatformFile, checked
 from parapipe.errors import ModelError, PlanError
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from parapipe.api.plan import Plan
     from parapipe.graph.operator_graph import OperatorGraph
     from parapipe.graph.resolve import Resolved
+    from parapipe.graph.user_shapes import SizeKeywords
     from parapipe.plan import schema
     from parapipe.platform.platform import Platform
     from parapipe.platform.thermal_state import State
@@ -111,6 +112,7 @@ def load_graph(
     from parapipe.graph.states import with_states
     from parapipe.zoo.registry import is_name, model_and_digest
 
+    sizes: SizeKeywords = {"dims": dims, "shapes": shapes, "at_most": at_most}
     work_rules = None if rules is None else load_rules(Path(rules))
     name, stated = file_of_folder(os.fspath(model))
     if is_name(name) and not path_exists(Path(name)):
@@ -121,11 +123,9 @@ def load_graph(
     else:
         proto, source = open_model(Path(name), digests=digests, weights=weights)
     if split:
-        proto = _split_proto(proto, name, split, granularity, dims=dims, shapes=shapes)
-        source, dims, shapes = replace(source, split=tuple(split)), None, None
-    graph = import_checked(
-        proto, source=source, granularity="onnx", dims=dims, shapes=shapes, at_most=at_most
-    )
+        proto = _split_proto(proto, name, split, granularity, **sizes)
+        source, sizes = replace(source, split=tuple(split)), {}
+    graph = import_checked(proto, source=source, granularity="onnx", **sizes)
     named = {*graph.inputs, *graph.outputs}
     stated = {a: b for a, b in stated.items() if {a, b} <= named}  # those that are used
     graph = with_states(graph, {**stated, **(states or {})}, sequences)
@@ -211,7 +211,7 @@ class SourceNodes(NamedTuple):
 
 @contextmanager
 def source_nodes(
-    model: Model, graph: OperatorGraph, dims: Dims | None, shapes: Shapes | None
+    model: Model, graph: OperatorGraph, **sizes: Unpack[SizeKeywords]
 ) -> Iterator[SourceNodes]:
     """Yield the nodes of a model, which `graph` was read from; its file stays open meanwhile."""
     from parapipe.export.constants import Constants
@@ -220,7 +220,7 @@ def source_nodes(
 
     with model_file(os.fspath(model)) as path, Constants(graph, path) as constants:
         proto = skim(path)
-        _, resolved = resolve_proto(proto, graph.source.name, dims=dims, shapes=shapes)
+        _, resolved = resolve_proto(proto, graph.source.name, **sizes)
 
         def read(name: str) -> NDArray[np.generic] | None:
             try:
@@ -277,8 +277,7 @@ def split_file(
     granularity: Granularity,
     *,
     external: bool,
-    dims: Dims | None = None,
-    shapes: Shapes | None = None,
+    **sizes: Unpack[SizeKeywords],
 ) -> Iterator[Path]:
     """Yield the file of a model with operators split, in a folder that is gone at the end.
 
@@ -294,7 +293,7 @@ def split_file(
     """
     import onnx
 
-    proto = _split_proto(onnx.load(path), name, rules, granularity, dims=dims, shapes=shapes)
+    proto = _split_proto(onnx.load(path), name, rules, granularity, **sizes)
     with LockedFolder() as scratch:
         split = scratch.path / "split.onnx"
         onnx.save(proto, split, save_as_external_data=external, location="weights")
@@ -306,9 +305,7 @@ def _split_proto(
     name: str,
     rules: Sequence[str],
     granularity: Granularity,
-    *,
-    dims: Dims | None = None,
-    shapes: Shapes | None = None,
+    **sizes: Unpack[SizeKeywords],
 ) -> onnx.ModelProto:
     """Return a model with operators split, or run again: the same nodes with and without weights.
 
@@ -323,18 +320,9 @@ def _split_proto(
 
     recomputed = [rule for text in rules if (rule := read_recompute_rule(text))]
     if recomputed:
-        return recompute_proto(
-            proto, name, recomputed, granularity=granularity, dims=dims, shapes=shapes
-        )
-    split, _ = split_proto(
-        proto,
-        name,
-        [read_rule(text) for text in rules],
-        granularity=granularity,
-        dims=dims,
-        shapes=shapes,
-        by_nodes=True,
-    )
+        return recompute_proto(proto, name, recomputed, granularity=granularity, **sizes)
+    parts = [read_rule(text) for text in rules]
+    split, _ = split_proto(proto, name, parts, granularity=granularity, by_nodes=True, **sizes)
     return split
 
 

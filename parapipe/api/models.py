@@ -115,9 +115,10 @@ def inspect(
         model,
         platform,
         CompilerChoice(compiler, precision, compile_time_s),
+        rules=rules,
         dims=dims,
         shapes=shapes,
-        rules=rules,
+        at_most=at_most,
     )
     return inspection.model_copy(update={"compiled": support})
 
@@ -177,6 +178,7 @@ def split(
     granularity: Granularity = "fused",
     dims: Dims | None = None,
     shapes: Shapes | None = None,
+    at_most: Count | None = None,
     note: Note | None = None,
 ) -> Split:
     """Split operators of a model into parts, and write it as another model with the same results.
@@ -195,7 +197,7 @@ def split(
     granularity
         Split activations together with the operator before them (fused), or every operator by
         itself (onnx).
-    dims, shapes
+    dims, shapes, at_most
         As in `MapOptions`.
     note
         Takes a sentence for each thing that is assumed of the model; a warning if not given.
@@ -221,7 +223,7 @@ def split(
     place = Path(out)
     proto = _loaded_proto(name, place)
     parts_proto, result = split_proto(
-        proto, name, rules, granularity=granularity, dims=dims, shapes=shapes
+        proto, name, rules, granularity=granularity, dims=dims, shapes=shapes, at_most=at_most
     )
     try:
         embed_indices(parts_proto, Path(name).parent)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import TYPE_CHECKING, Annotated
 
 from parapipe.api.checked import Folder, Model, Note, PlatformFile, checked
 from parapipe.api.load import load_graph, load_model, load_platform
@@ -21,6 +21,7 @@ from parapipe.search.options import Dims, FilePath, Rules, Shapes
 if TYPE_CHECKING:
     from parapipe.cost.co_run_fit import SlowdownFit
     from parapipe.cost.profile import Measurement
+    from parapipe.graph.user_shapes import SizeKeywords
     from parapipe.platform.platform import Platform
     from parapipe.profiling.detect import DetectedPlatform
     from parapipe.profiling.profile_report import ProfileReport
@@ -33,12 +34,6 @@ SPLIT_RUNS = 2
 CoreLists = Annotated[
     Sequence[Sequence[FromZero]], Must("lists of core numbers, as in [[0, 1], [2, 3]]")
 ]
-
-
-class _ModelKeywords(TypedDict):
-    dims: Dims | None
-    shapes: Shapes | None
-    rules: Rules | None
 
 
 @checked
@@ -96,6 +91,7 @@ def profile(
     dims: Dims | None = None,
     shapes: Shapes | None = None,
     rules: Rules | None = None,
+    at_most: Count | None = None,
     progress: Tell | None = None,
 ) -> ProfileReport:
     """Measure each distinct operator of a model on each processor of this machine, then the model.
@@ -123,7 +119,7 @@ def profile(
     most_useful
         Measure only so many operators, each on one processor: those that lower the doubt in the
         latency and the period of configurations most, by the times so far.
-    dims, shapes, rules
+    dims, shapes, rules, at_most
         As in `MapOptions`.
     progress
         Called whenever operators have been measured, and after each run of the whole model.
@@ -142,11 +138,12 @@ def profile(
     from parapipe.runtime.machine import denormals_to_zero
 
     target = load_platform(platform)
-    graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
+    sizes: SizeKeywords = {"dims": dims, "shapes": shapes, "at_most": at_most}
+    graph = load_model(model, rules=rules, **sizes)
     path = profile_path(out, platform, target)
     useful = None if most_useful is None else useful_first(graph, target, path, most_useful)
     with (
-        tasks_in(model, graph, target, dims, shapes) as every,
+        tasks_in(model, graph, target, **sizes) as every,
         denormals_to_zero(),
         unfinished_profile(path, target, again=again) as at,
     ):
@@ -158,19 +155,17 @@ def profile(
         tasks = every if useful is None else every.only(useful)
         measure = partial(profile_here, platform=target, at=at, progress=progress)
         report, keys = measure(tasks, whole=measure_whole), tasks.keys()
-        keywords: _ModelKeywords = {"dims": dims, "shapes": shapes, "rules": rules}
         lost: list[str] = []
         for lists in part_rule_lists(graph, target, at.path) if parts else ():
-            new_tasks = part_tasks(model, target, lists, note=lost.append, **keywords)
+            new_tasks = part_tasks(model, target, lists, note=lost.append, rules=rules, **sizes)
             more = merge_tasks(tasks, new_tasks, keys)
             if not more.keys():
                 break
             keys |= more.keys()
             report = measure(more).after(report)
-        runs = range(0 if operators_only or not parts or not report.measured else SPLIT_RUNS)
-        for _ in runs:
+        for _ in range(0 if operators_only or not parts or not report.measured else SPLIT_RUNS):
             times = measure_split_plans(
-                model, platform, at.path, lost.append, progress=progress, **keywords
+                model, platform, at.path, lost.append, progress=progress, rules=rules, **sizes
             )
             report = report.with_runs(take_in(times, target, at.path))
     return replace(report, path=path, notes=(*report.notes, *lost, *_denormal_weights(tasks)))
@@ -186,6 +181,7 @@ def write_profile_bundle(
     dims: Dims | None = None,
     shapes: Shapes | None = None,
     rules: Rules | None = None,
+    at_most: Count | None = None,
 ) -> tuple[str, ...]:
     """Write a folder that measures a model's operators on a board; return what to know of it.
 
@@ -197,20 +193,20 @@ def write_profile_bundle(
         Holds `measure.py`, which needs onnxruntime and numpy only, the operators and a README.
     parts
         Parts of operators as well, as for `profile`; what has been imported so far tells which.
-    dims, shapes, rules
+    dims, shapes, rules, at_most
         As in `MapOptions`.
     """
     from parapipe.profiling.profiling_run import write_bundle
     from parapipe.profiling.tasks import merge_tasks
 
     target = load_platform(platform)
-    graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
-    with tasks_in(model, graph, target, dims, shapes) as tasks:
-        keywords: _ModelKeywords = {"dims": dims, "shapes": shapes, "rules": rules}
+    sizes: SizeKeywords = {"dims": dims, "shapes": shapes, "at_most": at_most}
+    graph = load_model(model, rules=rules, **sizes)
+    with tasks_in(model, graph, target, **sizes) as tasks:
         lost: list[str] = []
         wanted, profile = tasks, profile_path(None, platform, target)
         for lists in part_rule_lists(graph, target, profile, searches=1) if parts else ():
-            new_tasks = part_tasks(model, target, lists, note=lost.append, **keywords)
+            new_tasks = part_tasks(model, target, lists, note=lost.append, rules=rules, **sizes)
             wanted = merge_tasks(wanted, new_tasks)
         write_bundle(wanted, target, Path(directory))
     return (*wanted.left_out, *lost, *_denormal_weights(tasks))
@@ -228,6 +224,7 @@ def learn_from_runs(
     dims: Dims | None = None,
     shapes: Shapes | None = None,
     rules: Rules | None = None,
+    at_most: Count | None = None,
 ) -> ProfileReport:
     """Take what operators took in runs of plans into a profile, in place of what stands there.
 
@@ -243,7 +240,7 @@ def learn_from_runs(
         of these runs, and nothing is measured.
     out
         As for `profile`.
-    dims, shapes, rules
+    dims, shapes, rules, at_most
         As in `MapOptions`.
 
     Raises
@@ -258,7 +255,8 @@ def learn_from_runs(
     from parapipe.profiling.profiling_run import take_in
 
     target = load_platform(platform)
-    graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
+    sizes: SizeKeywords = {"dims": dims, "shapes": shapes, "at_most": at_most}
+    graph = load_model(model, rules=rules, **sizes)
     files = [from_run] if isinstance(from_run, str | os.PathLike) else from_run
     runs = load_runs([Path(file) for file in files], graph, target)
     measurements: list[Measurement] = []
@@ -266,15 +264,9 @@ def learn_from_runs(
         own = graph
         if split:
             own = load_graph(
-                model,
-                "fused",
-                rules=rules,
-                dims=dims,
-                shapes=shapes,
-                digests=False,
-                note=lambda _: None,
-                split=split,
-            )
+                model, "fused", rules=rules, dims=dims, shapes=shapes, at_most=at_most,
+                digests=False, note=lambda _: None, split=split,
+            )  # fmt: skip
         segments = [
             each for run in runs if run.split == split for each in segment_times(run, own, target)
         ]
@@ -291,6 +283,7 @@ def measure_streams(
     dims: Dims | None = None,
     shapes: Shapes | None = None,
     rules: Rules | None = None,
+    at_most: Count | None = None,
     note: Note | None = None,
     progress: Tell | None = None,
 ) -> tuple[StreamLaw, ...]:
@@ -303,7 +296,7 @@ def measure_streams(
     streams
         Measure how much longer operators take when up to so many run at once on a processor, and
         print the platform file's section for it; no profile is written.
-    dims, shapes, rules
+    dims, shapes, rules, at_most
         As in `MapOptions`.
     note
         Called with a sentence for each operator that is left out.
@@ -324,8 +317,9 @@ def measure_streams(
     from parapipe.runtime.machine import denormals_to_zero
 
     target = load_platform(platform)
-    graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
-    with tasks_in(model, graph, target, dims, shapes) as tasks, denormals_to_zero():
+    sizes: SizeKeywords = {"dims": dims, "shapes": shapes, "at_most": at_most}
+    graph = load_model(model, rules=rules, **sizes)
+    with tasks_in(model, graph, target, **sizes) as tasks, denormals_to_zero():
         check_cores(target, tasks)
         laws, notes = stream_laws(tasks, streams, progress)
     if note is not None:
@@ -342,6 +336,7 @@ def measure_under_load(
     dims: Dims | None = None,
     shapes: Shapes | None = None,
     rules: Rules | None = None,
+    at_most: Count | None = None,
     note: Note | None = None,
     progress: Tell | None = None,
 ) -> tuple[SlowdownFit, ...]:
@@ -353,7 +348,7 @@ def measure_under_load(
     ----------
     platform
         This machine's.
-    dims, shapes, rules
+    dims, shapes, rules, at_most
         As in `MapOptions`.
     note
         Called with a sentence for each operator that is left out.
@@ -375,8 +370,9 @@ def measure_under_load(
     from parapipe.runtime.machine import denormals_to_zero
 
     target = load_platform(platform)
-    graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
-    with tasks_in(model, graph, target, dims, shapes) as tasks, denormals_to_zero():
+    sizes: SizeKeywords = {"dims": dims, "shapes": shapes, "at_most": at_most}
+    graph = load_model(model, rules=rules, **sizes)
+    with tasks_in(model, graph, target, **sizes) as tasks, denormals_to_zero():
         check_cores(target, tasks)
         samples, notes = measure_operators(tasks, progress)
     if note is not None:

@@ -11,7 +11,7 @@ from math import ceil
 from pathlib import Path
 from statistics import median
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import onnx
 
@@ -27,6 +27,7 @@ from parapipe.export.onnxruntime.folder import write_session_folder
 from parapipe.files.locked_folders import LockedFolder
 from parapipe.files.progress import Phase, Progress, Tell
 from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.graph.user_shapes import SizeKeywords
 from parapipe.mappings.assembly import mapping_of
 from parapipe.mappings.assignment import Assignment
 from parapipe.plan.build import build_plan
@@ -44,7 +45,7 @@ from parapipe.profiling.identical_figures import (
 )
 from parapipe.runtime.folder import RunError, open_folder
 from parapipe.runtime.frames import random_frames
-from parapipe.search.options import Dims, Rules, Shapes
+from parapipe.search.options import Rules
 
 if TYPE_CHECKING:  # it needs ONNX Runtime
     from parapipe.runtime.executor import Executor
@@ -114,9 +115,8 @@ def measure_split_plans(
     note: Callable[[str], None],
     *,
     progress: Tell | None,
-    dims: Dims | None,
-    shapes: Shapes | None,
     rules: Rules | None,
+    **sizes: Unpack[SizeKeywords],
 ) -> Sequence[Measurement]:
     """Run what `map` splits with the times of a profile; return the times of operators and parts.
 
@@ -129,10 +129,9 @@ def measure_split_plans(
             split="auto",
             objectives="latency-throughput",
             profiles=[path],
-            dims=dims,
-            shapes=shapes,
             rules=rules,
             note=lambda _: None,
+            **sizes,
         )
         split = [(each.graph, each.plan()) for each in front if each.split]
         platform = load_platform(platform_file)

@@ -7,19 +7,20 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from parapipe.api.load import load_model, model_file, source_nodes, split_file
 from parapipe.api.models import has_external_weights
 from parapipe.errors import SplitError
 from parapipe.files.progress import ALONE
-from parapipe.search.options import Dims, Rules, Shapes
+from parapipe.search.options import Rules
 
 if TYPE_CHECKING:
     from parapipe.api.checked import Model
     from parapipe.cost.cost_table import CostTable
     from parapipe.cost.profile import Profile
     from parapipe.graph.operator_graph import OperatorGraph
+    from parapipe.graph.user_shapes import SizeKeywords
     from parapipe.platform.platform import Platform
     from parapipe.profiling.single_models import UnitKey
     from parapipe.profiling.tasks import Tasks
@@ -27,16 +28,12 @@ if TYPE_CHECKING:
 
 @contextmanager
 def tasks_in(
-    model: Model,
-    graph: OperatorGraph,
-    platform: Platform,
-    dims: Dims | None,
-    shapes: Shapes | None,
+    model: Model, graph: OperatorGraph, platform: Platform, **sizes: Unpack[SizeKeywords]
 ) -> Iterator[Tasks]:
     """Yield what there is to measure of a model, which `graph` was read from."""
     from parapipe.profiling.tasks import tasks_of
 
-    with source_nodes(model, graph, dims, shapes) as (proto, resolved, read):
+    with source_nodes(model, graph, **sizes) as (proto, resolved, read):
         yield tasks_of(graph, proto, resolved, platform, read)
 
 
@@ -126,10 +123,9 @@ def part_tasks(
     platform: Platform,
     lists: Sequence[Sequence[str]],
     *,
-    dims: Dims | None,
-    shapes: Shapes | None,
     rules: Rules | None,
     note: Callable[[str], None],
+    **sizes: Unpack[SizeKeywords],
 ) -> Iterator[Tasks]:
     """Yield what there is to measure of a model that is split by each of some lists of rules.
 
@@ -145,11 +141,9 @@ def part_tasks(
         for split in lists:
             name = os.fspath(model)
             try:
-                with split_file(
-                    path, name, split, "fused", external=external, dims=dims, shapes=shapes
-                ) as file:
+                with split_file(path, name, split, "fused", external=external, **sizes) as file:
                     graph = load_model(file, rules=rules, note=lambda _: None)
-                    with tasks_in(str(file), graph, platform, None, None) as tasks:
+                    with tasks_in(str(file), graph, platform) as tasks:
                         yield tasks
             except SplitError as error:
                 note(f"some parts are not measured: {error}")

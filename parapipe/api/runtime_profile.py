@@ -13,13 +13,14 @@ from parapipe.api.load import load_model, load_platform, model_file, split_file
 from parapipe.api.profile import profile_path
 from parapipe.api.profile_tasks import part_rule_lists
 from parapipe.errors import ProfilingError, SplitError
-from parapipe.files.checked_arguments import NotEmpty
+from parapipe.files.checked_arguments import Count, NotEmpty
 from parapipe.files.progress import Progress, Tell
 from parapipe.search.options import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:
     from parapipe.cost.profile import Measurement
     from parapipe.graph.operator_graph import OperatorGraph
+    from parapipe.graph.user_shapes import SizeKeywords
     from parapipe.plan.schema import Plan
     from parapipe.platform.platform import Platform
     from parapipe.profiling.from_run import SegmentTime
@@ -39,6 +40,7 @@ def profile_on_runtime(
     dims: Dims | None = None,
     shapes: Shapes | None = None,
     rules: Rules | None = None,
+    at_most: Count | None = None,
     progress: Tell | None = None,
 ) -> ProfileReport:
     """Measure each distinct operator of a model with a runtime's kernels.
@@ -57,7 +59,7 @@ def profile_on_runtime(
         `profiles/PLATFORM/native.csv`, named like the runtime, beside the platform's file.
     parts
         Measure parts of operators as well, as in `profile`.
-    dims, shapes, rules
+    dims, shapes, rules, at_most
         As in `MapOptions`.
     progress
         Called after each run.
@@ -74,7 +76,8 @@ def profile_on_runtime(
     from parapipe.profiling.profiling_run import take_in
 
     target = load_platform(platform)
-    graph = load_model(model, dims=dims, shapes=shapes, rules=rules)
+    sizes: SizeKeywords = {"dims": dims, "shapes": shapes, "at_most": at_most}
+    graph = load_model(model, rules=rules, **sizes)
     path = Path(profile_path(out, platform, target))
     path = path if out is not None else path.with_name(f"{runtime}.csv")
     runs = _Runs(target, runtime, progress)
@@ -86,9 +89,8 @@ def profile_on_runtime(
             for split in lists:
                 try:
                     with split_file(
-                        file, os.fspath(model), split, "fused", external=False, dims=dims,
-                        shapes=shapes,
-                    ) as cut:  # fmt: skip
+                        file, os.fspath(model), split, "fused", external=False, **sizes
+                    ) as cut:
                         own = load_model(cut, rules=rules, note=lambda _: None)
                         measured += runs.measurements(own, cut)
                 except SplitError as error:

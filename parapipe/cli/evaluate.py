@@ -20,7 +20,7 @@ from parapipe.digits import plain
     "evaluate", "assignment", "order", "points", "granularity", "view", "profiles",
     order={"metavar": "LETTERS"}, points={"metavar": "MHZ…"},
 )  # fmt: skip
-@options("MapOptions", "precision", "dims", "shapes", "rules")
+@options("MapOptions", "precision", "dims", "shapes", "rules", "at_most")
 @json_option
 def command(*, model: str, platform: str, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - click checks
     """Predict latency, period and energy of a given mapping of MODEL."""

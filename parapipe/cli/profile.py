@@ -52,7 +52,7 @@ from parapipe.cli.verb_options import VerbCommand, options
     "compile_time_s",
     compiler={"required": False, "default": None},
 )
-@options("MapOptions", "dims", "shapes", "rules")
+@options("MapOptions", "dims", "shapes", "rules", "at_most")
 @quiet_option
 @json_option
 def command(

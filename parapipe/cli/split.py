@@ -20,7 +20,7 @@ SHOWN = 5
 @options("split", "parts", parts={"metavar": "RULE", "required": True})
 @click.option("--out", type=FILE, required=True, help="ONNX file to write.")
 @options("split", "granularity")
-@options("MapOptions", "dims", "shapes")
+@options("MapOptions", "dims", "shapes", "at_most")
 @json_option
 def command(*, model: str, out: Path, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - click checks
     """Split operators of MODEL into parts, for several processors at once.

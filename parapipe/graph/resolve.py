@@ -137,6 +137,8 @@ class Resolved:
         A sentence for each thing that was assumed.
     body_works
         Work of control flow, by its first result, as far as its trips are constant.
+    bounded
+        Tensors whose length depends on values, which are taken as long as the user allows.
     """
 
     nodes: tuple[ResolvedNode, ...]
@@ -149,6 +151,7 @@ class Resolved:
     opsets: Mapping[str, int]
     notes: tuple[str, ...] = ()
     body_works: Mapping[str, Work] = field(default_factory=dict)
+    bounded: tuple[str, ...] = ()
 
 
 def resolve(
@@ -248,6 +251,7 @@ def _resolve_needed(
         walk.facts.opsets,
         tuple(walk.notes),
         walk.body_works,
+        tuple(walk.bounded),
     )
 
 

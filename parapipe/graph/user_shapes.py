@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypedDict
 
 import onnx
 
@@ -14,6 +14,14 @@ from parapipe.graph.data_types import dtype_names, element_type
 
 Shape: TypeAlias = tuple[int, ...]
 Shapes: TypeAlias = Mapping[str, Shape | tuple[str, Shape]]
+
+
+class SizeKeywords(TypedDict, total=False):
+    """What the user says of a model's sizes, as `resolve_proto` takes it."""
+
+    dims: Mapping[str, int] | None
+    shapes: Shapes | None
+    at_most: int | None
 
 
 @dataclass(frozen=True, slots=True)

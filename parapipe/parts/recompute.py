@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Unpack
 
 import onnx
 
@@ -17,7 +18,7 @@ from parapipe.graph.operator_graph import Granularity, ModelSource, OperatorGrap
 from parapipe.graph.order import inline_functions
 from parapipe.graph.part_marks import operator_and_run, recompute_name
 from parapipe.graph.resolve import DEQUANTISES, Resolved, ResolvedNode
-from parapipe.graph.user_shapes import Shapes
+from parapipe.graph.user_shapes import SizeKeywords
 from parapipe.parts.split import replace_graph_fields, replace_nodes, visible_names
 
 _FORM = re.compile(r"(?P<operator>.+):again(?P<run>[1-9][0-9]{0,5})=(?P<reader>.+)")
@@ -64,8 +65,7 @@ def recompute_proto(
     rules: Sequence[RecomputeRule],
     *,
     granularity: Granularity = "fused",
-    dims: Mapping[str, int] | None = None,
-    shapes: Shapes | None = None,
+    **sizes: Unpack[SizeKeywords],
 ) -> onnx.ModelProto:
     """Return a model with the same results, in which operators run more than once.
 
@@ -86,7 +86,7 @@ def recompute_proto(
         If a rule names what there is not, or an operator that cannot run again.
     """
     model = inline_functions(model, name)
-    inputs, resolved = resolve_proto(model, name, dims=dims, shapes=shapes)
+    inputs, resolved = resolve_proto(model, name, **sizes)
     nodes = graph_of_nodes(resolved, ModelSource(name, ""), inputs)
     graph = simplify(nodes, resolved, granularity)
     writer = _Writer(graph, resolved, rules, visible_names(model))

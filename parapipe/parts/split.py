@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Unpack
 
 import onnx
 from google.protobuf.message import Message
@@ -15,7 +16,7 @@ from parapipe.graph.operator_graph import Granularity, ModelSource, OperatorGrap
 from parapipe.graph.order import inline_functions, needed_nodes, reads_of, sort_nodes
 from parapipe.graph.part_marks import IR_VERSION
 from parapipe.graph.resolve import DEQUANTISES, Resolved
-from parapipe.graph.user_shapes import Shapes
+from parapipe.graph.user_shapes import SizeKeywords
 from parapipe.parts.nodes import Names, PartNodes, Slices
 from parapipe.parts.part import NotCuttableError, divide_axis
 from parapipe.parts.rules import SplitRule, Target, convex_closure, find_targets
@@ -87,9 +88,8 @@ def split_proto(
     rules: Sequence[SplitRule],
     *,
     granularity: Granularity = "fused",
-    dims: Mapping[str, int] | None = None,
-    shapes: Shapes | None = None,
     by_nodes: bool = False,
+    **sizes: Unpack[SizeKeywords],
 ) -> tuple[onnx.ModelProto, Split]:
     """Return a model with operators split into parts, and what was split.
 
@@ -115,12 +115,12 @@ def split_proto(
         If a rule concerns nothing, or nothing can be split.
     """
     model = inline_functions(model, name)
-    inputs, resolved = resolve_proto(model, name, dims=dims, shapes=shapes)
+    inputs, resolved = resolve_proto(model, name, **sizes)
     source = ModelSource(name, "")
     nodes = graph_of_nodes(resolved, source, inputs)
     graph = simplify(nodes, resolved, granularity)
     copies = _copied_names(resolved, visible_names(model))
-    finder = _Finder(nodes, visible_names(model) | copies.keys())
+    finder = _Finder(nodes, visible_names(model) | copies.keys(), frozenset(resolved.bounded))
     split: list[tuple[SplitOperator, Run, list[RunPart]]] = []
     uncut: list[UncutOperator] = []
     for each in find_targets(graph, rules):
@@ -178,11 +178,15 @@ class _Finder:
 
     nodes: OperatorGraph
     visible: set[str]
+    bounded: frozenset[str]
 
     def cut(self, target: Target, graph: OperatorGraph) -> tuple[SplitOperator, Run, list[RunPart]]:
         """Return the parts of an operator or a run; WholeError if it stays whole."""
         run = self._target_run(target, graph)
         self._check_types(run)
+        for name in (each for operator in run.operators for each in operator.outputs):
+            if name in self.bounded:
+                raise NotCuttableError(f"how long '{name}' is depends on values")
         axis = target.rule.axis_of(graph.operators[target.operators[-1]], len(run.shape))
         step = run.step(axis)
         ranges = divide_axis(axis, run.shape[axis], step, target.rule.shares)
@@ -294,6 +298,12 @@ def replace_graph_fields(
         kind = resolved.types.get(value.name)
         if kind is not None and kind.HasField("tensor_type"):
             value.type.CopyFrom(kind)
+    stated = {each.name for each in (*result.graph.output, *result.graph.value_info)}
+    result.graph.value_info.extend(
+        onnx.helper.make_value_info(name, resolved.types[name])
+        for name in resolved.bounded
+        if name not in stated
+    )
     _use_main_domain(result)
     result.ir_version = max(result.ir_version, IR_VERSION)
     return result
