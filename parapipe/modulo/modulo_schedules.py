@@ -306,7 +306,7 @@ def tighten(jobs: Jobs, period: int, start: list[int]) -> list[int]:
     No frame then starts earlier or ends later: with several of them, each one's latency falls.
     """
     count, time = jobs.cyclic.operators, jobs.time
-    arcs = _order_arcs(jobs, period, start)
+    arcs = order_arcs(jobs, period, start, period)
     back = [(v, u, gap) for u, v, gap in arcs]
     frames = _frames_of_jobs(jobs)
     operators: list[list[int]] = [[] for _ in range(max(frames) + 1)]  # of each frame
@@ -344,8 +344,16 @@ def _frames_of_jobs(jobs: Jobs) -> list[int]:
     return [*of, *(of[cyclic.maker[flow]] for flow, _ in jobs.routes)]
 
 
-def _order_arcs(jobs: Jobs, period: int, start: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Return (u, v, gap): v starts so much later than u; so all circles keep their order."""
+def order_arcs(
+    jobs: Jobs, period: int, start: Sequence[int], paced: int
+) -> list[tuple[int, int, int]]:
+    """Return (u, v, gap): v starts so much later than u; so all circles keep their order.
+
+    Parameters
+    ----------
+    paced
+        Period that the gaps are for; `start` is of the other one.
+    """
     time = jobs.time
     arcs = [(u, w, time[u] + gap) for w, makers in enumerate(jobs.before) for u, gap in makers]
     on: dict[int, list[int]] = {}
@@ -354,10 +362,10 @@ def _order_arcs(jobs: Jobs, period: int, start: Sequence[int]) -> list[tuple[int
     for each in on.values():
         each.sort(key=lambda w: start[w] % period)
         turn = {w: start[w] // period for w in each}
-        arcs += [(u, w, time[u] + (turn[w] - turn[u]) * period) for u, w in pairwise(each)]
+        arcs += [(u, w, time[u] + (turn[w] - turn[u]) * paced) for u, w in pairwise(each)]
         first, last = each[0], each[-1]
         if first != last:
-            arcs.append((last, first, time[last] + (turn[first] - turn[last] - 1) * period))
+            arcs.append((last, first, time[last] + (turn[first] - turn[last] - 1) * paced))
     return arcs
 
 
