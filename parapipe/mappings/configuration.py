@@ -65,11 +65,14 @@ class SplitModel:
     ----------
     rules
         What is split how, as `parapipe split` takes it, or which operators run again for whom.
+    alone
+        Costs of operators that run alone, if the others are those under an expected load.
     """
 
     rules: tuple[str, ...]
     graph: OperatorGraph
     costs: CostTable
+    alone: CostTable | None = None
 
     @property
     def recomputes(self) -> bool:

@@ -8,14 +8,13 @@ little by little as long as that helps. Times alone are bounds, which hold whate
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.errors import MappingError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.assembly import assignment_of, mapping_of
-from parapipe.mappings.assignment import Assignment
 from parapipe.mappings.configuration import Configuration, Least, SplitModel
 from parapipe.mappings.evaluate import evaluate, memory_s, settle, work_by_processor
 from parapipe.mappings.mapping import Mapping
@@ -23,15 +22,21 @@ from parapipe.pareto import nondominated
 from parapipe.processes.deadline import Deadline
 from parapipe.search.candidate_selection import select_candidates
 from parapipe.search.exploration_result import UnfinishedRow
-from parapipe.search.loaded_costs import expected_loads, loaded_costs, without_law
-from parapipe.search.neighbours import Neighbourhood
+from parapipe.search.loaded_costs import ExpectedLoad, expected_loads, without_law
+from parapipe.search.local_changes import LocalChanges
 from parapipe.search.options import MapOptions
 from parapipe.search.stages.candidates import Candidate, StageCandidate, configure
 
 MOST_CANDIDATES = 200  # of a search, that are evaluated
 MOST_SHOWN = 24  # on a front, of which none is left out because another one is nearly as good
-MOST_CHANGES = 800  # evaluations of changed assignments
+MOST_CHANGES = 800  # evaluations of changes of whole operators in stages; of other kinds a part
 MOST_CHANGED_OPERATORS = 24_000  # in all of them: those of large networks take longer
+OTHER_PART = 3
+
+STAGES = (False, False)  # a kind: nothing is split, no frames are interleaved
+
+Rules = tuple[str, ...]
+"""What is split in a model, of which there are none for the model as it is."""
 
 
 @dataclass(slots=True)
@@ -43,22 +48,28 @@ class CoRunSearch:
     tables
         Cost tables with their laws.
     explore
-        Returns what a search finds by a cost table.
+        Returns what a search finds with times under a load.
     deadline
         When to end with what has been found.
+    interleaves
+        Whether frames may be interleaved.
     known
         What has been evaluated, by where and in which order all runs.
     splits
         Models with operators split, without the law and with it.
+    front
+        What no other one beats of what has been evaluated.
     """
 
     graph: OperatorGraph
     tables: Sequence[CostTable]
     options: MapOptions
-    explore: Callable[[CostTable], Sequence[Configuration]]
+    explore: Callable[[ExpectedLoad], Sequence[Configuration]]
     deadline: Deadline
+    interleaves: bool = False
     known: dict[object, Configuration] = field(default_factory=dict)
-    splits: dict[int, tuple[SplitModel, SplitModel]] = field(default_factory=dict)
+    splits: dict[Rules, tuple[SplitModel, SplitModel]] = field(default_factory=dict)
+    front: list[Configuration] = field(default_factory=list)
 
     def run(self, candidates: Sequence[Candidate]) -> list[Configuration]:
         """Return configurations with what they take while processors slow each other down.
@@ -77,6 +88,11 @@ class CoRunSearch:
             self._add(found)
         self._change()
         return [*self.known.values()]
+
+    @property
+    def split_models(self) -> Sequence[SplitModel]:
+        """The models with operators split that were found, without the law."""
+        return [alone for alone, _ in self.splits.values()]
 
     @property
     def has_many(self) -> bool:
@@ -114,19 +130,26 @@ class CoRunSearch:
             if self.deadline.over:
                 return
             try:
-                found = self.explore(loaded_costs(costs, costs.co_run, busy))
+                found = self.explore(ExpectedLoad.of(costs, costs.co_run, busy))
             except MappingError:
                 continue  # these processors do not run the network without others
-            for each in found:
-                yield replace(each, mapping=retime(each.mapping, self.graph, costs))
+            yield from map(self._alone, found)
+
+    def _alone(self, found: Configuration) -> Configuration:
+        """Return what was found under a load with its times alone."""
+        split, graph = found.split, found.graph_of(self.graph)
+        if split and split.alone:
+            split, _ = self._models(replace(split, costs=split.alone, alone=None))
+        costs = split.costs if split else self.tables[0]
+        return replace(found, split=split, mapping=retime(found.mapping, graph, costs))
 
     def _add(self, found: Configuration) -> Configuration:
         """Evaluate a configuration, unless the same one was before."""
-        key = (found.table, id(found.split), _key(found.mapping))
+        key = (found.table, found.split and found.split.rules, _key(found.mapping))
         if key not in self.known:
             costs, split = self.tables[found.table], found.split
             if split:
-                split = self._with_law(split, costs)
+                _, split = self._models(split)
                 costs = split.costs
             mapping, evaluated = settle(found.mapping, found.graph_of(self.graph), costs)
             self.known[key] = replace(
@@ -140,72 +163,90 @@ class CoRunSearch:
             )
         return self.known[key]
 
-    def _with_law(self, split: SplitModel, costs: CostTable) -> SplitModel:
-        """Return a model with operators split, whose costs have the law; the same one again."""
-        if id(split) not in self.splits:
+    def _models(self, split: SplitModel) -> tuple[SplitModel, SplitModel]:
+        """Return a model with operators split, without the law and with it; the same ones again."""
+        if split.rules not in self.splits:
+            costs = self.tables[0]
             own = replace(split.costs, co_run=costs.co_run, wholes=costs.wholes)
-            self.splits[id(split)] = (split, replace(split, costs=own))
-        return self.splits[id(split)][1]
+            self.splits[split.rules] = (split, replace(split, costs=own))
+        return self.splits[split.rules]
 
     def _change(self) -> None:
-        """Change the best assignments in stages as long as something gets better."""
-        costs, operators = self.tables[0], max(1, len(self.graph.operators))
-        free = without_law(costs)
-        neighbourhood = Neighbourhood(self.graph, costs, self.options.max_stages)
-        left = max(1, min(MOST_CHANGES, MOST_CHANGED_OPERATORS // operators))
-        done: set[object] = set()
+        """Change what is best of each kind as long as something gets better."""
+        changes: dict[Rules, LocalChanges] = {}
+        left: dict[object, int] = {}
         looked: set[object] = set()
-        while True:
-            front = nondominated(self.known.values(), self._figures)
-            waiting = self._best_unlooked(looked)
-            if not waiting:
-                return
-            for each in waiting:
-                looked.add(_key(each.mapping))
-                for changed in neighbourhood.of(assignment_of(each.mapping)):
-                    if left <= 0 or self.deadline.over:
+        self.front = [*nondominated(self.known.values(), self._figures)]
+        while waiting := [*self._best_unlooked(looked)]:
+            for key, each in waiting:
+                looked.add(key)
+                alone = self._models(each.split)[0] if each.split else None
+                near = self._changes_of(alone, changes)
+                kind = _kind(each)
+                left.setdefault(kind, _most_changes(kind, near.graph))
+                for changed in near.near(each.mapping) if left[kind] > 0 else ():
+                    if self.deadline.over:
                         return
-                    if (changed.processors, changed.stages) in done:
-                        continue
-                    done.add((changed.processors, changed.stages))
-                    left -= self._try(changed, free, front)
+                    left[kind] -= self._try(changed, alone, near)
+                    if left[kind] <= 0:
+                        break
 
-    def _best_unlooked(self, looked: Container[object]) -> list[Configuration]:
-        """Return what no other one beats of those whose neighbours have not been looked at.
+    def _changes_of(
+        self, alone: SplitModel | None, changes: dict[Rules, LocalChanges]
+    ) -> LocalChanges:
+        """Return what changes mappings of a model: of one with operators split, or as it is."""
+        rules = alone.rules if alone else ()
+        if rules not in changes:
+            graph = alone.graph if alone else self.graph
+            costs = alone.costs if alone else without_law(self.tables[0])
+            changes[rules] = LocalChanges(graph, costs, self.options.max_stages, self.interleaves)
+        return changes[rules]
+
+    def _best_unlooked(self, looked: set[object]) -> Iterator[tuple[object, Configuration]]:
+        """Yield what no other one of its kind beats of those that have not been looked at.
 
         What another one beats may lead to what none does, so in the end all are looked at.
         """
-        rest = [each for each in self.known.values() if _is_plain(each)]
-        return nondominated(
-            (each for each in rest if _key(each.mapping) not in looked), self._figures
-        )
+        kinds: dict[object, list[tuple[object, Configuration]]] = {}
+        for key, each in self.known.items():
+            if key not in looked and (kind := _kind(each)):
+                kinds.setdefault(kind, []).append((key, each))
+        for some in kinds.values():
+            yield from nondominated(some, lambda pair: self._figures(pair[1]))
 
-    def _try(self, changed: Assignment, free: CostTable, front: Sequence[Configuration]) -> bool:
-        """Evaluate a changed assignment, unless it cannot be better; tell whether it took long."""
-        mapping = mapping_of(self.graph, None, free, changed)
-        own = _free_figures(mapping, free)[: 2 + self.options.energy]
-        if any(
-            all(a <= b for a, b in zip(self._figures(each), own, strict=True)) for each in front
-        ):
+    def _try(self, changed: Mapping, split: SplitModel | None, near: LocalChanges) -> bool:
+        """Evaluate a changed mapping, unless it cannot be better; tell whether it took long."""
+        own = _free_figures(changed, near.costs)[: 2 + self.options.energy]
+        if self._is_matched(own):
             return False
-        evaluated = evaluate(mapping, self.graph, free)
-        alone = Configuration(mapping, evaluated, proven=False, gap=0.0, table=0)
-        self._add(alone)
+        evaluated = evaluate(changed, near.graph, near.costs)
+        added = self._add(Configuration(changed, evaluated, False, 0.0, table=0, split=split))
+        if not self._is_matched(self._figures(added)):
+            self.front = [*nondominated([*self.front, added], self._figures)]
         return True
+
+    def _is_matched(self, figures: Sequence[float]) -> bool:
+        """Tell whether something on the front is as good in all."""
+        return any(
+            all(a <= b for a, b in zip(self._figures(each), figures, strict=True))
+            for each in self.front
+        )
 
     def _figures(self, each: Configuration) -> tuple[float, ...]:
         return each.objectives[: 2 + self.options.energy]
 
 
 def _free_figures(mapping: Mapping, costs: CostTable) -> tuple[float, float, float]:
-    """Return latency, period and energy that plain stages take at least, without the law."""
+    """Return latency, period and energy that a mapping takes at least, without the law."""
     times_s = [stage.time_s for stage in mapping.stages]
     needed_s = memory_s(mapping, costs)
-    period_s = max(needed_s, *work_by_processor(mapping.stages, times_s).values())
+    own_s = mapping.period_s or max(work_by_processor(mapping.stages, times_s).values())
+    period_s = max(needed_s, own_s)
     dynamic_j = sum(costs.energy_j(at.operator, at.processor) for at in mapping.placements)
     static_w = sum(costs.static_power_w[p] for p in mapping.processors)
     energy_j = dynamic_j + costs.frame_s(period_s) * static_w
-    return max(needed_s, sum(times_s)), period_s, energy_j
+    latency_s = sum(times_s) if mapping.period_s is None else mapping.elapsed_s
+    return max(needed_s, latency_s), period_s, energy_j
 
 
 def _in_order(figures: tuple[float, float, float], *, first_latency: bool) -> tuple[float, ...]:
@@ -213,12 +254,22 @@ def _in_order(figures: tuple[float, float, float], *, first_latency: bool) -> tu
     return (latency, period, energy) if first_latency else (period, latency, energy)
 
 
-def _is_plain(each: Configuration) -> bool:
-    """Tell whether it has stages of whole operators, none of which share a processor."""
+def _kind(each: Configuration) -> object:
+    """Return what changes count for together; None of what is not changed.
+
+    Those are groups of processors that take turns, stages that share one, and other cost tables.
+    """
     mapping = each.mapping
-    whole = each.table == 0 and each.split is None
-    plain = mapping.period_s is None and not mapping.replicated
-    return whole and plain and not any(stage.shared for stage in mapping.stages)
+    shared = mapping.period_s is None and any(stage.shared for stage in mapping.stages)
+    if each.table or mapping.replicated or shared:
+        return None
+    return each.split is not None, mapping.period_s is not None
+
+
+def _most_changes(kind: object, graph: OperatorGraph) -> int:
+    """Return how many changes of a kind are evaluated, given the first model of it."""
+    most = min(MOST_CHANGES, MOST_CHANGED_OPERATORS // max(1, len(graph.operators)))
+    return max(1, most if kind == STAGES else most // OTHER_PART)
 
 
 def _key(mapping: Mapping) -> object:
@@ -226,7 +277,7 @@ def _key(mapping: Mapping) -> object:
     orders = tuple(
         (p, tuple((at.operator, at.lag) for at in order)) for p, order in mapping.orders.items()
     )
-    return orders, mapping.replicated, mapping.period_s is None
+    return orders, mapping.replicated, mapping.period_s
 
 
 def retime(mapping: Mapping, graph: OperatorGraph, costs: CostTable) -> Mapping:

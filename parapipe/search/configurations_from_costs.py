@@ -38,7 +38,7 @@ from parapipe.search.contract import Moment, SearchProblem
 from parapipe.search.exploration_result import Exploration, UnfinishedRow, by_processors
 from parapipe.search.explored_bounds import ExploredBounds
 from parapipe.search.infeasible import absent_kinds, check_times
-from parapipe.search.loaded_costs import without_law
+from parapipe.search.loaded_costs import ExpectedLoad, without_law
 from parapipe.search.options import MapOptions
 from parapipe.search.stages.candidates import Candidate, configure
 from parapipe.search.stages.finest_cuts import MOST_REQUESTS, all_requests, many_requests
@@ -50,7 +50,7 @@ from parapipe.search.stages.stage_search import StageProblems, StageSearch
 if TYPE_CHECKING:
     from parapipe.search.contract import Search, SplitSources
 
-LOADED = ("stages", "interleaved")  # searches with times under expected loads
+LOADED = ("stages", "split", "interleaved")  # searches with times under expected loads
 LATER_SHARE = 0.25  # of a budget, for searches behind that over stages, if there are any
 
 
@@ -143,6 +143,7 @@ class SearchSequence:
         if self.co_runs:
             with stages.deadline.ending():
                 candidates = [*self.co_runs.run(candidates)]
+            bounds = replace(bounds, splits=[*self.co_runs.split_models])
         every: Sequence[Candidate] = [
             *exact_near_rate(candidates, self.restriction, stages.graph, tables)
         ]
@@ -357,16 +358,20 @@ def explore(
         sequence = SearchSequence(stages, searches, sources)
         if with_laws[0].co_run:
 
-            def explore_loaded(loaded: CostTable) -> tuple[Configuration, ...]:
+            def explore_loaded(load: ExpectedLoad) -> tuple[Configuration, ...]:
                 left = Deadline(deadline.left_s)
                 few = [each for each in searches if each.name in LOADED]
                 quick = replace(options, objectives="latency-throughput")
                 return explore(
-                    graph, partition, loaded, quick,
+                    graph, partition, load.table(), quick,
                     cache=cache, executor=executor, searches=few, deadline=left,
+                    sources=sources and replace(sources, load=load),
                 ).found  # fmt: skip
 
-            sequence.co_runs = CoRunSearch(graph, with_laws, options, explore_loaded, deadline)
+            turns = sequence.has_search("interleaved")
+            sequence.co_runs = CoRunSearch(
+                graph, with_laws, options, explore_loaded, deadline, turns
+            )
         with deadline.ending(), suppress(OverError):
             sequence.run_all()
         return sequence.result()

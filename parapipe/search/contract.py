@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from parapipe.platform.platform import Platform
     from parapipe.problems.solve import Reporter
     from parapipe.processes.deadline import Deadline
+    from parapipe.search.loaded_costs import ExpectedLoad
     from parapipe.search.options import MapOptions
     from parapipe.search.stages.candidates import Candidate
     from parapipe.search.stages.stage_search import StageProblems
@@ -42,11 +43,14 @@ class SplitSources:
     ----------
     splitter
         Returns the model's graph with operators split as rules of `parapipe split` say.
+    load
+        If costs are those under an expected load: what parts take longer by.
     """
 
     platform: Platform
     profiles: Sequence[Profile] | None
     splitter: Callable[[Sequence[str]], OperatorGraph]
+    load: ExpectedLoad | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ that were measured under load let a search choose better than those alone (Bette
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from parapipe.cost.co_run import CoRunLaw, Running
@@ -33,24 +33,43 @@ def expected_loads(processors: int) -> list[tuple[int, ...]]:
     return every[:MOST_LOADS]
 
 
-def loaded_costs(costs: CostTable, law: CoRunLaw, busy: Sequence[int]) -> CostTable:
-    """Return costs on some processors alone, with times as if all of these were always busy."""
-    typical = {p: _typical(costs, p) for p in busy}
-    rows = []
-    for row in costs.entries:
-        made: list[OperatorCost | Refusal] = []
-        for p, cost in enumerate(row):
-            if p not in typical:
-                made.append(Refusal(costs.processors[p], "it is to stay empty"))
-            elif isinstance(cost, Refusal):
-                made.append(cost)
-            else:
-                beside = [each for q, each in typical.items() if q != p and each]
-                own = Running(costs.wholes[p], cost.moved_bytes, cost.time_s)
-                factor = law.slowdowns([own, *beside])[0]
-                made.append(_slowed(cost, factor))
-        rows.append(tuple(made))
-    return replace(costs, entries=tuple(rows), co_run=None)
+@dataclass(frozen=True, slots=True)
+class ExpectedLoad:
+    """Processors that are taken to be always busy, each with what a network is on average there.
+
+    Parameters
+    ----------
+    costs
+        Of the network's operators, when each runs alone.
+    typical
+        That average, by index of a busy processor; None where nothing takes time. All others are to
+        stay empty.
+    """
+
+    law: CoRunLaw
+    costs: CostTable
+    typical: Mapping[int, Running | None]
+
+    @classmethod
+    def of(cls, costs: CostTable, law: CoRunLaw, busy: Sequence[int]) -> ExpectedLoad:
+        """Return the load of some processors, by their indices."""
+        return cls(law, without_law(costs), {p: _typical(costs, p) for p in busy})
+
+    def slowed(self, cost: OperatorCost | Refusal, p: int) -> OperatorCost | Refusal:
+        """Return what an operator, or a part of one, costs under the load on a processor."""
+        if p not in self.typical:
+            return Refusal(self.costs.processors[p], "it is to stay empty")
+        if isinstance(cost, Refusal):
+            return cost
+        beside = [each for q, each in self.typical.items() if q != p and each]
+        own = Running(self.costs.wholes[p], cost.moved_bytes, cost.time_s)
+        return _slowed(cost, self.law.slowdowns([own, *beside])[0])
+
+    def table(self, costs: CostTable | None = None) -> CostTable:
+        """Return costs under the load: the network's, or those of it with operators split."""
+        alone = costs or self.costs
+        rows = (tuple(self.slowed(cost, p) for p, cost in enumerate(row)) for row in alone.entries)
+        return replace(alone, entries=tuple(rows), co_run=None)
 
 
 def _slowed(cost: OperatorCost, factor: float) -> OperatorCost:

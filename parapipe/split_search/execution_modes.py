@@ -145,8 +145,8 @@ class ExecutionModes:
         reads = self._regions(dict.fromkeys(self.graph.reads(operator), ()))
         makes = self._regions(dict.fromkeys(operator.outputs, ()))
         for p in self._processors:
-            if (time_s := self.prices.costs.time_s(v, p)) < inf:
-                energy_j = self.prices.costs.energy_j(v, p)
+            if (time_s := self.prices.expected.time_s(v, p)) < inf:
+                energy_j = self.prices.expected.energy_j(v, p)
                 yield ExecutionMode(at, at + 1, (Piece(p, time_s, reads, makes, energy_j),))
 
     def _splits(self) -> Iterator[PlacedSplit]:
@@ -207,7 +207,7 @@ class ExecutionModes:
         self, run: tuple[int, ...], near: int
     ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
         """Yield sets of processors with shares in sixteenths, near those in balance."""
-        times_s = [sum(self.prices.costs.time_s(v, p) for v in run) for p in self._processors]
+        times_s = [sum(self.prices.expected.time_s(v, p) for v in run) for p in self._processors]
         able = [p for p, time_s in enumerate(times_s) if 0 < time_s < inf]
         for size in range(2, len(able) + 1):
             for processors in combinations(able, size):
@@ -252,7 +252,7 @@ class ExecutionModes:
             ]
             energy_j = dict.fromkeys(sorted(schedule.used), 0.0)
             for v, p in zip(request.operators, schedule.processor, strict=True):
-                energy_j[p] += self.prices.costs.energy_j(v, p)
+                energy_j[p] += self.prices.expected.energy_j(v, p)
             pieces = tuple(
                 Piece(
                     p,

@@ -17,6 +17,7 @@ from parapipe.parts.work import PartCollector
 from parapipe.platform.fields import named_value
 from parapipe.platform.platform import Platform
 from parapipe.platform.support import Refusal
+from parapipe.search.loaded_costs import ExpectedLoad
 
 _Key = tuple[tuple[int, ...], Range]
 
@@ -52,16 +53,24 @@ class PartPrices:
         Of the graph's whole operators.
     profiles
         Those that the costs come from.
+    load
+        What a search takes all to take longer by; the costs are those of operators that run alone.
     """
 
     graph: OperatorGraph
     platform: Platform
     costs: CostTable
     profiles: Sequence[Profile] | None
+    load: ExpectedLoad | None = None
     _parts: dict[_Key, tuple[_Batch, range, RunPart] | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._open = _Batch(self.graph, self._table)
+
+    @cached_property
+    def expected(self) -> CostTable:
+        """Costs of whole operators as a search expects them: under the load, if there is one."""
+        return self.costs if self.load is None else self.load.table(self.costs)
 
     def part(self, run: tuple[int, ...], range_: Range) -> RunPart | None:
         """Return a part of operators in a row, to be priced; None if it cannot be cut out.
@@ -86,8 +95,13 @@ class PartPrices:
         return entry and entry[2]
 
     def taken(self, run: tuple[int, ...], range_: Range, p: int) -> tuple[float, float]:
-        """Return seconds and joules of a part on processor p; infinite if it does not run it."""
-        costs = [cost for v in run if not isinstance(cost := self.cost(run, range_, v, p), Refusal)]
+        """Return seconds and joules of a part on processor p; infinite if it does not run it.
+
+        They are those under the load that is expected, if one is.
+        """
+        alone = (self.cost(run, range_, v, p) for v in run)
+        each = alone if self.load is None else (self.load.slowed(cost, p) for cost in alone)
+        costs = [cost for cost in each if not isinstance(cost, Refusal)]
         if len(costs) < len(run):
             return inf, inf
         return sum(cost.time_s for cost in costs), sum(cost.energy_j for cost in costs)

@@ -60,7 +60,8 @@ class SplitSearch:
         tell = problem.reporter("splitting")
         sets = processor_sets(len(costs.processors), identical)
         tell(0, len(sets))
-        prices = PartPrices(problem.graph, sources.platform, costs, sources.profiles)
+        alone = sources.load.costs if sources.load else costs
+        prices = PartPrices(problem.graph, sources.platform, alone, sources.profiles, sources.load)
         execution_modes = ExecutionModes(prices, problem.partition.order, problem.schedules())
         finder = _SplitFinder(execution_modes, sources, problem.options.energy, deadline)
         for done, processors in enumerate(sets, start=1):
@@ -242,6 +243,8 @@ class _SplitFinder:
         model, assignment = split_and_assign(
             choice.modes, execution_modes, sources.splitter, price, choice.cuts
         )
+        if sources.load:
+            model = replace(model, costs=sources.load.table(model.costs), alone=model.costs)
         mapping = mapping_of(model.graph, sources.platform, model.costs, assignment)
         evaluated = evaluate(mapping, model.graph, model.costs)
         # The search proves its own order of operators only; shared work bounds all orders.
