@@ -57,9 +57,13 @@ def _text(document: Row) -> Shown:
         yield f"shared      {', '.join(shared)} works for a frame in several stages"
     yield f"energy      {_mj(document)}"
     yield f"in sequence {_mj(document['sequential'])}: one frame at a time"
+    if free := document.get("co_run"):
+        alone = f"latency {_ms(free, 'free_latency_s')}, period {_ms(free, 'free_period_s')}"
+        yield f"co-runs     {alone} if processors did not slow each other down"
     if ends := document["intervals"]:
         doubts = ", ".join(f"{key[:-2]} {_doubt_text(document, key)}" for key in ends)
-        yield f"doubt       {doubts} in nine of ten draws of the costs"
+        same = ", co-runs by the same factor in all" if free else ""
+        yield f"doubt       {doubts} in nine of ten draws of the costs{same}"
     yield from coverage_lines(document["coverage"])
 
 

@@ -206,6 +206,17 @@ def export_line(rows: Sequence[Row]) -> Iterator[str]:
         yield f"export as planned: {'; '.join(groups)}"
 
 
+def _draw_marks(
+    shown: Sequence[Row], medians: Collection[str], titles: Sequence[str]
+) -> Iterator[str]:
+    if all(map(has_doubt, shown)):
+        yield from doubt_mark(shown, medians)
+    if WIDTHS in titles:
+        yield "±: this near in nine of ten draws"
+    if any(row.get("co_run") and has_doubt(row) for row in shown):
+        yield "draws: co-runs by the same factor in all"
+
+
 def _marks(
     document: Row, shown: Sequence[Row], medians: Collection[str], titles: Sequence[str]
 ) -> Iterator[str]:
@@ -216,10 +227,7 @@ def _marks(
     share = f"{robust['quantile'] * 100:g}" if robust else ""
     if robust:
         yield f"R: at {share} %"
-    if all(map(has_doubt, shown)):
-        yield from doubt_mark(shown, medians)
-    if WIDTHS in titles:
-        yield "±: this near in nine of ten draws"
+    yield from _draw_marks(shown, medians, titles)
     if f"{share}%\nms" in titles:
         yield f"{share}%: kept in {share} %"
     if PEAK in titles and (memory := document.get("memory")):

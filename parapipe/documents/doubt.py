@@ -36,7 +36,11 @@ Samples = Annotated[tuple[PositiveFigure, ...], Field(min_length=1)]
 
 
 class IntervalsRow(Row):
-    """Ends of the intervals in which figures lie in nine of ten draws of the costs."""
+    """Ends of the intervals in which figures lie in nine of ten draws of the costs.
+
+    Where processors slow each other down, that lengthens latency and period by the same factor in
+    every draw as by the stated costs.
+    """
 
     latency_s: Interval
     """Least and most seconds of one frame through all stages."""
