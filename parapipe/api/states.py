@@ -83,7 +83,8 @@ def map_states(
     """Find the front of a model when the chip is cold, and in long runs.
 
     Each configuration on one front is evaluated in the other state, too: its operators keep their
-    processors and their order. A `budget_s` is for each of the two searches.
+    processors and their order; frames that take turns then come as often as that order allows. A
+    `budget_s` is for each of the two searches.
 
     Parameters
     ----------
@@ -137,4 +138,4 @@ def _searched(result: SearchResult, front: ParetoFront) -> StateSearch:
         if each.pareto
     )
     objectives = 2 + result.run.options.energy
-    return StateSearch(on_front, result.priced.combinations, objectives)
+    return StateSearch(on_front, result.priced.combinations, objectives, result.profiles)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from parapipe.cost.cost_table import CostTable, build_cost_table
 from parapipe.cost.operating_points import Setting
+from parapipe.cost.price import OperatorCost
+from parapipe.cost.profile import Profile
 from parapipe.errors import AssignmentError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.assembly import assignment_of, mapping_of
-from parapipe.mappings.configuration import Configuration
-from parapipe.mappings.evaluate import evaluate
+from parapipe.mappings.configuration import Configuration, SplitModel
+from parapipe.mappings.evaluate import keep_bandwidth, settle
+from parapipe.mappings.retiming import retimed
+from parapipe.platform.support import Refusal
 from parapipe.platform.thermal_state import State
+from parapipe.split_search.part_prices import scaled_cost
 
 BOTH: tuple[State, State] = ("cold", "sustained")
 Figures = tuple[float, float, float]
@@ -41,8 +47,8 @@ class StateRow:
     state, id
         Whose front it is on, and what it is called there.
     cold, sustained
-        What it takes; the other state's is None where it was not evaluated: of frames that take
-        turns, of operators in parts, and at operating points that the other state does not have.
+        What it takes; the other state's is None where it was not evaluated: at operating points
+        that the other state does not have.
     survives
         Whether no configuration of the other state's front is as good in every objective and better
         in one by more than the resolution; None if it was not evaluated there.
@@ -73,11 +79,14 @@ class StateSearch:
         All costs that there are in this state.
     objectives
         How many of latency, period and energy are objectives.
+    profiles
+        What they come from, for models with operators in parts.
     """
 
     configurations: Sequence[tuple[str, str, tuple[str, ...], Configuration, Setting]]
     settings: Sequence[Setting]
     objectives: int
+    profiles: Sequence[Profile] | None
 
 
 def state_rows(
@@ -103,18 +112,53 @@ def _figures_in(
     search: StateSearch, graph: OperatorGraph, configuration: Configuration, at: Setting
 ) -> Figures | None:
     """Return what a configuration takes in another state; None if that is not evaluated."""
-    mapping = configuration.mapping
-    if mapping.period_s is not None or configuration.split:
-        return None
+    mapping, costs = configuration.mapping, None
     for setting in search.settings:
         if _same_points(setting, at, mapping.processors):
-            try:
-                moved = mapping_of(graph, None, setting.costs, assignment_of(mapping))
-            except AssignmentError:
-                return None
-            evaluated = evaluate(moved.with_replicas(mapping.replicated), graph, setting.costs)
-            return evaluated.latency_s, evaluated.period_s, evaluated.energy_j
-    return None
+            costs = setting.costs
+            break
+    if costs is None:
+        return None
+    if configuration.split:
+        graph = configuration.split.graph
+        costs = _costs_of_parts(configuration.split, at, setting, search.profiles)
+    try:
+        if mapping.period_s is None:
+            moved = mapping_of(graph, None, costs, assignment_of(mapping))
+            moved = moved.with_replicas(mapping.replicated)
+        else:
+            moved = keep_bandwidth(retimed(mapping, graph, costs), costs)
+    except AssignmentError:
+        return None
+    _, evaluated = settle(moved, graph, costs)
+    return evaluated.latency_s, evaluated.period_s, evaluated.energy_j
+
+
+def _costs_of_parts(
+    split: SplitModel, at: Setting, other: Setting, profiles: Sequence[Profile] | None
+) -> CostTable:
+    """Return what a split model costs in another state.
+
+    A part that takes less than such an operator by itself, since the whole was measured, does so by
+    the same share.
+    """
+    own, table = (
+        build_cost_table(
+            split.graph, each.platform, profiles=profiles, precision=each.costs.precision
+        )
+        for each in (at, other)
+    )
+    entries = []
+    for v, row in enumerate(table.entries):
+        made: list[OperatorCost | Refusal] = []
+        for p, cost in enumerate(row):
+            stated = split.costs.cost(v, p)
+            if isinstance(cost, Refusal) or stated is None or not own.time_s(v, p):
+                made.append(cost)
+            else:
+                made.append(scaled_cost(cost, stated.time_s / own.time_s(v, p)))
+        entries.append(tuple(made))
+    return replace(table, entries=tuple(entries), arrival_s=other.costs.arrival_s)
 
 
 def _same_points(setting: Setting, at: Setting, used: Sequence[int]) -> bool:

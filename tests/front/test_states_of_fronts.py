@@ -1,15 +1,20 @@
 """Fronts of both states of a chip, and what is good in both."""
 
 import json
+from dataclasses import astuple
 
+import numpy as np
 import pytest
 
 import parapipe
 from parapipe.errors import ArgumentError, PlatformError
 from parapipe.front.states import _beats
+from tests.cases.small_models import parsed
 from tests.cases.soc_texts import spoil
 
 OPTIONS = {"interleave": "none", "draws": 0, "cache": False, "mapper": "heft"}
+SPLIT = OPTIONS | {"interleave": "auto", "split": "auto", "note": lambda _note: None}
+OTHER = {"cold": "sustained", "sustained": "cold"}
 FALLS = "default_frequency_hz: 2e9\n      sustained_frequency_hz: 1e9"
 SCALING = (
     "      scaling: {compute_share: {default: 1}, source: guess}\n      source: guess\n    launch"
@@ -96,3 +101,50 @@ def test_a_sustained_front_is_explained_at_its_clocks(hot, tmp_path):
     front.write(tmp_path)
     explanation = parapipe.explain(tmp_path, "cpu-alone")
     assert explanation.figures.latency_s.value == pytest.approx(front["cpu-alone"].latency_s)
+
+
+@pytest.fixture(scope="module")
+def two_convolutions(tmp_path_factory):
+    """Some milliseconds of work, which is worth splitting."""
+    weights = {name: np.full((48, 48, 3, 3), 0.01, np.float32) for name in ("w", "u")}
+    text = """agraph (float[1,48,48,48] x) => (float[1,48,48,48] y) {
+        a = Conv <pads = [1, 1, 1, 1]> (x, w) y = Conv <pads = [1, 1, 1, 1]> (a, u) }"""
+    path = tmp_path_factory.mktemp("model") / "two.onnx"
+    path.write_bytes(parsed(text, opset=14, **weights).SerializeToString())
+    return path
+
+
+@pytest.fixture(scope="module")
+def in_turn(two_convolutions, hot):
+    return parapipe.map_states(two_convolutions, hot, **SPLIT)
+
+
+def test_frames_that_take_turns_and_operators_in_parts_are_compared_too(in_turn):
+    fronts = in_turn.fronts
+    rows = {(row.state, row.id): row for row in in_turn.rows}
+    kinds = set()
+    for state, front in fronts.items():
+        for each in (each for each in front if each.pareto):
+            row = rows[state, each.id]
+            assert row.survives is not None
+            assert row.cold.period_s < row.sustained.period_s * (1 + 1e-9)
+            assert row.sustained.period_s <= 2 * row.cold.period_s * (1 + 1e-9)
+            kinds.add((each.kind, each.configuration.split is not None))
+    assert ("interleaved", True) in kinds
+
+
+def test_where_heat_changes_nothing_both_states_have_the_same_figures(two_convolutions, tmp_path):
+    stays = "default_frequency_hz: 2e9\n      sustained_frequency_hz: 2e9"
+    path = tmp_path / "cool.yaml"
+    path.write_text(spoil(("default_frequency_hz: 2e9", stays)))
+    found = parapipe.map_states(two_convolutions, path, **SPLIT)
+    kinds = set()
+    for row in found.rows:
+        own, other = (getattr(row, state) for state in (row.state, OTHER[row.state]))
+        mapped = found.fronts[row.state][row.id]
+        kinds.add((mapped.kind, mapped.configuration.split is not None))
+        if mapped.kind == "interleaved":  # what is left of a longer period is not kept
+            assert own.period_s * 0.9 < other.period_s <= own.period_s * (1 + 1e-9)
+        else:
+            assert astuple(other) == pytest.approx(astuple(own))
+    assert ("interleaved", True) in kinds
