@@ -132,18 +132,29 @@ class _Circle:
         attempt
             Time on this circle: each begins with another one, and draws other numbers.
         """
+        here = [*self.blocks.of_memory(self.memory)]
         if not self.problem.buffers:
-            return _ArenaLayout(self, [[0] for _ in self.own], 0, 0)
+            return _ArenaLayout(self, [self._empty(each) for each in here], 0, 0)
         placed = self._first[attempt % len(self._first)]
         if changes:
             placed = Ejections(self._fits, placed, seed=attempt).least(self.enough_bytes, changes)
         check(self.problem, placed.offset_bytes)
         offsets_bytes = iter(placed.offset_bytes)
-        offsets = [[*islice(offsets_bytes, len(each))] or [0] for each in self.own]
+        offsets = [
+            [*islice(offsets_bytes, len(own))] or self._empty(block)
+            for own, block in zip(self.own, here, strict=True)
+        ]
         # The peak of a circle of some frames is no bound for one of more.
         goes_on = _goes_on(self.blocks, self.memory)
         bound_bytes = self.blocks.bound_bytes[self.memory] if goes_on else self.problem.peak_bytes
         return _ArenaLayout(self, offsets, placed.size_bytes, bound_bytes)
+
+    def _empty(self, block: Block) -> list[int]:
+        """Return the offsets of what takes no bytes, as a cache before the first token."""
+        lives = self.blocks.lives
+        frames = -((block.begin - block.end) // lives.period)
+        queues = (lives.all[i] for i in block.members if lives.all[i].queued)
+        return [0] * max(1, frames, *(each.life.frames for each in queues))
 
 
 @dataclass(frozen=True, slots=True)

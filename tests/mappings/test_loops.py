@@ -305,3 +305,15 @@ def test_states_take_memory_at_any_time_one_for_each_sequence(sequences):
     plan = build_plan(graph, platform, costs, mapping)
     [buffer] = [each for each in plan.buffers if each.tensor == "h"]
     assert buffer.content == "queue"
+
+
+def test_an_empty_state_that_a_later_stage_reads_has_a_place_for_each_frame():
+    builder = hand_built.GraphBuilder(x=(1, 8, 16, 16), h=(1, 0, 16, 16))
+    first = builder.conv("x", 8)
+    second = builder.add("Concat", [first, "h"], (1, 8, 16, 16), axis=1)
+    graph = replace(builder.graph(second), states=(State("h", second),))
+    costs = build_cost_table(graph, hand_built.platform())
+    mapping = mapping_of(graph, None, costs, Assignment((0, 1), ((0,), (1,))))
+    plan = build_plan(graph, hand_built.platform(), costs, mapping)
+    (empty,) = (each for each in plan.buffers if each.tensor == "h")
+    assert (empty.size_bytes, *empty.offset_bytes) == (0, 0, 0)
