@@ -22,6 +22,7 @@ from parapipe.documents.explanation_schema import ExplanationDocument
 from parapipe.documents.front_schema import FrontDocument
 from parapipe.documents.inspection import InspectionDocument
 from parapipe.documents.run_schema import RunDocument
+from parapipe.documents.shapes_schema import ShapesDocument
 from parapipe.export.segment_manifest import Manifest
 from parapipe.files.atomic import write_atomically
 from parapipe.plan.schema import Plan
@@ -42,6 +43,7 @@ PUBLISHED: Mapping[str, type] = {
     "plan": Plan,
     "run": RunDocument,
     "segments": Manifest,
+    "shapes": ShapesDocument,
     "sweep": SweepDocument,
 }
 """Formats by name."""

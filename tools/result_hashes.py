@@ -105,6 +105,14 @@ NETWORKS = {
           b = Relu (a)
           y = NonZero (b)
         }""",
+    "steps": """
+        steps (float[1, 8, rows, 16] data, float[1, 8, past, 16] past_0)
+          => (float[1, 8, rows, 16] y, float[1, 8, total, 16] present_0) {
+          a = Conv <pads = [1, 1, 1, 1]> (data, w)
+          present_0 = Concat <axis = 2> (past_0, a)
+          b = ReduceMax <axes = [2]> (present_0)
+          y = Add (a, b)
+        }""",
 }
 """Small networks in ONNX's textual form; `w` is the weight of all their convolutions."""
 
@@ -180,6 +188,11 @@ CASES = (
     Case("cold", "forks.onnx", LONG_RUNS, f"--thermal-state cold {STAGES}"),
     Case("warm", "forks.onnx", LONG_RUNS, f"--thermal-state sustained {STAGES}"),
     Case("both-states", "forks.onnx", LONG_RUNS, f"--both-states {STAGES}"),
+    Case(
+        "shapes", "steps.onnx", A311D,
+        "--shape-set prompt:rows=48,past=0 --shape-set step:rows=1,past=48 "
+        f"--mix prompt=1,step=20 {STAGES}",
+    ),
     Case("lengths", "found.onnx", SIX, f"--at-most 300 {STAGES}"),
     Case(
         "several", "forks=forks.onnx squeezenet=zoo:squeezenet", A311D,

@@ -33,6 +33,8 @@ from parapipe.cli.output import (
 from parapipe.cli.pick import draws_lines, picked_table, warning
 from parapipe.cli.progress import progress_shown
 from parapipe.cli.several_table import several_lines, several_table, shown_rows
+from parapipe.cli.shape_options import DIMS, MIX, SHAPE_SETS, split_lists
+from parapipe.cli.shapes_table import shapes_lines
 from parapipe.cli.signals import interruptible
 from parapipe.cli.state_table import state_lines
 from parapipe.cli.verb_options import SectionedCommand, SectionedOption, options
@@ -63,8 +65,10 @@ _option = partial(click.option, cls=SectionedOption)
     type=FILE,
     help="Folder for the results.  [default: parapipe-out/MODEL-PLATFORM; none with --json]",
 )
+@options("map_shapes", "shape_sets", "mix", shape_sets=SHAPE_SETS, mix=MIX)
 @options(
     "MapOptions",
+    dims=DIMS,
     cache={
         "help": "Folder that keeps solved subgraphs for later runs; PARAPIPE_CACHE, or parapipe in "
         "XDG_CACHE_HOME or ~/.cache, if not given.",
@@ -98,6 +102,8 @@ def command(
     cache: Path | None,
     no_cache: bool,
     both_states: bool,
+    shape_sets: dict[str, Any],
+    mix: dict[str, int] | None,
     figure: Path | None,
     show_all: bool,
     quiet: bool,
@@ -124,19 +130,15 @@ def command(
     name = f"{'+'.join(stems)}-{Path(platform).stem}"
     directory = out or (None if as_json else Path("parapipe-out") / name)
     _check_outputs(directory, figure)
-    if both_states:
-        if (
-            len(models) > 1
-            or figure
-            or minimise
-            or explicit.intersection({*demands, "thermal_state"})
-        ):
-            raise click.UsageError(
-                "--both-states takes one MODEL, and no --thermal-state, --figure, or demands"
-            )
-        cached = False if no_cache else cache or True
-        _map_states(models[0], platform, directory, {**given, "cache": cached}, quiet=quiet,
-                    as_json=as_json)  # fmt: skip
+    cached = False if no_cache else cache or True
+    given["dims"], sets = split_lists(given["dims"], shape_sets)
+    if both_states or sets or mix:
+        others = {"figure", "minimise", *demands, *({"thermal_state"} if both_states else ())}
+        _check_alone(models, explicit & others, states=both_states, shapes=bool(sets or mix))
+        several = {**given, "cache": cached}
+        if not both_states:
+            several |= {"shape_sets": sets, "mix": mix}
+        _map_fronts(models[0], platform, directory, several, quiet=quiet, as_json=as_json)
         return
     written: Sequence[Path] = ()
     with reuse_processes():
@@ -148,7 +150,6 @@ def command(
                 if show:
                     show(progress)
 
-            cached = False if no_cache else cache or True
             front = parapipe.map(
                 models, platform, progress=report_progress, note=print_note, cache=cached, **given
             )
@@ -171,7 +172,23 @@ def command(
         _print_picked(row, sure, objectives, {**demands, "minimise": least}, as_json=as_json)
 
 
-def _map_states(
+def _check_alone(
+    models: Sequence[str], others: frozenset[str], *, states: bool, shapes: bool
+) -> None:
+    """Refuse what has no meaning where several fronts are made."""
+    from parapipe.api.checked import flag
+
+    what = "--both-states" if states else "several shapes"
+    if states and shapes:
+        raise click.UsageError("--both-states is for one shape of a model")
+    if len(models) > 1:
+        raise click.UsageError(f"{what}: give one MODEL")
+    if others:
+        names = ", ".join(sorted(map(flag, others)))
+        raise click.UsageError(f"{what}: there is no meaning in {names}")
+
+
+def _map_fronts(
     model: str,
     platform: str,
     directory: Path | None,
@@ -180,19 +197,22 @@ def _map_states(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Map for both states, write both fronts, and show what is good in both."""
+    """Map for both states or for several shapes, write all fronts, and show them together."""
     import parapipe
 
+    shapes = "shape_sets" in given
+    map_all = parapipe.map_shapes if shapes else parapipe.map_states
     with progress_shown(quiet=quiet) as progress:
-        fronts = parapipe.map_states(model, platform, progress=progress, note=print_note, **given)
+        fronts = map_all(model, platform, progress=progress, note=print_note, **given)
         if directory:
             fronts.write(directory, progress=progress)
 
     def shown(document: Row) -> Shown:
         if directory:
-            yield f"wrote {', '.join(fronts.fronts)} and states.json to {directory}"
+            file = "shapes.json" if shapes else "states.json"
+            yield f"wrote {', '.join(fronts.fronts)} and {file} to {directory}"
             yield ""
-        yield from state_lines(document["configurations"])
+        yield from (shapes_lines(document) if shapes else state_lines(document["configurations"]))
 
     print_document(fronts.to_json(), shown, as_json=as_json)
 

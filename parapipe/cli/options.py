@@ -80,7 +80,7 @@ class Name(click.ParamType):  # type: ignore[type-arg] # older clicks take none
         return value
 
 
-def _by_name(read: Callable[[str], object], form: str) -> Callable[..., dict[str, Any]]:
+def by_name(read: Callable[[str], object], form: str) -> Callable[..., dict[str, Any]]:
     """Return what reads values of the form NAME=TEXT; `read` raises ValueError at a wrong text."""
 
     def take(
@@ -105,7 +105,8 @@ def _by_name(read: Callable[[str], object], form: str) -> Callable[..., dict[str
     return take
 
 
-def _dimension(text: str) -> int:
+def read_dimension(text: str) -> int:
+    """Return a whole number of at least 0; ValueError if it is none."""
     if not (text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER):
         raise ValueError
     return int(text)
@@ -113,18 +114,19 @@ def _dimension(text: str) -> int:
 
 def _read_count(text: str) -> int:
     try:
-        if count := _dimension(text):
+        if count := read_dimension(text):
             return count
     except ValueError:
         pass
     raise ValueError(f"'{text}' is not a whole number of at least 1, as in 8")
 
 
-def _shape(text: str) -> Shape | tuple[str, Shape]:
+def read_shape(text: str) -> Shape | tuple[str, Shape]:
+    """Return a shape, with a data type if it has one before it; ValueError if it is none."""
     dtype, typed, sizes = text.lower().rpartition(":")
     if typed and not dtype:
         raise ValueError
-    shape = tuple(map(_dimension, sizes.split("x")))
+    shape = tuple(map(read_dimension, sizes.split("x")))
     return (dtype, shape) if typed else shape
 
 
@@ -273,7 +275,7 @@ def _by_model(read: Callable[[str], float], metavar: str, example: str) -> dict[
 
     return {
         "metavar": metavar,
-        "callback": _by_name(positive, f"{metavar} with a positive number, as in {example}"),
+        "callback": by_name(positive, f"{metavar} with a positive number, as in {example}"),
         "example": example,
     }  # fmt: skip
 
@@ -289,8 +291,8 @@ def _name(text: str) -> str:
 
 _A_STATE = "past_0=present_0"
 _A_PIN = "conv1=npu or 'head/*=gpu'"
-_A_DIM, _A_SHAPE = "batch=1", "data=1x3x224x224 or result=float32:1x3x224x224"
-_DIM = f"NAME=VALUE with a whole number of at least 0, as in {_A_DIM}"
+A_DIMENSION, _A_SHAPE = "batch=1", "data=1x3x224x224 or result=float32:1x3x224x224"
+DIMENSION = f"NAME=VALUE with a whole number of at least 0, as in {A_DIMENSION}"
 _SHAPE = f"NAME=SHAPE with whole numbers of at least 0, as in {_A_SHAPE}"
 FORMS: dict[str, dict[str, Any]] = {
     "cache": {"is_flag": False, "type": FILE, "default": None},
@@ -300,19 +302,20 @@ FORMS: dict[str, dict[str, Any]] = {
     "mapper": {"type": Name("map", "mapper_names", "check_mapper")},
     "search": {"type": Name("map", "search_names", "check_search"), "metavar": "NAME"},
     "dims": {
-        "metavar": "NAME=VALUE", "callback": _by_name(_dimension, _DIM), "example": _A_DIM,
+        "metavar": "NAME=VALUE", "callback": by_name(read_dimension, DIMENSION),
+        "example": A_DIMENSION,
     },
     "shapes": {
-        "metavar": "NAME=1x3x224x224", "callback": _by_name(_shape, _SHAPE), "example": _A_SHAPE,
+        "metavar": "NAME=1x3x224x224", "callback": by_name(read_shape, _SHAPE), "example": _A_SHAPE,
     },
     "states": {
         "metavar": "INPUT=OUTPUT",
-        "callback": _by_name(_name, f"INPUT=OUTPUT, as in {_A_STATE}"),
+        "callback": by_name(_name, f"INPUT=OUTPUT, as in {_A_STATE}"),
         "example": _A_STATE,
     },
     "pins": {
         "metavar": "OPERATOR|PATTERN=PROCESSOR",
-        "callback": _by_name(_name, f"OPERATOR=PROCESSOR, as in {_A_PIN}"),
+        "callback": by_name(_name, f"OPERATOR=PROCESSOR, as in {_A_PIN}"),
         "example": _A_PIN,
     },
     "rates": {
@@ -328,7 +331,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "priority": _by_model(number, "NAME=NUMBER", "detect=2"),
     "jitter": {"type": str, "default": "0%", "metavar": "SHARE", "callback": _jitter},
     "disturb": {
-        "metavar": "PROCESSOR=SHARE", "callback": _by_name(_read_share, _DISTURBED),
+        "metavar": "PROCESSOR=SHARE", "callback": by_name(_read_share, _DISTURBED),
     },
     "budget_s": quantity_form("limit", "60s"),
     "compile_time_s": quantity_form("limit", "10min"),

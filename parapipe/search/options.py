@@ -389,7 +389,9 @@ def flag(name: str) -> str:
     """Return the option of the command line that an argument is: it stands for one of several."""
     single = re.sub("_([sjw]|bytes)$", "", name)
     bounds_number = name.startswith("max_")
-    if name == "operators" or (is_repeatable(option_hints().get(name)) and not bounds_number):
+    if name in ("operators", "shape_sets") or (
+        is_repeatable(option_hints().get(name)) and not bounds_number
+    ):
         single = single.removesuffix("s")
     return f"--{single.replace('_', '-')}"
 

@@ -14,7 +14,7 @@ from itertools import product
 
 from parapipe.pareto import ENERGY_TIE, least, most_balanced, nondominated, thin_front
 from parapipe.search.options import MaxMemory
-from parapipe.several_shapes.combination import Combination, handed_over
+from parapipe.several_shapes.combination import Combination, state_hand_overs
 from parapipe.several_shapes.placements import Placement
 
 ONE_PLACEMENT, ONE_PROCESSOR = "one-placement", "one-processor"
@@ -43,7 +43,7 @@ def combined(
 ) -> list[Combination]:
     """Return combinations of placements of each shape, without those that others always replace."""
     shapes = [some[0].shape for some in placements]
-    pairs = [*handed_over(shapes)]
+    pairs = [*state_hand_overs(shapes)]
     partial = [Combination((each,)) for each in placements[0]]
     for number, some in enumerate(placements[1:], 1):
         more = [Combination((*each.placements, other)) for each, other in product(partial, some)]

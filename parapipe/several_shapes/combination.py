@@ -105,13 +105,15 @@ class Combination:
         return (*figures, *(self.energy_j,) * energy, *(self.memory_bytes,) * memory)
 
 
-def handed_over(shapes: Sequence[Shape]) -> Iterator[tuple[str, int, int]]:
+def state_hand_overs(shapes: Sequence[Shape]) -> Iterator[tuple[str, int, int]]:
     """Yield each state that goes from one shape to another, with their numbers.
 
     A shape reads what the last one before it wrote, of those that a request has steps of.
     """
     last: dict[str, int] = {}
     for number, shape in enumerate(shapes):
+        if not shape.follows:
+            last.clear()
         if shape.steps:
             names = [each.input for each in shape.graph.states if each.kind == "state"]
             yield from ((name, last[name], number) for name in names if name in last)
@@ -120,7 +122,7 @@ def handed_over(shapes: Sequence[Shape]) -> Iterator[tuple[str, int, int]]:
 
 def _moves(placements: Sequence[Placement]) -> Iterator[StateMove]:
     """Yield what moves between placements; of processors in turn, from that which takes longest."""
-    for state, begin, end in handed_over([each.shape for each in placements]):
+    for state, begin, end in state_hand_overs([each.shape for each in placements]):
         writer, reader = placements[begin], placements[end]
         output = next(each.output for each in writer.graph.states if each.input == state)
         if state not in writer.writers:

@@ -52,12 +52,15 @@ class Shape:
         Its cost tables, as configurations number them; all know the same memories.
     steps
         Of a request; 0 if the mix has none.
+    follows
+        Whether a request goes on from the shape before to this one; buckets serve others.
     """
 
     name: str
     graph: OperatorGraph
     tables: tuple[CostTable, ...]
     steps: int = 1
+    follows: bool = True
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,12 @@ VERBS = {
     "fit times": [parapipe.fit_times],
     "fit transfers": [parapipe.fit_transfers],
     "inspect": [parapipe.inspect, parapipe.draw_structure],
-    "map": [parapipe.map, parapipe.map_states, parapipe.ParetoFront.best],
+    "map": [
+        parapipe.map,
+        parapipe.map_states,
+        parapipe.map_shapes,
+        parapipe.ParetoFront.best,
+    ],
     "pick": [parapipe.pick],
     "platforms catalogue": [parapipe.list_catalogue],
     "platforms check": [parapipe.check_platform],

@@ -101,3 +101,25 @@ def write_decoder(path, *, layers=2, past=8, grows=True):
     write.output("logits", 1, 1, WORDS)
     write.add("MatMul", [x, write.weights(WIDTH, WORDS)], "logits")
     return write.save(path)
+
+
+def write_any_shape(path, *, layers=1):
+    """Write a decoder of any number of tokens behind any cache: dimensions sequence and past."""
+    write = Writer(2)
+    ids = write.input("input_ids", 1, "sequence", dtype=TensorProto.INT64)
+    x = write.add("Gather", [write.weights(WORDS, WIDTH), ids])
+    for layer in range(layers):
+        made = {
+            what: write.add("MatMul", [x, write.weights(WIDTH, WIDTH)])
+            for what in ("query", "key", "value")
+        }
+        for what in ("key", "value"):
+            old = write.input(f"past_key_values.{layer}.{what}", 1, "past", WIDTH)
+            name = write.output(f"present.{layer}.{what}", 1, "total", WIDTH)
+            made[what] = write.add("Concat", [old, made[what]], name, axis=1)
+        turned = write.add("Transpose", [made["key"]], perm=[0, 2, 1])
+        shares = write.add("Softmax", [write.add("MatMul", [made["query"], turned])], axis=-1)
+        x = write.add("MatMul", [shares, made["value"]])
+    write.output("logits", 1, "sequence", WORDS)
+    write.add("MatMul", [x, write.weights(WIDTH, WORDS)], "logits")
+    return write.save(path)

@@ -1,0 +1,360 @@
+"""Several shapes of one model in one search: a placement for each, and one front of all."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import warnings
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
+
+from parapipe.api.checked import Model, Note, PlatformFile, checked
+from parapipe.documents.shapes_schema import SHAPES_FILE, Sizes
+from parapipe.errors import ArgumentError, MappingError
+from parapipe.files.checked_arguments import FromZero, Must
+from parapipe.files.mistakes import listed
+from parapipe.files.progress import Tell
+from parapipe.processes.deadline import Deadline, search_s
+from parapipe.search.options import MapKeywords, MapOptions, flag
+
+if TYPE_CHECKING:
+    from parapipe.api.front import ParetoFront
+    from parapipe.api.search_run import SearchResult
+    from parapipe.documents.shapes_schema import ShapesDocument
+    from parapipe.mappings.configuration import Configuration
+    from parapipe.several_shapes.buckets import Bucket
+    from parapipe.several_shapes.placements import Placement, Shape
+
+_Shape = Annotated[tuple[FromZero, ...], Must("whole numbers of at least 0", lax=True)]
+_Sizes = Mapping[str, FromZero | _Shape | tuple[str, _Shape]]
+ShapeSets = Annotated[
+    Mapping[str, _Sizes],
+    Must(
+        "values of dimensions and shapes of inputs by the name of each shape, as in "
+        "{'prefill': {'sequence': 512}, 'decode': {'input_ids': (1, 1)}}"
+    ),
+]
+Mix = Annotated[
+    Mapping[str, FromZero],
+    Must("whole numbers of at least 0 by shape, as in {'prefill': 1, 'decode': 200}"),
+]
+REFUSED = ("rates", "deadline_s", "priority", "robust", "compiler")
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeFronts:
+    """A front for each shape, and that of their placements together.
+
+    Parameters
+    ----------
+    fronts
+        By shape: what its own search lists, and every other placement that the front of all has.
+    document
+        What shapes.json holds.
+    """
+
+    fronts: Mapping[str, ParetoFront]
+    document: ShapesDocument
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the front of all shapes as plain data; those of each have files of their own."""
+        return self.document.to_json()
+
+    def write(self, directory: str | Path, *, progress: Tell | None = None) -> tuple[Path, ...]:
+        """Write each front to a folder of its shape's name, and shapes.json beside them.
+
+        Raises
+        ------
+        OutputError
+            The folder or a file cannot be written.
+        """
+        from parapipe.files.atomic import write_atomically
+
+        folder = Path(directory)
+        written = [
+            path
+            for name, front in self.fronts.items()
+            for path in front.write(folder / name, progress=progress)
+        ]
+        write_atomically(folder / SHAPES_FILE, self.document.to_bytes())
+        return (*written, folder / SHAPES_FILE)
+
+
+@checked
+def map_shapes(
+    model: Model,
+    platform: PlatformFile,
+    *,
+    shape_sets: ShapeSets,
+    mix: Mix | None = None,
+    options: MapOptions | None = None,
+    executor: Executor | None = None,
+    progress: Tell | None = None,
+    note: Note | None = None,
+    **keywords: Unpack[MapKeywords],
+) -> ShapeFronts:
+    """Find placements of several shapes of a model that no others beat together.
+
+    Weights are in a memory once if several shapes use them there. States that one shape writes and
+    the next one reads move once in a request. A `budget_s` is for the search of each shape.
+
+    Parameters
+    ----------
+    model, platform
+        As for `map`, of one model.
+    shape_sets
+        Shapes of the model by name, in the order in which a request has them: values of named
+        dimensions and full shapes of inputs, beside `dims` and `shapes`, which hold for all. If
+        they tell one dimension apart and nothing else, they are buckets: a request is served by
+        the smallest one that holds it.
+    mix
+        How many steps of each shape a request has; 1 if not given. Of buckets, how many requests
+        there are of each size, as in {'300': 5, '1500': 1}, or of each bucket.
+    options, executor, progress, note, keywords
+        As for `map`.
+
+    Raises
+    ------
+    ArgumentError
+        Shapes or the mix are not what they must be, or an option is for one shape only.
+    MappingError
+        No placements of all shapes together keep the limit of memory.
+    """
+    from parapipe.api.search_run import SearchRequest, search_once
+
+    options = replace(options or MapOptions(), **keywords)
+    _check(shape_sets, options)
+    buckets, steps = _buckets(shape_sets, mix or {})
+    told = note or warnings.warn
+    results: dict[str, SearchResult] = {}
+    for name, sizes in shape_sets.items():
+
+        def note_for(sentence: str, name: str = name) -> None:
+            told(f"{name}: {sentence}")
+
+        run = SearchRequest(
+            model, platform, _of_shape(options, sizes), executor, progress, note_for,
+            Deadline(search_s(options.budget_s)),
+        )  # fmt: skip
+        results[name] = search_once(run)
+    fronts = _joined(shape_sets, results, steps, buckets, options)
+    command = _command(model, platform, options, shape_sets, mix or {})
+    return replace(fronts, document=fronts.document.model_copy(update={"command": command}))
+
+
+def _check(shape_sets: ShapeSets, options: MapOptions) -> None:
+    """Refuse shapes without a good name, and options that are for one shape."""
+    odd = [f"'{name}'" for name in shape_sets if not _NAME.fullmatch(name)]
+    if odd:
+        raise ArgumentError(
+            f"map_shapes: names of shapes have letters, digits, '-' and '_' only, and not as "
+            f"{listed(odd)}"
+        )
+    if not shape_sets:
+        raise ArgumentError("map_shapes: give at least one shape, as in {'prefill': {...}}")
+    changed = [flag(name) for name in REFUSED if name in options.changed()]
+    if changed:
+        raise ArgumentError(f"map_shapes: {listed(changed)} cannot be asked for several shapes")
+
+
+def _of_shape(options: MapOptions, sizes: Mapping[str, Sizes]) -> MapOptions:
+    """Return the options of one shape: numbers are dimensions, everything else shapes."""
+    dims = {name: each for name, each in sizes.items() if isinstance(each, int)}
+    shapes = {name: each for name, each in sizes.items() if not isinstance(each, int)}
+    return replace(
+        options,
+        dims={**(options.dims or {}), **dims} or None,
+        shapes={**(options.shapes or {}), **shapes} or None,
+        draws=0,
+    )
+
+
+def _buckets(
+    shape_sets: ShapeSets, mix: Mapping[str, int]
+) -> tuple[dict[str, Bucket], dict[str, int]]:
+    """Return the buckets, none if shapes differ in more than one dimension, and the steps."""
+    from parapipe.several_shapes.buckets import buckets_of
+
+    dimension = bucket_dimension(shape_sets)
+    sizes = {n: size for n, each in shape_sets.items() for size in each.values()}
+    by_size = {int(name): count for name, count in mix.items() if name.isascii() and name.isdigit()}
+    if dimension and by_size and len(by_size) == len(mix) and not {*mix} <= {*shape_sets}:
+        buckets = buckets_of({n: s for n, s in sizes.items() if isinstance(s, int)}, by_size)
+        return buckets, {name: each.requests for name, each in buckets.items()}
+    unknown = [f"'{name}'" for name in mix if name not in shape_sets]
+    if unknown:
+        raise ArgumentError(
+            f"map_shapes: the mix names {listed(unknown)}, and the shapes are "
+            f"{listed([*shape_sets])}"
+        )
+    steps = {name: mix.get(name, 0 if mix else 1) for name in shape_sets}
+    if not any(steps.values()):
+        raise ArgumentError("map_shapes: the mix has no step of any shape: give one at least 1")
+    if not dimension:
+        return {}, steps
+    whole = {size: steps[n] for n, size in sizes.items() if isinstance(size, int) and steps[n]}
+    return buckets_of({n: s for n, s in sizes.items() if isinstance(s, int)}, whole), steps
+
+
+def bucket_dimension(shape_sets: ShapeSets) -> str | None:
+    """Return the one dimension that tells shapes apart; None if there is more to tell."""
+    keys = {tuple(each) for each in shape_sets.values()}
+    values = [size for each in shape_sets.values() for size in each.values()]
+    if len(shape_sets) < 2 or len(keys) != 1 or not all(isinstance(s, int) for s in values):
+        return None
+    (names,) = keys
+    return names[0] if len(names) == 1 and len({*values}) == len(values) else None
+
+
+def _command(
+    model: str | Path,
+    platform: str | Path,
+    options: MapOptions,
+    shape_sets: ShapeSets,
+    mix: Mapping[str, int],
+) -> str:
+    """Return the command as a line for a shell."""
+    from parapipe.documents.drawing import map_command
+    from parapipe.graph.user_shapes import shape_text
+
+    words = [map_command(model, platform, options)]
+    for name, sizes in shape_sets.items():
+        each = ",".join(
+            f"{key}={size if isinstance(size, int) else shape_text(size)}"
+            for key, size in sizes.items()
+        )
+        words += ["--shape-set", shlex.quote(f"{name}:{each}")]
+    if mix:
+        words += ["--mix", shlex.quote(",".join(f"{key}={count}" for key, count in mix.items()))]
+    return " ".join(words)
+
+
+def _joined(
+    shape_sets: ShapeSets,
+    results: Mapping[str, SearchResult],
+    steps: Mapping[str, int],
+    buckets: Mapping[str, Bucket],
+    options: MapOptions,
+) -> ShapeFronts:
+    """Combine the placements of all shapes, and write them down."""
+    from parapipe.documents.build_shapes import combination_rows
+    from parapipe.documents.shapes_schema import SCHEMA, ShapeRow, ShapesDocument
+    from parapipe.several_shapes.choice import Choice
+    from parapipe.several_shapes.placements import Shape, placements_of
+    from parapipe.version import __version__
+
+    shapes = {
+        name: Shape(
+            name,
+            each.graph,
+            tuple(at.costs for at in each.priced.combinations),
+            steps[name],
+            follows=not buckets,
+        )
+        for name, each in results.items()
+    }
+    complete = True
+    placements: list[list[Placement]] = []
+    every: dict[str, list[Configuration]] = {}
+    for name, shape in shapes.items():
+        every[name], tried = _candidates(name, shapes, results)
+        complete &= tried
+        placements.append([*placements_of(shape, every[name])])
+    choice = Choice(options.energy, options.memory, options.max_memory_bytes, options.resolution)
+    chosen = choice.front(placements)
+    if not chosen:
+        raise MappingError(
+            f"no placements of {listed([*shapes])} together were found that fit: allow more with "
+            "`max_memory_bytes`"
+        )
+    fronts, places = {}, {}
+    for at, name in enumerate(shapes):
+        used = [each.placements[at] for each in chosen]
+        fronts[name], places[name] = _front_with(results[name], used, every[name])
+    first = next(iter(fronts.values())).document
+    system = placements[0][0].storage.system
+    document = ShapesDocument(
+        schema=SCHEMA,
+        parapipe=__version__,
+        model=first.model,
+        model_sha256=first.model_sha256,
+        platform=first.platform,
+        command="",
+        objectives=tuple(options.objectives.split("-")),
+        every_placement=complete,
+        bucket=bucket_dimension(shape_sets),
+        weight_factors=dict(system.packing),
+        shapes=tuple(
+            ShapeRow(
+                name=name,
+                sizes=dict(sizes),
+                steps=steps[name],
+                from_size=buckets[name].from_size if buckets else None,
+                to_size=buckets[name].to_size if buckets else None,
+                padding=buckets[name].padding if buckets else None,
+            )
+            for name, sizes in shape_sets.items()
+        ),
+        configurations=tuple(
+            combination_rows(
+                chosen,
+                lambda each: fronts[each.shape.name].document.configurations[
+                    places[each.shape.name][each.number]
+                ],
+            )
+        ),
+    )
+    return ShapeFronts(fronts, document)
+
+
+def _candidates(
+    name: str, shapes: Mapping[str, Shape], results: Mapping[str, SearchResult]
+) -> tuple[list[Configuration], bool]:
+    """Return what may be a placement of a shape, and whether every one in stages is among them."""
+    from parapipe.mappings.restriction import Restriction
+    from parapipe.mappings.segments import LimitedSegments
+    from parapipe.several_shapes.candidates import as_elsewhere, every_placement
+
+    shape, result = shapes[name], results[name]
+    options = result.limited_options
+    more = [
+        each
+        for other, one in shapes.items()
+        if other != name
+        for each in as_elsewhere(shape, one, results[other].exploration.found)
+    ]
+    every = every_placement(shape)
+    allowed = Restriction(options.max_stages).allowed([*more, *(every or ())])
+    segments = LimitedSegments(options.max_segments, shape.graph, shape.tables)
+    return [*result.exploration.found, *filter(segments.fits, allowed)], every is not None
+
+
+def _front_with(
+    result: SearchResult, used: list[Placement], every: list[Configuration]
+) -> tuple[ParetoFront, dict[int, int]]:
+    """Return the front of a shape with placements that it does not list yet, and their places."""
+    from parapipe.api.search_run import front_of
+    from parapipe.search.candidate_selection import mark_fronts, names_among
+
+    options, count = result.run.options, len(result.exploration.found)
+    own = {each.number: each for each in used}
+    numbers = [*range(count), *sorted(n for n in own if n >= count)]
+    some = [
+        replace(every[n], peak=own[n].peak) if n in own and options.memory else every[n]
+        for n in numbers
+    ]
+    figures = [each.objectives[: 2 + options.energy] for each in some]
+    if options.memory:
+        figures = [(*each, one.memory_bytes) for each, one in zip(figures, some, strict=True)]
+    processors = result.priced.combinations[0].costs.processors
+    names = names_among(some, figures, processors, memory=options.memory)
+    stay = range(len(some))
+    found = mark_fronts(some, figures, names, stay=stay)
+    order = sorted(stay, key=lambda i: (some[i].objectives, figures[i]))
+    exploration = replace(result.exploration, found=tuple(found))
+    places = {numbers[i]: place for place, i in enumerate(order)}
+    return front_of(replace(result, exploration=exploration)), places

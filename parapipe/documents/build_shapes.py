@@ -1,0 +1,82 @@
+"""shapes.json from combinations of placements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from parapipe.documents.front_schema import ConfigurationRow
+from parapipe.documents.shapes_schema import (
+    CombinationRow,
+    MoveRow,
+    PlacementRow,
+    SharedMemoryRow,
+)
+from parapipe.mappings.configuration import stated_figure
+from parapipe.several_shapes.combination import Combination, StateMove
+from parapipe.several_shapes.placements import Placement
+
+
+def combination_rows(
+    combinations: Sequence[Combination], row_of: Callable[[Placement], ConfigurationRow]
+) -> Iterator[CombinationRow]:
+    """Yield what a document says of combinations, in their order.
+
+    Parameters
+    ----------
+    row_of
+        Gives the row of a placement on the front of its shape.
+    """
+    width = max(2, len(str(len(combinations))))
+    for number, each in enumerate(combinations, 1):
+        request_s, energy_j = stated_figure(each.request_s), stated_figure(each.energy_j)
+        yield CombinationRow(
+            id=f"s{number:0{width}d}",
+            names=each.names,
+            pareto=each.pareto,
+            placements={
+                placement.shape.name: _placement_row(placement, row_of(placement))
+                for placement in each.placements
+            },
+            moves=tuple(_move_rows(each)),
+            request_s=request_s,
+            requests_per_second=1 / request_s,
+            energy_j=energy_j,
+            memory_bytes=each.memory_bytes,
+            memories=tuple(
+                SharedMemoryRow(name=name, peak_bytes=peak_bytes, weights_bytes=weights_bytes)
+                for name, peak_bytes, weights_bytes in zip(
+                    each.placements[0].storage.system.names,
+                    each.memories_bytes,
+                    each.weights_bytes,
+                    strict=True,
+                )
+            ),
+        )
+
+
+def _placement_row(placement: Placement, row: ConfigurationRow) -> PlacementRow:
+    return PlacementRow(
+        id=row.id,
+        drawing=row.drawing,
+        latency_s=row.latency_s,
+        steps_s=stated_figure(placement.steps_s),
+        energy_j=stated_figure(placement.energy_j),
+    )
+
+
+def _move_rows(combination: Combination) -> Iterator[MoveRow]:
+    """Yield what moves, the states of one way together."""
+    ways: dict[tuple[int, int, str, str], list[StateMove]] = {}
+    for each in combination.moves:
+        ways.setdefault((each.begin, each.end, each.source, each.target), []).append(each)
+    names = [each.shape.name for each in combination.placements]
+    for (begin, end, source, target), some in ways.items():
+        yield MoveRow(
+            begin=names[begin],
+            end=names[end],
+            source=source,
+            target=target,
+            states=len(some),
+            size_bytes=sum(each.size_bytes for each in some),
+            time_s=stated_figure(sum(each.time_s for each in some)),
+        )

@@ -1,0 +1,143 @@
+"""Several shapes of a model in one search."""
+
+import json
+
+import pytest
+
+import parapipe
+from parapipe.documents.shapes_schema import ShapesDocument, load_shapes
+from parapipe.errors import ArgumentError, FrontError, MappingError, NoConfigurationError
+from tests.cases.recurrent import WIDTH, write_any_shape
+
+QUICK = {
+    "interleave": "none", "mapper": "heft", "cache": False, "jobs": 1, "exclude": ["gpu"],
+}  # fmt: skip
+BOTH = {"prefill": {"sequence": 64, "past": 0}, "decode": {"sequence": 1, "past": 64}}
+KEYS_BYTES = 64 * WIDTH * 4
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return write_any_shape(tmp_path_factory.mktemp("shapes") / "any.onnx")
+
+
+def mapped(model, **said):
+    said = {"shape_sets": BOTH, "note": lambda _: None, **QUICK, **said}
+    return parapipe.map_shapes(model, "amlogic-a311d", **said)
+
+
+@pytest.fixture(scope="module")
+def fronts(model):
+    return mapped(model, mix={"prefill": 1, "decode": 20}, resolution=0)
+
+
+def test_a_request_takes_the_steps_of_its_mix_and_what_moves(fronts):
+    for row in fronts.document.configurations:
+        prefill, decode = (fronts.fronts[name][each.id] for name, each in row.placements.items())
+        assert row.placements["prefill"].latency_s == prefill.latency_s
+        steps_s = prefill.latency_s + decode.latency_s + 19 * decode.period_s
+        moved_s = sum(each.time_s for each in row.moves)
+        assert row.request_s == pytest.approx(steps_s + moved_s, rel=1e-9)
+        assert row.requests_per_second == pytest.approx(1 / row.request_s)
+
+
+def test_keys_and_values_move_once_and_are_those_of_the_prompt(fronts):
+    rows = fronts.document.configurations
+    moving = [row for row in rows if row.moves]
+    assert moving
+    for row in moving:
+        assert all((each.begin, each.end) == ("prefill", "decode") for each in row.moves)
+        assert all(each.size_bytes == each.states * KEYS_BYTES for each in row.moves)
+        assert sum(each.states for each in row.moves) <= 2
+    alone = [row for row in rows if "one-processor" in row.names]
+    assert [row.moves for row in alone] == [()]
+
+
+def test_no_row_of_the_front_is_beaten_and_the_baselines_are_listed(fronts):
+    rows = fronts.document.configurations
+
+    def figures(row):
+        latencies = (each.latency_s for each in row.placements.values())
+        return (*latencies, row.request_s, row.energy_j)
+
+    for row in rows:
+        beaten = any(
+            all(a <= b for a, b in zip(figures(other), figures(row), strict=True))
+            and figures(other) != figures(row)
+            for other in rows
+        )
+        assert row.pareto != beaten
+    names = {name for row in rows for name in row.names}
+    assert {
+        "prefill-L", "decode-L", "most-throughput", "most-efficient", "balanced", "one-placement",
+        "one-processor",
+    } == names  # fmt: skip
+    times = {name: row.request_s for row in rows for name in row.names}
+    assert times["most-throughput"] <= times["one-placement"] <= times["one-processor"]
+
+
+def test_weights_are_counted_once_where_all_processors_share_a_memory(fronts):
+    for row in fronts.document.configurations:
+        (memory,) = row.memories
+        both = [fronts.fronts[n][each.id].memories[0] for n, each in row.placements.items()]
+        assert memory.weights_bytes == max(each.weights_bytes for each in both)
+        working = max(each.peak_bytes - each.weights_bytes for each in both)
+        assert row.memory_bytes == memory.peak_bytes == memory.weights_bytes + working
+
+
+def test_each_plan_of_a_shapes_front_is_written_and_verified(fronts, tmp_path):
+    written = fronts.write(tmp_path)
+    assert tmp_path / "shapes.json" in written
+    document = load_shapes(tmp_path)
+    assert document == fronts.document
+    assert document == ShapesDocument.model_validate_json(json.dumps(fronts.to_json()))
+    for row in document.configurations:
+        for name, each in row.placements.items():
+            parapipe.verify_plan(tmp_path / name / "plans" / f"{each.id}.json")
+            stored = parapipe.load_front(tmp_path / name)
+            assert stored[each.id].drawing == each.drawing
+
+
+def test_configurations_go_by_id_and_name(fronts):
+    document = fronts.document
+    assert document.configuration("s01") is document.configurations[0]
+    assert "balanced" in document.configuration("balanced").names
+    with pytest.raises(NoConfigurationError, match="give an id"):
+        document.configuration("c01")
+
+
+def test_other_files_are_no_front_of_shapes(tmp_path):
+    (tmp_path / "shapes.json").write_text('{"schema": "parapipe/front/1"}')
+    with pytest.raises(FrontError):
+        load_shapes(tmp_path)
+
+
+def test_lengths_are_buckets_and_nothing_moves_between_them(model):
+    sets = {f"sequence-{size}": {"sequence": size} for size in (16, 64)}
+    found = mapped(model, shape_sets=sets, dims={"past": 0}, mix={"10": 3, "40": 1})
+    document = found.document
+    assert document.bucket == "sequence"
+    assert [(each.from_size, each.to_size, each.steps) for each in document.shapes] == [
+        (1, 16, 3), (17, 64, 1),
+    ]  # fmt: skip
+    assert [each.padding for each in document.shapes] == pytest.approx([1 - 10 / 16, 1 - 40 / 64])
+    assert not any(row.moves for row in document.configurations)
+
+
+def test_what_is_asked_wrongly_is_refused(model):
+    wrong = {
+        "names of shapes": {"shape_sets": {"a/b": {"past": 1}}},
+        "at least one shape": {"shape_sets": {}},
+        "the mix names 'prompt'": {"mix": {"prompt": 1}},
+        "no step of any shape": {"mix": {"prefill": 0}},
+        "--rate": {"rates": 30},
+        "must be values of dimensions": {"shape_sets": {"a": {"past": -1}}},
+    }
+    for words, said in wrong.items():
+        with pytest.raises(ArgumentError, match=words):
+            mapped(model, **said)
+
+
+def test_a_limit_of_memory_that_nothing_keeps_is_refused(model):
+    with pytest.raises(MappingError, match="no mapping of"):
+        mapped(model, max_memory_bytes=1000, exclude=["gpu", "little"])
