@@ -100,7 +100,7 @@ def __getattr__(name: str) -> object:
         from difflib import get_close_matches
 
         near = " or ".join(
-            f"'{each}'" for each in get_close_matches(name, modules, n=4, cutoff=0.5)
+            f"'{each}'" for each in get_close_matches(name, modules, n=5, cutoff=0.5)
         )
         told = f"; did you mean {near}?" if near else ""
         raise AttributeError(f"module 'parapipe' has no attribute '{name}'{told}")
