@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from parapipe.api.checked import Folder, Model, Note, PlatformFile, checked
 from parapipe.api.load import load_graph, load_model, load_platform
 from parapipe.api.profile_tasks import most_useful as useful_first
-from parapipe.api.profile_tasks import part_rule_lists, part_tasks, tasks_in
+from parapipe.api.profile_tasks import part_rule_lists, part_tasks, tasks_here, tasks_in
 from parapipe.errors import ArgumentError
 from parapipe.files.checked_arguments import Count, FromZero, Must, NotEmpty, Seconds
 from parapipe.files.progress import Tell
@@ -312,19 +312,12 @@ def measure_streams(
     PlatformError
         The platform is not this machine.
     """
-    from parapipe.profiling.profiling_run import check_cores
     from parapipe.profiling.stream_law import stream_laws
-    from parapipe.runtime.machine import denormals_to_zero
 
-    target = load_platform(platform)
     sizes: SizeKeywords = {"dims": dims, "shapes": shapes, "at_most": at_most}
-    graph = load_model(model, rules=rules, **sizes)
-    with tasks_in(model, graph, target, **sizes) as tasks, denormals_to_zero():
-        check_cores(target, tasks)
+    with tasks_here(model, load_platform(platform), rules, **sizes) as tasks:
         laws, notes = stream_laws(tasks, streams, progress)
-    if note is not None:
-        for sentence in notes:
-            note(sentence)
+    _pass_on(notes, note)
     return laws
 
 
@@ -366,19 +359,19 @@ def measure_under_load(
     """
     from parapipe.cost.co_run_fit import fit_slowdowns
     from parapipe.profiling.co_runs import measure_operators
-    from parapipe.profiling.profiling_run import check_cores
-    from parapipe.runtime.machine import denormals_to_zero
 
     target = load_platform(platform)
     sizes: SizeKeywords = {"dims": dims, "shapes": shapes, "at_most": at_most}
-    graph = load_model(model, rules=rules, **sizes)
-    with tasks_in(model, graph, target, **sizes) as tasks, denormals_to_zero():
-        check_cores(target, tasks)
+    with tasks_here(model, target, rules, **sizes) as tasks:
         samples, notes = measure_operators(tasks, progress)
+    _pass_on(notes, note)
+    return fit_slowdowns(samples, target)
+
+
+def _pass_on(notes: Iterable[str], note: Note | None) -> None:
     if note is not None:
         for sentence in notes:
             note(sentence)
-    return fit_slowdowns(samples, target)
 
 
 def profile_path(out: FilePath | None, platform: PlatformFile, target: Platform) -> Path:

@@ -37,6 +37,20 @@ def tasks_in(
         yield tasks_of(graph, proto, resolved, platform, read)
 
 
+@contextmanager
+def tasks_here(
+    model: Model, platform: Platform, rules: Rules | None, **sizes: Unpack[SizeKeywords]
+) -> Iterator[Tasks]:
+    """Yield what there is to measure of a model on this machine, whose processors are looked at."""
+    from parapipe.profiling.profiling_run import check_cores
+    from parapipe.runtime.machine import denormals_to_zero
+
+    graph = load_model(model, rules=rules, **sizes)
+    with tasks_in(model, graph, platform, **sizes) as tasks, denormals_to_zero():
+        check_cores(platform, tasks)
+        yield tasks
+
+
 SEARCH_S = 10.0  # for one subgraph on one set of processors
 SEARCHES = 3
 """Searches for parts, each with the times of what those before have asked for."""
