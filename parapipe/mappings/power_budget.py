@@ -41,6 +41,22 @@ def power_need(mapping: Mapping, costs: CostTable) -> PowerNeed | None:
     return None if period_s <= costs.arrival_s else PowerNeed(budget_w, period_s)
 
 
+def may_exceed(costs: CostTable) -> bool:
+    """Tell whether some mapping may draw more than the power budget, if frames come at full rate.
+
+    No processor draws more on average than with the operator on it that draws most, all the time.
+    """
+    if costs.power_budget_w is None:
+        return False
+    most_w = list(costs.static_power_w)
+    for v, row in enumerate(costs.entries):
+        for p in range(len(row)):
+            if 0 < (time_s := costs.time_s(v, p)) < inf:
+                drawn_w = costs.static_power_w[p] + costs.energy_j(v, p) / time_s
+                most_w[p] = max(most_w[p], drawn_w)
+    return fsum(most_w) > costs.power_budget_w
+
+
 def power_s(mapping: Mapping, costs: CostTable) -> float:
     """Return the seconds between frames that a power budget asks for; 0 if it asks for nothing."""
     need = power_need(mapping, costs)

@@ -134,7 +134,8 @@ class SearchSequence:
         if not self.complete:
             stages.undone.append("the search over stages and schedules was ended early")
         if searches.large:
-            resolution = max(resolution, options.energy_resolution * options.energy)
+            share = options.energy_resolution * stages.searches.counts_energy
+            resolution = max(resolution, share)
             stages.undone += searches.left_out(resolution)
         candidates, bounds = self.candidates(), self.bounds()
         budget = any(table.power_budget_w is not None for table in tables)

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import chain
+from math import inf
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.digits import plain
@@ -21,6 +22,7 @@ from parapipe.mappings.configuration import CLOSE, Configuration, Least, SplitMo
 from parapipe.mappings.evaluate import evaluate, keep_bandwidth
 from parapipe.mappings.feedback import keep_loops
 from parapipe.mappings.mapping import Mapping, Placement, Transfer
+from parapipe.mappings.power_budget import may_exceed
 from parapipe.modulo.cyclic_problem import CyclicProblem, ModuloSchedule, ceil_ns
 from parapipe.modulo.latency_curve import LatencyFloors, least_period_of, low_latency_schedules
 from parapipe.modulo.least_energy import bound_j, energy_front
@@ -73,11 +75,15 @@ class InterleavedSearch:
             tell=problem.reporter("interleaving"),
         )
         own = (each for each in incumbents if not each.table and not _is_split(each))
+        own_s = [each.period_s for each in own if each.kind != "replicated"]
+        if own_s and min(own_s) == inf:
+            return  # all draw more than the power budget when they do nothing
         yield from search(
             problem.graph,
             problem.tables[0],
             energy=problem.options.energy,
-            longest_s=min(each.period_s for each in own if each.kind != "replicated"),
+            limited=may_exceed(problem.tables[0]),
+            longest_s=min(own_s),
             beside=problem.helped,
             none=partial(problem.lacking.__setitem__, self.name),
         )
@@ -114,6 +120,7 @@ def interleaved_candidates(
     incumbents: Sequence[tuple[float, ...]] = (),
     split: SplitModel | None = None,
     beside: bool = False,
+    limited: bool = False,
 ) -> Iterator[Configuration]:
     """Yield configurations with more throughput than stages, and such with less energy.
 
@@ -140,6 +147,8 @@ def interleaved_candidates(
         The model with operators split that graph and costs are of.
     beside
         Whether another process may take a part of the work: the same is found.
+    limited
+        Whether a power budget may set the period, so that those of little energy count, too.
     """
     problem, any_interleaved = whole_problem(graph, costs), False
     longest_s = max(longest_s, costs.least_period_s)
@@ -147,7 +156,7 @@ def interleaved_candidates(
     with ExitStack() as opened:
         if not deadline.over:
             low_energy: Iterable[tuple[ModuloSchedule, float]] = ()
-            if energy:
+            if energy or limited:
                 low_energy = opened.enter_context(
                     _low_energy_beside(problem, costs, seed, deadline, beside=beside)
                 )
@@ -170,7 +179,7 @@ def interleaved_candidates(
                     continue
                 taken = evaluate(mapping, graph, costs)
                 floor_s = 0.0 if split else floors.at(taken.period_s)
-                bounds = Least(least.bound_s, floor_s, least_j, rounding_s)
+                bounds = Least(least.bound_s, floor_s, least_j if energy else 0.0, rounding_s)
                 gap = bounds.gap(taken)
                 configuration = Configuration(
                     mapping, taken, proven=not gap, gap=gap, table=0, split=split, least=bounds

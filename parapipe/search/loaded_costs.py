@@ -74,7 +74,12 @@ class ExpectedLoad:
 
 def _slowed(cost: OperatorCost, factor: float) -> OperatorCost:
     parts = tuple(
-        replace(part, time=part.time * named_value("slowdown", factor, "")) for part in cost.parts
+        replace(
+            part,
+            time=part.time * named_value("slowdown", factor, ""),
+            power=part.power * named_value("share", 1 / factor, ""),  # no energy goes to waiting
+        )
+        for part in cost.parts
     )
     return OperatorCost(parts, cost.moved_bytes, cost.data_type)
 

@@ -15,6 +15,7 @@ from parapipe.graph.partition import partition
 from parapipe.mappings.assembly import mapping_of
 from parapipe.mappings.configuration import Configuration
 from parapipe.mappings.evaluate import evaluate
+from parapipe.mappings.power_budget import may_exceed
 from parapipe.platform.platform import Platform
 from parapipe.problems.identical_processors import identical_processors
 from parapipe.processes.deadline import Deadline
@@ -63,7 +64,8 @@ class SplitSearch:
         alone = sources.load.costs if sources.load else costs
         prices = PartPrices(problem.graph, sources.platform, alone, sources.profiles, sources.load)
         execution_modes = ExecutionModes(prices, problem.partition.order, problem.schedules())
-        finder = _SplitFinder(execution_modes, sources, problem.options.energy, deadline)
+        energy = problem.options.energy or may_exceed(costs)
+        finder = _SplitFinder(execution_modes, sources, energy, deadline)
         for done, processors in enumerate(sets, start=1):
             others = ~sum(1 << p for p in processors)
             within = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ class Pass:
         self.bounds = Bounds(search.units, search.stages, processors, search.replicas)
         self.full = int(search.sets[-1])
         self.static_w = search.static_w * search.stages.energy
-        few = staircase(incumbents, self._figures_of)
+        few = staircase((c for c in incumbents if c.period_ns < inf), self._figures_of)
         if len(few) > MOST_INCUMBENTS:
             few = thin_front(few, self._figures_of, 0.05, few[:1])
         self.incumbents = [self._figures_of(each) for each in few[:MOST_INCUMBENTS]]
@@ -74,6 +75,13 @@ class Pass:
     def _figures_of(self, candidate: StageCandidate) -> tuple[float, float, float]:
         energy_nj = candidate.energy_nj if self.search.stages.energy else 0.0
         return (candidate.latency_ns, candidate.period_ns, energy_nj)
+
+    def _paced_ns(
+        self, used: Numbers, period_ns: NDArray[Any], dynamic_nj: NDArray[Any]
+    ) -> NDArray[Any]:
+        """Return periods that the power budget allows; labels without energy cannot know."""
+        search = self.search
+        return search.paced_ns(used, period_ns, dynamic_nj) if search.stages.energy else period_ns
 
     def _static_nj(self, used: Numbers, period_ns: NDArray[Any]) -> NDArray[np.float64]:
         """Return the static energy of sets of processors, for a frame; 0 where none can be."""
@@ -194,11 +202,12 @@ class Pass:
         stage_ns, stage_nj = bounds.stage_ns[begin][:, mask], bounds.stage_nj[begin][:, mask]
         longest_ns = np.maximum(labels.period_ns, bounds.every_ns[begin][:, mask])
         longest_ns = np.maximum(longest_ns, bounds.period_after_ns[:, free])
-        static_nj = self._static_nj(used, longest_ns)
+        dynamic_nj = labels.energy_nj + stage_nj + bounds.least_after_nj[:, free]
+        longest_ns = self._paced_ns(used, longest_ns, dynamic_nj)
         return (
             labels.latency_ns + stage_ns + bounds.least_after_ns[:, free],
             longest_ns,
-            labels.energy_nj + stage_nj + bounds.least_after_nj[:, free] + static_nj,
+            dynamic_nj + self._static_nj(used, longest_ns),
         )
 
     def _extend(self, begin: int) -> Iterator[tuple[int, Labels]]:
@@ -259,7 +268,9 @@ class Pass:
         rest_nj = bounds.after_nj[end, extended.place, free]
         period_ns = np.maximum(extended.period_ns, bounds.period_after_ns[end, free])
         latency_ns = extended.latency_ns + rest_ns
-        energy_nj = extended.energy_nj + rest_nj + self._static_nj(extended.used, period_ns)
+        dynamic_nj = extended.energy_nj + rest_nj
+        period_ns = self._paced_ns(extended.used, period_ns, dynamic_nj)
+        energy_nj = dynamic_nj + self._static_nj(extended.used, period_ns)
         promising = np.zeros(len(row), bool)
         for number, aim in enumerate(self.search.aims):
             some = extended.aim == number
@@ -276,8 +287,9 @@ class Pass:
 
     def _list_candidates(self) -> Iterator[StageCandidate]:
         labels = self.labels[self.search.units]
-        energy_nj = labels.energy_nj + self._static_nj(labels.used, labels.period_ns)
-        columns = (labels.latency_ns, labels.period_ns, energy_nj)
+        period_ns = self._paced_ns(labels.used, labels.period_ns, labels.energy_nj)
+        energy_nj = labels.energy_nj + self._static_nj(labels.used, period_ns)
+        columns = (labels.latency_ns, period_ns, energy_nj)
         figures = list(zip(*(column.tolist() for column in columns), strict=True))
         for number, aim in enumerate(self.search.aims):
             some = labels.aim == number

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import fsum
-from typing import NamedTuple, TypeAlias
+from math import ceil, fsum, inf
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +68,7 @@ class StageCandidate:
 
     stages: tuple[ChosenStage, ...]
     latency_ns: int
-    period_ns: int
+    period_ns: float
     energy_nj: float
     stage_table: StageTable = field(repr=False, compare=False)
     table: int = 0
@@ -143,6 +143,8 @@ class SearchSpace:
     arrival_ns
         Time between frames, as they arrive or as the memory serves them, at least: static energy is
         for at least so long.
+    power_budget_w
+        What processors may draw on average: periods are no less than what that asks for.
     """
 
     units: int
@@ -155,6 +157,7 @@ class SearchSpace:
     replicable: Replicable = NO_REPLICAS
     most_stages: int | None = None
     arrival_ns: float = 0.0
+    power_budget_w: float | None = None
 
     @cached_property
     def places(self) -> Sequence[Sequence[Locations]]:
@@ -195,6 +198,23 @@ class SearchSpace:
                 for mask in self.sets.tolist()
             ]
         )
+
+    def paced_ns(
+        self, used: Numbers, period_ns: NDArray[Any], dynamic_nj: NDArray[Any]
+    ) -> NDArray[Any]:
+        """Return the periods at which sets of processors draw no more than the power budget.
+
+        As `power_need` does: none is shortened, and infinite is what no period is enough for.
+        """
+        if self.power_budget_w is None:
+            return period_ns
+        left_w = self.power_budget_w - self.static_w[used]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            needed_ns = np.where(left_w > 0, dynamic_nj / left_w, np.inf)
+        paced: NDArray[Any] = np.where(
+            needed_ns > self.arrival_ns, np.maximum(period_ns, needed_ns), period_ns
+        )
+        return paced
 
     @cached_property
     def replicas(self) -> dict[int, list[int]]:
@@ -239,8 +259,12 @@ class SearchSpace:
                 for each in chosen
                 for option in self.stages.trace(each.shape, each.time_ns, each.energy_nj)
             )
-        static_w = float(self.static_w[sum(stage.processors for stage in chosen)])
-        period_ns = max(stage.every_ns for stage in chosen)
+        used = sum(stage.processors for stage in chosen)
+        static_w = float(self.static_w[used])
+        period_ns: float = max(stage.every_ns for stage in chosen)
+        if self.power_budget_w is not None:
+            paced_ns = float(self.paced_ns(*map(np.array, (used, period_ns, dynamic_nj))))
+            period_ns = ceil(paced_ns) if paced_ns < inf else inf
         return StageCandidate(
             chosen,
             sum(times_ns),

@@ -51,6 +51,7 @@ def search(
     pipes: bool = False,
     most_stages: int | None = None,
     arrival_s: float = 0.0,
+    power_budget_w: float | None = None,
     deadline: Deadline | None = None,
     tell: Callable[[int, int], None] | None = None,
     better: Callable[[Sequence[StageCandidate]], None] | None = None,
@@ -90,6 +91,9 @@ def search(
         Of a configuration; any number if not given.
     arrival_s
         Seconds between frames as they arrive: static energy is for at least so long.
+    power_budget_w
+        Watts that processors may draw on average: who draws more is slowed. Where the front trades
+        no energy, what is found is slowed, and only that.
     deadline
         When to end with what has been found: all configurations of one stage (with many processors
         perhaps only those on one processor), and those that the passes so far have found. Where
@@ -128,6 +132,7 @@ def search(
         replicable,
         most_stages,
         arrival_s * NANO,
+        power_budget_w,
     )
     alone = pipes or (len(static_w) > FEW_PROCESSORS and not stages.energy)
     candidates: list[StageCandidate] = []

@@ -17,6 +17,7 @@ from parapipe.errors import MappingError
 from parapipe.files.progress import Phase, Progress, Tell
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import Partition
+from parapipe.mappings.power_budget import may_exceed
 from parapipe.problems.identical_processors import Replicable, names_in_order, replicable
 from parapipe.problems.method import Question
 from parapipe.problems.problems import Request
@@ -90,6 +91,8 @@ class StageSearches:
         would have found with more time.
     loops
         Operators that read a state, and those that write it.
+    limited
+        Of each cost table, whether a power budget may set the period: then energy counts, too.
     """
 
     model: str
@@ -102,8 +105,12 @@ class StageSearches:
     loops: Sequence[tuple[int, int]] = ()
     by_figures: dict[object, StageCandidate] = field(default_factory=dict)
     best: tuple[float, float] = (inf, inf)
+    limited: tuple[bool, ...] = field(init=False)
     _started: int = 0
     _report: Reporter | None = None
+
+    def __post_init__(self) -> None:
+        self.limited = tuple(map(may_exceed, self.tables))
 
     @property
     def incumbents(self) -> list[StageCandidate]:
@@ -111,10 +118,15 @@ class StageSearches:
         return [*self.by_figures.values()]
 
     @property
+    def counts_energy(self) -> bool:
+        """Whether energy is an objective, or may set the period by some cost table."""
+        return self.options.energy or any(self.limited)
+
+    @property
     def large(self) -> bool:
         """Whether the network has too many units for an exact search."""
         units = self.partition.cuts.last
-        return units > (ENERGY_UNITS if self.options.energy else MOST_CUTS)
+        return units > (ENERGY_UNITS if self.counts_energy else MOST_CUTS)
 
     def replicable(self, table: int) -> Replicable:
         """Return the groups of identical processors of a cost table that may take turns."""
@@ -131,7 +143,7 @@ class StageSearches:
         units, energy = self.partition.cuts.last, ""
         if units > MOST_CUTS:
             yield f"stages begin and end at {MOST_CUTS - 1} of {units - 1} possible places"
-        if self.options.energy:
+        if self.counts_energy:
             few = units <= MOST_CUTS
             places = f"by stages at {LARGE_CUTS - 1} places" if few else "nowhere"
             energy = f"energy is traded {places}, and "
@@ -216,7 +228,7 @@ class StageSearches:
         candidates = self._search_stages(table, times, incumbents, look=look)
         for cuts in () if look else cuts_for_loops(self.partition, self.loops):
             candidates += self._search_at_cuts(table, options_lookup(options), cuts)
-        if not self.options.energy or units > MOST_CUTS:
+        if not (self.options.energy or self.limited[table]) or units > MOST_CUTS:
             return candidates
         incumbents, low_energy = [*incumbents, *candidates], cheapest_first(options)
         if units <= ENERGY_UNITS:
@@ -233,16 +245,17 @@ class StageSearches:
         self, table: int, choices: Options, cuts: Sequence[int]
     ) -> list[StageCandidate]:
         """Search stages that begin and end at some boundaries alone."""
-        few = len(cuts) <= LARGE_CUTS
+        few, energy = len(cuts) <= LARGE_CUTS, self.options.energy or self.limited[table]
         candidates = search(
             len(cuts) - 1,
-            StageTable(choices, energy=self.options.energy and few).at_cuts(cuts),
+            StageTable(choices, energy=energy and few).at_cuts(cuts),
             self.tables[table].static_power_w,
             cost_table=table,
             identical=self.identical[table],
             replicable=self.replicable(table),
             most_stages=self.options.max_stages,
             arrival_s=self.tables[table].least_frame_s,
+            power_budget_w=self.tables[table].power_budget_w,
             deadline=self.deadline,
         )
         self.add(candidates)
@@ -276,6 +289,7 @@ class StageSearches:
             pipes=pipes,
             most_stages=self.options.max_stages,
             arrival_s=self.tables[table].least_frame_s,
+            power_budget_w=self.tables[table].power_budget_w,
             deadline=self.deadline,
             tell=None if look else self._reporter_of_search(),
             better=self.add,
@@ -292,7 +306,8 @@ class StageSearches:
     def _reporter_of_search(self) -> Callable[[int, int], None]:
         """Return what a search tells; each table has one for times, and one with energy."""
         report = self._report = self._report or self.reporter("searching")
-        before, count = self._started, len(self.tables) * (1 + self.options.energy)
+        before, energy = self._started, self.options.energy
+        count = sum(1 + (energy or limited) for limited in self.limited)
         self._started += 1
         return lambda done, total: report(before * total + done, count * total)
 

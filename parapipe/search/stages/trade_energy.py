@@ -207,6 +207,7 @@ def trade_energy(
         incumbents=incumbents,
         most_stages=most_stages,
         arrival_s=costs.least_frame_s,
+        power_budget_w=costs.power_budget_w,
         line=partition.cuts.line,
         deadline=deadline,
         better=better,
