@@ -7,13 +7,14 @@ whose operators are cut along rows in equal parts, half of them on each of two c
 `map --interleave auto` finds for throughput with times of `profile --runtime native`.
 
 *one core*: ONNX Runtime's time with one thread over the native runner's on one core; below 1 its
-kernels are slower. *split*: time of a frame on one core over that on two; *interleaved*: frames a
-second over those of one core. A gain of 2 is all that two cores have. Figures of a case are medians
+kernels are slower. *split* and *interleaved*: time from a frame's end to the next one's on one core
+over that on two. A gain of 2 is all that two cores have. Figures of a case are medians
 of all its frames; those in brackets are of its fastest frames (the fastest tenth, on average),
 which other programs disturb least. Watched because a native runtime is only worth its compiler if
 its kernels are as fast, and its processors share tensors where sessions copy them.
 
-Other programs spoil the figures: run this on a machine at rest. The page says its load.
+Other programs spoil the figures, most of all of split plans, whose cores wait for each other at
+every operator: run this on a machine at rest, or under `chrt -f 10`. The page says its load.
 """
 
 from __future__ import annotations
@@ -104,14 +105,13 @@ def session_times(file: Path, cores: Sequence[int]) -> list[float]:
     return times_s[2:]
 
 
-def native_times(plan: Plan, file: Path, *, between: bool) -> list[float]:
-    """Run a plan as fast as it goes; return seconds of each frame, or `between` frames' ends."""
+def native_times(plan: Plan, file: Path) -> tuple[list[float], list[float]]:
+    """Run a plan as fast as it goes; return seconds of each frame, and between frames' ends."""
     run = parapipe.run_plan(plan, model=file, frames=FRAMES, saturate=True, runtime="native")
     frames = run.record.frames
-    if between:
-        ends = sorted(each.done_s for each in frames)
-        return [later - one for one, later in pairwise(ends)]
-    return [each.done_s - each.admitted_s for each in frames]
+    ends = sorted(each.done_s for each in frames)
+    between = [later - one for one, later in pairwise(ends)]
+    return [each.done_s - each.admitted_s for each in frames], between
 
 
 def measured(network: str, platform: Path, folder: Path, rounds: int) -> dict[str, Times]:
@@ -133,11 +133,13 @@ def measured(network: str, platform: Path, folder: Path, rounds: int) -> dict[st
         for _ in range(rounds):
             add("session", session_times(file, cores[:1]))
             add("threads", session_times(file, cores))
-            add("native", native_times(one, file, between=False))
+            frames, between = native_times(one, file)
+            add("native", frames)
+            add("paced", between)
             if cut is not None:
-                add("split", native_times(cut, cut_file, between=False))
+                add("split", native_times(cut, cut_file)[1])
             if interleaved is not None:
-                add("interleaved", native_times(interleaved, file, between=True))
+                add("interleaved", native_times(interleaved, file)[1])
                 times["interleaved"].predicted_s = interleaved.predicted.sustained_period_s
     return times
 
@@ -176,8 +178,8 @@ def row(network: str, times: Mapping[str, Times]) -> tuple[object, ...]:
         *(f"{times[name].typical_s * 1e3:.1f}" for name in ("session", "native")),
         ratio(times["session"], times["native"]),
         ratio(times["session"], times["threads"]),
-        ratio(times["native"], times.get("split")),
-        ratio(times["native"], times.get("interleaved")),
+        ratio(times["paced"], times.get("split")),
+        ratio(times["paced"], times.get("interleaved")),
         period_error(times.get("interleaved")),
     )
 
@@ -190,8 +192,8 @@ Written by `python -m benchmarks.native_here`; `benchmarks/native_here.py` says 
 
 Medians, in brackets the frames that other programs disturbed least. *one core*: ONNX Runtime's time
 with one thread over that of the native runner on one core; *threads*: ONNX Runtime's gain by two
-threads. *split*, *interleaved*: the native runner's gain by two cores over one, of a frame's time
-and of throughput; *predicted*: how far that plan's period is off. Mean of *one core* over the
+threads. *split*, *interleaved*: the native runner's gain by two cores over one, of the time from
+frame to frame; *predicted*: how far that plan's period is off. Mean of *one core* over the
 networks, geometric: {mean}.
 
 {markdown_table(HEAD, rows)}

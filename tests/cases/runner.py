@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+TOLERANCE = 1e-5  # of the largest number of the output
+
 
 @dataclass(frozen=True)
 class Runner:
@@ -59,3 +61,18 @@ def on_this_machine(plan):
         if name in cores
         for word in ("--cores", f"{name}={','.join(map(str, cores[name]))}")
     ]
+
+
+def assert_near(made, wanted):
+    assert made.size == wanted.size > 0
+    assert np.abs(made - wanted).max() <= TOLERANCE * np.abs(wanted).max()
+
+
+def on_one_core_each(folder):
+    """Let processors run here: no more threads than one, on any core."""
+    path = folder / "plan.json"
+    document = json.loads(path.read_text())
+    for each in document["processors"]:
+        each.update(cores=[], threads=1)
+    path.write_text(json.dumps(document))
+    return document

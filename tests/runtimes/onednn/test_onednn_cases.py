@@ -2,41 +2,15 @@
 
 import json
 
-import numpy as np
 import pytest
 
-from parapipe.parts.rules import read_rule
-from parapipe.parts.split import split_proto
 from tests.cases.armcl_cases import cases, inception, separable, write_case
-from tests.cases.armcl_plans import ARRANGEMENTS, BIG, LITTLE, parts_apart, taking_turns
+from tests.cases.armcl_plans import ARRANGEMENTS, taking_turns
 from tests.cases.attention_cases import attention_cases
+from tests.cases.runner import assert_near, on_one_core_each
 
 BACKENDS = ("onednn", "plain")
-TOLERANCE = 1e-5  # of the largest number of the output
 ON_CPUS = ("sequential", "pipe-only", "para-only", "hybrid")
-
-
-def moved_bytes(folder):
-    """Bytes of all that Concats and Slices make and transfers move, for a frame."""
-    document = json.loads((folder / "plan.json").read_text())
-    joins = [each for each in document["operators"] if each["type"] in ("Concat", "Slice")]
-    names = [each["id"] for each in joins] + [each["tensor"] for each in document["transfers"]]
-    return sum(4 * np.prod(document["tensors"][name]["shape"]) for name in names)
-
-
-def assert_near(made, wanted):
-    assert made.size == wanted.size > 0
-    assert np.abs(made - wanted).max() <= TOLERANCE * np.abs(wanted).max()
-
-
-def on_one_core_each(folder):
-    """Let processors run here: no more threads than one, on any core."""
-    path = folder / "plan.json"
-    document = json.loads(path.read_text())
-    for each in document["processors"]:
-        each.update(cores=[], threads=1)
-    path.write_text(json.dumps(document))
-    return document
 
 
 CASES = [*cases(), *attention_cases()]
@@ -76,22 +50,6 @@ def test_processors_take_turns_on_several_frames(runner, tmp_path, seed):
     assert_near(made, wanted)
     assert report["agrees"]
     assert report["in_order"]
-
-
-@pytest.mark.parametrize("processors", [(BIG,), (BIG, LITTLE)])
-@pytest.mark.parametrize("rule", ["Conv:rows=2", "Conv:rows=3,2", "Conv:rows=4"])
-def test_parts_by_rows_are_joined_and_cut_where_they_lie(runner, tmp_path, rule, processors):
-    model, _ = split_proto(separable(), "separable", [read_rule(rule)])
-    folder = tmp_path / "split"
-    write_case(model, folder, plan_of=parts_apart, processors=processors, backend="onednn")
-    on_one_core_each(folder)
-    report, made, wanted = runner.outputs(folder, "--frames", 9)
-    assert_near(made, wanted)
-    assert report["joins_and_cuts"] > 8
-    # Rows that two parts share lie once, in the order of one of them: the other one copies.
-    assert report["views"] >= 0.8 * report["joins_and_cuts"]
-    assert report["shared_transfers"] >= 0.8 * report["transfers"]
-    assert report["copied_bytes"] <= 0.2 * moved_bytes(folder)
 
 
 def test_two_libraries_keep_a_tensor_in_two_orders(runner, tmp_path):

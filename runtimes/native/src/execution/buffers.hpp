@@ -1,9 +1,9 @@
 #pragma once
 
+#include "execution/layout.hpp"
 #include "execution/orders.hpp"
 #include "plan/plan.hpp"
 
-#include <array>
 #include <functional>
 #include <map>
 #include <set>
@@ -22,23 +22,16 @@ struct Instance {
     }
 };
 
-/// When a processor takes an operator for a frame: so many rounds behind the frame's first operators
-/// there, and at this position of the round.
-using Moment = std::pair<std::size_t, std::size_t>;
-
-/// The moment of each operator.
-std::vector<Moment> moments_of(const Plan &plan);
-
-/// How many frames a processor has between two moments at once: each begins at the first one and is
-/// kept until the last one is over.
-std::size_t frames_between(const Moment &first, const Moment &last);
-
-/// Memory for one tensor, its root, in which others may lie: parts of it, and what the same tensor is
-/// to another processor.
+/// Memory in which tensors lie: a whole one, the root, with parts of it and what the same tensor is to another
+/// processor; or parts that follow upon each other, of which no member is the whole.
 struct Buffer {
+    /// A member as large as all of it, or else its first one.
     Instance root;
     std::vector<Instance> members;
     Padding padding;
+    /// How large it is, and how its elements lie.
+    Extents extents{};
+    Order order = Order::nchw;
     /// How many frames have memory of their own.
     std::size_t frames = 1;
     /// Whether another processor copies into it.
@@ -49,14 +42,16 @@ struct Buffer {
     /// Whether a device has this memory for itself, and nothing else knows of it.
     bool single() const { return members.size() == 1 && frames == 1 && !received && place == kNone; }
     bool seen_by_others(ProcessorId processor) const;
+    /// Whether a member is as large as all of it. If none is, it has no padding and no GPU uses it.
+    bool has_whole(const Plan &plan) const;
     /// A member with the extents of the root whose device makes the memory: a GPU's, if one uses it.
     const Instance &maker(const Plan &plan) const;
 };
 
-/// Where an instance lies: its first element in the root, extents filled up to four with ones in front.
+/// Where an instance lies: its first element in the buffer, extents filled up to four with ones in front.
 struct Region {
     std::size_t buffer = kNone;
-    std::array<std::size_t, kMostDimensions> start{};
+    Extents start{};
 
     bool operator==(const Region &other) const { return buffer == other.buffer && start == other.start; }
 };
@@ -76,7 +71,19 @@ struct Buffers {
     bool overlap(const Plan &plan, const Instance &one, const Instance &other) const;
 };
 
+using LayoutOf = std::function<Layout(const Instance &)>;
+
+/// How a whole buffer lies in memory.
+/// @param layouts How a device keeps an instance.
+Layout layout_of(const Plan &plan, const Buffer &buffer, const LayoutOf &layouts);
+
 /// Says where all tensors lie.
+///
+/// Everything that a Slice, a Concat or a transfer joins to something else lies beside it or in it, at the place
+/// that follows from their attributes, if all can lie so: then the operator computes nothing, and the transfer
+/// copies nothing. So parts of an operator, and the borders that neighbours read of each other, lie once, in one
+/// buffer, though none of the plan's tensors may be the whole. Bytes hold one tensor only: what two operators
+/// make never overlaps.
 ///
 /// A function may write into the padding of what it reads (a convolution fills the border with
 /// zeros, a pool with others), and a GPU's memory cannot be used while a CPU sees it. So memory that

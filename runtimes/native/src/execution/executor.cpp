@@ -38,8 +38,7 @@ Executor::Executor(const Plan &plan, const std::vector<float> &weights)
     }
     configure();
     allocate();
-    const auto layout = [this](const Instance &instance) { return device(instance.processor).layout(instance.tensor); };
-    auto turns = turns_of(plan, buffers_, layout, semaphores_);
+    auto turns = turns_of(plan, buffers_, layouts(), semaphores_);
     for (auto &seat : seats_) {
         seat->turns = std::move(turns[seat->processor]);
     }
@@ -49,6 +48,14 @@ Executor::~Executor() = default;
 
 Device &Executor::device(ProcessorId processor) const {
     return *seats_[processor]->device;
+}
+
+LayoutOf Executor::layouts() const {
+    return [this](const Instance &instance) { return device(instance.processor).layout(instance.tensor); };
+}
+
+Layout Executor::layout(const Buffer &buffer) const {
+    return layout_of(plan_, buffer, layouts());
 }
 
 std::size_t Executor::shared_transfers() const {
@@ -109,8 +116,7 @@ std::size_t Executor::inside_bytes() const {
 std::size_t Executor::outside_bytes() const {
     std::size_t bytes = 0;
     for (const auto &buffer : buffers_.all) {
-        const auto &maker = buffer.maker(plan_);
-        bytes += buffer.place == kNone ? buffer.frames * device(maker.processor).layout(maker.tensor).size_bytes : 0;
+        bytes += buffer.place == kNone ? buffer.frames * layout(buffer).size_bytes : 0;
     }
     return bytes;
 }
@@ -167,7 +173,9 @@ void Executor::make_slots(std::size_t buffer) {
     auto &seat = *seats_[maker.processor];
     seat.worker.call([&] {
         for (std::size_t k = 0; k < made.frames; ++k) {
-            auto &slot = slots_[buffer].emplace_back(seat.device->make_slot(maker.tensor));
+            auto &slot = slots_[buffer].emplace_back(
+                made.has_whole(plan_) ? seat.device->make_slot(maker.tensor)
+                                      : std::make_unique<HostSlot>(layout(made).size_bytes));
             if (!made.seen_by_others(seat.processor)) {
                 seat.device->take(*slot);
             }
@@ -240,7 +248,9 @@ void Executor::run_frames(Seat &seat, Frames &frames, const FrameFile &inputs, R
                 if (turn.lag <= round && round - turn.lag < end) {
                     const std::size_t frame = round - turn.lag;
                     prepare(seat, turn, frame, inputs);
-                    frames.note_begin(frame);
+                    if (turn.first) {
+                        frames.note_begin(frame);
+                    }
                     compute(seat, turn, frames, times_each);
                     hand_over(seat, turn, frame, results);
                     done[i] = frame + 1;
@@ -275,10 +285,12 @@ void Executor::prepare(Seat &seat, const Turn &turn, std::size_t frame, const Fr
     for (const auto &binding : turn.bindings) {
         device.bind(binding.tensor, slot(binding.buffer, frame), binding.offset_bytes);
     }
-    for (const std::size_t input : turn.loads) {
-        const TensorId tensor = plan_.inputs[input];
-        const auto *data = reinterpret_cast<const std::byte *>(inputs.data(frame, input));
-        copy(data, layout_of(plan_.tensors[tensor].shape), device.map(tensor), device.layout(tensor));
+    for (const auto &load : turn.loads) {
+        const TensorId tensor = plan_.inputs[load.position];
+        const auto *data = reinterpret_cast<const std::byte *>(inputs.data(frame, load.position));
+        const auto there = layout_of(plan_.tensors[tensor].shape);
+        copy(data, part_of(there, load.start, load.extents), device.map(tensor),
+             part_of(device.layout(tensor), load.start, load.extents));
         device.unmap(tensor);
     }
 }

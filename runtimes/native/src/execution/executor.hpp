@@ -53,6 +53,8 @@ private:
     struct Seat;
 
     Device &device(ProcessorId processor) const;
+    LayoutOf layouts() const;
+    Layout layout(const Buffer &buffer) const;
     void configure();
     void allocate();
     void make_slots(std::size_t buffer);

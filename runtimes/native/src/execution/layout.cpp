@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 namespace parapipe {
@@ -37,6 +38,12 @@ Layout layout_of(const Shape &shape, Order order) {
         layout.strides[*axis] = stride;
         stride *= layout.extents[*axis];
     }
+    return layout;
+}
+
+Layout part_of(Layout layout, const Extents &start, const Extents &extents) {
+    layout.offset += std::inner_product(start.begin(), start.end(), layout.strides.begin(), std::size_t{0});
+    layout.extents = extents;
     return layout;
 }
 
@@ -82,15 +89,25 @@ std::vector<Walk> walks_of(const Layout &there, const Layout &here) {
     return walks;
 }
 
+/// The two innermost axes, element by element.
+void copy_plane(const std::byte *from, std::byte *to, const Walk &outer, const Walk &inner) {
+    for (std::size_t i = 0; i < outer.extent; ++i) {
+        for (std::size_t j = 0; j < inner.extent; ++j) {
+            std::memcpy(to + i * outer.here + j * inner.here, from + i * outer.there + j * inner.there, sizeof(float));
+        }
+    }
+}
+
 void copy_axis(const std::byte *from, std::byte *to, const Walk *axis, const Walk *end) {
+    const bool dense = end != axis && (end - 1)->there == sizeof(float) && (end - 1)->here == sizeof(float);
     if (axis == end) {
         std::memcpy(to, from, sizeof(float));
-    } else if (axis + 1 == end && axis->there == sizeof(float) && axis->here == sizeof(float)) {
+    } else if (axis + 1 == end && dense) {
         std::memcpy(to, from, axis->extent * sizeof(float));
     } else if (axis + 1 == end) {
-        for (std::size_t i = 0; i < axis->extent; ++i) {
-            std::memcpy(to + i * axis->here, from + i * axis->there, sizeof(float));
-        }
+        copy_plane(from, to, {1, 0, 0}, *axis);
+    } else if (axis + 2 == end && !dense) {
+        copy_plane(from, to, axis[0], axis[1]);
     } else {
         for (std::size_t i = 0; i < axis->extent; ++i) {
             copy_axis(from + i * axis->there, to + i * axis->here, axis + 1, end);

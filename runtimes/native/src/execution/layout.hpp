@@ -17,6 +17,9 @@ struct Padding {
     bool none() const { return top + right + bottom + left == 0; }
 };
 
+/// Extents, or a position, filled up to four with what a dimension of one element has.
+using Extents = std::array<std::size_t, kMostDimensions>;
+
 Padding larger_of(const Padding &a, const Padding &b);
 
 /// Which elements of an image follow upon each other: those of a row of a channel, or the channels of
@@ -39,6 +42,8 @@ struct Layout {
 Layout layout_of(const Shape &shape, const Padding &padding = {});
 /// Without padding.
 Layout layout_of(const Shape &shape, Order order);
+/// A part of what lies so, in the same memory.
+Layout part_of(Layout layout, const Extents &start, const Extents &extents);
 /// Whether elements follow upon each other in ONNX's order.
 bool is_dense(const Layout &layout);
 

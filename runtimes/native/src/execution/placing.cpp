@@ -32,7 +32,7 @@ bool is_within(const Plan &plan, const Region &region, const Place &place, const
 /// The places of a buffer's members, the root's first; none if it cannot lie in an arena.
 std::vector<std::size_t> places_of(const Plan &plan, const Buffers &buffers, const Buffer &buffer) {
     const auto root = place_of(plan, buffer.root);
-    if (root == kNone || buffer.received || !buffer.padding.none()) {
+    if (root == kNone || !buffer.has_whole(plan) || buffer.received || !buffer.padding.none()) {
         return {};
     }
     std::vector<std::size_t> found{root};

@@ -1,9 +1,12 @@
 #include "execution/turns.hpp"
 
+#include "execution/precedence.hpp"
+#include "execution/views.hpp"
 #include "plan/arena.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -51,7 +54,7 @@ class Score {
 public:
     Score(const Plan &plan, const Buffers &buffers, const LayoutOf &layouts, Semaphores &semaphores)
         : plan_(plan), buffers_(buffers), layouts_(layouts), semaphores_(semaphores), spin_(spin_of(plan)),
-          places_(plan.places()), makers_(plan.makers()), moments_(moments_of(plan)), turns_(plan.processors.size()) {}
+          places_(plan.places()), makers_(plan.makers()), moments_(moments_of(plan)), precedence_(plan), turns_(plan.processors.size()) {}
 
     std::vector<std::vector<Turn>> done() {
         for (ProcessorId p = 0; p < plan_.processors.size(); ++p) {
@@ -107,6 +110,10 @@ private:
             }
             turns_[p].push_back(std::move(turn));
         }
+        const auto first = std::min_element(processor.lags.begin(), processor.lags.end());
+        if (first != processor.lags.end()) {
+            turns_[p][static_cast<std::size_t>(first - processor.lags.begin())].first = true;
+        }
         add_loads(p);
         add_takes(p);
     }
@@ -119,31 +126,40 @@ private:
 
     Binding binding(const Instance &instance) const {
         const auto &region = buffers_.regions.at(instance);
-        const auto strides = layouts_(buffers_.all[region.buffer].maker(plan_)).strides;
+        const auto strides = layout_of(plan_, buffers_.all[region.buffer], layouts_).strides;
         return {instance.tensor, region.buffer,
                 std::inner_product(strides.begin(), strides.end(), region.start.begin(), std::size_t{0})};
     }
 
-    /// The operator that is the first on a processor to read a tensor, in the life of a frame.
-    OperatorId first_reader(const Instance &instance) const {
-        OperatorId first = kNone;
-        for (const OperatorId v : plan_.processors[instance.processor].operators) {
-            const auto &inputs = plan_.operators[v].inputs;
-            const bool reads = std::find(inputs.begin(), inputs.end(), instance.tensor) != inputs.end();
-            if (reads && (first == kNone || moments_[v] < moments_[first])) {
-                first = v;
-            }
-        }
-        return first;
-    }
-
     void add_loads(ProcessorId p) {
         for (std::size_t i = 0; i < plan_.inputs.size(); ++i) {
-            if (const OperatorId v = first_reader({plan_.inputs[i], p}); v != kNone) {
-                turn(v).loads.push_back(i);
+            if (const OperatorId v = first_reader(plan_, moments_, {plan_.inputs[i], p}); v != kNone) {
+                turn(v).loads.push_back(load({plan_.inputs[i], p}, i));
                 writes_.push_back({{plan_.inputs[i], p}, p, v});
             }
         }
+    }
+
+    /// What lies between the first and the last element of a graph input that a processor reads.
+    Load load(const Instance &input, std::size_t position) const {
+        const auto whole = extents_of(plan_, input.tensor);
+        Extents begin = whole;
+        Extents end{};
+        for (const OperatorId v : plan_.processors[input.processor].operators) {
+            const auto &op = plan_.operators[v];
+            if (std::find(op.inputs.begin(), op.inputs.end(), input.tensor) != op.inputs.end()) {
+                const bool cut = buffers_.views[v] && op.type == "Slice";
+                const auto start = cut ? start_of(op) : Extents{};
+                const auto stop = sum_of(start, cut ? extents_of(plan_, op.output) : whole);
+                for (std::size_t axis = 0; axis < kMostDimensions; ++axis) {
+                    begin[axis] = std::min(begin[axis], start[axis]);
+                    end[axis] = std::max(end[axis], stop[axis]);
+                }
+            }
+        }
+        Load load{position, begin, {}};
+        std::transform(end.begin(), end.end(), begin.begin(), load.extents.begin(), std::minus<>());
+        return load;
     }
 
     /// A GPU has a buffer that others see from its first use in a frame to its last.
@@ -168,7 +184,7 @@ private:
     void add_transfer(const Transfer &transfer, bool shared) {
         auto &filled = semaphores_.emplace_back(0, spin_);
         auto &sending = turn(makers_[transfer.tensor]);
-        turn(first_reader({transfer.tensor, transfer.target})).arrivals.push_back(&filled);
+        turn(first_reader(plan_, moments_, {transfer.tensor, transfer.target})).arrivals.push_back(&filled);
         if (shared) {
             sending.sends.push_back(&filled);
             return;
@@ -192,8 +208,12 @@ private:
         }
         auto &writing = turn(write.op);
         auto &claims = write.copy == kNone ? writing.claims : writing.copies[write.copy].claims;
+        const auto frames = buffers_.of(write.instance).frames;
         for (const auto &[processor, v] : last) {
-            auto &room = semaphores_.emplace_back(static_cast<std::int64_t>(buffers_.of(write.instance).frames), spin_);
+            if (const auto apart = precedence_.frames_apart(v, write.op); apart && *apart <= frames) {
+                continue;  // it waits for that one in any case
+            }
+            auto &room = semaphores_.emplace_back(static_cast<std::int64_t>(frames), spin_);
             claims.push_back(&room);
             turn(v).releases.push_back(&room);
         }
@@ -207,6 +227,7 @@ private:
     std::vector<ProcessorId> places_;
     std::vector<OperatorId> makers_;
     std::vector<Moment> moments_;
+    const Precedence precedence_;
     std::vector<std::vector<Turn>> turns_;
     std::vector<Use> writes_;
     std::vector<Use> reads_;

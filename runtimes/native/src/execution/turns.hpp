@@ -19,6 +19,14 @@ struct Binding {
     std::size_t offset_bytes = 0;
 };
 
+/// A graph input that is copied to a processor: as much of it as is read there.
+struct Load {
+    /// Among the graph inputs.
+    std::size_t position = kNone;
+    Extents start{};
+    Extents extents{};
+};
+
 /// A copy of what an operator makes, for another processor.
 struct Copy {
     Binding target;
@@ -36,8 +44,10 @@ struct Turn {
     bool view = false;
     /// In round r it is done for frame r - lag.
     std::size_t lag = 0;
-    /// Positions of the graph inputs that the processor reads here for the first time.
-    std::vector<std::size_t> loads;
+    /// The graph inputs that the processor reads here for the first time.
+    std::vector<Load> loads;
+    /// Whether it is the processor's first one for the frame.
+    bool first = false;
     /// Say that a tensor from another processor is there, that there is room for what is written here.
     std::vector<Semaphore *> arrivals;
     std::vector<Semaphore *> claims;
@@ -55,8 +65,6 @@ struct Turn {
     /// Position of the output among the graph outputs; kNone if it is none.
     std::size_t result = kNone;
 };
-
-using LayoutOf = std::function<Layout(const Instance &)>;
 
 /// The turns of each processor, in order; what they wait for is added to the semaphores.
 std::vector<std::vector<Turn>> turns_of(const Plan &plan, const Buffers &buffers, const LayoutOf &layouts,

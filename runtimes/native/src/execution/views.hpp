@@ -1,15 +1,12 @@
 #pragma once
 
+#include "execution/layout.hpp"
 #include "execution/orders.hpp"
 #include "plan/plan.hpp"
 
-#include <array>
 #include <vector>
 
 namespace parapipe {
-
-/// Extents, or a position, filled up to four with what a dimension of one element has.
-using Extents = std::array<std::size_t, kMostDimensions>;
 
 Extents extents_of(const Plan &plan, TensorId tensor);
 Extents sum_of(Extents one, const Extents &other);

@@ -36,4 +36,17 @@ std::vector<OperatorId> Plan::makers() const {
     return makers;
 }
 
+Plan on_one_processor(Plan plan) {
+    plan.processors.resize(1);
+    auto &processor = plan.processors.front();
+    processor.stage = 0;
+    processor.operators.resize(plan.operators.size());
+    std::iota(processor.operators.begin(), processor.operators.end(), OperatorId{0});
+    processor.lags.assign(plan.operators.size(), 0);
+    plan.stages = 1;
+    plan.transfers.clear();
+    plan.arena.reset();
+    return plan;
+}
+
 }  // namespace parapipe

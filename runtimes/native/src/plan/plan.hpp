@@ -153,4 +153,7 @@ struct Plan {
     std::vector<OperatorId> makers() const;
 };
 
+/// A plan that has all operators on its first processor, in the order of the list.
+Plan on_one_processor(Plan plan);
+
 }  // namespace parapipe

@@ -1,6 +1,6 @@
 #include "backends/host/tensors.hpp"
 
-#include "execution/buffers.hpp"
+#include "execution/precedence.hpp"
 #include "execution/views.hpp"
 
 #include <algorithm>
