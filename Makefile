@@ -16,7 +16,7 @@ NATIVE_BUILD ?= build/native
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-nightly test-report test-armcl test-armcl-opencl test-native test-providers test-rknn test-qnn \
+.PHONY: help demo test test-nightly test-report test-armcl test-armcl-opencl test-native test-genai test-providers test-rknn test-qnn \
         test-vela lint docs bench bench-mapping fuzz packaged-models packaged-models-measured clean
 
 help:
@@ -27,6 +27,7 @@ help:
 	@echo "make test-armcl  install Debian packages, build the C++ runner, run its tests under emulation"
 	@echo "make test-armcl-opencl  run its OpenCL back end too, on an emulated CPU; takes long"
 	@echo "make test-native  install Debian packages and oneDNN, build the C++ runner for this machine, run its tests"
+	@echo "make test-genai  install ONNX Runtime GenAI, and generate tokens by two plans"
 	@echo "make test-providers  run a plan on two execution providers, one of them OpenVINO's"
 	@echo "make test-rknn  install Rockchip's compiler beside us, compile and simulate small models"
 	@echo "make test-qnn  install Qualcomm's compiler beside us, compile and emulate small models"
@@ -56,6 +57,10 @@ $(VENV)/.ready-test: $(VENV)/.ready-run
 
 $(VENV)/.ready-native: $(VENV)/.ready-test
 	$(PIP_INSTALL) --editable '.[native]'
+	@touch $@
+
+$(VENV)/.ready-genai: $(VENV)/.ready-test
+	$(PIP_INSTALL) --editable '.[test-genai]'
 	@touch $@
 
 $(VENV_PROVIDERS)/.ready: pyproject.toml | $(BIN)/python
@@ -120,6 +125,9 @@ test-native: $(VENV)/.ready-native
 	runtimes/native/tests/packages.sh native
 	PARAPIPE_NATIVE_BUILD=$(abspath $(NATIVE_BUILD)) $(BIN)/python -m pytest --numprocesses 2 --quiet \
 	  tests/runtimes/onednn $(PYTEST_ARGS)
+
+test-genai: $(VENV)/.ready-genai
+	PARAPIPE_GENAI=required $(BIN)/python -m pytest --quiet tests/targets/test_genai.py $(PYTEST_ARGS)
 
 test-providers: $(VENV_PROVIDERS)/.ready
 	PARAPIPE_PROVIDERS=required $(VENV_PROVIDERS)/bin/python -m pytest --quiet \

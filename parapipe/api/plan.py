@@ -42,6 +42,7 @@ def export_plan(
     force: bool = False,
     calibration: FilePath | None = None,
     check: bool = False,
+    token_plan: PlanLike | None = None,
     progress: Tell | None = None,
 ) -> Exported:
     """Write a plan for a runtime, with the weights of its model.
@@ -67,6 +68,9 @@ def export_plan(
     check
         Run a sample through all segments, those of the NPU in the compiler's simulator, and tell
         how far they agree with the float model. For the target rknn.
+    token_plan
+        A plan, or its file, of one token behind a cache, made for the same model: it runs the
+        tokens after the prompt. For the target genai.
     progress
         Called with how many segments are compiled.
     """
@@ -80,14 +84,18 @@ def export_plan(
     from parapipe.plan.verify import verify_plan
 
     export = export_of(target)
+    for_tokens = None if token_plan is None else open_plan(token_plan)
     given = {
         "calibration": None if calibration is None else Path(calibration),
         "check": check,
+        "token_plan": for_tokens,
         "progress": progress,
     }
     keywords = keywords_of(target, given)
     loaded = open_plan(plan)
     verify_plan(loaded)
+    if for_tokens is not None:
+        verify_plan(for_tokens)
     place = None if destination is None else Path(destination)
     if place is not None and not force:
         refuse_other_files(target, place)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from parapipe.cli.options import Name, json_option, quiet_option
+from parapipe.cli.options import FILE, Name, json_option, quiet_option
 from parapipe.cli.output import print_json, print_note, print_text
 from parapipe.cli.plan_arguments import plan_and_destination
 from parapipe.cli.progress import progress_shown
@@ -27,7 +27,7 @@ KILO, MEGA = 1e3, 1e6
 )
 @click.option("--model", help="The plan's model, if it has moved since it was mapped.")
 @click.option("--force", is_flag=True, help="Replace a file that no export has written.")
-@options("export_plan", "calibration", "check")
+@options("export_plan", "calibration", "check", "token_plan", token_plan={"type": FILE})
 @quiet_option
 @json_option
 def command(
@@ -50,6 +50,9 @@ def command(
 
     segments: a folder with one plain ONNX model per segment and a manifest, for NPU
     compilers.
+
+    genai: a folder of ONNX Runtime GenAI, whose decoder runs the prompt by PLAN, and the tokens
+    after it by the plan that --token-plan names.
 
     native (or armcl): a folder for the C++ runner, on ARM Compute Library.
 

@@ -26,7 +26,7 @@ COMMANDS = {
     "explain": ("explain", "{front}"),
     **{
         f"export {target}": ("export", "--to", target, "{plan}", "out")
-        for target in sorted({*parapipe.export_targets()} - {"arm-co-up", "rknn"})
+        for target in sorted({*parapipe.export_targets()} - {"arm-co-up", "genai", "rknn"})
     },
     "fit power": ("fit", "power", "{power}"),
     "fit times": ("fit", "times", str(PROFILE), "--out", "out"),

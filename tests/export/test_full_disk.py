@@ -12,6 +12,7 @@ from parapipe.errors import OutputError
 from parapipe.zoo.registry import write
 from tests.cases.armcl_plans import plan_for
 from tests.cases.full_disk import each_fault, files_of_at_most, tree
+from tests.cases.genai_folder import write_genai_folder, write_plans
 from tests.cases.rknn_plans import rknn_plan, toolkit
 
 TARGETS = sorted(parapipe.export_targets())
@@ -37,11 +38,22 @@ def for_npus(tmp_path_factory):
         yield plan, path
 
 
+@pytest.fixture(scope="module")
+def of_a_decoder(tmp_path_factory):
+    """A plan of a decoder in a folder of GenAI."""
+    folder = tmp_path_factory.mktemp("decoder")
+    write_genai_folder(folder)
+    return write_plans(folder)[1], None
+
+
+FIXTURES = {"rknn": "for_npus", "genai": "of_a_decoder"}
+
+
 @pytest.fixture
 def plan(branchy_folder, known, target, request):
     """A plan that the target can run, and where its model is, if it does not say."""
-    if target == "rknn":
-        return request.getfixturevalue("for_npus")
+    if target in FIXTURES:
+        return request.getfixturevalue(FIXTURES[target])
     return known if target == "arm-co-up" else (branchy_folder / "plans" / "c01.json", None)
 
 
