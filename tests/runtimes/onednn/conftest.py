@@ -1,6 +1,8 @@
 """The runner with oneDNN, built as for `parapipe run`, where `make test-native` runs."""
 
 import os
+import subprocess
+from fcntl import LOCK_EX, flock
 from pathlib import Path
 
 import pytest
@@ -31,3 +33,20 @@ def _one_build(monkeypatch):
 def runner():
     """The runner, built once for all tests."""
     return Runner((str(built_runner("onednn")),), ())
+
+
+@pytest.fixture(scope="session")
+def decisions():
+    """What replays strategies on a simulated clock, under sanitizers."""
+    source, folder = "runtimes/native", Path(os.environ[BUILD]).absolute() / "decisions"
+    folder.mkdir(parents=True, exist_ok=True)
+    switches = ("DECISIONS=ON", "NEON=OFF", "SANITIZE=address,undefined")
+    with (folder / "lock").open("w") as lock:
+        flock(lock, LOCK_EX)
+        for words in (
+            ["-S", source, "-B", str(folder), *(f"-DPARAPIPE_{each}" for each in switches)],
+            ["--build", str(folder), "--target", "parapipe-native-decisions"],
+        ):
+            done = subprocess.run(["cmake", *words], capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stdout + done.stderr
+    return str(folder / "parapipe-native-decisions")
