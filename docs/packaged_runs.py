@@ -29,6 +29,7 @@ SPARE = (1.5, 3.0, 6.0)
 """Times the period, between frames that must not queue: the first with which none does."""
 WELL = 0.08
 """An error up to this needs no reason."""
+TITLE = "Predicted and measured on this machine"
 COLUMNS = (
     "file", "plan", "period, ms", "measured", "error", "latency, ms", "measured", "error",
     "where more than 8 %",
@@ -148,7 +149,7 @@ def section(found: Mapping[str, Sequence[Row]], machine: str) -> str:
     lines = [_line(file, row) for file, each in found.items() for row in each]
     head = f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}"
     return f"""
-## Predicted and measured on this machine
+## {TITLE}
 
 `make packaged-models-measured` describes this machine ({machine}) as two processors of one core
 each, profiles each model, maps it, and runs two plans: that of the least period and that of the

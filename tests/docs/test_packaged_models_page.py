@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from docs import packaged_runs
+from docs import packaged_exports, packaged_runs, pytorch_models
 from docs.packaged_list import MODELS
 from docs.packaged_models import CLOSE, COLUMNS
 from docs.packaged_runs import WELL
@@ -23,6 +23,10 @@ def cells(columns):
 
 ROWS = [dict(zip(COLUMNS, line, strict=True)) for line in cells(COLUMNS)]
 RUNS = cells(packaged_runs.COLUMNS)
+EXPORTS = [
+    dict(zip(packaged_exports.COLUMNS, line, strict=True))
+    for line in cells(packaged_exports.COLUMNS)
+]
 
 
 def test_the_rows_are_models_of_the_script_in_its_order() -> None:
@@ -59,3 +63,23 @@ def test_every_run_has_the_errors_of_its_figures_and_a_reason_where_they_are_lar
         assert (float(predicted) - 0.005) / low - 1 <= errors[-1] + 5e-4
         assert (float(predicted) + 0.005) / high - 1 >= errors[-1] - 5e-4
     assert (why != "–") == any(abs(error) > WELL for error in errors)
+
+
+def test_forty_models_of_three_packages_are_exported_by_pytorch() -> None:
+    named = [(row["package"], row["model"].strip("`")) for row in EXPORTS]
+    assert named == [(each.package, each.name) for each in pytorch_models.MODELS]
+    assert len(named) == len(set(named)) == 40
+    assert {package for package, _ in named} == {"torchvision", "timm", "transformers"}
+
+
+@pytest.mark.parametrize("row", EXPORTS, ids=lambda row: row["model"])
+def test_work_is_what_pytorch_counts_or_the_page_says_why_and_results_are_equal(row) -> None:
+    for column in ("M weights", "operators", "M MACs", "configurations", "ms, least", "fps, most"):
+        assert float(row[column]) > 0
+    named = row["model"].strip("`")
+    if row["of PyTorch"] != "equal":
+        assert -0.01 < float(row["of PyTorch"].rstrip("%")) / 100 < 0
+        assert f"{row['model']}, {packaged_exports.WHY[named]}" in " ".join(PAGE.split())
+    else:
+        assert named not in packaged_exports.WHY
+    assert row["same results"] == "equal" or float(row["same results"]) <= CLOSE
