@@ -89,6 +89,16 @@ class CoRunSearch:
         self._change()
         return [*self.known.values()]
 
+    def evaluated(self, found: Iterable[Configuration]) -> list[Configuration]:
+        """Return configurations with what they take while processors slow each other down.
+
+        Those that were evaluated so before stay as they are, and all keep what they store.
+        """
+        return [
+            each if each.evaluated.co_run else replace(self._add(each), peak=each.peak)
+            for each in found
+        ]
+
     @property
     def split_models(self) -> Sequence[SplitModel]:
         """The models with operators split that were found, without the law."""

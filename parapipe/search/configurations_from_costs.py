@@ -220,7 +220,7 @@ class SearchSequence:
         stages, some = self.stages, list[Candidate]()
         with stages.deadline.ending():
             self.run_searches(Moment.SEGMENTS, some, candidates)
-        every = [configure(each, stages.graph, stages.searches.tables) for each in some]
+        every = self.configured(some)
         self.check_allowed(every, self.bounds())
         if self.complete and stages.deadline.interrupted:
             stages.undone.append("the search for fewer segments was ended early")
@@ -234,11 +234,16 @@ class SearchSequence:
             incumbents = [*candidates, *stages.searches.incumbents]
             self.run_searches(Moment.MEMORY, sized, incumbents)
         self.check_allowed(sized, self.bounds())
-        configurations = [configure(each, stages.graph, stages.searches.tables) for each in sized]
-        fitting = within_limit(configurations, self.problem(Moment.MEMORY), stages.deadline)
+        fitting = within_limit(self.configured(sized), self.problem(Moment.MEMORY), stages.deadline)
         if self.complete and stages.deadline.interrupted:
             stages.undone.append("the search for what needs less memory was ended early")
         return fitting
+
+    def configured(self, some: Sequence[Candidate]) -> list[Configuration]:
+        """Return candidates with what they take, also while processors slow each other down."""
+        stages = self.stages
+        every = [configure(each, stages.graph, stages.searches.tables) for each in some]
+        return self.co_runs.evaluated(every) if self.co_runs else every
 
     def candidates(self) -> list[Candidate]:
         """Return what there is to choose from: of stages ended early, all that was found."""
