@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from parapipe.api.run import run_plans as run_plans
     from parapipe.api.runtime_profile import profile_on_runtime as profile_on_runtime
     from parapipe.api.shapes import map_shapes as map_shapes
+    from parapipe.api.shapes import verify_shapes as verify_shapes
     from parapipe.api.simulate import simulate_plan as simulate_plan
     from parapipe.api.simulate import simulate_plans as simulate_plans
     from parapipe.api.simulate import strategy_names as strategy_names

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 import warnings
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
-from parapipe.api.checked import Model, Note, PlatformFile, checked
-from parapipe.documents.shapes_schema import SHAPES_FILE, Sizes
-from parapipe.errors import ArgumentError, MappingError
-from parapipe.files.checked_arguments import FromZero, Must
+from parapipe.api.checked import Folder, Model, Note, PlatformFile, checked
+from parapipe.api.shape_sets import (
+    Mix,
+    ShapeSets,
+    bucket_dimension,
+    buckets_and_steps,
+    check_shapes,
+    options_of_shape,
+    shapes_command,
+)
+from parapipe.errors import MappingError, VerificationError
 from parapipe.files.mistakes import listed
 from parapipe.files.progress import Tell
 from parapipe.processes.deadline import Deadline, search_s
-from parapipe.search.options import MapKeywords, MapOptions, flag
+from parapipe.search.options import MapKeywords, MapOptions
 
 if TYPE_CHECKING:
     from parapipe.api.front import ParetoFront
@@ -27,22 +32,6 @@ if TYPE_CHECKING:
     from parapipe.mappings.configuration import Configuration
     from parapipe.several_shapes.buckets import Bucket
     from parapipe.several_shapes.placements import Placement, Shape
-
-_Shape = Annotated[tuple[FromZero, ...], Must("whole numbers of at least 0", lax=True)]
-_Sizes = Mapping[str, FromZero | _Shape | tuple[str, _Shape]]
-ShapeSets = Annotated[
-    Mapping[str, _Sizes],
-    Must(
-        "values of dimensions and shapes of inputs by the name of each shape, as in "
-        "{'prefill': {'sequence': 512}, 'decode': {'input_ids': (1, 1)}}"
-    ),
-]
-Mix = Annotated[
-    Mapping[str, FromZero],
-    Must("whole numbers of at least 0 by shape, as in {'prefill': 1, 'decode': 200}"),
-]
-REFUSED = ("rates", "deadline_s", "priority", "robust", "compiler")
-_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +61,7 @@ class ShapeFronts:
         OutputError
             The folder or a file cannot be written.
         """
+        from parapipe.documents.shapes_schema import SHAPES_FILE
         from parapipe.files.atomic import write_atomically
 
         folder = Path(directory)
@@ -127,8 +117,8 @@ def map_shapes(
     from parapipe.api.search_run import SearchRequest, search_once
 
     options = replace(options or MapOptions(), **keywords)
-    _check(shape_sets, options)
-    buckets, steps = _buckets(shape_sets, mix or {})
+    check_shapes(shape_sets, options)
+    buckets, steps = buckets_and_steps(shape_sets, mix or {})
     told = note or warnings.warn
     results: dict[str, SearchResult] = {}
     for name, sizes in shape_sets.items():
@@ -137,100 +127,62 @@ def map_shapes(
             told(f"{name}: {sentence}")
 
         run = SearchRequest(
-            model, platform, _of_shape(options, sizes), executor, progress, note_for,
+            model, platform, options_of_shape(options, sizes), executor, progress, note_for,
             Deadline(search_s(options.budget_s)),
         )  # fmt: skip
         results[name] = search_once(run)
     fronts = _joined(shape_sets, results, steps, buckets, options)
-    command = _command(model, platform, options, shape_sets, mix or {})
+    command = shapes_command(model, platform, options, shape_sets, mix or {})
     return replace(fronts, document=fronts.document.model_copy(update={"command": command}))
 
 
-def _check(shape_sets: ShapeSets, options: MapOptions) -> None:
-    """Refuse shapes without a good name, and options that are for one shape."""
-    odd = [f"'{name}'" for name in shape_sets if not _NAME.fullmatch(name)]
-    if odd:
-        raise ArgumentError(
-            f"map_shapes: names of shapes have letters, digits, '-' and '_' only, and not as "
-            f"{listed(odd)}"
+def shapes_folder(path: Path) -> Path | None:
+    """Return the folder of several shapes, named by itself or by its shapes.json; None if none."""
+    from parapipe.documents.shapes_schema import SHAPES_FILE
+
+    folder = path.parent if path.name == SHAPES_FILE else path
+    return folder if (folder / SHAPES_FILE).is_file() else None
+
+
+@checked
+def verify_shapes(directory: Folder) -> ShapesDocument:
+    """Check the front of several shapes, and the plans that it names, and return it.
+
+    Parameters
+    ----------
+    directory
+        What `map_shapes` was written to.
+
+    Raises
+    ------
+    FrontError
+        A file cannot be read, or is of another schema.
+    VerificationError
+        The front or a plan breaks rules; the error lists every violation.
+    """
+    from parapipe.api.load import load_plan
+    from parapipe.documents.front_folder import FRONT, PLANS, load_front
+    from parapipe.documents.shapes_schema import SHAPES_FILE, load_shapes
+    from parapipe.front.shapes_check import ShapesFolder
+    from parapipe.plan.verify import verify_plan
+
+    folder = Path(directory)
+    document = load_shapes(folder)
+    fronts = {each.name: load_front(folder / each.name / FRONT) for each in document.shapes}
+    plans = {
+        (name, each.id): load_plan(folder / name / PLANS / f"{each.id}.json")
+        for row in document.configurations
+        for name, each in row.placements.items()
+    }
+    for plan in plans.values():
+        verify_plan(plan)
+    if wrong := [*ShapesFolder(document, fronts, plans).violations()]:
+        raise VerificationError(
+            f"{folder / SHAPES_FILE} does not fit the plans beside it; write it again with "
+            "`parapipe map`",
+            wrong,
         )
-    if not shape_sets:
-        raise ArgumentError("map_shapes: give at least one shape, as in {'prefill': {...}}")
-    changed = [flag(name) for name in REFUSED if name in options.changed()]
-    if changed:
-        raise ArgumentError(f"map_shapes: {listed(changed)} cannot be asked for several shapes")
-
-
-def _of_shape(options: MapOptions, sizes: Mapping[str, Sizes]) -> MapOptions:
-    """Return the options of one shape: numbers are dimensions, everything else shapes."""
-    dims = {name: each for name, each in sizes.items() if isinstance(each, int)}
-    shapes = {name: each for name, each in sizes.items() if not isinstance(each, int)}
-    return replace(
-        options,
-        dims={**(options.dims or {}), **dims} or None,
-        shapes={**(options.shapes or {}), **shapes} or None,
-        draws=0,
-    )
-
-
-def _buckets(
-    shape_sets: ShapeSets, mix: Mapping[str, int]
-) -> tuple[dict[str, Bucket], dict[str, int]]:
-    """Return the buckets, none if shapes differ in more than one dimension, and the steps."""
-    from parapipe.several_shapes.buckets import buckets_of
-
-    dimension = bucket_dimension(shape_sets)
-    sizes = {n: size for n, each in shape_sets.items() for size in each.values()}
-    by_size = {int(name): count for name, count in mix.items() if name.isascii() and name.isdigit()}
-    if dimension and by_size and len(by_size) == len(mix) and not {*mix} <= {*shape_sets}:
-        buckets = buckets_of({n: s for n, s in sizes.items() if isinstance(s, int)}, by_size)
-        return buckets, {name: each.requests for name, each in buckets.items()}
-    unknown = [f"'{name}'" for name in mix if name not in shape_sets]
-    if unknown:
-        raise ArgumentError(
-            f"map_shapes: the mix names {listed(unknown)}, and the shapes are "
-            f"{listed([*shape_sets])}"
-        )
-    steps = {name: mix.get(name, 0 if mix else 1) for name in shape_sets}
-    if not any(steps.values()):
-        raise ArgumentError("map_shapes: the mix has no step of any shape: give one at least 1")
-    if not dimension:
-        return {}, steps
-    whole = {size: steps[n] for n, size in sizes.items() if isinstance(size, int) and steps[n]}
-    return buckets_of({n: s for n, s in sizes.items() if isinstance(s, int)}, whole), steps
-
-
-def bucket_dimension(shape_sets: ShapeSets) -> str | None:
-    """Return the one dimension that tells shapes apart; None if there is more to tell."""
-    keys = {tuple(each) for each in shape_sets.values()}
-    values = [size for each in shape_sets.values() for size in each.values()]
-    if len(shape_sets) < 2 or len(keys) != 1 or not all(isinstance(s, int) for s in values):
-        return None
-    (names,) = keys
-    return names[0] if len(names) == 1 and len({*values}) == len(values) else None
-
-
-def _command(
-    model: str | Path,
-    platform: str | Path,
-    options: MapOptions,
-    shape_sets: ShapeSets,
-    mix: Mapping[str, int],
-) -> str:
-    """Return the command as a line for a shell."""
-    from parapipe.documents.drawing import map_command
-    from parapipe.graph.user_shapes import shape_text
-
-    words = [map_command(model, platform, options)]
-    for name, sizes in shape_sets.items():
-        each = ",".join(
-            f"{key}={size if isinstance(size, int) else shape_text(size)}"
-            for key, size in sizes.items()
-        )
-        words += ["--shape-set", shlex.quote(f"{name}:{each}")]
-    if mix:
-        words += ["--mix", shlex.quote(",".join(f"{key}={count}" for key, count in mix.items()))]
-    return " ".join(words)
+    return document
 
 
 def _joined(

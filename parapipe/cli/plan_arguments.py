@@ -55,6 +55,16 @@ def _single_plan(ctx: click.Context, param: click.Parameter, words: Sequence[Pat
     return plan
 
 
+def _plan_or_shapes(ctx: click.Context, param: click.Parameter, words: Sequence[Path]) -> Path:
+    """Return the folder of several shapes, if that alone is named, else a plan."""
+    from parapipe.api.shapes import shapes_folder
+
+    folder = shapes_folder(words[0])
+    if len(words) == 1 and folder:
+        return folder
+    return _single_plan(ctx, param, words)
+
+
 PLAN = "PLAN|DIR [ID]"
 
 
@@ -66,6 +76,8 @@ def _argument(name: str, metavar: str, convert: Callable[..., object]) -> Callab
 
 plan_argument = _argument("plan", PLAN, _single_plan)
 """One plan, by its file or by the folder of a front and an ID."""
+plan_or_shapes = _argument("plan", PLAN, _plan_or_shapes)
+"""The same, or the folder of several shapes."""
 plans_argument = _argument("plans", f"{{{PLAN}}}...", _plan_list)
 """One or more of them."""
 files_argument = _argument("files", "[PREDICTED]... MEASURED...", _plan_list)

@@ -9,23 +9,37 @@ import click
 
 from parapipe.cli.options import json_option
 from parapipe.cli.output import Row, print_document
-from parapipe.cli.plan_arguments import plan_argument
+from parapipe.cli.plan_arguments import plan_or_shapes
 from parapipe.digits import plain
 
 
 @click.command()
-@plan_argument
+@plan_or_shapes
 @json_option
 def command(*, plan: Path, as_json: bool) -> None:
     """Check that a plan is consistent, without knowing how it was made.
 
     Checks every rule that a runtime relies on, and lists every violation. DIR is a folder that map
-    wrote, ID the id or a name of a configuration in it; default: the balanced one.
+    wrote, ID the id or a name of a configuration in it; default: the balanced one. Of a folder of
+    several shapes, all placements are checked together.
     """
     import parapipe
 
+    if plan.is_dir():
+        shapes = parapipe.verify_shapes(plan).to_json()
+        print_document({"folder": plan, **shapes} if not as_json else shapes, _shapes_text,
+                       as_json=as_json)  # fmt: skip
+        return
     document = parapipe.verify_plan(plan).to_json()
     print_document({"plan": plan, **document} if not as_json else document, _text, as_json=as_json)
+
+
+def _shapes_text(document: Row) -> Iterator[str]:
+    rows, shapes = document["configurations"], [each["name"] for each in document["shapes"]]
+    yield f"{document['folder']}: keeps every rule"
+    yield f"model       {document['model']} on {document['platform']}"
+    yield f"shapes      {', '.join(shapes)}"
+    yield f"placements  {len(rows)} of all shapes together"
 
 
 def _text(summary: Row) -> Iterator[str]:

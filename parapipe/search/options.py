@@ -388,10 +388,8 @@ def option_names(is_so: Callable[[Traits], bool]) -> list[str]:
 def flag(name: str) -> str:
     """Return the option of the command line that an argument is: it stands for one of several."""
     single = re.sub("_([sjw]|bytes)$", "", name)
-    bounds_number = name.startswith("max_")
-    if name in ("operators", "shape_sets") or (
-        is_repeatable(option_hints().get(name)) and not bounds_number
-    ):
+    repeats = is_repeatable(option_hints().get(name)) and not name.startswith("max_")
+    if repeats or name in ("operators", "shape_sets"):
         single = single.removesuffix("s")
     return f"--{single.replace('_', '-')}"
 

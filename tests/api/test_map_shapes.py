@@ -6,7 +6,13 @@ import pytest
 
 import parapipe
 from parapipe.documents.shapes_schema import ShapesDocument, load_shapes
-from parapipe.errors import ArgumentError, FrontError, MappingError, NoConfigurationError
+from parapipe.errors import (
+    ArgumentError,
+    FrontError,
+    MappingError,
+    NoConfigurationError,
+    VerificationError,
+)
 from tests.cases.recurrent import WIDTH, write_any_shape
 
 QUICK = {
@@ -96,6 +102,57 @@ def test_each_plan_of_a_shapes_front_is_written_and_verified(fronts, tmp_path):
             parapipe.verify_plan(tmp_path / name / "plans" / f"{each.id}.json")
             stored = parapipe.load_front(tmp_path / name)
             assert stored[each.id].drawing == each.drawing
+
+
+def test_the_verifier_works_all_out_by_the_plans(fronts, tmp_path):
+    fronts.write(tmp_path)
+    assert parapipe.verify_shapes(tmp_path) == fronts.document
+    document = json.loads((tmp_path / "shapes.json").read_text())
+    place = next(n for n, each in enumerate(document["configurations"]) if each["moves"])
+
+    def violations(change):
+        wrong = json.loads(json.dumps(document))
+        change(wrong["configurations"][place])
+        (tmp_path / "shapes.json").write_text(json.dumps(wrong))
+        with pytest.raises(VerificationError) as caught:
+            parapipe.verify_shapes(tmp_path)
+        return " ".join(caught.value.violations)
+
+    def changed(*path, factor=2):
+        def change(row):
+            for key in path[:-1]:
+                row = row[key]
+            row[path[-1]] *= factor
+
+        return change
+
+    breaks = {
+        "a request takes": changed("request_s", factor=1.01),
+        "the throughput is not": changed("requests_per_second"),
+        "J at least": changed("energy_j", factor=0.5),
+        "prefill takes": changed("placements", "prefill", "latency_s"),
+        "20 steps of decode": changed("placements", "decode", "steps_s"),
+        "J by its plan": changed("placements", "decode", "energy_j", factor=0.5),
+        "states of": changed("moves", 0, "size_bytes"),
+        "weights take": changed("memories", 0, "weights_bytes"),
+        "bytes, not": changed("memories", 0, "peak_bytes"),
+        "all memories need": changed("memory_bytes"),
+        "2 states": lambda row: row.update(moves=[]),
+    }
+    found = {words: violations(change) for words, change in breaks.items()}
+    assert [words for words, text in found.items() if words not in text] == []
+
+
+def test_a_row_that_is_marked_and_beaten_is_found(fronts, tmp_path):
+    fronts.write(tmp_path)
+    document = json.loads((tmp_path / "shapes.json").read_text())
+    best, *others = document["configurations"]
+    worse = {**json.loads(json.dumps(best)), "id": "s99", "energy_j": best["energy_j"] * 9}
+    document["configurations"] = [best, worse, *others]
+    (tmp_path / "shapes.json").write_text(json.dumps(document))
+    with pytest.raises(VerificationError) as caught:
+        parapipe.verify_shapes(tmp_path)
+    assert any("s99 is marked" in each for each in caught.value.violations)
 
 
 def test_configurations_go_by_id_and_name(fronts):

@@ -58,7 +58,7 @@ VERBS = {
     "simulate": [parapipe.simulate_plan],
     "split": [parapipe.split],
     "sweep": [parapipe.sweep],
-    "verify": [parapipe.verify_plan],
+    "verify": [parapipe.verify_plan, parapipe.verify_shapes],
     "zoo build": [parapipe.build_zoo],
     "zoo list": [parapipe.zoo_names],
 }

@@ -1,0 +1,71 @@
+"""`parapipe map` with several shapes of a model, and `verify` of what it wrote."""
+
+import json
+
+import pytest
+
+from tests.cases.recurrent import write_any_shape
+
+QUICK = ("--platform", "amlogic-a311d", "--exclude", "gpu", "--exclude", "little", "--quiet")
+PREFILL = ("--shape-set", "prefill:sequence=16,past=0")
+DECODE = ("--shape-set", "decode:input_ids=1x1,past=16")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return write_any_shape(tmp_path_factory.mktemp("shapes") / "any.onnx")
+
+
+def test_a_table_has_a_column_for_each_shape_and_verify_checks_all_together(
+    parapipe, model, tmp_path
+):
+    out = tmp_path / "out"
+    both = (*PREFILL, *DECODE, "--mix", "prefill=1,decode=20")
+    ended = parapipe("map", model, *QUICK, *both, "--out", out)
+    assert ended.code == 0, ended.err
+    assert ended.out.startswith(f"wrote prefill, decode and shapes.json to {out}")
+    assert "a request has these steps: 1 of prefill, 20 of decode" in ended.out
+    assert "one-processor" in ended.out
+    for place in (out, out / "shapes.json"):
+        ended = parapipe("verify", place)
+        assert (ended.code, ended.err) == (0, "")
+        assert "shapes      prefill, decode" in ended.out
+    document = json.loads(parapipe("verify", out, "--json").out)
+    assert document["shapes"][1]["sizes"] == {"input_ids": [1, 1], "past": 16}
+    command = document["command"]
+    assert "--shape-set decode:input_ids=1x1,past=16 --mix prefill=1,decode=20" in command
+    row = document["configurations"][0]
+    assert parapipe("verify", out / "decode", row["placements"]["decode"]["id"]).code == 0
+
+
+def test_a_dimension_with_several_values_makes_buckets(parapipe, model, tmp_path):
+    lengths = ("--dim", "sequence=8,16", "--dim", "past=0", "--mix", "5=1,12=3")
+    ended = parapipe("map", model, *QUICK, *lengths, "--out", tmp_path / "out")
+    assert ended.code == 0, ended.err
+    assert "sequence-8 serves sequence 1 to 8: 1 requests of the mix, 38% of it" in ended.out
+    assert "sequence-16 serves sequence 9 to 16: 3 requests of the mix, 25% of it" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--shape-set", "prefill"), "is not NAME:SIZE=VALUE,SIZE=VALUE"),
+        (("--shape-set", "prefill:past=x"), "is not NAME:SIZE=VALUE,SIZE=VALUE"),
+        ((*PREFILL, *PREFILL), "is given twice"),
+        ((*PREFILL, "--dim", "past=1,2"), "one --dim alone may have several values"),
+        (("--dim", "past=1,2", "--dim", "sequence=1,2"), "one --dim alone"),
+        ((*PREFILL, "--mix", "prefill=1.5"), "is not NAME=NUMBER"),
+        ((*PREFILL, "--both-states"), "--both-states is for one shape"),
+        ((*PREFILL, "--min-fps", "3"), "there is no meaning in --min-fps"),
+    ],
+)
+def test_what_is_wrong_is_a_usage_error(parapipe, model, words, told):
+    ended = parapipe("map", model, *QUICK, *words)
+    assert ended.code == 2
+    assert told in " ".join(ended.err.split())
+
+
+def test_a_mix_without_shapes_is_refused(parapipe, model):
+    ended = parapipe("map", model, *QUICK, "--mix", "prefill=1", "--dim", "past=0")
+    assert ended.code == 1
+    assert "give at least one shape" in ended.err
