@@ -75,9 +75,9 @@ def feed_of(ids, caches, length):
     }
 
 
-def test_a_prompt_and_a_token_of_any_length_have_the_results_of_the_whole_model(
-    source, exported, config
-):
+def assert_like_the_whole_model(source, exported):
+    """Run a prompt and two tokens after it, of lengths that nothing was mapped for."""
+    config = json.loads((exported / "genai_config.json").read_text(encoding="utf-8"))
     whole = session(source / "model.onnx")
     names = [each.name for each in whole.get_outputs()]
     caches = dict.fromkeys(CACHES, np.zeros((1, 2, 0, 16), np.float32))
@@ -89,6 +89,29 @@ def test_a_prompt_and_a_token_of_any_length_have_the_results_of_the_whole_model(
             np.testing.assert_allclose(found[name], wanted, atol=1e-5)
         caches = {name: found[f"present.{name}"] for name in CACHES}
         ids, length = [int(found["logits"][0, -1].argmax())], length + 1
+
+
+def test_a_prompt_and_a_token_of_any_length_have_the_results_of_the_whole_model(source, exported):
+    assert_like_the_whole_model(source, exported)
+
+
+@pytest.mark.usefixtures("plans")
+def test_a_row_of_several_shapes_is_exported_by_the_plans_that_it_names(source, tmp_path):
+    sets = {
+        name: {"sequence_length": new, "past_sequence_length": past,
+               "total_sequence_length": new + past}
+        for name, new, past in (("prefill", 32, 0), ("decode", 1, 32))
+    }  # fmt: skip
+    fronts = parapipe.map_shapes(
+        source / "model.onnx", source / "rk3588.yaml", shape_sets=sets, dims={"batch_size": 1},
+        mix={"prefill": 1, "decode": 50}, mapper="heft", interleave="none", cache=False,
+        exclude=["gpu"], note=lambda _: None,
+    )  # fmt: skip
+    fronts.write(tmp_path / "fronts")
+    named = fronts.document.configurations[0].placements
+    prompt, token = (tmp_path / f"fronts/{name}/plans/{named[name].id}.json" for name in sets)
+    parapipe.export_plan(prompt, "genai", tmp_path / "out", token_plan=token)
+    assert_like_the_whole_model(source, tmp_path / "out")
 
 
 def test_every_operator_is_in_one_model_of_each_plan_on_the_plan_s_processor(
