@@ -21,7 +21,7 @@ from parapipe.solvers.fine import (
 )
 from parapipe.solvers.fine import integer_problem as units
 from parapipe.solvers.fine.integer_problem import IntegerProblem
-from parapipe.solvers.lists import heft
+from parapipe.solvers.lists import heft_table
 
 MAKESPAN = ("zoo", "registered", "petr", "hard", "public")
 OCCUPIED = ("occupied",)
@@ -80,9 +80,10 @@ CONSTANTS: Sequence[tuple[Any, str, Sequence[float], Sequence[str]]] = (
 def _of_makespan() -> Iterator[Device]:
     model = constraint_model.Model
     for name, *patches in (
-        ("first schedule: HEFT alone", (mapper, "QUICK", (heft,))),
+        ("small problems by enumeration", (mapper, "enumerated", lambda *_: None)),
+        ("first schedule: HEFT alone", (mapper, "QUICK", (heft_table,))),
         ("heads and tails by longest paths", (mapper, "path_bounds", _releases)),
-        ("choices beyond the limit left out", (mapper, "narrowed", lambda known, _: known)),
+        ("choices beyond the limit left out", (mapper, "narrowed", _all_choices)),
         ("bound by loads", (mapper, "load_bound", lambda known, _: known.makespan_units())),
         ("prices of loads: equal", (mapper, "worth", lambda whole, _: (1,) * whole.processors)),
         ("heads and tails raised at joins and forks", (mapper, "raise_bounds", lambda *_: None)),
@@ -104,7 +105,7 @@ def _of_makespan() -> Iterator[Device]:
 def _of_occupied() -> Iterator[Device]:
     moves = busy_transfers._Moves
     for name, *patches in (
-        ("occupied: choices left out", (busy_transfers, "narrowed", lambda known, _: known)),
+        ("occupied: choices left out", (busy_transfers, "narrowed", _all_choices)),
         ("occupied: hints", (moves, "hint", lambda *_: None)),
         ("occupied: loads in CP-SAT", (constraint_model.Model, "_fill", _no_load)),
         ("occupied: loads of links", (moves, "fill_links", _links_without_load)),
@@ -116,6 +117,7 @@ def _of_energy() -> Iterator[Device]:
     model, walk = energy_model.EnergyModel, trade_offs._Search
     quick = SimpleNamespace(map=lambda *given, **named: mapper.map(*given, **named | NO_TIME))
     for name, *patches in (
+        ("energy: enumeration", (trade_offs, "enumerated_set", lambda *_, **__: None)),
         ("energy: hints", (model, "_hint", lambda *_: None)),
         ("energy: heads and tails", (energy_model, "path_bounds", _releases)),
         ("energy: deadline in the middle: the last", (walk, "_deadline_us", _last)),
@@ -132,6 +134,11 @@ NO_TIME: Mapping[str, float] = {"time_limit_s": 0.0}
 def _releases(problem: IntegerProblem) -> integer_problem.Bounds:
     idle = [[0] * problem.processors for _ in problem.time_units]
     return integer_problem.Bounds(problem, [list(row) for row in problem.release_units], idle)
+
+
+def _all_choices(bounds: integer_problem.Bounds, limit_units: int) -> integer_problem.Bounds | None:
+    """Leave out no choice; that an operator has none is still said, as the model needs one."""
+    return bounds if integer_problem.narrowed(bounds, limit_units) else None
 
 
 def _heads_only(
