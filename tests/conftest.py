@@ -1,5 +1,6 @@
 """Settings of all tests."""
 
+import os
 import signal
 from pathlib import Path
 
@@ -31,6 +32,17 @@ def _no_test_meets_anothers_cache(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PARAPIPE_CACHE", str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture
+def shared_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let all tests that ask for it have one cache, in whatever process of pytest they run.
+
+    For the commands of documents, most of which map the same network on the same board.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+    monkeypatch.setenv("PARAPIPE_CACHE", str(folder / "shared-cache"))
 
 
 @pytest.fixture

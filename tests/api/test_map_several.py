@@ -187,6 +187,7 @@ def test_deadlines_that_cannot_be_kept_are_named_with_how_far(models):
         mapped(models, deadline_s={"read": 1e-9})
 
 
+@pytest.mark.nightly
 def test_a_list_of_paths_is_named_by_its_files_and_priorities_come_first(models):
     found = mapped(
         [models["detect"], f"read={models['read']}"],

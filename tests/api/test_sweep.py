@@ -85,6 +85,7 @@ def test_each_front_is_that_of_map(models, swept):
     assert list(of_it.latency_s) == list(alone.to_pandas().latency_s)
 
 
+@pytest.mark.nightly
 def test_a_dask_cluster_gives_the_same_tables_byte_by_byte(models, swept, cluster, tmp_path):
     parapipe.sweep(
         out=tmp_path, models=models, platforms=["amlogic-a311d", "bst-a1000"],
@@ -139,6 +140,7 @@ def test_a_task_whose_process_ended_is_done_again(models, tmp_path, monkeypatch)
     assert [row.error for row in found.document.results] == [None] * 2
 
 
+@pytest.mark.nightly
 def test_a_task_that_ends_every_process_is_given_up(models, tmp_path):
     found = parapipe.sweep(
         out=tmp_path, models=models[:1], platforms=["amlogic-a311d"], jobs=1,

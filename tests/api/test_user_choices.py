@@ -216,6 +216,7 @@ def test_a_name_goes_before_a_pattern_and_a_fused_node_names_its_operator() -> N
     }
 
 
+@pytest.mark.nightly
 def test_a_pin_of_one_of_several_models_holds_for_all_its_frames() -> None:
     models = {"a": "zoo:alexnet", "b": "zoo:squeezenet"}
     options = {"rates": {"a": 4, "b": 8}, "pins": {"b/conv1": "gpu", "a/fc*": "big"}}

@@ -11,6 +11,7 @@ from parapipe.cost import spread
 from tests.cases.pages import DOCS, script_of
 from tests.cli.test_readme import blocks, environment, matches, steps
 
+pytestmark = pytest.mark.usefixtures("shared_cache")
 TEXT = (DOCS / "doubt.md").read_text(encoding="utf-8")
 
 

@@ -24,7 +24,8 @@ def cached(folder: Path) -> list[bool]:
     return [entry["cached"] for entry in entries if entry["wall_s"]]
 
 
-@pytest.mark.parametrize("mapper", ["auto", pytest.param("fine", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("mapper", ["auto", "fine"])
 def test_a_deterministic_run_gives_the_same_bytes_whatever_the_jobs_and_the_cache(
     parapipe, tmp_path, mapper
 ) -> None:

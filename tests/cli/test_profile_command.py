@@ -52,6 +52,7 @@ def test_the_detected_platform_is_checked_mapped_and_profiled(parapipe, small_mo
     assert "rests on nominal power" in mapped.err
 
 
+@pytest.mark.nightly
 def test_the_loop_closes_profile_map_run_compare_and_learn(parapipe, small_model, tmp_path):
     model, file, front = (
         small_model(shape=(1, 8, 64, 64)),

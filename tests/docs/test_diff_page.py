@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.test_readme import check_console
 
+pytestmark = pytest.mark.usefixtures("shared_cache")
 TEXT = (Path(__file__).parents[2] / "docs" / "diff.md").read_text(encoding="utf-8")
 
 

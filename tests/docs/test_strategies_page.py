@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from docs.strategies import DISTURBED, MARK, PAGE, cell, fps, plan_of, simulated
 
+pytestmark = pytest.mark.usefixtures("shared_cache")
 ROWS = [
     [cell.strip() for cell in line.strip("|").split("|")]
     for line in PAGE.read_text(encoding="utf-8").partition(MARK)[2].splitlines()

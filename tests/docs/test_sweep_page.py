@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import pytest
 import yaml
 
 from parapipe.sweeps.document import SweepFile
 from tests.cli.test_readme import blocks, check_console
 
+pytestmark = pytest.mark.usefixtures("shared_cache")
 TEXT = (Path(__file__).parents[2] / "docs" / "sweep.md").read_text(encoding="utf-8")
 
 

@@ -14,6 +14,7 @@ from parapipe.platform.fields import OPERATOR_CLASSES
 from parapipe.platform.load import find_platform, read_platform
 from parapipe.platform.platform import Platform
 
+pytestmark = pytest.mark.usefixtures("shared_cache")
 PAGE = Path(__file__).parents[2] / "docs" / "platforms.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 QUOTES = re.findall(r"<!-- (\S+)\.yaml -->\n```yaml\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)

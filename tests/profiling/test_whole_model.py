@@ -49,6 +49,7 @@ def front_of(model, platform):
     return parapipe.map(model, platform, cache=False, jobs=1, note=lambda _note: None)
 
 
+@pytest.mark.nightly
 def test_a_models_operators_add_up_to_what_it_takes_while_all_processors_run_it(
     platform, runs, tmp_path
 ):
@@ -82,6 +83,7 @@ def test_the_spread_is_how_far_times_alone_in_stages_and_at_once_lie_apart():
     assert (among_all.rows, among_all.spread) == (3, pytest.approx(0.2))
 
 
+@pytest.mark.nightly
 def test_what_was_left_out_is_made_up_for(platform, runs, tmp_path):
     model = saved(tmp_path)
     path = parapipe.profile(model, platform, operators_only=True).path

@@ -73,7 +73,11 @@ def wait_until(fact) -> None:
     pytest.fail("it never came about")
 
 
-@pytest.mark.parametrize("branches", [4, 10], ids=["in this process", "in worker processes"])
+@pytest.mark.parametrize(
+    "branches",
+    [4, pytest.param(10, marks=pytest.mark.nightly)],
+    ids=["in this process", "in worker processes"],
+)
 def test_a_run_that_is_killed_again_and_again_solves_no_problem_twice(tmp_path, branches) -> None:
     rng = random.Random(branches)
     solved = 0

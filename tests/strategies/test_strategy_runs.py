@@ -295,7 +295,8 @@ BELOW = (
     *("inception-v4", "mobilenet-v1", "mobilenet-v2", "resnet-50", "squeezenet", "yolo-pan"),
 )
 ZOO = [
-    *(("squeezenet", 8), ("mobilenet-v2", 8)),
+    ("squeezenet", 8),
+    pytest.param("mobilenet-v2", 8, marks=pytest.mark.nightly),
     *(pytest.param(name, 50, marks=pytest.mark.nightly) for name in BELOW),
 ]
 

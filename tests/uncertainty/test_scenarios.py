@@ -161,7 +161,9 @@ def test_processors_may_take_their_operators_in_any_interleaving_of_the_same_ord
     assert len(list(at_stated_costs([wide, same], graph, [costs], ()))) == 1
 
 
-@pytest.mark.parametrize("seed", [2, 6, 14])
+@pytest.mark.parametrize(
+    "seed", [14, *(pytest.param(each, marks=pytest.mark.nightly) for each in (2, 6))]
+)
 def test_of_a_tiny_network_the_best_at_the_quantile_is_that_of_all_assignments(seed):
     graph, costs = priced(seed, occupying=False)
     parts, costs = partition(graph), doubtful(costs, own=0.1)
