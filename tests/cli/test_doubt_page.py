@@ -40,6 +40,7 @@ def test_the_table_of_runs_is_what_the_script_writes(made) -> None:
     assert made.page(TEXT, {"runs": made.runs_table()}) == TEXT
 
 
+@pytest.mark.nightly
 def test_the_commands_print_what_stands_there(tmp_path) -> None:
     for command, shown in steps("".join(blocks("console", TEXT))):
         done = subprocess.run(
