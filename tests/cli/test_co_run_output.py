@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from parapipe.platform.load import find_platform
 from tests.cases.co_runs import disturbed_board
 from tests.cases.small_network import saved
 
@@ -39,3 +40,13 @@ def test_an_evaluation_says_what_it_would_take_without_co_runs(parapipe, board, 
     assert "co-runs by the same factor in all" in ended.out
     document = json.loads(parapipe(*words, "--json").out)
     assert document["co_run"]["free_period_s"] <= document["period_s"]
+
+
+def test_a_platform_says_how_much_contention_costs(parapipe, tmp_path):
+    text = find_platform("amlogic-a311d").read_text()
+    board = tmp_path / "board.yaml"
+    share = "  hand_over_share: "
+    board.write_text(text.replace(share, f"  contention: 0.5\n{share}", 1))
+    sentence = "an operator takes 1.5 times as long while others move as many bytes"
+    assert sentence in parapipe("platforms", "show", board).out
+    assert sentence not in parapipe("platforms", "show", "amlogic-a311d").out

@@ -6,11 +6,14 @@ import pytest
 
 import parapipe
 from parapipe.cost.co_run import LinearContention
+from parapipe.errors import SimulationError
 from parapipe.plan.memory_traffic import moved_bytes
 from parapipe.plan.program import program
 from parapipe.simulate.simulation import simulate
 from parapipe.simulate.variation import Contention, Memory
+from tests.cases.co_runs import disturbed_board
 from tests.cases.plan_cases import drawn_plan
+from tests.cases.small_network import saved
 
 PLAN = drawn_plan()
 # Each tensor of the drawn plan has 24 bytes: a 2 x 3 matrix of float32.
@@ -51,3 +54,16 @@ def test_more_contention_takes_longer():
     free_s = simulate(PLAN, frames=20, saturate=True).record.frames[-1].done_s
     assert done_s[0] == pytest.approx(free_s)
     assert done_s[0] < done_s[1] < done_s[2]
+
+
+def test_contention_without_a_number_is_the_law_of_the_platform(tmp_path):
+    board = disturbed_board(tmp_path, 1.5)
+    options = {"interleave": "none", "mapper": "heft", "draws": 0, "note": lambda _note: None}
+    front = parapipe.map(saved(tmp_path), board, **options)
+    plan = max((row.plan() for row in front), key=lambda each: len(each.processors))
+    how = {"saturate": True, "frames": 20}
+    by_plan = plan.simulate(**how).record.spans
+    assert plan.simulate(platform=board, contention=True, **how).record.spans == by_plan
+    assert plan.simulate(platform=board, contention=1e-9, **how).record.spans != by_plan
+    with pytest.raises(SimulationError, match="give its section co_run, contention in its section"):
+        plan.simulate(platform="amlogic-a311d", contention=True, **how)
