@@ -27,14 +27,18 @@ def pnasnet_5_large(*, weightless: bool = False) -> onnx.ModelProto:
     """
     net = Emitter("pnasnet-5-large", {"input": (1, 3, 331, 331)}, weightless=weightless)
     x = net.conv("input", "stem/conv", _STEM, 3, stride=2)
+    relus: dict[str, str] = {}
     before, last = "", net.batch_norm(x, "stem/norm")
     for number, channels in enumerate(_STEM_CHANNELS):
-        before, last = last, _cell(net, before, last, f"stem/cell{number}", channels, stride=2)
+        before, last = (
+            last,
+            _cell(_Cell(net, f"stem/cell{number}", channels, 2, relus), before, last),
+        )
     for group in range(_GROUPS):
         for number in range(_CELLS):
             name, channels = f"cell{_CELLS * group + number}", _CHANNELS << group
             stride = 2 if group and not number else 1
-            before, last = last, _cell(net, before, last, name, channels, stride=stride)
+            before, last = last, _cell(_Cell(net, name, channels, stride, relus), before, last)
     x = net.operator("GlobalAveragePool", [net.relu(last, "head/relu")], "head/pool")
     x = net.gemm(net.flatten(x, "head/flatten"), "head/classifier", IMAGENET_CLASSES)
     return net.model([net.softmax(x, "softmax")])
@@ -42,18 +46,31 @@ def pnasnet_5_large(*, weightless: bool = False) -> onnx.ModelProto:
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A cell's name, its channels, and the stride of what reads its inputs."""
+    """A cell's name, its channels, and the stride of what reads its inputs.
+
+    Parameters
+    ----------
+    relus
+        Of the whole network, by what they read.
+    """
 
     net: Emitter
     name: str
     channels: int
     stride: int
+    relus: dict[str, str]
+
+    def relu(self, x: str) -> str:
+        """Set negative elements to zero, once for all that read them."""
+        if x not in self.relus:
+            self.relus[x] = self.net.relu(x, f"{x}/relu")
+        return self.relus[x]
 
     def separable(self, x: str, at: str, kernel: int, *, inner: bool = False) -> str:
         """Filter each channel and mix them, twice; `inner` layers read a sum, not an input."""
         name, stride = f"{self.name}/{at}", 1 if inner else self.stride
         for half in range(2):
-            read = self.net.relu(x, f"{name}/relu{half}")
+            read = self.relu(x)
             channels = self.net.shape(read)[1]
             x = self.net.conv(
                 read, f"{name}/depthwise{half}", channels, kernel,
@@ -72,13 +89,13 @@ class _Cell:
     def project(self, x: str, at: str, *, stride: int = 1) -> str:
         """Mix the channels of each pixel."""
         name = f"{self.name}/{at}"
-        x = self.net.conv(self.net.relu(x, f"{name}/relu"), name, self.channels, 1, stride=stride)
+        x = self.net.conv(self.relu(x), name, self.channels, 1, stride=stride)
         return self.net.batch_norm(x, f"{name}/norm")
 
     def halve(self, x: str, at: str) -> str:
         """Project every other pixel, and, to the other half of the channels, those between them."""
         net, name, channels = self.net, f"{self.name}/{at}", self.channels // 2
-        read = net.relu(x, f"{name}/relu")
+        read = self.relu(x)
         even = net.pool("AveragePool", read, f"{name}/even", 1, stride=2)
         rows, columns = net.shape(read)[2:]
         shifted = net.operator(
@@ -96,12 +113,12 @@ class _Cell:
         return net.batch_norm(net.concat(halves, f"{name}/concat"), f"{name}/norm")
 
 
-def _cell(net: Emitter, before: str, last: str, name: str, channels: int, *, stride: int) -> str:
+def _cell(cell: _Cell, before: str, last: str) -> str:
     """Return the concatenation of five sums; without a cell `before`, `last` is read unprojected.
 
     `before` is the older of the two cells read, and may have twice the height and width of `last`.
     """
-    cell = _Cell(net, name, channels, stride)
+    net, name = cell.net, cell.name
     right = cell.project(last, "right")
     if not before:
         left = last
@@ -111,12 +128,11 @@ def _cell(net: Emitter, before: str, last: str, name: str, channels: int, *, str
         left = cell.halve(before, "left")
     pooled = cell.pool(left, "pool0")
     if not before:  # of other channels than the sum has
-        pooled = net.conv(pooled, f"{name}/pool0/project", channels, 1)
+        pooled = net.conv(pooled, f"{name}/pool0/project", cell.channels, 1)
         pooled = net.batch_norm(pooled, f"{name}/pool0/norm")
     sums = [net.add(cell.separable(left, "five0", 5), pooled, f"{name}/add0")]
-    sums.append(
-        net.add(cell.separable(right, "seven", 7), cell.pool(right, "pool1"), f"{name}/add1")
-    )
+    right_pooled = cell.pool(right, "pool1")
+    sums.append(net.add(cell.separable(right, "seven", 7), right_pooled, f"{name}/add1"))
     sums.append(
         net.add(
             cell.separable(right, "five2", 5), cell.separable(right, "three2", 3), f"{name}/add2"
@@ -125,10 +141,10 @@ def _cell(net: Emitter, before: str, last: str, name: str, channels: int, *, str
     sums.append(
         net.add(
             cell.separable(sums[2], "three3", 3, inner=True),
-            cell.pool(right, "pool3"),
+            right_pooled,
             f"{name}/add3",
         )
     )
-    same = right if stride == 1 else cell.project(right, "right4", stride=stride)
+    same = right if cell.stride == 1 else cell.project(right, "right4", stride=cell.stride)
     sums.append(net.add(cell.separable(left, "three4", 3), same, f"{name}/add4"))
     return net.concat(sums, f"{name}/concat")

@@ -1,6 +1,7 @@
 """The zoo's convolutional networks: size, subgraphs and results."""
 
 import re
+from collections import Counter
 from functools import cache
 from math import prod
 
@@ -45,6 +46,19 @@ COUNTED = {
     "pnasnet-5-large": (86_057_668, 24_937_395_792),
 }
 
+# Operators in what PyTorch exports of the same two models, which computes nothing twice.
+EXPORTED = {
+    "hrnet-w18": {"Conv": 325, "Add": 177, "Relu": 284, "Resize": 31},
+    "pnasnet-5-large": {
+        "Conv": 373,
+        "Add": 70,
+        "MaxPool": 28,
+        "Relu": 140,
+        "Concat": 18,
+        "AveragePool": 8,
+    },
+}
+
 
 @cache
 def graph_of(name):
@@ -79,6 +93,12 @@ def test_weights_and_multiply_accumulates_are_those_that_pytorch_counts(name):
         tensors = build(name).graph.initializer
     weights = [each for each in tensors if each.name in makers and learned.search(each.name)]
     assert (sum(prod(each.dims) for each in weights), macs_of(name)) == COUNTED[name]
+
+
+@pytest.mark.parametrize("name", EXPORTED)
+def test_operators_are_those_that_pytorch_exports(name):
+    found = Counter(operator.type for operator in graph_of(name).operators)
+    assert {kind: found[kind] for kind in EXPORTED[name]} == EXPORTED[name]
 
 
 def test_squeezenet_multiplies_what_its_modules_do_by_hand():
