@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from parapipe.documents.shapes_schema import ShapesDocument
     from parapipe.mappings.configuration import Configuration
     from parapipe.several_shapes.buckets import Bucket
-    from parapipe.several_shapes.placements import Placement, Shape
+    from parapipe.several_shapes.placed_shapes import PlacedShape, Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ def _joined(
     from parapipe.documents.build_shapes import combination_rows
     from parapipe.documents.shapes_schema import SCHEMA, ShapeRow, ShapesDocument
     from parapipe.several_shapes.choice import Choice
-    from parapipe.several_shapes.placements import Shape, placements_of
+    from parapipe.several_shapes.placed_shapes import Shape, placed_shapes_of
     from parapipe.version import __version__
 
     shapes = {
@@ -210,12 +210,12 @@ def _joined(
         for name, each in results.items()
     }
     complete = True
-    placements: list[list[Placement]] = []
+    placements: list[list[PlacedShape]] = []
     every: dict[str, list[Configuration]] = {}
     for name, shape in shapes.items():
         every[name], tried = _candidates(name, shapes, results)
         complete &= tried
-        placements.append([*placements_of(shape, every[name])])
+        placements.append([*placed_shapes_of(shape, every[name])])
     choice = Choice(options.energy, options.memory, options.max_memory_bytes, options.resolution)
     chosen = choice.front(placements)
     if not chosen:
@@ -286,7 +286,7 @@ def _candidates(
 
 
 def _front_with(
-    result: SearchResult, used: list[Placement], every: list[Configuration]
+    result: SearchResult, used: list[PlacedShape], every: list[Configuration]
 ) -> tuple[ParetoFront, dict[int, int]]:
     """Return the front of a shape with placements that it does not list yet, and their places."""
     from parapipe.api.search_run import front_of

@@ -13,11 +13,11 @@ from parapipe.documents.shapes_schema import (
 )
 from parapipe.mappings.configuration import stated_figure
 from parapipe.several_shapes.combination import Combination, StateMove
-from parapipe.several_shapes.placements import Placement
+from parapipe.several_shapes.placed_shapes import PlacedShape
 
 
 def combination_rows(
-    combinations: Sequence[Combination], row_of: Callable[[Placement], ConfigurationRow]
+    combinations: Sequence[Combination], row_of: Callable[[PlacedShape], ConfigurationRow]
 ) -> Iterator[CombinationRow]:
     """Yield what a document says of combinations, in their order.
 
@@ -54,7 +54,7 @@ def combination_rows(
         )
 
 
-def _placement_row(placement: Placement, row: ConfigurationRow) -> PlacementRow:
+def _placement_row(placement: PlacedShape, row: ConfigurationRow) -> PlacementRow:
     return PlacementRow(
         id=row.id,
         drawing=row.drawing,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from parapipe.documents.doubt import DRAWS, load_draws
 from parapipe.documents.figure_table import SAMPLED_FIELDS, SHOWN_FIELDS
 from parapipe.documents.front_schema import SCHEMA, ConfigurationRow, FrontDocument
+from parapipe.documents.shapes_schema import SHAPES_FILE
 from parapipe.documents.shown import medians_of, shown_values
 from parapipe.errors import FrontError, PlanError
 from parapipe.files.documents import INSTEAD, read_document, read_json
@@ -87,6 +88,14 @@ def load_samples(folder: Path, document: FrontDocument) -> SampledFront | None:
 
 def load_front(path: Path) -> FrontDocument:
     """Read front.json; raise a FrontError as `read_document` says."""
+    folder = path.parent
+    if not path.exists() and (folder / SHAPES_FILE).is_file():
+        names = sorted(each.parent.name for each in folder.glob(f"*/{path.name}"))
+        example = f", as in {folder / names[0]}" if names else ""
+        raise FrontError(
+            f"{folder}: holds several shapes, with a front for each: name the folder of one of "
+            f"them{example}"
+        )
     return read_document(path, FrontDocument, schema=SCHEMA, what="front", error=FrontError)
 
 

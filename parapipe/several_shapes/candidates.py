@@ -18,7 +18,7 @@ from parapipe.mappings.assembly import assignment_of, mapping_of
 from parapipe.mappings.assignment import Assignment
 from parapipe.mappings.configuration import Configuration
 from parapipe.mappings.evaluate import evaluate
-from parapipe.several_shapes.placements import Shape
+from parapipe.several_shapes.placed_shapes import Shape
 
 MOST_PLACEMENTS = 4000  # of a graph of which all are tried
 

@@ -1,7 +1,7 @@
 """Which placements of all shapes together no others beat.
 
 Nothing is lost. A placement is left out only if another one of its shape may take its place beside
-whatever the others have (`Placement.is_as_good_as`), and placements of the first shapes only if
+whatever the others have (`PlacedShape.is_as_good_as`), and placements of the first shapes only if
 others of these may, whatever the later ones have.
 """
 
@@ -15,14 +15,16 @@ from itertools import product
 from parapipe.pareto import ENERGY_TIE, least, most_balanced, nondominated, thin_front
 from parapipe.search.options import MaxMemory
 from parapipe.several_shapes.combination import Combination, state_hand_overs
-from parapipe.several_shapes.placements import Placement
+from parapipe.several_shapes.placed_shapes import PlacedShape
 
 ONE_PLACEMENT, ONE_PROCESSOR = "one-placement", "one-processor"
 
 
-def undominated(placements: Sequence[Placement], *, energy: bool, memory: bool) -> list[Placement]:
+def undominated(
+    placements: Sequence[PlacedShape], *, energy: bool, memory: bool
+) -> list[PlacedShape]:
     """Return placements of one shape without those whose place another one may always take."""
-    left: list[Placement] = []
+    left: list[PlacedShape] = []
     order = sorted(
         placements,
         key=lambda each: (each.latency_s, each.steps_s, each.energy_j, len(each.weights)),
@@ -39,7 +41,7 @@ def undominated(placements: Sequence[Placement], *, energy: bool, memory: bool) 
 
 
 def combined(
-    placements: Sequence[Sequence[Placement]], *, energy: bool, memory: bool
+    placements: Sequence[Sequence[PlacedShape]], *, energy: bool, memory: bool
 ) -> list[Combination]:
     """Return combinations of placements of each shape, without those that others always replace."""
     shapes = [some[0].shape for some in placements]
@@ -124,7 +126,7 @@ class Choice:
     max_memory_bytes: MaxMemory | None
     resolution: float
 
-    def front(self, placements: Sequence[Sequence[Placement]]) -> list[Combination]:
+    def front(self, placements: Sequence[Sequence[PlacedShape]]) -> list[Combination]:
         """Return the combinations that no other one beats, and those with a name, in order.
 
         Empty if none keeps the limit of memory.
@@ -166,11 +168,11 @@ class Choice:
                 return each.memory_bytes <= most
 
     def _baselines(
-        self, placements: Sequence[Sequence[Placement]]
+        self, placements: Sequence[Sequence[PlacedShape]]
     ) -> Mapping[str, list[Combination]]:
         """Return combinations of one placement for all shapes, and of a single processor."""
         ids = set.intersection(*({*some[0].processor_of} for some in placements))
-        groups: list[dict[tuple[str, ...], list[Placement]]] = []
+        groups: list[dict[tuple[str, ...], list[PlacedShape]]] = []
         for some in placements:
             groups.append({})
             for each in some:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from parapipe.several_shapes.placements import Placement, Shape, SharedWeight
+from parapipe.several_shapes.placed_shapes import PlacedShape, Shape, SharedWeight
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Combination:
         That it has of its own; empty before it is chosen.
     """
 
-    placements: tuple[Placement, ...]
+    placements: tuple[PlacedShape, ...]
     names: tuple[str, ...] = ()
     pareto: bool = False
 
@@ -120,7 +120,7 @@ def state_hand_overs(shapes: Sequence[Shape]) -> Iterator[tuple[str, int, int]]:
             last |= dict.fromkeys(names, number)
 
 
-def _moves(placements: Sequence[Placement]) -> Iterator[StateMove]:
+def _moves(placements: Sequence[PlacedShape]) -> Iterator[StateMove]:
     """Yield what moves between placements; of processors in turn, from that which takes longest."""
     for state, begin, end in state_hand_overs([each.shape for each in placements]):
         writer, reader = placements[begin], placements[end]

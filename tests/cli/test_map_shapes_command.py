@@ -36,6 +36,9 @@ def test_a_table_has_a_column_for_each_shape_and_verify_checks_all_together(
     assert "--shape-set decode:input_ids=1x1,past=16 --mix prefill=1,decode=20" in command
     row = document["configurations"][0]
     assert parapipe("verify", out / "decode", row["placements"]["decode"]["id"]).code == 0
+    ended = parapipe("pick", out)
+    assert (ended.code, ended.out) == (1, "")
+    assert f"name the folder of one of them, as in {out / 'decode'}" in ended.err
 
 
 def test_a_dimension_with_several_values_makes_buckets(parapipe, model, tmp_path):

@@ -21,7 +21,7 @@ from parapipe.platform.memories import MemorySystem
 from parapipe.several_shapes.candidates import as_elsewhere, every_placement
 from parapipe.several_shapes.choice import Choice, undominated
 from parapipe.several_shapes.combination import Combination
-from parapipe.several_shapes.placements import Shape, placements_of
+from parapipe.several_shapes.placed_shapes import Shape, placed_shapes_of
 from tests.cases import hand_built
 from tests.cases.pipeline_cases import every_division, random_costs
 
@@ -167,7 +167,7 @@ def request_figures(shapes, first, second):
 
 def front_of(shapes, **changes):
     choice = {"energy": True, "memory": True, "max_memory_bytes": None, "resolution": 0.0}
-    every = [[*placements_of(shape, every_placement(shape))] for shape in shapes]
+    every = [[*placed_shapes_of(shape, every_placement(shape))] for shape in shapes]
     return Choice(**{**choice, **changes}).front(every)
 
 
@@ -198,7 +198,7 @@ def single(shape, on):
     costs = shape.tables[0]
     mapping = mapping_of(shape.graph, None, costs, Assignment(on, (tuple(range(len(on))),)))
     found = evaluate(mapping, shape.graph, costs)
-    return next(placements_of(shape, [Configuration(mapping, found, True, 0.0, 0)]))
+    return next(placed_shapes_of(shape, [Configuration(mapping, found, True, 0.0, 0)]))
 
 
 def test_weights_are_in_a_memory_once_and_in_two_memories_twice():
@@ -263,7 +263,7 @@ def test_a_limit_of_memory_holds_for_all_shapes_together():
 @pytest.mark.parametrize("seed", range(4))
 def test_what_is_left_out_is_replaced_by_something_with_the_same_ends_and_no_other_weight(seed):
     shape = random_shapes(seed)[1]
-    every = [*placements_of(shape, every_placement(shape))]
+    every = [*placed_shapes_of(shape, every_placement(shape))]
     few = undominated(every, energy=True, memory=True)
     fewer = undominated(every, energy=False, memory=False)
     assert len(fewer) <= len(few) <= len(every)
@@ -307,7 +307,7 @@ def test_nothing_is_lost_by_leaving_out_parts_of_three_shapes(seed):
         graph = chain(3, 8 * (at + 1), reader=rng.randint(0, 1), writer=rng.randint(1, 2))
         costs = costs_of(graph, 2, 10 * seed + at, system)
         shapes.append(Shape(f"s{at}", graph, (costs,), steps, follows=bool(seed % 3)))
-    every = [[*placements_of(shape, every_placement(shape))] for shape in shapes]
+    every = [[*placed_shapes_of(shape, every_placement(shape))] for shape in shapes]
     points = [
         Combination(chosen).objectives(energy=True, memory=True) for chosen in product(*every)
     ]

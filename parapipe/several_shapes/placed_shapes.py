@@ -64,8 +64,8 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Placement:
-    """A configuration of a shape.
+class PlacedShape:
+    """A shape and its configuration: a placement of it.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ class Placement:
         """Where states are written, of those that it writes."""
         return tuple(sorted(self.writers.items()))
 
-    def is_as_good_as(self, other: Placement, *, energy: bool, memory: bool) -> bool:
+    def is_as_good_as(self, other: PlacedShape, *, energy: bool, memory: bool) -> bool:
         """Tell whether it may take another one's place whatever the other shapes' placements are.
 
         Then it takes no more of any figure, moves the same states the same ways, and needs no
@@ -208,22 +208,24 @@ class Placement:
             and (not memory or self._saves_memory(other))
         )
 
-    def _saves_energy(self, other: Placement) -> bool:
+    def _saves_energy(self, other: PlacedShape) -> bool:
         return self.energy_j <= other.energy_j and self.draws_no_more(other)
 
-    def draws_no_more(self, other: Placement) -> bool:
+    def draws_no_more(self, other: PlacedShape) -> bool:
         """Tell whether it uses no processor that another one does not, nor one at more watts."""
         others_w = other.static_power_w
         return all(watts <= others_w.get(p, -1) for p, watts in self.static_power_w.items())
 
-    def _saves_memory(self, other: Placement) -> bool:
+    def _saves_memory(self, other: PlacedShape) -> bool:
         mine = (*self.working_bytes, *self.segments_bytes)
         others = (*other.working_bytes, *other.segments_bytes)
         no_more = all(a <= b for a, b in zip(mine, others, strict=True))
         return no_more and self.weights <= other.weights
 
 
-def placements_of(shape: Shape, configurations: Iterable[Configuration]) -> Iterator[Placement]:
+def placed_shapes_of(
+    shape: Shape, configurations: Iterable[Configuration]
+) -> Iterator[PlacedShape]:
     """Yield the placements of a shape, in the order of its configurations.
 
     Those on a part of a cluster are left out: other shapes may not know it.
@@ -238,4 +240,4 @@ def placements_of(shape: Shape, configurations: Iterable[Configuration]) -> Iter
             storage = Storage.of(each.split.graph, costs)
         else:
             storage = storages.setdefault(each.table, Storage.of(shape.graph, costs))
-        yield Placement(shape, each, costs, storage, number)
+        yield PlacedShape(shape, each, costs, storage, number)
