@@ -29,9 +29,10 @@ from parapipe.search.stages.candidates import Candidate, StageCandidate, configu
 
 MOST_CANDIDATES = 200  # of a search, that are evaluated
 MOST_SHOWN = 24  # on a front, of which none is left out because another one is nearly as good
-MOST_CHANGES = 800  # evaluations of changes of whole operators in stages; of other kinds a part
+MOST_CHANGES = 2000  # evaluations of changes of whole operators in stages
+MOST_OTHER_CHANGES = 250  # of each other kind
 MOST_CHANGED_OPERATORS = 24_000  # in all of them: those of large networks take longer
-OTHER_PART = 3
+OTHER_PART = 3  # of other kinds, so many times less
 
 STAGES = (False, False)  # a kind: nothing is split, no frames are interleaved
 
@@ -108,6 +109,16 @@ class CoRunSearch:
     def has_many(self) -> bool:
         """Whether the front has so many configurations that some stand for others."""
         return len(nondominated(self.known.values(), self._figures)) > MOST_SHOWN
+
+    def with_free_bounds(
+        self, some: Iterable[Configuration], bounds: UnfinishedRow
+    ) -> Iterator[Configuration]:
+        """Yield configurations with how far they are from what they could take without the law."""
+        energy_j = bounds.energy_j if self.options.energy else 0.0
+        least = Least(bounds.period_s, bounds.latency_s, energy_j)
+        for each in some:
+            gap = least.gap(each.evaluated)
+            yield replace(each, least=least, gap=gap, proven=not gap)
 
     def _promising(self, candidates: Sequence[Candidate]) -> Iterator[Candidate]:
         """Yield the front, what searches made beside stages, and the best on all sets."""
@@ -278,8 +289,10 @@ def _kind(each: Configuration) -> object:
 
 def _most_changes(kind: object, graph: OperatorGraph) -> int:
     """Return how many changes of a kind are evaluated, given the first model of it."""
-    most = min(MOST_CHANGES, MOST_CHANGED_OPERATORS // max(1, len(graph.operators)))
-    return max(1, most if kind == STAGES else most // OTHER_PART)
+    most = MOST_CHANGED_OPERATORS // max(1, len(graph.operators))
+    if kind == STAGES:
+        return max(1, min(MOST_CHANGES, most))
+    return max(1, min(MOST_OTHER_CHANGES, most // OTHER_PART))
 
 
 def _key(mapping: Mapping) -> object:
@@ -300,13 +313,3 @@ def retime(mapping: Mapping, graph: OperatorGraph, costs: CostTable) -> Mapping:
         return replace(mapping, placements=placements)
     timed = mapping_of(graph, None, costs, assignment_of(mapping))
     return timed.with_replicas(mapping.replicated)
-
-
-def with_free_bounds(
-    some: Iterable[Configuration], bounds: UnfinishedRow, *, energy: bool
-) -> Iterator[Configuration]:
-    """Yield configurations with how far they are from what they could take without the law."""
-    least = Least(bounds.period_s, bounds.latency_s, bounds.energy_j if energy else 0.0)
-    for each in some:
-        gap = least.gap(each.evaluated)
-        yield replace(each, least=least, gap=gap, proven=not gap)

@@ -33,7 +33,6 @@ from parapipe.search.candidate_selection import (
     within_limit,
     within_segments,
 )
-from parapipe.search.co_run_search import CoRunSearch, with_free_bounds
 from parapipe.search.contract import Moment, SearchProblem
 from parapipe.search.exploration_result import Exploration, UnfinishedRow, by_processors
 from parapipe.search.explored_bounds import ExploredBounds
@@ -48,6 +47,7 @@ from parapipe.search.stages.stage_incumbents import ListSchedules, StageSearches
 from parapipe.search.stages.stage_search import StageProblems, StageSearch
 
 if TYPE_CHECKING:
+    from parapipe.search.co_run_search import CoRunSearch
     from parapipe.search.contract import Search, SplitSources
 
 LOADED = ("stages", "split", "interleaved")  # searches with times under expected loads
@@ -175,7 +175,7 @@ class SearchSequence:
         found, free = tuple(map(bounds.with_bounds, configurations)), None
         if self.co_runs:
             free = bounds.unfinished(())
-            found = tuple(with_free_bounds(configurations, free, energy=options.energy))
+            found = tuple(self.co_runs.with_free_bounds(configurations, free))
         return Exploration(
             found,
             {question.problem: answer.schedules[0] for question, answer in answers.items()},
@@ -363,6 +363,7 @@ def explore(
         )
         sequence = SearchSequence(stages, searches, sources)
         if with_laws[0].co_run:
+            from parapipe.search.co_run_search import CoRunSearch
 
             def explore_loaded(load: ExpectedLoad) -> tuple[Configuration, ...]:
                 left = Deadline(deadline.left_s)
