@@ -111,7 +111,8 @@ def run_plan(
     strategy
         What decides which processor runs what: plan, steal, ready-pool, barriers, micro-batches,
         streams, or a class of your own as MODULE:CLASS. All but plan first measure, on the frames
-        of `warmup`, what every segment takes on every processor.
+        of `warmup`, what every segment takes on every processor. The native runtime has plan,
+        steal, ready-pool and streams, for single operators.
     unit
         What a processor runs without interruption: segments of the plan, or single operators, so
         that a strategy decides on each of them.

@@ -23,6 +23,7 @@ from parapipe.runtime.folder import RunError
 from parapipe.runtime.frames import DISTINCT, frames_in, random_frames
 from parapipe.runtime.machine import OtherLoad, busy_note
 from parapipe.runtime.results import ResultFile
+from parapipe.strategies import registry
 
 FRAMES = 100
 
@@ -48,6 +49,7 @@ def run_on_runtime(
     period_s: float | None,
     cores: Mapping[str, Sequence[int]] | None,
     keep: str | Path | None,
+    strategy: str | type = "plan",
     **others: Any,  # noqa: ANN401 - those that only ONNX Runtime's executor has
 ) -> Run:
     """Run a plan as `run_plan` does.
@@ -63,12 +65,15 @@ def run_on_runtime(
     ------
     ArgumentError
         If there is no such runtime, or it cannot do what is asked for.
+    StrategyError
+        If there is no such strategy.
     RuntimeMissingError, ExportError, ExecutionError
         As of `run_plan`; an operator has no form in the runtime.
     """
     run_on = runtime(name)
-    defaults = {"strategy": "plan", "unit": "segment"}
+    defaults = {"unit": "segment"}
     odd = [key for key, value in others.items() if value not in (None, False, 0, defaults.get(key))]
+    decides, _ = registry.strategy(strategy)
     if odd:
         raise ArgumentError(f"the runtime '{name}' takes no {', '.join(f'`{key}`' for key in odd)}")
     clear_abandoned_scratch()
@@ -86,7 +91,11 @@ def run_on_runtime(
             fed = stored or tuple(random_frames(given, min(count, DISTINCT)))
             fed = tuple(islice(fed, count))
             settings = RuntimeSettings(
-                frames=count, warmup=warmup, period_s=pace_s, cores=cores or {}
+                frames=count,
+                warmup=warmup,
+                period_s=pace_s,
+                cores=cores or {},
+                strategy=decides,
             )
             done = run_on(plan, file, folder, fed, settings)
             with ResultFile(None if keep is None else Path(keep)) as kept:

@@ -32,12 +32,15 @@ class RuntimeSettings:
         Seconds between frames; as fast as they are taken if None.
     cores
         Of processors, in place of the plan's.
+    strategy
+        Name of what decides which processor runs what.
     """
 
     frames: int
     warmup: int
     period_s: float | None
     cores: Mapping[str, Sequence[int]]
+    strategy: str = "plan"
 
 
 @dataclass(frozen=True, slots=True)

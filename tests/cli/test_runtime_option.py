@@ -30,3 +30,9 @@ def test_a_missing_compiler_is_one_line_with_the_packages(parapipe, plan, monkey
     complaint = parapipe("run", plan, "--runtime", "native").complaint
     assert "'no-such-compiler' is missing: install cmake g++ make nlohmann-json3-dev" in complaint
     assert "pip install onednn-devel-cpu-gomp" in complaint
+
+
+@pytest.mark.parametrize("strategy", ["barriers", "parapipe.strategies.steal:Steal"])
+def test_a_strategy_that_the_runner_has_not_is_refused(parapipe, plan, strategy):
+    complaint = parapipe("run", plan, "--runtime", "native", "--strategy", strategy).complaint
+    assert f"the native runner has no strategy '{strategy}': choose from plan, ready" in complaint

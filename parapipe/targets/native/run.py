@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from parapipe.errors import StrategyError
 from parapipe.export.runtimes import RuntimeRun, RuntimeSettings
 from parapipe.files.mistakes import listed
 from parapipe.plan.mapped import mapping_view
@@ -25,6 +26,8 @@ from parapipe.targets.native.library_plan import LibraryPlan
 from parapipe.targets.native.runner import PROGRAM, backend_here, built_runner
 
 _ITEM = np.dtype("<f4")
+STRATEGIES = ("plan", "ready-pool", "steal", "streams")
+"""Those that the runner has."""
 
 
 def run(
@@ -45,7 +48,14 @@ def run(
         If operators have no form in it.
     RunError
         If it fails: what it says.
+    StrategyError
+        If the runner has no such strategy.
     """
+    if settings.strategy not in STRATEGIES:
+        raise StrategyError(
+            f"the native runner has no strategy '{settings.strategy}': choose from "
+            f"{', '.join(STRATEGIES)}, or run on ONNX Runtime"
+        )
     backend = backend_here()
     program = built_runner(backend)
     on_cpus = tuple(each.model_copy(update={"kind": "cpu"}) for each in plan.processors)
@@ -73,6 +83,7 @@ def _start(program: Path, folder: Path, settings: RuntimeSettings) -> None:
         *(program, folder, "--json", "--frames", str(settings.frames)),
         *("--warmup", str(settings.warmup), "--period", repr(settings.period_s or 0)),
         *("--output", folder / "output.bin", "--trace", folder / "trace.json"),
+        *("--strategy", settings.strategy),
     ]
     if (folder / "input.bin").stat().st_size:
         words += ["--input", folder / "input.bin"]
@@ -106,12 +117,13 @@ def _record(plan: Plan, trace: Mapping[str, Any], warmup: int) -> Record:
             if frame < warmup:
                 continue
             key = (each["source"], frame - warmup)
+            processor = each["processors"][frame] if "processors" in each else each["processor"]
             end_s = start_s + time_s
             before = spans.get(key)
             spans[key] = (
                 replace(before, end_s=end_s, work_s=(before.work_s or 0) + time_s)
                 if before
-                else Span(each["processor"], *key, start_s, end_s, time_s)
+                else Span(processor, *key, start_s, end_s, time_s)
             )
     return Record(
         resources=tuple(each.name for each in plan.processors),

@@ -76,7 +76,7 @@ int run(const Options &options) {
                                 inputs.frames(), "; give files that go together"));
         }
     }
-    Executor executor(plan, weights);
+    Executor executor(plan, weights, options.strategy);
     Results results(plan, expected ? &*expected : nullptr, options.output.empty() ? 0 : inputs.frames());
     std::cerr << "running " << options.warmup << " + " << options.frames << " frames" << std::endl;
     executor.run(frames, inputs, results, !options.profile.empty());

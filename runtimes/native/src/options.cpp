@@ -81,6 +81,7 @@ std::string usage() {
            "  --output FILE      write the results of one frame for each in --input\n"
            "  --profile FILE     wait for and time each operator; write rows for 'parapipe profile --import'\n"
            "  --trace FILE       write when each operator of each frame began, and how long it took\n"
+           "  --strategy NAME    what decides which processor runs what: plan, ready-pool, steal, streams (plan)\n"
            "  --cores NAME=N,N   use these cores for a processor; may be given several times\n"
            "  --no-arena         let every tensor have memory of its own, not the plan's offsets\n"
            "  --governor         say how the clocks of the cores are set\n"
@@ -95,6 +96,7 @@ Options options_of(const std::vector<std::string> &arguments) {
         {"--check", [&](const std::string &text) { options.check = text; }},
         {"--output", [&](const std::string &text) { options.output = text; }},
         {"--profile", [&](const std::string &text) { options.profile = text; }},
+        {"--strategy", [&](const std::string &text) { options.strategy = text; }},
         {"--trace", [&](const std::string &text) { options.trace = text; }},
         {"--tolerance", [&](const std::string &text) { options.tolerance = number_of(text, "--tolerance", 0); }},
         {"--period", [&](const std::string &text) { options.period_s = number_of(text, "--period", 0); }},
@@ -125,6 +127,9 @@ Options options_of(const std::vector<std::string> &arguments) {
     }
     if (options.folder.empty() && !options.help) {
         throw UsageError("no folder was given");
+    }
+    if (!options.profile.empty() && options.strategy != "plan") {
+        throw UsageError("--profile follows the plan; leave out --strategy");
     }
     if (!options.check.empty() && options.input.empty()) {
         throw UsageError("--check needs the frames that gave those results: --input");

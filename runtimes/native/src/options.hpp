@@ -25,6 +25,7 @@ struct Options {
     bool governor = false;
     bool no_arena = false;
     bool json = false;
+    std::string strategy = "plan";
     bool help = false;
 };
 

@@ -16,6 +16,7 @@ from tests.cases.measuring import platform_of_parts
 
 CORES = sorted(os.sched_getaffinity(0))
 NETWORKS = ("squeezenet", "googlenet", "mobilenet-v1", "mobilenet-v2", "resnet-50", "gpt:1")
+STRATEGIES = ("ready-pool", "steal", "streams")
 TOLERANCE = 1e-4  # of the largest number of the output
 
 
@@ -30,14 +31,14 @@ def results(path):
         return {name: file[name] for name in file.files}
 
 
-def assert_equal_to_onnx_runtime(plan, tmp_path, cores=None):
+def assert_equal_to_onnx_runtime(plan, tmp_path, cores=None, strategy="plan", frames=3):
     """Results of both runtimes on the same random frames; return the native run."""
     kept = {}
     for runtime in ("onnxruntime", "native"):
         path = tmp_path / f"{runtime}.npz"
         run = run_plan(
-            plan, frames=3, warmup=1, saturate=True, cores=cores or here(plan), keep=path,
-            runtime=runtime,
+            plan, frames=frames, warmup=1, saturate=True, cores=cores or here(plan), keep=path,
+            runtime=runtime, strategy=strategy if runtime == "native" else "plan",
         )  # fmt: skip
         kept[runtime] = results(path)
     assert kept["native"].keys() == kept["onnxruntime"].keys()
@@ -74,6 +75,23 @@ def test_networks_of_the_zoo_give_the_results_of_onnx_runtime(name, tmp_path):
     count = len(import_model(path).operators)
     assert count > 20
     assert_equal_to_onnx_runtime(plan_for(path, "para-only"), tmp_path)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("arrangement", ARRANGEMENTS)
+def test_strategies_give_the_results_of_onnx_runtime(small, tmp_path, arrangement, strategy):
+    plan = plan_for(small, arrangement)
+    run = assert_equal_to_onnx_runtime(plan, tmp_path, strategy=strategy, frames=50)
+    spans = {(span.name, span.frame) for span in run.record.spans}
+    assert spans == {(each.id, frame) for each in plan.operators for frame in range(50)}
+    assert {span.resource for span in run.record.spans} <= {p.name for p in plan.processors}
+
+
+def test_a_pool_of_ready_operators_shares_the_work_of_a_lone_processor(small, tmp_path):
+    plan = plan_for(small, "pipe-only")
+    run = assert_equal_to_onnx_runtime(plan, tmp_path, strategy="ready-pool", frames=50)
+    planned = {at.operator: p.name for s in plan.stages for p in s.processors for at in p.operators}
+    assert any(span.resource != planned[span.name] for span in run.record.spans)
 
 
 def test_two_streams_share_the_cores_of_a_processor(small, tmp_path):

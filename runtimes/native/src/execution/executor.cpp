@@ -11,36 +11,32 @@
 
 namespace parapipe {
 
-/// A processor at work. The device is made, used and destroyed on the worker's thread.
-struct Executor::Seat {
-    ProcessorId processor = kNone;
-    std::unique_ptr<Device> device;
-    std::vector<Turn> turns;
-    std::vector<float> dense;  // room for a graph output
-    Worker worker;
-
-    ~Seat() {
-        worker.call([this] { device.reset(); });
-    }
-};
-
-Executor::Executor(const Plan &plan, const std::vector<float> &weights)
-    : plan_(plan), orders_(plan), times_s_(plan.operators.size()), starts_s_(plan.operators.size()) {
+Executor::Executor(const Plan &plan, const std::vector<float> &weights, const std::string &strategy)
+    : made_for_(plan), strategy_(strategy), together_(plan_together(plan, strategy)), plan_(together_ ? *together_ : plan),
+      places_(plan.places()), orders_(plan_), times_s_(plan.operators.size()), starts_s_(plan.operators.size()),
+      ran_on_(plan.operators.size()) {
     for (ProcessorId p = 0; p < plan.processors.size(); ++p) {
         auto &seat = *seats_.emplace_back(std::make_unique<Seat>());
-        seat.processor = p;
+        seat.number = p;
+        seat.processor = decides() ? 0 : p;
+        if (decides()) {
+            auto own = on_one_processor(plan);
+            own.processors.front().cores = plan.processors[p].cores;
+            own.processors.front().threads = plan.processors[p].threads;
+            seat.plan = std::make_unique<const Plan>(std::move(own));
+        }
         seat.worker.call([&] {
-            seat.device = make_device(plan, p, weights, overlap_);
-            for (const OperatorId v : plan.processors[p].operators) {
+            seat.device = make_device(decides() ? *seat.plan : plan, seat.processor, weights, overlap_);
+            for (const OperatorId v : plan_.processors[seat.processor].operators) {
                 seat.device->add_tensors(v);
             }
         });
     }
     configure();
     allocate();
-    auto turns = turns_of(plan, buffers_, layouts(), semaphores_);
+    const auto turns = turns_of(plan_, buffers_, layouts(), semaphores_);
     for (auto &seat : seats_) {
-        seat->turns = std::move(turns[seat->processor]);
+        seat->turns = turns[seat->processor];
     }
 }
 
@@ -59,7 +55,8 @@ Layout Executor::layout(const Buffer &buffer) const {
 }
 
 std::size_t Executor::shared_transfers() const {
-    return static_cast<std::size_t>(std::count(buffers_.shared.begin(), buffers_.shared.end(), true));
+    const auto shared = std::count(buffers_.shared.begin(), buffers_.shared.end(), true);
+    return decides() ? made_for_.transfers.size() : static_cast<std::size_t>(shared);
 }
 
 std::size_t Executor::joins_and_cuts() const {
@@ -74,9 +71,9 @@ std::size_t Executor::views() const {
 
 std::vector<OperatorId> Executor::plain() const {
     std::vector<OperatorId> found;
-    for (const auto &seat : seats_) {
-        for (const OperatorId v : plan_.processors[seat->processor].operators) {
-            if (seat->device->plain(v)) {
+    for (ProcessorId p = 0; p < plan_.processors.size(); ++p) {
+        for (const OperatorId v : plan_.processors[p].operators) {
+            if (device(p).plain(v)) {
                 found.push_back(v);
             }
         }
@@ -114,9 +111,9 @@ std::size_t Executor::inside_bytes() const {
 }
 
 std::size_t Executor::outside_bytes() const {
-    std::size_t bytes = 0;
+    std::size_t bytes = frame_bytes_ * (decides() ? frames_under_way(made_for_) : 0);
     for (const auto &buffer : buffers_.all) {
-        bytes += buffer.place == kNone ? buffer.frames * layout(buffer).size_bytes : 0;
+        bytes += buffer.place == kNone && !decides() ? buffer.frames * layout(buffer).size_bytes : 0;
     }
     return bytes;
 }
@@ -124,16 +121,16 @@ std::size_t Executor::outside_bytes() const {
 /// Makes functions for all operators but views. Which these can be depends on the padding that the
 /// functions ask for; so those that cannot get a function, too, and so on.
 void Executor::configure() {
-    std::vector<bool> configured(plan_.operators.size());
+    std::vector<std::vector<bool>> configured(seats_.size(), std::vector<bool>(plan_.operators.size()));
     auto views = possible_views(plan_, orders_);
     do {
         for (auto &seat : seats_) {
             // One after the other: the library's functions cannot be configured side by side.
             seat->worker.call([&] {
                 for (const OperatorId v : plan_.processors[seat->processor].operators) {
-                    if (!views[v] && !configured[v]) {
+                    if (!views[v] && !configured[seat->number][v]) {
                         seat->device->configure(v);
-                        configured[v] = true;
+                        configured[seat->number][v] = true;
                     }
                 }
             });
@@ -143,6 +140,9 @@ void Executor::configure() {
         });
     } while (std::exchange(views, buffers_.views) != buffers_.views);
     buffers_.places = take_places(plan_, buffers_);
+    for (auto &buffer : buffers_.all) {
+        buffer.frames = decides() ? frames_under_way(made_for_) : buffer.frames;
+    }
 }
 
 void Executor::allocate() {
@@ -150,17 +150,26 @@ void Executor::allocate() {
     for (std::size_t m = 0; plan_.arena && m < plan_.arena->memories.size(); ++m) {
         arenas_.push_back(std::make_unique<HostSlot>(plan_.arena->memories[m].size_bytes));
     }
-    std::vector<std::set<TensorId>> bound(seats_.size());
+    std::vector<std::set<TensorId>> bound(plan_.processors.size());
     for (std::size_t i = 0; i < slots_.size(); ++i) {
         const auto &buffer = buffers_.all[i];
         if (buffer.single()) {
             continue;
         }
         for (const auto &member : buffer.members) {
-            device(member.processor).extend(member.tensor, buffer.padding);
+            for (auto &seat : seats_) {
+                if (seat->processor == member.processor) {
+                    seat->device->extend(member.tensor, buffer.padding);
+                }
+            }
             bound[member.processor].insert(member.tensor);
         }
-        buffer.place == kNone ? make_slots(i) : place_slots(i);
+        if (!decides()) {
+            buffer.place == kNone ? make_slots(i) : place_slots(i);
+        }
+    }
+    if (decides()) {
+        share_out_frames();
     }
     for (auto &seat : seats_) {
         seat->worker.call([&] { seat->device->allocate(bound[seat->processor]); });
@@ -192,11 +201,20 @@ void Executor::place_slots(std::size_t buffer) {
 }
 
 void Executor::run(Frames &frames, const FrameFile &inputs, Results &results, bool times_each) {
+    if (decides()) {
+        run_decided(frames, inputs, results);
+        return;
+    }
     frames.start();
     std::vector<std::future<void>> ends;
     for (auto &seat : seats_) {
         ends.push_back(seat->worker.post([&, this] { run_frames(*seat, frames, inputs, results, times_each); }));
     }
+    wait_for(std::move(ends));
+}
+
+/// @throws What a thread has thrown, but for those that only ended because another one had failed.
+void Executor::wait_for(std::vector<std::future<void>> ends) {
     std::exception_ptr failure;
     for (auto &end : ends) {
         try {
@@ -247,11 +265,15 @@ void Executor::run_frames(Seat &seat, Frames &frames, const FrameFile &inputs, R
                 }
                 if (turn.lag <= round && round - turn.lag < end) {
                     const std::size_t frame = round - turn.lag;
-                    prepare(seat, turn, frame, inputs);
+                    prepare(seat, turn, frame);
+                    load(turn, seat.processor, frame, inputs, [&seat](TensorId tensor) { return seat.device->map(tensor); });
+                    for (const auto &load : turn.loads) {
+                        seat.device->unmap(plan_.inputs[load.position]);
+                    }
                     if (turn.first) {
                         frames.note_begin(frame);
                     }
-                    compute(seat, turn, frames, times_each);
+                    compute(seat, turn, frame, frames, times_each);
                     hand_over(seat, turn, frame, results);
                     done[i] = frame + 1;
                     hand_on_for_good(turn, done[i], end);
@@ -271,7 +293,7 @@ void Executor::run_frames(Seat &seat, Frames &frames, const FrameFile &inputs, R
 }
 
 /// Waits for what the operator reads and for room for what it makes.
-void Executor::prepare(Seat &seat, const Turn &turn, std::size_t frame, const FrameFile &inputs) {
+void Executor::prepare(Seat &seat, const Turn &turn, std::size_t frame) {
     auto &device = *seat.device;
     for (Semaphore *arrival : turn.arrivals) {
         arrival->acquire();
@@ -285,26 +307,40 @@ void Executor::prepare(Seat &seat, const Turn &turn, std::size_t frame, const Fr
     for (const auto &binding : turn.bindings) {
         device.bind(binding.tensor, slot(binding.buffer, frame), binding.offset_bytes);
     }
-    for (const auto &load : turn.loads) {
-        const TensorId tensor = plan_.inputs[load.position];
-        const auto *data = reinterpret_cast<const std::byte *>(inputs.data(frame, load.position));
-        const auto there = layout_of(plan_.tensors[tensor].shape);
-        copy(data, part_of(there, load.start, load.extents), device.map(tensor),
-             part_of(device.layout(tensor), load.start, load.extents));
-        device.unmap(tensor);
+}
+
+/// Brings as much of the graph inputs as is read.
+void Executor::load(const Turn &turn, ProcessorId processor, std::size_t frame, const FrameFile &inputs,
+                    const std::function<std::byte *(TensorId)> &memory) {
+    for (const auto &[position, start, extents] : turn.loads) {
+        const TensorId tensor = plan_.inputs[position];
+        const auto *data = reinterpret_cast<const std::byte *>(inputs.data(frame, position));
+        copy(data, part_of(layout_of(plan_.tensors[tensor].shape), start, extents), memory(tensor),
+             part_of(device(processor).layout(tensor), start, extents));
     }
 }
 
-void Executor::compute(Seat &seat, const Turn &turn, const Frames &frames, bool times_each) {
+namespace {
+
+/// Notes something of a frame; of those before that were not run, nothing.
+template <class Value>
+void note(std::vector<Value> &values, std::size_t frame, Value value) {
+    values.resize(std::max(values.size(), frame + 1));
+    values[frame] = value;
+}
+
+}  // namespace
+
+void Executor::compute(Seat &seat, const Turn &turn, std::size_t frame, const Frames &frames, bool times_each) {
     const auto begin = Frames::Clock::now();
-    starts_s_[turn.op].push_back(frames.since_start_s(begin));
+    note(starts_s_[turn.op], frame, frames.since_start_s(begin));
     if (!turn.view) {
         seat.device->run(turn.op);
     }
     if (times_each) {
         seat.device->finish();
     }
-    times_s_[turn.op].push_back(std::chrono::duration<float>(Frames::Clock::now() - begin).count());
+    note(times_s_[turn.op], frame, std::chrono::duration<float>(Frames::Clock::now() - begin).count());
 }
 
 /// Gives what the operator made to those that wait for it, and gives back what it was the last to read.
@@ -317,6 +353,7 @@ void Executor::hand_over(Seat &seat, const Turn &turn, std::size_t frame, Result
         seat.dense.resize(plan_.tensors[output].elements());
         copy(device.map(output), here, reinterpret_cast<std::byte *>(seat.dense.data()), dense);
         device.unmap(output);
+        const std::lock_guard<std::mutex> lock(delivering_);
         results.deliver(turn.result, frame, seat.dense.data());
     }
     for (const auto &made : turn.copies) {

@@ -1,26 +1,35 @@
 #pragma once
 
 #include "execution/buffers.hpp"
-#include "execution/device.hpp"
 #include "execution/frames.hpp"
 #include "execution/host_slot.hpp"
 #include "execution/orders.hpp"
 #include "execution/results.hpp"
+#include "execution/seat.hpp"
+#include "execution/tasks.hpp"
 #include "execution/turns.hpp"
-#include "execution/worker.hpp"
 #include "plan/plan.hpp"
 
+#include <functional>
+#include <future>
 #include <memory>
+#include <mutex>
+#include <string>
 #include <vector>
 
 namespace parapipe {
 
 /// Runs a plan: a thread and a device for each processor, and memory that they share.
+///
+/// In the plan's order, each processor takes its turns, and memory is that of the plan. With another strategy, each
+/// processor can run every operator: the plan is looked at as one of a single processor, of which every thread has
+/// a device, and every frame on its way has memory of its own.
 class Executor {
 public:
     /// Makes devices and memory ready for the first frame.
-    /// @throws Error if a device cannot do what the plan wants of it.
-    Executor(const Plan &plan, const std::vector<float> &weights);
+    /// @param strategy What decides which processor runs what.
+    /// @throws Error if a device cannot do what the plan wants of it, or there is no such strategy.
+    Executor(const Plan &plan, const std::vector<float> &weights, const std::string &strategy = "plan");
     ~Executor();
     Executor(const Executor &) = delete;
     Executor &operator=(const Executor &) = delete;
@@ -29,6 +38,11 @@ public:
     /// @param times_each Whether to wait for each operator, so that times of a GPU are those of the
     ///     operator and not of handing it over.
     void run(Frames &frames, const FrameFile &inputs, Results &results, bool times_each);
+
+    /// Whether another strategy than the plan decides.
+    bool decides() const { return together_ != nullptr; }
+    /// The processor that ran an operator for a frame.
+    ProcessorId ran_on(OperatorId op, std::size_t frame) const { return decides() ? ran_on_[op][frame] : places_[op]; }
 
     /// Seconds of each operator in each frame.
     const std::vector<std::vector<float>> &times_s() const { return times_s_; }
@@ -50,22 +64,33 @@ public:
     std::size_t outside_bytes() const;
 
 private:
-    struct Seat;
-
     Device &device(ProcessorId processor) const;
     LayoutOf layouts() const;
     Layout layout(const Buffer &buffer) const;
     void configure();
     void allocate();
+    void share_out_frames();
     void make_slots(std::size_t buffer);
     void place_slots(std::size_t buffer);
     Slot &slot(std::size_t buffer, std::size_t frame) { return *slots_[buffer][frame % slots_[buffer].size()]; }
     void run_frames(Seat &seat, Frames &frames, const FrameFile &inputs, Results &results, bool times_each);
-    void prepare(Seat &seat, const Turn &turn, std::size_t frame, const FrameFile &inputs);
-    void compute(Seat &seat, const Turn &turn, const Frames &frames, bool times_each);
+    void prepare(Seat &seat, const Turn &turn, std::size_t frame);
+    void load(const Turn &turn, ProcessorId processor, std::size_t frame, const FrameFile &inputs,
+              const std::function<std::byte *(TensorId)> &memory);
+    void compute(Seat &seat, const Turn &turn, std::size_t frame, const Frames &frames, bool times_each);
+    void run_decided(Frames &frames, const FrameFile &inputs, Results &results);
+    void measure_tasks(const FrameFile &inputs, Tasks &tasks);
+    void load_all(std::size_t frame, const FrameFile &inputs);
+    void run_turn(Seat &seat, const Turn &turn, std::size_t frame, Frames &frames, Results &results);
+    void wait_for(std::vector<std::future<void>> ends);
     void hand_over(Seat &seat, const Turn &turn, std::size_t frame, Results &results);
 
+    const Plan &made_for_;
+    const std::string strategy_;
+    /// The plan as one of a single processor, where a strategy decides.
+    const std::unique_ptr<const Plan> together_;
     const Plan &plan_;
+    const std::vector<ProcessorId> places_;
     const Orders orders_;
     Overlap overlap_;
     Buffers buffers_;
@@ -73,10 +98,13 @@ private:
     std::vector<std::unique_ptr<Seat>> seats_;
     /// Of each buffer that is more than a device's own memory, one for each frame.
     std::vector<std::vector<std::unique_ptr<Slot>>> slots_;
-    /// One for each memory of the plan.
+    /// One for each memory of the plan; where a strategy decides, one for each frame on its way.
     std::vector<std::unique_ptr<HostSlot>> arenas_;
+    std::size_t frame_bytes_ = 0;
     std::vector<std::vector<float>> times_s_;
     std::vector<std::vector<double>> starts_s_;
+    std::vector<std::vector<ProcessorId>> ran_on_;  // by operator and frame
+    std::mutex delivering_;
 };
 
 }  // namespace parapipe

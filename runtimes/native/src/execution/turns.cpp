@@ -30,26 +30,6 @@ struct Use {
     std::size_t copy = kNone;
 };
 
-/// How long a processor waits without sleeping: as long as a frame should take, but no more than a millisecond,
-/// for by then waking up costs little beside it. Not at all where processors share cores.
-std::chrono::nanoseconds spin_of(const Plan &plan) {
-    constexpr std::chrono::nanoseconds most = std::chrono::milliseconds(1);
-    std::size_t threads = 0;
-    std::set<int> cores;
-    bool shared = false;
-    for (const auto &processor : plan.processors) {
-        threads += processor.threads;
-        for (const int core : processor.cores) {
-            shared = !cores.insert(core).second || shared;
-        }
-    }
-    if (shared || threads > std::thread::hardware_concurrency()) {
-        return std::chrono::nanoseconds(0);
-    }
-    const auto frame = plan.predicted ? std::chrono::duration<double>(plan.predicted->latency_s) : most;
-    return frame < most ? std::chrono::duration_cast<std::chrono::nanoseconds>(frame) : most;
-}
-
 class Score {
 public:
     Score(const Plan &plan, const Buffers &buffers, const LayoutOf &layouts, Semaphores &semaphores)
@@ -234,6 +214,24 @@ private:
 };
 
 }  // namespace
+
+std::chrono::nanoseconds spin_of(const Plan &plan) {
+    constexpr std::chrono::nanoseconds most = std::chrono::milliseconds(1);
+    std::size_t threads = 0;
+    std::set<int> cores;
+    bool shared = false;
+    for (const auto &processor : plan.processors) {
+        threads += processor.threads;
+        for (const int core : processor.cores) {
+            shared = !cores.insert(core).second || shared;
+        }
+    }
+    if (shared || threads > std::thread::hardware_concurrency()) {
+        return std::chrono::nanoseconds(0);
+    }
+    const auto frame = plan.predicted ? std::chrono::duration<double>(plan.predicted->latency_s) : most;
+    return frame < most ? std::chrono::duration_cast<std::chrono::nanoseconds>(frame) : most;
+}
 
 std::vector<std::vector<Turn>> turns_of(const Plan &plan, const Buffers &buffers, const LayoutOf &layouts,
                                         Semaphores &semaphores) {

@@ -4,6 +4,7 @@
 #include "execution/semaphore.hpp"
 #include "plan/plan.hpp"
 
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <vector>
@@ -65,6 +66,10 @@ struct Turn {
     /// Position of the output among the graph outputs; kNone if it is none.
     std::size_t result = kNone;
 };
+
+/// How long a processor waits without sleeping: as long as a frame should take, but no more than a millisecond,
+/// for by then waking up costs little beside it. Not at all where processors share cores.
+std::chrono::nanoseconds spin_of(const Plan &plan);
 
 /// The turns of each processor, in order; what they wait for is added to the semaphores.
 std::vector<std::vector<Turn>> turns_of(const Plan &plan, const Buffers &buffers, const LayoutOf &layouts,

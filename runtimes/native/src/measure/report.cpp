@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <iomanip>
-#include <numeric>
 #include <sstream>
 
 namespace parapipe {
@@ -23,9 +22,11 @@ std::vector<std::string> notes_of(const Run &run) {
 /// Seconds of computing per frame, by processor.
 std::vector<double> busy_s(const Run &run) {
     std::vector<double> busy(run.plan.processors.size());
-    for (const auto &op : run.operators) {
-        const double sum = std::accumulate(op.times_s.begin(), op.times_s.end(), 0.0);
-        busy[op.processor] += op.times_s.empty() ? 0 : sum / static_cast<double>(op.times_s.size());
+    for (OperatorId v = 0; v < run.plan.operators.size(); ++v) {
+        const auto &times_s = run.executor.times_s()[v];
+        for (auto frame = run.options.warmup; frame < times_s.size(); ++frame) {
+            busy[run.executor.ran_on(v, frame)] += times_s[frame] / static_cast<double>(times_s.size() - run.options.warmup);
+        }
     }
     return busy;
 }

@@ -18,6 +18,12 @@ std::string trace_json(const Plan &plan, const Executor &executor, const Frames 
                                          {"processor", plan.processors[places[v]].name},
                                          {"starts_s", executor.starts_s()[v]},
                                          {"times_s", executor.times_s()[v]}});
+        if (executor.decides()) {
+            auto &names = document["operators"].back()["processors"] = nlohmann::json::array();
+            for (std::size_t frame = 0; frame < executor.times_s()[v].size(); ++frame) {
+                names.push_back(plan.processors[executor.ran_on(v, frame)].name);
+            }
+        }
     }
     return document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

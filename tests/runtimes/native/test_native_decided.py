@@ -1,0 +1,94 @@
+"""Strategies decide what processors run, under sanitizers, in plain loops."""
+
+import json
+
+import numpy as np
+import pytest
+
+from parapipe.parts.rules import read_rule
+from parapipe.parts.split import split_proto
+from tests.cases.armcl_cases import inception, separable, write_case
+from tests.cases.armcl_plans import BIG, LITTLE, MIDDLE, parts_apart, taking_turns
+from tests.cases.runner import assert_near, on_one_core_each, refused
+
+STRATEGIES = ("ready-pool", "steal", "streams")
+CPU_ARRANGEMENTS = ("sequential", "pipe-only", "para-only", "hybrid")
+
+
+def outputs(stub, folder, strategy):
+    on_one_core_each(folder)
+    report, made, wanted = stub.outputs(
+        folder, "--frames", 50, "--strategy", strategy, "--trace", folder / "trace.json"
+    )
+    assert_near(made, wanted)
+    assert report["frames"] == 50
+    return report, json.loads((folder / "trace.json").read_text())
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("arrangement", CPU_ARRANGEMENTS)
+def test_any_arrangement_gives_what_it_should(stub, tmp_path, arrangement, strategy):
+    folder = tmp_path / "network"
+    write_case(inception(), folder, frames=3, arrangement=arrangement, backend="plain")
+    _, trace = outputs(stub, folder, strategy)
+    names = {each["name"] for each in json.loads((folder / "plan.json").read_text())["processors"]}
+    assert {name for each in trace["operators"] for name in each["processors"]} <= names
+    assert {len(each["processors"]) for each in trace["operators"]} == {len(trace["frames"])}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("seed", [1, 3])
+def test_plans_whose_processors_take_turns_give_what_they_should(stub, tmp_path, seed, strategy):
+    folder = tmp_path / "network"
+    write_case(
+        inception(), folder, frames=3, plan_of=taking_turns, seed=seed, backend="plain"
+    )  # fmt: skip
+    outputs(stub, folder, strategy)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_parts_are_joined_where_they_lie_whoever_makes_them(stub, tmp_path, strategy):
+    folder = tmp_path / "split"
+    model, _ = split_proto(separable(), "separable", [read_rule("*:rows=3")])
+    write_case(
+        model, folder, plan_of=parts_apart, processors=(BIG, LITTLE, MIDDLE), backend="plain"
+    )  # fmt: skip
+    report, _ = outputs(stub, folder, strategy)
+    assert report["views"] == report["joins_and_cuts"] > 8
+    assert report["copied_bytes"] == 0
+
+
+def test_an_operator_never_begins_before_what_it_reads_has_ended(stub, tmp_path):
+    folder = tmp_path / "network"
+    write_case(inception(), folder, frames=3, arrangement="para-only", backend="plain")
+    _, trace = outputs(stub, folder, "ready-pool")
+    starts = {each["id"]: np.array(each["starts_s"]) for each in trace["operators"]}
+    ends = {each["id"]: starts[each["id"]] + each["times_s"] for each in trace["operators"]}
+    document = json.loads((folder / "plan.json").read_text())
+    pairs = [
+        (name, each["id"])
+        for each in document["operators"]
+        for name in each["inputs"]
+        if name in starts
+    ]
+    assert len(pairs) > 10
+    for maker, reader in pairs:
+        assert (starts[reader] >= ends[maker] - 1e-6).all()  # times are float32
+
+
+def test_processors_that_write_to_padding_cannot_be_decided_on(stub, tmp_path):
+    folder = tmp_path / "network"
+    write_case(inception(), folder, arrangement="para-only", backend="plain")
+    document = on_one_core_each(folder)
+    document["processors"][0]["backend"] = "stub"
+    (folder / "plan.json").write_text(json.dumps(document))
+    line = refused(stub.run(folder, "--strategy", "steal"))
+    assert "the strategy 'steal' needs processors that all compute with oneDNN" in line
+
+
+def test_an_unknown_strategy_is_refused_with_those_that_there_are(stub, tmp_path):
+    folder = tmp_path / "network"
+    write_case(inception(), folder, arrangement="para-only", backend="plain")
+    on_one_core_each(folder)
+    line = refused(stub.run(folder, "--strategy", "barriers"))
+    assert "there is no strategy 'barriers' here; choose one of plan, ready-pool, steal" in line
