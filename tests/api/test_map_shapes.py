@@ -14,6 +14,7 @@ from parapipe.errors import (
     VerificationError,
 )
 from tests.cases.recurrent import WIDTH, write_any_shape
+from tests.cases.soc_texts import spoil
 
 QUICK = {
     "interleave": "none", "mapper": "heft", "cache": False, "jobs": 1, "exclude": ["gpu"],
@@ -198,3 +199,34 @@ def test_what_is_asked_wrongly_is_refused(model):
 def test_a_limit_of_memory_that_nothing_keeps_is_refused(model):
     with pytest.raises(MappingError, match="no mapping of"):
         mapped(model, max_memory_bytes=1000, exclude=["gpu", "little"])
+
+
+@pytest.mark.parametrize("weights", ["", "own_copy: true", "packing: 1.5"])
+def test_two_memories_have_the_weights_of_each_and_the_verifier_finds_the_same(
+    model, tmp_path, weights
+):
+    """A platform of a CPU and a GPU: with memories of their own, or with packed weights."""
+    text = spoil(
+        ("launch: {overhead_s: 100e-6", "launch: {overhead_s: 5e-6"),
+        ("cpu, to: gpu, latency_s: 1e-3", "cpu, to: gpu, latency_s: 1e-6"),
+        ("gpu, to: cpu, latency_s: 5e-4", "gpu, to: cpu, latency_s: 1e-6"),
+    )
+    if weights:
+        said = f"    host: cpu\n    weights: {{{weights}, source: guess}}\n"
+        text = spoil(("    host: cpu\n", said), text=text)
+    else:
+        local = "memories: [{name: dram, processors: [cpu], source: guess}, "
+        local += "{name: local, processors: [gpu], alignment_bytes: 64, source: guess}]"
+        text = spoil(("processors:\n", f"{local}\nprocessors:\n"), text=text)
+    platform = tmp_path / "soc.yaml"
+    platform.write_text(text)
+    found = parapipe.map_shapes(
+        model, platform, shape_sets=BOTH, note=lambda _: None,
+        **{**QUICK, "exclude": []}, resolution=0,
+    )  # fmt: skip
+    found.write(tmp_path / "out")
+    document = parapipe.verify_shapes(tmp_path / "out")
+    least = min(sum(m.weights_bytes for m in row.memories) for row in document.configurations)
+    most = max(sum(m.weights_bytes for m in row.memories) for row in document.configurations)
+    assert most > least
+    assert len(document.configurations[0].memories) == (1 if weights else 2)
