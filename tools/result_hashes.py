@@ -203,13 +203,14 @@ CASES = (
 
 def unused(cases: Iterable[Case]) -> Iterator[str]:
     """Yield each option of `map`, alone or with a word that it takes, that no case uses."""
+    from parapipe.cli.command_line import SETTINGS
     from parapipe.cli.map import command
     from parapipe.search.options import MapOptions, flag
 
     lines = [case.words for case in cases]
     words = {word for line in lines for word in line}
     pairs = {pair for line in lines for pair in pairwise(line)}
-    with click.Context(command) as context:
+    with click.Context(command, **SETTINGS) as context:
         listed = [each for each in command.get_params(context) if isinstance(each, click.Option)]
     names = {name: None for each in listed for name in each.opts if name.startswith("--")}
     names |= dict.fromkeys(flag(field.name) for field in fields(MapOptions))
