@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import PrivateAttr
 
@@ -22,6 +23,8 @@ from parapipe.documents.front_folder import (
 from parapipe.documents.front_folder import load_front as load
 from parapipe.documents.front_schema import DEFAULT, ConfigurationRow, FrontDocument
 from parapipe.errors import FrontError
+from parapipe.files.atomic import write_atomically
+from parapipe.files.progress import Tell
 from parapipe.front import pareto_front
 from parapipe.front.configurations import Configurations, PlannedConfiguration
 from parapipe.front.pareto_front import MappedConfiguration
@@ -45,6 +48,37 @@ class ParetoFront(pareto_front.ParetoFront[Configuration]):
     __slots__ = ()
 
     best = best
+
+
+def write_fronts(
+    fronts: Mapping[Any, ParetoFront],
+    directory: str | Path,
+    joint: tuple[str, bytes],
+    progress: Tell | None,
+) -> tuple[Path, ...]:
+    """Write each front to a folder of its name, and beside them a file of all.
+
+    Parameters
+    ----------
+    fronts
+        By name, a text.
+    joint
+        The name of the file of all, and what it holds.
+
+    Raises
+    ------
+    OutputError
+        The folder or a file cannot be written.
+    """
+    folder = Path(directory)
+    written = [
+        path
+        for name, front in fronts.items()
+        for path in front.write(folder / name, progress=progress)
+    ]
+    name, content = joint
+    write_atomically(folder / name, content)
+    return (*written, folder / name)
 
 
 class StoredConfiguration(PlannedConfiguration):

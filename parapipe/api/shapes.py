@@ -61,17 +61,11 @@ class ShapeFronts:
         OutputError
             The folder or a file cannot be written.
         """
+        from parapipe.api.front import write_fronts
         from parapipe.documents.shapes_schema import SHAPES_FILE
-        from parapipe.files.atomic import write_atomically
 
-        folder = Path(directory)
-        written = [
-            path
-            for name, front in self.fronts.items()
-            for path in front.write(folder / name, progress=progress)
-        ]
-        write_atomically(folder / SHAPES_FILE, self.document.to_bytes())
-        return (*written, folder / SHAPES_FILE)
+        joint = SHAPES_FILE, self.document.to_bytes()
+        return write_fronts(self.fronts, directory, joint, progress)
 
 
 @checked

@@ -56,17 +56,10 @@ class StateFronts:
         OutputError
             The folder or a file cannot be written.
         """
-        from parapipe.files.atomic import write_atomically
+        from parapipe.api.front import write_fronts
 
-        folder = Path(directory)
-        written = [
-            path
-            for state, front in self.fronts.items()
-            for path in front.write(folder / state, progress=progress)
-        ]
         text = json.dumps(self.to_json(), indent=2, allow_nan=False) + "\n"
-        write_atomically(folder / STATES_FILE, text.encode())
-        return (*written, folder / STATES_FILE)
+        return write_fronts(self.fronts, directory, (STATES_FILE, text.encode()), progress)
 
 
 @checked
