@@ -24,7 +24,7 @@ void Pool::work(ProcessorId processor, const RunJob &run) {
         wakes_[processor].acquire();
         std::optional<Job> job;
         {
-            const std::lock_guard<std::mutex> lock(mutex_);
+            const std::lock_guard<SpinMutex> lock(mutex_);
             job = std::exchange(given_[processor], std::nullopt);
         }
         if (!job) {
@@ -38,7 +38,7 @@ void Pool::work(ProcessorId processor, const RunJob &run) {
 }
 
 std::optional<Job> Pool::end_and_begin(ProcessorId processor) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<SpinMutex> lock(mutex_);
     const auto frame = engine_.state().running[processor]->job.frame;
     engine_.end(processor, now_s());
     count_frame(frame);
@@ -89,11 +89,11 @@ void Pool::feed(Frames &frames, const std::function<void(std::size_t frame)> &lo
             break;
         }
         load(frame);
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const std::lock_guard<SpinMutex> lock(mutex_);
         engine_.admit(now_s());
         decide(kNone);
     }
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<SpinMutex> lock(mutex_);
     fed_ = frame;
     engine_.end_before(frame);
     finish_if_done();

@@ -2,6 +2,7 @@
 
 #include "execution/frames.hpp"
 #include "execution/semaphore.hpp"
+#include "execution/spin_mutex.hpp"
 #include "strategies/engine.hpp"
 
 #include <chrono>
@@ -43,7 +44,7 @@ private:
 
     const Work &work_;
     const Frames::Clock::time_point start_ = Frames::Clock::now();
-    std::mutex mutex_;  // guards all but the semaphores
+    SpinMutex mutex_;  // guards all but the semaphores
     Engine engine_;
     std::vector<std::optional<Job>> given_;  // by processor, what it is yet to begin
     std::vector<std::size_t> tasks_left_;    // by frame
