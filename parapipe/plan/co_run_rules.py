@@ -215,6 +215,24 @@ def _shared_factor(own: _Span, running: Sequence[_Span], stated: CoRun, bandwidt
     return 1.0
 
 
+def _overlaps(
+    folded: Sequence[tuple[float, float, str]], length_s: float, margin_s: float
+) -> Iterator[tuple[str, str]]:
+    """Yield what overlaps in a circle: start, end and name of each, by ascending start.
+
+    What takes no time may be where others begin and end, in whatever order they stand there.
+    """
+    long = [each for each in folded if each[1] - each[0] > margin_s]
+    following = [(start + length_s, end + length_s, what) for start, end, what in long[:1]]
+    for (_, end, what), (start, _, other) in pairwise([*long, *following]):
+        if start < end - margin_s:
+            yield what, other
+    for at, end, other in folded:
+        for begin, stop, what in long if end - at <= margin_s else ():
+            if any(begin + margin_s < moment < stop - margin_s for moment in (at, at + length_s)):
+                yield what, other
+
+
 def _order_violations(view: MappedPlan, stated: CoRun, frames: int) -> Iterator[str]:
     """Check that each processor and link does one thing at a time, in its order, for ever."""
     length_s = frames * view.plan.predicted.period_s
@@ -237,11 +255,8 @@ def _order_violations(view: MappedPlan, stated: CoRun, frames: int) -> Iterator[
         folded = sorted(
             (start % length_s, start % length_s + end - start, what) for start, end, what in row
         )
-        first = folded[0]
-        following = [*folded[1:], (first[0] + length_s, first[1] + length_s, first[2])]
-        for (_, end, what), (start, _, other) in zip(folded, following, strict=True):
-            if start < end - margin_s:
-                yield f"'{resource}' runs {what} and {other} at the same time"
+        for what, other in _overlaps(folded, length_s, margin_s):
+            yield f"'{resource}' runs {what} and {other} at the same time"
     for order in view.orders.values():
         yield from _sequence_violations(view, stated, [view.id(at) for at in order], length_s)
 

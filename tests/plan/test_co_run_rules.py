@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from parapipe.errors import VerificationError
 from parapipe.mappings.evaluate import settle
 from parapipe.plan.build import build_plan
+from parapipe.plan.co_run_rules import _overlaps
 from parapipe.plan.schema import Plan
 from parapipe.plan.verify import verify_plan
 from tests.cases.co_runs import with_random_law
@@ -130,3 +131,20 @@ def test_spans_that_are_moved_by_chance_are_told(plan):
         except VerificationError:
             found += 1
     assert found == 20
+
+
+@pytest.mark.parametrize(
+    ("folded", "wrong"),
+    [
+        ([(0.0, 2.0, "a"), (2.0, 4.0, "b")], []),
+        ([(0.0, 2.0, "a"), (1.9, 4.0, "b")], [("a", "b")]),
+        ([(1.0, 2.0, "a"), (2.0, 5.1, "b")], [("b", "a")]),  # over the end of the circle
+        # what takes no time at the end of one circle is at the beginning of the next
+        ([(0.0, 2.0, "a"), (1e-18, 1e-18, "join"), (2.0, 4.0, "b")], []),
+        ([(0.0, 2.0, "a"), (2.0, 2.0, "join"), (2.0, 4.0, "b")], []),
+        ([(0.0, 2.0, "a"), (1.0, 1.0, "join"), (2.0, 4.0, "b")], [("a", "join")]),
+        ([(0.5, 0.5, "join"), (2.0, 5.0, "b")], [("b", "join")]),
+    ],
+)
+def test_a_processor_does_one_thing_at_a_time(folded, wrong):
+    assert [*_overlaps(folded, 4.0, 1e-9)] == wrong
