@@ -19,6 +19,7 @@ from parapipe.split_search.execution_modes import ExecutionModes, Split
 from parapipe.split_search.part_prices import PartPrices
 from parapipe.split_search.split_model import split_and_assign
 from tests.cases.soc_texts import spoil
+from tests.split_search.test_split_front import chain
 
 GRID = 64
 READ = {
@@ -94,6 +95,22 @@ def test_shares_are_as_good_as_the_best_of_all(model, tmp_path, factor, splits):
     assert fastest.latency_s <= best_s * 1.01
     for row in front:  # what joins parts takes no time, and may end as the next frame begins
         verify_plan(row.plan())
+
+
+@pytest.mark.nightly
+def test_interleaved_parts_are_verified_and_simulated_as_predicted(tmp_path):
+    (tmp_path / "soc.yaml").write_text(text(1.5))
+    front = parapipe.map(
+        chain(tmp_path / "chain.onnx"), tmp_path / "soc.yaml", split="auto", cache=False, jobs=1,
+        objectives="latency-throughput", profiles=[], draws=0,
+    )  # fmt: skip
+    assert {"interleaved", "para-only"} <= {each.kind for each in front if each.split}
+    for row in front:
+        plan = row.plan()
+        verify_plan(plan)
+        run = parapipe.simulate_plan(plan, frames=200).document
+        assert run.period.median_s == pytest.approx(row.period_s)
+        assert run.latency.most_s == pytest.approx(row.latency_s)
 
 
 def test_parts_are_priced_under_the_load_and_come_back_with_their_times_alone(model):
