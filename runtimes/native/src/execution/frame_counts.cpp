@@ -80,11 +80,14 @@ private:
         }
         std::vector<std::size_t> most(users.size(), 1);
         for (std::size_t i = 0; i < users.size(); ++i) {
+            if (buffers_.all[i].received) {
+                most[i] = kNone;  // who copies into it is none of its users
+            }
             for (const OperatorId writer : writers[i]) {
                 for (const OperatorId user : users[i]) {
                     const auto frames = places_[user] == places_[writer] ? std::optional<std::size_t>(1)
                                                                          : precedence_.frames_apart(user, writer);
-                    most[i] = std::max(most[i], buffers_.all[i].received ? kNone : frames.value_or(kNone));
+                    most[i] = std::max(most[i], frames.value_or(kNone));
                 }
             }
         }
