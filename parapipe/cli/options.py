@@ -310,7 +310,7 @@ FORMS: dict[str, dict[str, Any]] = {
     },
     "states": {
         "metavar": "INPUT=OUTPUT",
-        "callback": by_name(_name, f"INPUT=OUTPUT, as in {_A_STATE}"),
+        "callback": by_name(_name, f"INPUT=OUTPUT, as in {_A_STATE}; a chip's is --thermal-state"),
         "example": _A_STATE,
     },
     "pins": {
