@@ -9,7 +9,7 @@ from math import inf
 
 from parapipe.cost.cost_table import CostTable, build_cost_table
 from parapipe.cost.profile import Profile
-from parapipe.errors import SplitError
+from parapipe.errors import CostError, SplitError
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.graph.partition import partition
 from parapipe.mappings.assembly import mapping_of
@@ -237,9 +237,12 @@ class _SplitFinder:
 
         def price(split: OperatorGraph) -> CostTable:
             whole = execution_modes.prices.costs
-            costs = build_cost_table(
-                split, sources.platform, profiles=sources.profiles, precision=whole.precision
-            )
+            try:
+                costs = build_cost_table(
+                    split, sources.platform, profiles=sources.profiles, precision=whole.precision
+                )
+            except CostError as error:  # what cuts or joins parts runs nowhere
+                raise SplitError(str(error)) from error
             return replace(costs, arrival_s=whole.arrival_s)
 
         model, assignment = split_and_assign(

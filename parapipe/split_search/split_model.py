@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -77,10 +78,11 @@ def split_and_assign(
     _check_split(modes, execution_modes, graph)
     keys = [_place_key(operator, place_of) for operator in graph.operators]
     incomplete: list[_Place | None] = [place_of[key] if key else None for key in keys]
-    _place_others(graph, incomplete)
+    table = pricer(graph)
+    _place_others(graph, incomplete, table, cuts)
     places = [place for place in incomplete if place is not None]
     assert len(places) == len(incomplete)
-    costs = _costs_of_split(pricer(graph), places, execution_modes)
+    costs = _costs_of_split(table, places, execution_modes)
     order = topological_order(graph, [place.key for place in places])
     bounds = [-inf, *cuts, inf]
     stages = tuple(
@@ -152,10 +154,21 @@ def _place_key(
     return None
 
 
-def _place_others(graph: OperatorGraph, places: list[_Place | None]) -> None:
+def _place_others(
+    graph: OperatorGraph,
+    places: list[_Place | None],
+    table: CostTable,
+    cuts: Sequence[int],
+) -> None:
     """Place what joins parts where they are read, and what cuts tensors, too, if these are there.
 
-    What cuts a tensor for another processor stands where the tensor is made.
+    What cuts a tensor for another processor stands where the tensor is made. What its processor
+    cannot run stands on that of its stage where it takes least.
+
+    Raises
+    ------
+    SplitError
+        If no processor of its stage can run it.
     """
     others = [v for v, place in enumerate(places) if place is None]
     for v in reversed(others):
@@ -168,6 +181,19 @@ def _place_others(graph: OperatorGraph, places: list[_Place | None]) -> None:
         readers = {place.processor for w in graph.successors(v) if (place := places[w])}
         if graph.operators[v].type == _CUTTING and before and readers - {before[0].processor}:
             places[v] = replace(before[0], key=(*before[0].key, 1.0), v=-1)
+    for v in others:
+        if (place := places[v]) and table.time_s(v, place.processor) == inf:
+            stage = bisect_right(cuts, place.key[0])
+            there = {
+                each.processor
+                for each in places
+                if each and bisect_right(cuts, each.key[0]) == stage
+            }
+            fastest = min(there, key=lambda p: table.time_s(v, p))
+            if table.time_s(v, fastest) == inf:
+                name, kind = graph.operators[v].name, graph.operators[v].type
+                raise SplitError(f"no processor of its stage can run the {kind} '{name}'")
+            places[v] = replace(place, processor=fastest)
 
 
 def _place_before(graph: OperatorGraph, places: Sequence[_Place | None], v: int) -> _Place:

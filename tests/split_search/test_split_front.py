@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+import yaml
 
 import parapipe
 from parapipe.cost.cost_table import build_cost_table
@@ -19,6 +20,7 @@ from parapipe.errors import FrontError, VerificationError
 from parapipe.graph.partition import partition
 from parapipe.plan import schema
 from parapipe.plan.verify import verify_plan
+from parapipe.platform.load import find_platform
 from parapipe.search.configurations_from_costs import explore
 from parapipe.search.contract import Moment
 from parapipe.search.stages.stage_search import StageSearch
@@ -383,6 +385,28 @@ def test_what_no_processor_can_cut_is_not_split(tmp_path):
     front = parapipe.map(tmp_path / "rows.onnx", "amlogic-a311d", split="auto", **STAGES)
     rules = [rule for each in front for rule in each.split]
     assert not any(rule.startswith("g:") for rule in rules)
+
+
+@pytest.mark.parametrize("without", [{"gpu"}, {"big", "gpu"}, {"big", "little", "gpu"}])
+def test_what_cuts_tensors_stands_where_it_can_run(model, tmp_path, without):
+    board = yaml.safe_load(find_platform("amlogic-a311d").read_text(encoding="utf-8"))
+    for each in board["processors"]:
+        if each["name"] in without:
+            rule = {"type": "Slice", "reason": "it has no ranges"}
+            each["operators"] = {"deny": [rule], "source": "device-tree"}
+    path = tmp_path / "no-ranges.yaml"
+    path.write_text(yaml.safe_dump(board), encoding="utf-8")
+    plans = [each.plan() for each in parapipe.map(model, path, split="auto", **STAGES)]
+    runs_on = []
+    for plan in plans:
+        type_of = {operator.id: operator.type for operator in plan.operators}
+        for stage in plan.stages:
+            for each in stage.processors:
+                runs_on += [(type_of[placed.operator], each.name) for placed in each.operators]
+    on_them = {kind for kind, name in runs_on if name in without}
+    assert "Conv" in on_them
+    assert "Slice" not in on_them
+    assert ("Slice" in {kind for kind, _ in runs_on}) == (len(without) < 3)
 
 
 def test_pictures_of_a_split_configuration(split):
