@@ -26,6 +26,7 @@ from parapipe.documents.run_schema import (
 )
 from parapipe.documents.strays import stray_rows
 from parapipe.mappings.event_graph import PICOSECONDS, picoseconds
+from parapipe.plan.co_run import operator_times_s
 from parapipe.plan.mapped import mapping_view
 from parapipe.plan.program import Program, Task
 from parapipe.plan.schema import Plan
@@ -89,11 +90,13 @@ def run_document(
     warm_up = warm_up_frames(len(record.frames), max(program.graph.lag) + 1)
     single = {name for name, cores in machine.cores.items() if len(cores) == 1} if machine else ()
     times_s = {name: at.end_s - at.start_s for name, at in mapping_view(plan).placements.items()}
+    beside_s = operator_times_s(plan)
     executions = _executions_by_task(program, record, members or {}, warm_up)
     most_times = MOST_TIMES if how == "run" and strategy == PLAN else 0
     tasks = tuple(
         TaskRow(
             **_task_fields(program, i, own, most_times=most_times),
+            predicted_s=_predicted_s(program, i, beside_s),
             predicted_operators_s=tuple(times_s[operator] for operator in task.operators),
             own=_own_row(_spans_as_planned(program, task, own), work=task.resource in single)
             if machine
@@ -105,7 +108,9 @@ def run_document(
     done_s = done_while_admitted(counted)
     period_s = (done_s[-1] - done_s[0]) / (len(done_s) - 1) if len(done_s) > 1 else None
     between_s = sorted(later - one for one, later in pairwise(done_s))
-    limit_s, limited_by = _period_limit(program)
+    limit_s, limited_by = _period_limit(
+        program, [task.predicted_s for task in tasks] if beside_s else None
+    )
     observed_s = [task.observed_s for task in tasks]
     observed_limit_s, observed_limited_by = _period_limit(program, observed_s)
     period = PeriodRow(
@@ -284,13 +289,20 @@ def _task_fields(
         "resource": task.resource,
         "name": executions[0].span.name,
         "operators": task.operators,
-        "predicted_s": program.graph.time_ps[i] / PICOSECONDS,
         "observed_s": fmean(map(_execution_s, executions)),
         **{wait: fmean(getattr(each, wait) for each in executions) for wait in _WAITS},
         "elsewhere": 1 - len(_spans_as_planned(program, task, executions)) / len(executions),
         "times_s": tuple(round(_execution_s(each), 9) for each in last),
         "handovers_s": tuple(round(each.handover_s, 9) for each in last),
     }
+
+
+def _predicted_s(program: Program, i: int, beside_s: Mapping[str, float]) -> float:
+    """Return what a plan predicts for a task, beside what runs with it where that is stated."""
+    operators = program.tasks[i].operators
+    if beside_s and operators:
+        return sum(beside_s[operator] for operator in operators)
+    return program.graph.time_ps[i] / PICOSECONDS
 
 
 def _spans_as_planned(program: Program, task: Task, executions: Sequence[_Execution]) -> list[Span]:

@@ -114,9 +114,9 @@ class TaskRow(Row):
     operators: tuple[str, ...]
     """Ids of the operators that it runs; none for a transfer."""
     predicted_operators_s: tuple[float, ...]
-    """As predicted, of each of these."""
+    """As predicted, of each of these, when nothing runs beside it."""
     predicted_s: float
-    """As predicted."""
+    """As predicted: beside what runs at the same time, if the plan states when all runs."""
     observed_s: float
     """As observed."""
     for_input_s: float

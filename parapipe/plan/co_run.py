@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping as ByKey
 from collections.abc import Sequence
+from statistics import fmean
 
 from parapipe.cost.co_run import (
     CoRunLaw,
@@ -136,6 +138,32 @@ def slowdowns_of(plan: Plan, program: Program, law: CoRunLaw) -> Slowdowns:
             [Running(names.get(name, name), moved_here, time_ps / PICOSECONDS) for name in turns]
         )
     return Slowdowns(law, work)
+
+
+def operator_times_s(plan: Plan) -> ByKey[str, float]:
+    """Return the seconds that operators take beside what runs at the same time, by operator.
+
+    They are means over the frames whose spans a plan states. Empty where it states none: nothing
+    slows anything down, or what runs beside what does not recur soon.
+    """
+    stated = plan.co_run.spans_s if plan.co_run else {}
+    return {name: fmean(end - start for start, end in spans) for name, spans in stated.items()}
+
+
+def busy_times_s(plan: Plan) -> ByKey[str, float]:
+    """Return the seconds of operators of a frame by processor, beside what runs at the same time.
+
+    Empty where the plan does not state when all runs.
+    """
+    times_s = operator_times_s(plan)
+    busy_s: dict[str, float] = {}
+    for stage in plan.stages if times_s else ():
+        for each in stage.processors:
+            turns = (each.name, *(each.replicas or ()))
+            own_s = sum(times_s[at.operator] for at in each.operators) / len(turns)
+            for name in turns:
+                busy_s[name] = busy_s.get(name, 0.0) + own_s
+    return busy_s
 
 
 def sustained_co_run_s(plan: Plan, program: Program) -> float:
