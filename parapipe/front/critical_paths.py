@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from parapipe.cost.cost_table import CostTable
+from parapipe.digits import plain
 from parapipe.documents.explanation_schema import StepRow
 from parapipe.documents.front_schema import ConfigurationRow
 from parapipe.graph.operator_graph import OperatorGraph
@@ -215,6 +217,23 @@ def _step_row(
     kind: Literal["operator", "transfer", "wait"], name: str, processor: str, time_s: float
 ) -> StepRow:
     return StepRow(kind=kind, name=name, processor=processor, time_s=time_s)
+
+
+def spent_by_kind(steps: Iterable[StepRow]) -> str:
+    """Say how long steps compute, move data and wait, the longest first."""
+    spent_s: dict[str, float] = defaultdict(float)
+    for step in steps:
+        spent_s[_kind_of_step(step)] += step.time_s
+    longest = sorted(spent_s.items(), key=lambda entry: -entry[1])
+    return ", ".join(f"{plain(time_s * 1e3)} ms {kind}" for kind, time_s in longest)
+
+
+def _kind_of_step(step: StepRow) -> str:
+    if step.kind == "operator":
+        return f"computing on {step.processor}"
+    if step.kind == "transfer":
+        return "in transfers"
+    return f"waiting for {step.processor or 'a link'}"
 
 
 def bound_texts(row: ConfigurationRow, split: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Literal
 from parapipe.cost.cost_table import CostTable
 from parapipe.digits import plain
 from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.plan.co_run import busy_times_s
 from parapipe.plan.mapped import mapping_view
 from parapipe.plan.schema import Plan
 from parapipe.platform.fields import Expression, file_value, largest, named_value
@@ -77,6 +78,32 @@ def co_run_texts(plan: Plan) -> Iterator[str]:
     )
     if not plan.co_run.exact:
         yield "What runs beside what does not recur: these are the figures of a long run."
+
+
+def is_slowed(plan: Plan) -> bool:
+    """Tell whether frames take longer because processors slow each other down."""
+    if plan.co_run is None:
+        return False
+    predicted, free = plan.predicted, plan.co_run.free
+    return any(
+        now_s > free_s * (1 + NOTEWORTHY)
+        for now_s, free_s in (
+            (predicted.period_s, free.period_s),
+            (predicted.latency_s, free.latency_s),
+        )
+    )
+
+
+def beside_texts(plan: Plan) -> Iterator[str]:
+    """Say which processor has the most to do while the others slow it down."""
+    busy_s = busy_times_s(plan)
+    if busy_s and is_slowed(plan):
+        name = max(busy_s, key=busy_s.__getitem__)
+        yield (
+            f"Beside the others, {name} is the busiest: it computes for "
+            f"{plain(busy_s[name] * 1e3)} ms in each period of "
+            f"{plain(plan.predicted.period_s * 1e3)} ms."
+        )
 
 
 def bandwidth_texts(plan: Plan) -> Iterator[str]:

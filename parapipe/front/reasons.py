@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.digits import plain
-from parapipe.documents.explanation_schema import EffectRow, ReasonRow, StepRow
+from parapipe.documents.explanation_schema import EffectRow, ReasonRow
 from parapipe.documents.figure_table import DRAWN
 from parapipe.documents.front_schema import ConfigurationRow, FrontDocument
 from parapipe.files.mistakes import join_with_and, listed, together
@@ -20,12 +20,14 @@ from parapipe.front.critical_paths import (
     longest_path,
     moves_lowering_load,
     round_robin_of,
+    spent_by_kind,
 )
 from parapipe.front.limits import limit_texts, state_texts
 from parapipe.front.memory_and_doubt import memory_texts, segment_texts
-from parapipe.front.memory_bound import co_run_texts
+from parapipe.front.memory_bound import beside_texts, co_run_texts, is_slowed
 from parapipe.front.what_if import Change
 from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.plan.co_run import busy_times_s
 from parapipe.plan.mapped import mapping_view
 from parapipe.plan.schema import Plan, Stage
 
@@ -87,6 +89,7 @@ class Reasons:
             yield from self._busiest_texts()
             return
         yield self._longest_stage_text()
+        yield from beside_texts(self.plan)
         sustained_fps = 1 / self.row.sustained_period_s
         if abs(sustained_fps * self.row.period_s - 1) > NOTEWORTHY:
             yield (
@@ -115,10 +118,12 @@ class Reasons:
             for stage in stages
             if stage is not longest
         )
+        first, last = "Stage", ", and sets the period"
+        if is_slowed(self.plan):
+            first, last = "Alone, stage", ""
         return (
-            f"Stage {longest.index + 1} ({_processor_names(longest)}) is the longest, "
-            f"{_ms(interval_s(longest))}{_divisor(longest)}, and sets the period; of that, "
-            f"{others}."
+            f"{first} {longest.index + 1} ({_processor_names(longest)}) is the longest, "
+            f"{_ms(interval_s(longest))}{_divisor(longest)}{last}; of that, {others}."
         )
 
     def _busiest_texts(self) -> Iterator[str]:
@@ -133,10 +138,12 @@ class Reasons:
             if self.row.kind == "interleaved"
             else "Hand-overs go on while both ends work on other frames"
         )
+        slowed = is_slowed(self.plan)
         yield (
-            f"{how}, and {name} is the busiest: "
+            f"{how}, and {name} is the busiest{', by times alone' * slowed}: "
             f"{_ms(spent_s['operator'])} of operators{moving} in each period of {_ms(period_s)}."
         )
+        yield from beside_texts(self.plan)
         place = {operator: name for operator, (name, _) in self._placements().items()}
         best = [*moves_lowering_load(self.graph, self.costs, place)][:LARGEST]
         moves = "; ".join(
@@ -169,7 +176,7 @@ class Reasons:
             periods = plain(latency_s / self.row.period_s, 3)
             yield (
                 f"A frame stays {_ms(latency_s)}, {periods} periods. On "
-                f"its critical path: {_spent_by_kind(frame_path(self.plan))}."
+                f"its critical path: {spent_by_kind(frame_path(self.plan))}."
             )
         else:
             yield from map(self._stage_path_text, self.plan.stages)
@@ -182,10 +189,11 @@ class Reasons:
             for step in sorted(operators, key=lambda step: -step.time_s)[:LARGEST]
         )
         turns = round_robin_of(stage)
+        alone = " alone" * is_slowed(self.plan)
         every = f", ÷ {len(turns)} as {listed(turns)} take turns" if len(turns) > 1 else ""
         return (
-            f"Stage {stage.index + 1} takes {_ms(stage.time_s)} on its critical path{every}: "
-            f"{_spent_by_kind(steps)}. What takes longest on it: {largest}."
+            f"Stage {stage.index + 1} takes {_ms(stage.time_s)}{alone} on its critical path"
+            f"{every}: {spent_by_kind(steps)}. What takes longest on it: {largest}."
         )
 
     def _operator_name(self, operator: str) -> str:
@@ -195,7 +203,10 @@ class Reasons:
         if self.front.conversion:
             yield f"It is {self.front.conversion}."
         used = self.row.processors
-        busy = [f"{each.name} {each.busy_s / self.row.period_s:.0%}" for each in used]
+        beside_s, period_s = busy_times_s(self.plan), self.row.period_s
+        busy = [
+            f"{each.name} {beside_s.get(each.name, each.busy_s) / period_s:.0%}" for each in used
+        ]
         names = {each.name for each in used}
         idle = [name for _, name in self._available_processors if name not in names]
         unused = f"; {listed(idle)} not used" if idle else ""
@@ -360,22 +371,6 @@ def _differences(row: ConfigurationRow, own: ConfigurationRow) -> str:
         f"{each.name} {getattr(row, each.field) / getattr(own, each.field) - 1:+.1%}"
         for each in DRAWN
     )
-
-
-def _spent_by_kind(steps: Iterable[StepRow]) -> str:
-    spent_s: dict[str, float] = defaultdict(float)
-    for step in steps:
-        spent_s[_kind_of_step(step)] += step.time_s
-    longest = sorted(spent_s.items(), key=lambda entry: -entry[1])
-    return ", ".join(f"{_ms(time_s)} {kind}" for kind, time_s in longest)
-
-
-def _kind_of_step(step: StepRow) -> str:
-    if step.kind == "operator":
-        return f"computing on {step.processor}"
-    if step.kind == "transfer":
-        return "in transfers"
-    return f"waiting for {step.processor or 'a link'}"
 
 
 def _processor_names(stage: Stage) -> str:

@@ -69,6 +69,33 @@ def test_explain_says_what_it_costs(folder, capsys):
     assert "slow each other down" not in capsys.readouterr().out
 
 
+def test_a_processor_that_others_slow_down_sets_the_period(folder, capsys):
+    front = parapipe.load_front(folder)
+    row = max(front, key=lambda each: each.period_s / each.co_run.free_period_s)
+    plan = row.plan()
+    simulated = {
+        each.name: each.observed_s for each in plan.simulate(frames=100).document.resources
+    }
+    name = max(simulated, key=simulated.__getitem__)
+    with suppress(SystemExit):
+        main(["explain", str(folder), row.id])
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"Beside the others, {name} is the busiest: it computes for " in text
+    for each in row.processors:
+        assert f"{each.name} {simulated[each.name] / row.period_s:.0%}" in text
+
+
+def test_simulated_times_are_compared_with_those_beside_the_others(folder):
+    front = parapipe.load_front(folder)
+    row = max(front, key=lambda each: each.period_s / each.co_run.free_period_s)
+    run = row.plan().simulate(frames=100, saturate=True).document
+    for each in run.resources:
+        assert each.predicted_s == pytest.approx(each.observed_s, rel=0.01)
+    longer = [task for task in run.tasks if task.predicted_s > sum(task.predicted_operators_s)]
+    assert longer
+    assert run.period.limit_s == pytest.approx(run.period.sustained_s, rel=0.01)
+
+
 def test_evaluate_says_it_too(folder, tmp_path):
     order = tmp_path / "assignment.yaml"
     order.write_text(
