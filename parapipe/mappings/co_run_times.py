@@ -162,10 +162,37 @@ def co_run_times(
     least_period_s
         Frames do not come more often: what the period is by itself.
     """
+    return steady_times(*_executed(mapping, graph, costs, law), least_period_s)
+
+
+def frame_alone(
+    mapping: Mapping, graph: OperatorGraph, costs: CostTable, law: CoRunLaw
+) -> FrameSpans | None:
+    """Return when all runs for a frame that comes when the one before has ended.
+
+    Only processors that work on the same frame slow each other down. None if something works on
+    several frames in a fixed order, so that no frame can end before the next one begins.
+    """
+    execution, first, slowdowns = _executed(mapping, graph, costs, law)
+    if any(len({execution.graph.lag[v] for v in order}) > 1 for order, _ in execution.graph.rows):
+        return None
+    pace_ps = Fraction(max(1, sum(execution.graph.time_ps)))
+    while True:
+        paced = recurrence(execution.graph, Admission(first, pace_ps, WAITING), slowdowns.of)
+        spans_s = dict(_frame_spans(execution, paced, pace_ps))
+        frames = FrameSpans(seconds(pace_ps), spans_s, paced.exact)
+        if frames.latency_s <= frames.period_s:
+            return frames
+        pace_ps *= 2
+
+
+def _executed(
+    mapping: Mapping, graph: OperatorGraph, costs: CostTable, law: CoRunLaw
+) -> tuple[Execution, frozenset[int], Slowdowns]:
+    """Return what an executor does, the events that a frame's arrival starts, and slowdowns."""
     execution = execution_of(mapping)
     slowdowns = Slowdowns(law, running_work(execution, mapping, costs))
-    first = frozenset(execution.event[v] for v in first_operators(graph))
-    return steady_times(execution, first, slowdowns, least_period_s)
+    return execution, frozenset(execution.event[v] for v in first_operators(graph)), slowdowns
 
 
 def steady_times(

@@ -16,7 +16,7 @@ from parapipe.cost.cost_table import CostTable
 from parapipe.cost.price import PartCost
 from parapipe.errors import AssignmentError
 from parapipe.graph.operator_graph import OperatorGraph
-from parapipe.mappings.co_run_times import CoRunEffect, FrameSpans, co_run_times
+from parapipe.mappings.co_run_times import CoRunEffect, FrameSpans, co_run_times, frame_alone
 from parapipe.mappings.event_graph import sustained_period_s
 from parapipe.mappings.feedback import (
     has_circle,
@@ -95,7 +95,8 @@ class Evaluated:
         frames arrive at a lower rate (`CostTable.arrival_s`), static and idle power count for the
         time between them.
     sequential_energy_j, sequential_board_energy_j
-        Joules of one frame at a time: only the processors of the running stage draw static power.
+        Joules of one frame at a time: only the processors of the running stage draw static power,
+        and slow each other down. Where frames are interleaved, idle power is that of the latency.
     memory_s
         Seconds in which the memory serves all operators of a frame, at its bandwidth; None if no
         limit of that is known.
@@ -174,6 +175,7 @@ def evaluate(mapping: Mapping, graph: OperatorGraph, costs: CostTable) -> Evalua
     looped_s = loop_period_s(mapping)
     period_s = max(own_period_s, looped_s)
     latency_s = max(sum(times_s) if mapping.period_s is None else mapping.elapsed_s, needed_s)
+    single_s, single_stages_s = latency_s, times_s
     sustained_s, effect, law = max(sustained_period_s(mapping), least_s), None, costs.co_run
     if law is not None and period_s < inf:
         slowed = co_run_times(mapping, graph, costs, law, least_period_s=period_s)
@@ -181,11 +183,20 @@ def evaluate(mapping: Mapping, graph: OperatorGraph, costs: CostTable) -> Evalua
         stages = tuple(map(partial(_slowed_stage, slowed.frames), stages))
         latency_s, period_s = max(latency_s, slowed.latency_s), slowed.period_s
         sustained_s = max(sustained_s, slowed.sustained_period_s)
+        if any(len(stage.processors) > 1 for stage in stages):
+            alone = frame_alone(mapping, graph, costs, law)
+            if alone is None or mapping.period_s is not None:
+                single_s = latency_s
+            else:
+                single_stages_s = [_single_s(alone, stage) for stage in mapping.stages]
+                single_s = max(single_s, sum(single_stages_s))
     dynamic_j = sum(stage.dynamic_energy_j for stage in stages)
     frame_s = costs.frame_s(period_s)
     energy_j = dynamic_j + frame_s * sum(costs.static_power_w[p] for p in mapping.processors)
     sequential_j = dynamic_j + sum(
-        stage.time_s * costs.static_power_w[p] for stage in stages for p in stage.processors
+        time_s * costs.static_power_w[p]
+        for stage, time_s in zip(stages, single_stages_s, strict=True)
+        for p in stage.processors
     )
     return Evaluated(
         stages=stages,
@@ -198,7 +209,7 @@ def evaluate(mapping: Mapping, graph: OperatorGraph, costs: CostTable) -> Evalua
         energy_j=energy_j,
         board_energy_j=energy_j + frame_s * costs.idle_power_w,
         sequential_energy_j=sequential_j,
-        sequential_board_energy_j=sequential_j + latency_s * costs.idle_power_w,
+        sequential_board_energy_j=sequential_j + single_s * costs.idle_power_w,
         memory_s=None if costs.bandwidth_bytes_per_s is None else needed_s,
         co_run=effect,
         power=power,
@@ -207,16 +218,27 @@ def evaluate(mapping: Mapping, graph: OperatorGraph, costs: CostTable) -> Evalua
     )
 
 
+def _single_s(alone: FrameSpans, stage: Stage) -> float:
+    """Return what a stage takes of a frame beside which no other one runs."""
+    first_s = min(at.start_s for at in stage.placements)
+    return max(stage.time_s, first_s + _took_s(alone, [at.operator for at in stage.placements]))
+
+
 def _slowed_stage(frames: FrameSpans, stage: EvaluatedStage) -> EvaluatedStage:
     """Return a stage with the time that it takes at most while the others work as well.
 
     It is as much longer as its operators together are from the first start to the last end.
     """
-    spans = [frames.spans_s[v] for v in stage.operators]
-    took_s = [
-        max(b for _, b in some) - min(a for a, _ in some) for some in zip(*spans, strict=True)
-    ]
-    return replace(stage, contended_time_s=max(stage.time_s, *took_s))
+    return replace(stage, contended_time_s=max(stage.time_s, _took_s(frames, stage.operators)))
+
+
+def _took_s(frames: FrameSpans, operators: Sequence[int]) -> float:
+    """Return the seconds from the first start of some operators to their last end, at most."""
+    own = [frames.spans_s[v] for v in operators]
+    return max(
+        max(spans[i][1] for spans in own) - min(spans[i][0] for spans in own)
+        for i in range(frames.frames)
+    )
 
 
 def settle(mapping: Mapping, graph: OperatorGraph, costs: CostTable) -> tuple[Mapping, Evaluated]:

@@ -73,6 +73,19 @@ def test_two_branches_of_one_stage_slow_each_other_down_too():
     assert (found.period_s, found.latency_s) == pytest.approx((5e-3, 5e-3))
 
 
+def test_one_frame_at_a_time_is_slowed_down_by_itself_only():
+    # Two stages never work at the same time then: 6 ms, as alone. Two branches do, for 3 ms.
+    for chained, stages, single_s in ((True, ((0,), (1,)), 6e-3), (False, ((0, 1),), 5e-3)):
+        graph, costs = two_operators(chained=chained)
+        costs = replace(costs, static_power_w=(1.0, 1.0), idle_power_w=2.0)
+        found = taken(graph, costs, TABLE, (0, 1), stages)
+        dynamic_j = sum(stage.dynamic_energy_j for stage in found.stages)
+        static_s = single_s if chained else 2 * single_s
+        assert found.sequential_energy_j == pytest.approx(dynamic_j + static_s)
+        idle_j = found.sequential_board_energy_j - found.sequential_energy_j
+        assert idle_j == pytest.approx(2 * single_s)
+
+
 def test_one_processor_by_itself_is_not_slowed_down():
     graph, costs = two_operators()
     found = taken(graph, costs, TABLE, (0, 0), ((0, 1),))
