@@ -102,6 +102,27 @@ def test_the_sentence_goes_by_what_draws_say_where_costs_are_rough():
     assert "medians" not in advice_text(document)
 
 
+def test_several_processors_are_not_recommended_where_one_has_a_better_median():
+    def row(name, kind, latency_s, median_s):
+        stages = [{"processors": [{"name": "npu"}]}]
+        ends_s = (0.6 * median_s, 3 * median_s)
+        figures = {"latency_s": latency_s, "period_s": latency_s, "sustained_period_s": latency_s}
+        return {
+            "id": name, "kind": kind, "names": (), "stages": stages, "energy_j": 1.0, **figures,
+            "throughput_fps": 1 / latency_s,
+            "intervals": {"latency_s": ends_s, "period_s": ends_s, "energy_j": (0.9, 1.1)},
+            "medians": {"latency_s": median_s, "period_s": median_s, "energy_j": 1.0},
+        }  # fmt: skip
+
+    several, alone = row("c1", "para-only", 0.061, 0.0923), row("c2", "sequential", 0.071, 0.091)
+    document = {"configurations": [several, alone], "options": {"objectives": ["latency"]}}
+    assert "for latency c2 (" in advice_text(document)
+    assert "as fast as" not in advice_text(document)
+    several["medians"]["latency_s"] = 0.0905  # better by draws, too
+    assert "for latency c1 (" in advice_text(document)
+    assert "1.01 times as fast as npu alone" in advice_text(document)
+
+
 def test_what_is_best_goes_by_medians_where_the_table_shows_them():
     def row(name, period_s, median_s, ends_s):
         stages = [{"processors": [{"name": "npu"}]}]
