@@ -220,7 +220,9 @@ def simulate_plan(
         exact_s=simulated.pace_s,
         arrivals_seed=seed if random_arrivals else None,
     )
-    notes = simulation_notes(opened, target, name, contends=memory is not None)
+    notes = simulation_notes(
+        opened, target, name, document.period.observed_s, contends=memory is not None
+    )
     return Run(document, simulated.record, tuple(notes))
 
 
@@ -332,5 +334,6 @@ def simulate_plans(
             strategy=name,
             simulation=settings,
         )
-        runs.append(Run(document, one.record, tuple(simulation_notes(each, target, name))))
+        notes = simulation_notes(each, target, name, document.period.observed_s)
+        runs.append(Run(document, one.record, tuple(notes)))
     return tuple(runs)

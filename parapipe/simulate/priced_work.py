@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from parapipe.cost.co_run import Running
 from parapipe.cost.cost_table import CostTable, build_cost_table
+from parapipe.digits import plain
 from parapipe.errors import SimulationError
 from parapipe.files.mistakes import listed
 from parapipe.mappings.event_graph import PICOSECONDS
@@ -21,6 +22,7 @@ from parapipe.strategies.registry import PLAN
 from parapipe.strategies.work import Order, Tensor, Work
 
 LEAST_SLOTS = 2
+NEAR = 0.005  # share by which frames may come sooner than a power budget allows, untold
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +115,27 @@ def with_delays(plan: Plan) -> Plan:
 
 
 def simulation_notes(
-    plan: Plan, target: Platform | None, strategy: str, *, contends: bool = False
+    plan: Plan,
+    target: Platform | None,
+    strategy: str,
+    period_s: float | None,
+    *,
+    contends: bool = False,
 ) -> Iterator[str]:
-    """Yield what is to be known of a simulation that is priced on a platform, if it is."""
+    """Yield what is to be known of a simulation that is priced on a platform, if it is.
+
+    Parameters
+    ----------
+    period_s
+        Seconds between frames in it; None if there was one frame only.
+    """
+    power = plan.predicted.power
+    if power and period_s and period_s < power.period_s * (1 - NEAR):
+        yield (
+            f"frames end every {plain(period_s * 1e3)} ms, as the simulation does not keep to the "
+            f"power budget of {plain(power.budget_w)} W: that allows one every "
+            f"{plain(power.period_s * 1e3)} ms"
+        )
     if target is not None and target.name != plan.platform:
         subject = "memory is that" if contends else "times elsewhere are those"
         origin = f"and the plan was made for '{plan.platform}'"

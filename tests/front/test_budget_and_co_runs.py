@@ -42,6 +42,19 @@ def both(front):
     return min(front, key=lambda each: each.period_s)
 
 
+def test_a_saturated_simulation_says_that_it_does_not_keep_to_the_budget(front):
+    told = 0
+    for row in front:
+        power = row.plan().predicted.power
+        run = row.plan().simulate(frames=50, saturate=True)
+        notes = [note for note in run.notes if "does not keep to the power budget of 2 W" in note]
+        sooner = bool(power) and run.document.period.observed_s < power.period_s * 0.995
+        assert bool(notes) == sooner
+        told += sooner
+        assert not row.plan().simulate(frames=50).notes
+    assert told
+
+
 def test_rows_are_slowed_by_either(front, both):
     by_law = by_budget = 0
     for row in front:
