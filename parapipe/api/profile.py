@@ -44,7 +44,7 @@ def detect_platform(
     processors: CoreLists = (),
     watch_s: Seconds = 10.0,
 ) -> DetectedPlatform:
-    """Describe this machine as a platform file; it takes half a minute of measuring.
+    """Describe this machine as a platform file; it takes about a minute of measuring.
 
     Parameters
     ----------

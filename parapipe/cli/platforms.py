@@ -330,7 +330,7 @@ def _read_cores(
     processors={"type": str, "metavar": "CORES", "multiple": False, "callback": _read_cores},
 )  # fmt: skip
 def detect(*, out: Path | None, force: bool, **given: Any) -> None:  # noqa: ANN401 - click checks
-    """Describe this machine as a platform, in half a minute of measuring.
+    """Describe this machine as a platform, in about a minute of measuring.
 
     Clusters, caches and frequencies are the kernel's; speeds are measured with ONNX Runtime; power
     is not known and stands there as nominal.
@@ -341,7 +341,7 @@ def detect(*, out: Path | None, force: bool, **given: Any) -> None:  # noqa: ANN
     from parapipe.api.platforms import refuse_changed
 
     if out is not None and not force:
-        refuse_changed(out)  # before half a minute of work
+        refuse_changed(out)  # before a minute of work
     detected = parapipe.detect_platform(**given)
     for sentence in detected.notes:
         print_note(sentence)
