@@ -142,7 +142,7 @@ def _check_requests(models: Mapping[str, str], options: MapOptions) -> None:
     if without:
         wrong.append(f"give a rate for {listed(without)}, as in {without[0][1:-1]}=30")
     traits = option_traits()
-    odd = [name for name in options.changed() if traits[name].several == "refused"]
+    odd = [f"`{name}`" for name in options.changed() if traits[name].several == "refused"]
     if options.memory:
         odd.append("memory as an objective")
     if odd:

@@ -178,14 +178,14 @@ def _check_alone(
     """Refuse what has no meaning where several fronts are made."""
     from parapipe.api.checked import flag
 
-    what = "--both-states" if states else "several shapes"
+    what = "--both-states" if states else "a map of several shapes"
     if states and shapes:
         raise click.UsageError("--both-states is for one shape of a model")
     if len(models) > 1:
         raise click.UsageError(f"{what}: give one MODEL")
     if others:
         names = ", ".join(sorted(map(flag, others)))
-        raise click.UsageError(f"{what}: there is no meaning in {names}")
+        raise click.UsageError(f"{what} makes several fronts; leave out {names}")
 
 
 def _map_fronts(

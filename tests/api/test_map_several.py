@@ -204,7 +204,7 @@ def test_a_list_of_paths_is_named_by_its_files_and_priorities_come_first(models)
         ({"rates": {"detect": 40.0}}, "give a rate for 'read', as in read=30"),
         ({"rates": {**RATES, "odd": 1.0}}, "rates names 'odd'"),
         ({"deadline_s": {"odd": 1.0}}, "deadline_s names 'odd'"),
-        ({"dvfs": True}, "dvfs cannot be asked for several models"),
+        ({"dvfs": True}, "`dvfs` cannot be asked for several models"),
         ({"dims": {"batch": 1}}, "begin with the model's name, as in detect/batch"),
     ],
 )

@@ -59,7 +59,8 @@ def test_a_dimension_with_several_values_makes_buckets(parapipe, model, tmp_path
         (("--dim", "past=1,2", "--dim", "sequence=1,2"), "one --dim alone"),
         ((*PREFILL, "--mix", "prefill=1.5"), "is not NAME=NUMBER"),
         ((*PREFILL, "--both-states"), "--both-states is for one shape"),
-        ((*PREFILL, "--min-fps", "3"), "there is no meaning in --min-fps"),
+        (("--both-states", "--thermal-state", "cold"), "several fronts; leave out --thermal-state"),
+        ((*PREFILL, "--min-fps", "3"), "several fronts; leave out --min-fps"),
     ],
 )
 def test_what_is_wrong_is_a_usage_error(parapipe, model, words, told):

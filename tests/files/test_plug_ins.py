@@ -320,7 +320,7 @@ def test_figures_that_a_search_claims_do_not_count(site, add, moment):
 
 def test_several_models_take_no_search(site, add):
     add(YIELDS.replace("MOMENT", "LATER"), searches={"mine": "added:Mine"})
-    with pytest.raises(ArgumentError, match="search cannot be asked for several models"):
+    with pytest.raises(ArgumentError, match="`search` cannot be asked for several models"):
         parapipe.map(
             {"a": site / "fork.onnx", "b": site / "fork.onnx"}, "amlogic-a311d",
             search=["mine"], rates={"a": 1.0, "b": 1.0},
