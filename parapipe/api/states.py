@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from parapipe.front.states import StateRow, StateSearch
     from parapipe.platform.thermal_state import State
 
-STATES_FILE = "states.json"
-
 
 @dataclass(frozen=True, slots=True)
 class StateFronts:
@@ -57,6 +55,7 @@ class StateFronts:
             The folder or a file cannot be written.
         """
         from parapipe.api.front import write_fronts
+        from parapipe.documents.front_folder import STATES_FILE
 
         text = json.dumps(self.to_json(), indent=2, allow_nan=False) + "\n"
         return write_fronts(self.fronts, directory, (STATES_FILE, text.encode()), progress)

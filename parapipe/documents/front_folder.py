@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 FRONT = "front.json"
 SOLVE_LOG = "solve_log.json"
 PLANS = "plans"
+STATES_FILE = "states.json"
+_SEVERAL = {SHAPES_FILE: "shapes", STATES_FILE: "states"}
 _MAP_AGAIN = "write the folder again with `parapipe map`"
 
 
@@ -50,7 +52,7 @@ class FrontFolder:
 def folder_of(path: Path) -> Path:
     """Return the folder of a front, named by itself or by its front.json."""
     if path.is_file() and path.name != FRONT:
-        load_front(path)  # refuses what is none
+        load_front(path.parent / FRONT if path.name in _SEVERAL else path)  # refuses what is none
         raise FrontError(f"{path}: is no {FRONT}; {INSTEAD['front']}")
     return path.parent if path.name == FRONT and not path.is_dir() else path
 
@@ -89,12 +91,13 @@ def load_samples(folder: Path, document: FrontDocument) -> SampledFront | None:
 def load_front(path: Path) -> FrontDocument:
     """Read front.json; raise a FrontError as `read_document` says."""
     folder = path.parent
-    if not path.exists() and (folder / SHAPES_FILE).is_file():
+    several = [what for file, what in _SEVERAL.items() if (folder / file).is_file()]
+    if several and not path.exists():
         names = sorted(each.parent.name for each in folder.glob(f"*/{path.name}"))
         example = f", as in {folder / names[0]}" if names else ""
         raise FrontError(
-            f"{folder}: holds several shapes, with a front for each: name the folder of one of "
-            f"them{example}"
+            f"{folder}: holds several {several[0]}, with a front for each: name the folder of one "
+            f"of them{example}"
         )
     return read_document(path, FrontDocument, schema=SCHEMA, what="front", error=FrontError)
 

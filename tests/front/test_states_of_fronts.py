@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import parapipe
-from parapipe.errors import ArgumentError, PlatformError
+from parapipe.errors import ArgumentError, FrontError, PlatformError
 from parapipe.front.states import _beats
 from tests.cases.small_models import parsed
 from tests.cases.soc_texts import spoil
@@ -81,6 +81,9 @@ def test_the_fronts_are_written_with_what_survives(fronts, tmp_path):
     assert (tmp_path / "sustained" / "front.json").exists()
     rows = json.loads((tmp_path / "states.json").read_text())["configurations"]
     assert len(rows) == len(fronts.rows)
+    for place in (tmp_path, tmp_path / "states.json"):
+        with pytest.raises(FrontError, match=r"holds several states, .* as in .*/cold$"):
+            parapipe.explain(place)
 
 
 def test_a_state_cannot_be_chosen_and_long_runs_must_be_described(hot):
