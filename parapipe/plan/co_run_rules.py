@@ -31,12 +31,13 @@ class _Span(NamedTuple):
 def co_run_violations(view: MappedPlan) -> Iterator[str]:
     """Yield what is wrong with what a plan says of its processors that slow each other down.
 
-    The rules: nothing takes less than without the law; all operators and transfers that keep
-    something busy have as many spans; over the span of an operator, the rates at which it goes on,
-    given what runs beside it, add up to its time alone, where all spans occur again after as many
-    periods as there are frames; a transfer takes its time; what a processor or link does follows in
-    its order; whoever reads starts once all has been made and has arrived; and the latency is that
-    of the longest frame, or that without the law if it is longer.
+    The rules: nothing takes less than without the law; its table names processors of the plan; all
+    operators and transfers that keep something busy have as many spans; over the span of an
+    operator, the rates at which it goes on, given what runs beside it, add up to its time alone,
+    where all spans occur again after as many periods as there are frames; a transfer takes its
+    time; what a processor or link does follows in its order; whoever reads starts once all has been
+    made and has arrived; and the latency is that of the longest frame, or that without the law if
+    it is longer.
 
     Times are rounded to picoseconds whenever a rate changes.
     """
@@ -52,6 +53,9 @@ def co_run_violations(view: MappedPlan) -> Iterator[str]:
                 f"the {what} is {with_law:.9g} s, and {without:.9g} s if processors did not slow "
                 "each other down"
             )
+    if unknown := _unknown_processors(view, stated):
+        yield from unknown
+        return
     if not stated.spans_s:
         return
     if missing := _missing_spans(view, stated):
@@ -69,6 +73,18 @@ def co_run_violations(view: MappedPlan) -> Iterator[str]:
     latency_s = max(free.latency_s, max(ends_s) - min(starts_s))
     if abs(predicted.latency_s - latency_s) > _tolerance_s(view, frames):
         yield f"the latency is {predicted.latency_s:.9g} s, and a frame takes {latency_s:.9g} s"
+
+
+def _unknown_processors(view: MappedPlan, stated: CoRun) -> list[str]:
+    """Return a violation for each name in the law's table that is no processor of the plan."""
+    known = {_name(view, each.name) for each in view.plan.processors}
+    names = ", ".join(sorted(known))
+    return [
+        f"co_run.slowdowns[{i}] names processor '{name}', and the plan's are {names}"
+        for i, row in enumerate(stated.slowdowns)
+        for name in dict.fromkeys((row.processor, *row.busy))
+        if name not in known
+    ]
 
 
 def _tolerance_s(view: MappedPlan, frames: int) -> float:

@@ -12,6 +12,7 @@ from parapipe.errors import VerificationError
 from parapipe.mappings.evaluate import settle
 from parapipe.plan.build import build_plan
 from parapipe.plan.co_run_rules import _overlaps
+from parapipe.plan.records import CoRunFactor
 from parapipe.plan.schema import Plan
 from parapipe.plan.verify import verify_plan
 from tests.cases.co_runs import with_random_law
@@ -104,6 +105,18 @@ def test_a_law_that_slows_down_less_is_told(plan):
     else:
         weaker = changed(plan, bandwidth_bytes_per_s=law.bandwidth_bytes_per_s * 10)
     assert "in which it does what takes" in broken(weaker)
+
+
+def test_a_row_of_an_unknown_processor_is_told(plan):
+    names = [each.name for each in plan.processors]
+    rows = [
+        CoRunFactor.model_validate({"processor": who, "busy": (busy,), "factor": 1})
+        for who, busy in ((names[0], "npu9"), ("npu9", names[0]))
+    ]
+    told = broken(changed(plan, slowdowns=(*plan.co_run.slowdowns, *rows)))
+    first = len(plan.co_run.slowdowns)
+    for row in (first, first + 1):
+        assert f"co_run.slowdowns[{row}] names processor 'npu9', and the plan's are" in told
 
 
 def test_times_of_other_operators_are_told(plan):
