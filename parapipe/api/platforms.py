@@ -52,6 +52,14 @@ def check_platform(path: FilePath) -> None:
     load(str(path))
 
 
+def check_notes(path: Path) -> tuple[str, ...]:
+    """Return what a file without mistakes leaves unknown, a sentence each."""
+    from parapipe.platform.load import load_platform as load
+    from parapipe.platform.states import unknown_clocks
+
+    return tuple(unknown_clocks(load(str(path))))
+
+
 @checked
 def new_platform(
     *,

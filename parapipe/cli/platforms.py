@@ -299,6 +299,7 @@ def _class_text(name: str | None) -> str:
 def check(*, file: Path, as_json: bool) -> None:
     """List all mistakes of a platform FILE, each with its line and key."""
     import parapipe
+    from parapipe.api.platforms import check_notes
 
     document = {"file": str(file), "valid": True, "error": None, "mistakes": ()}
     try:
@@ -308,6 +309,8 @@ def check(*, file: Path, as_json: bool) -> None:
             wrong = {"valid": False, "error": str(error), "mistakes": error.mistakes}
             print_json(document | wrong)
         raise
+    for sentence in check_notes(file):
+        print_note(sentence)
     print_document(document, lambda _: [f"{file}: no mistakes"], as_json=as_json)
 
 

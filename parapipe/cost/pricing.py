@@ -337,11 +337,14 @@ def is_converted(operator: Operator, graph: OperatorGraph) -> bool:
 
 
 def _by_type(groups: Mapping[tuple[str, str], Sequence[str]]) -> str:
-    """Say of each type and reason how many operators there are, and name the first."""
-    distinct = {key: list(dict.fromkeys(names)) for key, names in groups.items()}
+    """Say of each reason how many operators of which types have it, and name the first."""
+    by_reason: dict[str, dict[str, list[str]]] = {}
+    for (kind, reason), names in groups.items():
+        by_reason.setdefault(reason, {})[kind] = list(dict.fromkeys(names))
     return "; ".join(
-        f"{len(names)} {kind} ({listed(names)}: {reasons})"
-        for (kind, reasons), names in distinct.items()
+        f"{listed([f'{len(names)} {kind}' for kind, names in types.items()])} "
+        f"({listed([name for names in types.values() for name in names])}: {reason})"
+        for reason, types in by_reason.items()
     )
 
 

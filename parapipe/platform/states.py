@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from parapipe.errors import PlatformError
 from parapipe.platform.platform import Platform
 from parapipe.platform.thermal_state import State
@@ -35,3 +37,15 @@ def in_state(platform: Platform, state: State | None = None) -> Platform:
     sustained = platform.model_copy(update={"state": state, "processors": processors})
     sustained._with_controllers = platform._with_controllers
     return sustained
+
+
+def unknown_clocks(platform: Platform) -> Iterator[str]:
+    """Yield a sentence for each processor whose times at its sustained clock must be measured."""
+    for each in platform.processors:
+        clock = each.clock
+        if clock.scaling or clock.sustained_frequency_hz in (None, clock.default_frequency_hz):
+            continue
+        yield (
+            f"'{each.name}' states a sustained_frequency_hz and no clock.scaling, so its times in "
+            "long runs are those that a profile has at that frequency; add clock.scaling for others"
+        )

@@ -8,6 +8,7 @@ import pytest
 
 import parapipe as package
 from parapipe.profiling.detect import DetectedPlatform
+from tests.cases.soc_texts import spoil
 
 SHIPPED = Path(package.__file__).parents[1] / "platforms" / "amlogic-a311d.yaml"
 
@@ -61,6 +62,15 @@ def test_five_mistakes_are_listed_at_once_each_with_its_line(parapipe, tmp_path)
     assert all(re.match(rf"  {re.escape(str(path))}:\d+: ", line) for line in mistakes)
     for word in ("nmae", "quantum", "voltage_v", "frequency_hz", "idle_power_w"):
         assert any(word in line for line in mistakes), word
+
+
+def test_check_notes_a_sustained_clock_whose_times_may_be_unknown(parapipe, tmp_path) -> None:
+    path = tmp_path / "soc.yaml"
+    default = "default_frequency_hz: 2e9"
+    path.write_text(spoil((default, f"{default}\n      sustained_frequency_hz: 1e9")))
+    ended = parapipe("platforms", "check", path)
+    assert (ended.code, ended.out) == (0, f"{path}: no mistakes\n")
+    assert ended.err.startswith("parapipe: note: 'cpu' states a sustained_frequency_hz")
 
 
 def test_a_missing_file_is_named(parapipe, tmp_path) -> None:

@@ -107,6 +107,17 @@ def test_without_shares_a_nominal_time_holds_at_its_own_frequency_only():
         build_cost_table(builder.graph(), big(None).at([0.6e9]), profiles=[])
 
 
+def test_what_has_no_time_for_one_reason_is_told_with_the_reason_once():
+    builder = conv()
+    builder.conv("x", 8)
+    builder.add("Relu", ["x"], (1, 8, 8, 8))
+    with pytest.raises(CostError) as caught:
+        build_cost_table(builder.graph(), big(None).at([0.6e9]), profiles=[])
+    text = str(caught.value)
+    assert text.startswith("there is no time of 1 Conv, 1 Relu (")
+    assert text.count("runs at 600 MHz") == 1
+
+
 def test_joules_are_those_of_the_point():
     # α = 2e-9, V = 0.75 V at 1 GHz: 2e-9 × 0.5625 × 1e9 W
     found = cost_at(1.0e9, {1.0e9: 4e-3})

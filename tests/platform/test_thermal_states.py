@@ -7,7 +7,7 @@ from parapipe.cost.profile import Measurement, Profile, profile_text, read_profi
 from parapipe.cost.signature import Signature
 from parapipe.errors import CostError, PlatformError
 from parapipe.platform.load import read_platform
-from parapipe.platform.states import in_state
+from parapipe.platform.states import in_state, unknown_clocks
 from tests.cases.soc_texts import SOC, spoil
 
 FALLS = "default_frequency_hz: 2e9\n      sustained_frequency_hz: 1e9"
@@ -50,6 +50,16 @@ def test_no_point_above_the_sustained_one_is_considered():
     assert cold.is_default
     assert sustained.is_default
     assert not cold.at(1e9).is_default
+
+
+def test_a_sustained_clock_without_scaling_is_noted():
+    (sentence,) = unknown_clocks(hot())
+    assert sentence.startswith("'cpu' states a sustained_frequency_hz and no clock.scaling")
+    assert len(sentence) < 200
+    assert not [*unknown_clocks(hot(("      source: guess\n    launch", SCALING)))]
+    stays = FALLS.replace("_hz: 1e9", "_hz: 2e9")
+    assert not [*unknown_clocks(hot((FALLS, stays)))]
+    assert not [*unknown_clocks(read_platform(SOC, "soc.yaml"))]
 
 
 def timed(time_s, state="", frequency_hz=2e9):
