@@ -108,9 +108,10 @@ def run_document(
     done_s = done_while_admitted(counted)
     period_s = (done_s[-1] - done_s[0]) / (len(done_s) - 1) if len(done_s) > 1 else None
     between_s = sorted(later - one for one, later in pairwise(done_s))
-    limit_s, limited_by = _period_limit(
-        program, [task.predicted_s for task in tasks] if beside_s else None
-    )
+    limit_s, limited_by = _period_limit(program)
+    if beside_s:  # at the plan's period; as fast as frames are taken, others may run beside
+        slowed_s, limited_by = _period_limit(program, [task.predicted_s for task in tasks])
+        limit_s = max(limit_s, min(slowed_s, plan.predicted.sustained_period_s))
     observed_s = [task.observed_s for task in tasks]
     observed_limit_s, observed_limited_by = _period_limit(program, observed_s)
     period = PeriodRow(

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from parapipe.documents.build_run import run_document
 from parapipe.mappings.event_graph import PICOSECONDS
 from parapipe.mappings.steady_state import MOST_FRAMES
 from parapipe.simulate.simulation import simulate
@@ -38,6 +39,18 @@ def test_the_simulated_state_is_the_predicted_one(seed, stages):
     own = [each for each in spans if each.name in operators]
     took_s = max(each.end_s for each in own) - min(each.start_s for each in own)
     assert took_s <= predicted.latency_s * (1 + 1e-6) + 1e-9
+
+
+@pytest.mark.parametrize("seed", [35, 45, 46])
+def test_no_saturated_simulation_is_faster_than_its_limit(seed):
+    # In the first two, less runs beside the busiest processor than at the plan's longer period.
+    plan = random_plan(seed, stages=True)
+    run = simulate(plan, frames=60, saturate=True)
+    period = run_document(
+        plan, run.program, run.record, how="simulation", saturated=True, exact_s=run.pace_s
+    ).period
+    assert period.observed_s >= period.limit_s * (1 - 1e-6)
+    assert period.limit_s >= plan.co_run.free.sustained_period_s * (1 - 1e-6)
 
 
 def test_a_law_that_the_plan_states_counts_and_contention_takes_its_place():
