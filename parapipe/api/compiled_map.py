@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from parapipe.api.checked import Note
     from parapipe.api.front import ParetoFront
     from parapipe.cost.profile import Measurement
-    from parapipe.graph.user_shapes import SizeKeywords
     from parapipe.mappings.configuration import Configuration
     from parapipe.profiling.compiled_segments import CompilerChoice, ModelParts
     from parapipe.profiling.operator_times import OperatorTime
@@ -75,6 +74,7 @@ def map_compiled(run: SearchRequest, name: str) -> ParetoFront:
     """
     from parapipe.cost.profile import Profile
     from parapipe.documents.front_records import CompilationRow
+    from parapipe.graph.user_shapes import SizeKeywords
     from parapipe.profiling.compiled_segments import CompilerChoice
     from parapipe.profiling.profile_rows import key_of
     from parapipe.profiling.profiling_run import take_in
@@ -89,9 +89,7 @@ def map_compiled(run: SearchRequest, name: str) -> ParetoFront:
     target = load_platform_without(run.platform, options.exclude, options.thermal_state)
     path = compiled_profile_path(None, run.platform, target, name)
     choice = CompilerChoice(name, options.precision, COMPILE_TIME_S)
-    sizes: SizeKeywords = {
-        "dims": options.dims, "shapes": options.shapes, "at_most": options.at_most
-    }  # fmt: skip
+    sizes = SizeKeywords(dims=options.dims, shapes=options.shapes, at_most=options.at_most)
     graph = load_model(run.single, rules=options.rules, note=lambda _: None, **sizes)
     run = replace(run, note=_once(run.note))  # each search says what it rests on
     notes: list[str] = []

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from parapipe.errors import ArgumentError
 from parapipe.files.checked_arguments import FromZero, Must
 from parapipe.files.mistakes import listed
-from parapipe.search.options import MapOptions, flag
+from parapipe.search.options import MapOptions, flag, option_names
 
 if TYPE_CHECKING:
     from parapipe.documents.shapes_schema import Sizes
@@ -31,7 +31,6 @@ Mix = Annotated[
     Mapping[str, FromZero],
     Must("whole numbers of at least 0 by shape, as in {'prefill': 1, 'decode': 200}"),
 ]
-REFUSED = ("rates", "deadline_s", "priority", "robust", "compiler")
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -45,7 +44,8 @@ def check_shapes(shape_sets: ShapeSets, options: MapOptions) -> None:
         )
     if not shape_sets:
         raise ArgumentError("map_shapes: give at least one shape, as in {'prefill': {...}}")
-    changed = [flag(name) for name in REFUSED if name in options.changed()]
+    refused = option_names(lambda option: not option.sets)
+    changed = [flag(name) for name in refused if name in options.changed()]
     if changed:
         raise ArgumentError(f"map_shapes: {listed(changed)} cannot be asked for several shapes")
 

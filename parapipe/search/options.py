@@ -94,6 +94,7 @@ SCENARIOS = 8
 _common, _model, _search, _limits = (
     partial(traits, section) for section in ("common", "model", "search", "limits")
 )
+_by_model = partial(_model, several="by model", sets=False)
 
 
 def _shape_text(shape: Any) -> str:  # noqa: ANN401 - one of `Shapes`
@@ -250,7 +251,7 @@ class MapOptions:
     jobs: Count | None = field(default=None, metadata=_common(changes_results=False))
     seed: FromZero = field(default=0, metadata=_search(solves=True))
     draws: DrawCount = field(default=DRAWS, metadata=_search(several="no effect"))
-    robust: Quantile | None = field(default=None, metadata=_search(several="refused"))
+    robust: Quantile | None = field(default=None, metadata=_search(several="refused", sets=False))
     scenarios: Count = field(default=SCENARIOS, metadata=_search(idle=needs("robust")))
     deterministic: bool = field(default=False, metadata=_search(solves=True))
     cache: CacheFolder = field(default=True, metadata=_search(changes_results=False))
@@ -267,12 +268,10 @@ class MapOptions:
     sequences: Count = field(default=1, metadata=_model(several="refused", reads_model=True))
     profiles: Profiles = field(default=(), metadata=_model())
     rules: Rules | None = field(default=None, metadata=_model(reads_model=True))
-    compiler: NotEmpty | None = field(default=None, metadata=_model(several="refused"))
-    rates: Rates | None = field(default=None, metadata=_model(several="by model"))
-    deadline_s: ByModel | None = field(
-        default=None, metadata=_model(several="by model", text="{}s".format)
-    )
-    priority: ByModel | None = field(default=None, metadata=_model(several="by model"))
+    compiler: NotEmpty | None = field(default=None, metadata=_model(several="refused", sets=False))
+    rates: Rates | None = field(default=None, metadata=_by_model())
+    deadline_s: ByModel | None = field(default=None, metadata=_by_model(text="{}s".format))
+    priority: ByModel | None = field(default=None, metadata=_by_model())
 
     def __post_init__(self) -> None:
         check_arguments("MapOptions", option_hints(), self.to_dict())
