@@ -55,14 +55,14 @@ from parapipe.profiling.detected_co_runs import cache_shares
 from parapipe.profiling.measure import Run, preserve_thread_state
 from parapipe.profiling.tasks import Tasks, kernel_tasks
 
-ROUNDS = 9
+ROUNDS = 21
 KERNEL_BYTES = 1 << 27  # four times the last cache here, as `platforms detect` takes
 PRIORITY = 5
 NOTEWORTHY = 0.05
 HEAD = """# Slowdowns measured on two cores
 
 Written by `python -m benchmarks.co_runs --out benchmarks/results/co_runs.md`, which says how it
-measures. Run it again when nothing else is at work, without `--realtime`.
+measures.
 
 """
 
