@@ -8,7 +8,7 @@ then one each period, which gives what a frame takes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as ByKey
 from dataclasses import dataclass
 from fractions import Fraction
@@ -217,17 +217,31 @@ def steady_times(
         if paced.period_ps <= pace_ps:
             break
         pace_ps = paced.period_ps
+    sustained_ps = saturated.period_ps
     if not saturated.exact:
         # Parts that nothing joins ran away from each other, or from slower paces than need be.
-        while paced.exact and (busy_ps := max(least_ps, _busy_ps(graph, paced))) < pace_ps:
-            faster = run_at(busy_ps)
-            if faster.period_ps > busy_ps:
-                break
-            pace_ps, paced = busy_ps, faster
+        pace_ps, paced = _quickened(run_at, graph, (pace_ps, paced), least_ps)
+        sustained_ps, _ = _quickened(run_at, graph, (pace_ps, paced), Fraction(0))
     spans_s = dict(_frame_spans(execution, paced, pace_ps))
     period_s = least_period_s if pace_ps == least_ps else seconds(pace_ps)
     frames = FrameSpans(period_s, spans_s, paced.exact)
-    return CoRunTimes(seconds(saturated.period_ps if saturated.exact else pace_ps), frames)
+    return CoRunTimes(seconds(sustained_ps), frames)
+
+
+def _quickened(
+    run_at: Callable[[Fraction], Recurrence],
+    graph: EventGraph,
+    found: tuple[Fraction, Recurrence],
+    least_ps: Fraction,
+) -> tuple[Fraction, Recurrence]:
+    """Return a pace, no less than the least, that the busiest resource keeps, and the run at it."""
+    pace_ps, paced = found
+    while paced.exact and (busy_ps := max(least_ps, _busy_ps(graph, paced))) < pace_ps:
+        faster = run_at(busy_ps)
+        if faster.period_ps > busy_ps:
+            break
+        pace_ps, paced = busy_ps, faster
+    return pace_ps, paced
 
 
 def _busy_ps(graph: EventGraph, paced: Recurrence) -> Fraction:

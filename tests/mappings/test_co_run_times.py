@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from parapipe.cost.co_run import Draw, LinearContention, SharedMemoryLaw, SlowdownTable
@@ -137,7 +137,9 @@ def test_figures_lie_between_those_alone_and_those_with_all_others_busy(seed, st
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(0, 2**32), st.booleans())
+@given(seed=st.integers(0, 2**32), stages=st.booleans())
+@example(seed=479, stages=True)  # saturated, replicas run away from each other
+@example(seed=2172, stages=True)
 def test_factors_of_one_change_nothing(seed, stages):
     graph, costs, mapping = random_stages(seed, occupying=False) if stages else random_in_turn(seed)
     if mapping is None:
