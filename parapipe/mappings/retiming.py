@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil, inf
 
@@ -13,6 +12,7 @@ from parapipe.mappings.assembly import assemble, hand_overs_of
 from parapipe.mappings.event_graph import PICOSECONDS, EventGraph, execution_of
 from parapipe.mappings.feedback import with_feedback
 from parapipe.mappings.mapping import Mapping, Transfer
+from parapipe.modulo.modulo_schedules import longest_paths
 
 
 def retimed(mapping: Mapping, graph: OperatorGraph, costs: CostTable) -> Mapping:
@@ -87,23 +87,7 @@ def _starts_ps(graph: EventGraph, period_ps: int) -> list[int]:
     arcs = [*graph.arcs()]
     gains = [arc.time_ps - arc.tokens * period_ps for arc in arcs]
     forwards = [(arc.tail, arc.head, gain) for arc, gain in zip(arcs, gains, strict=True)]
-    earliest = _longest_paths(forwards, [0] * len(graph.time_ps))
+    earliest = longest_paths(forwards, [0] * len(graph.time_ps))
     last = max(at + time for at, time in zip(earliest, graph.time_ps, strict=True))
     backwards = [(arc.head, arc.tail, gain) for arc, gain in zip(arcs, gains, strict=True)]
-    return [last - at for at in _longest_paths(backwards, graph.time_ps)]
-
-
-def _longest_paths(steps: Sequence[tuple[int, int, int]], least: Sequence[int]) -> list[int]:
-    """Return the least distances that are no less than stated, and grow by each step's gain.
-
-    No circle of steps gains anything.
-    """
-    distance = [*least]
-    changed = True
-    while changed:
-        changed = False
-        for tail, head, gain in steps:
-            if distance[tail] + gain > distance[head]:
-                distance[head] = distance[tail] + gain
-                changed = True
-    return distance
+    return [last - at for at in longest_paths(backwards, graph.time_ps)]

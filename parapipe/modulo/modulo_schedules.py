@@ -373,13 +373,24 @@ def _least_starts(
     start: Sequence[int], arcs: Sequence[tuple[int, int, int]], least: Sequence[int]
 ) -> list[int]:
     """Return the least starts that keep all arcs, which some starts do."""
-    ordered = sorted(arcs, key=lambda arc: start[arc[0]])
-    start_at = list(least)
+    return longest_paths(sorted(arcs, key=lambda arc: start[arc[0]]), least)
+
+
+def longest_paths(steps: Sequence[tuple[int, int, int]], least: Sequence[int]) -> list[int]:
+    """Return the least distances that are no less than stated, and grow by each step's gain.
+
+    Parameters
+    ----------
+    steps
+        From where, to where, and the gain; no circle of steps gains anything. In about the order
+        of the distances, one or two rounds do.
+    """
+    distance = [*least]
     changed = True
     while changed:
         changed = False
-        for u, v, gap in ordered:
-            if start_at[u] + gap > start_at[v]:
-                start_at[v] = start_at[u] + gap
+        for tail, head, gain in steps:
+            if distance[tail] + gain > distance[head]:
+                distance[head] = distance[tail] + gain
                 changed = True
-    return start_at
+    return distance

@@ -11,8 +11,7 @@ from parapipe.errors import ArgumentError, DemandError, ParapipeError, PlanError
 from parapipe.plan.segments import segments
 from parapipe.plan.verify import verify_plan
 from tests.cases.session_runs import session
-from tests.cases.small_models import parsed
-from tests.cases.small_network import saved
+from tests.cases.small_network import two_models
 
 LENT = sorted(os.sched_getaffinity(0))
 CORES = {"big": (LENT[0],), "little": (LENT[-1],), "gpu": (LENT[-1],)}
@@ -23,12 +22,7 @@ FRAMES = 30
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("models")
-    read = folder / "read.onnx"
-    text = "agraph (float[1,8] x) => (float[1,8] y) { s = MatMul(x, w) y = Relu(s) }"
-    weights = np.random.default_rng(0).random((8, 8), np.float32)
-    read.write_bytes(parsed(text, opset=14, w=weights).SerializeToString())
-    return {"detect": saved(folder), "read": read}
+    return two_models(tmp_path_factory.mktemp("models"))
 
 
 def mapped(models, **given):

@@ -1,6 +1,5 @@
 """Several models on processors that slow each other down."""
 
-import numpy as np
 import pytest
 
 import parapipe
@@ -8,8 +7,7 @@ from parapipe.errors import DemandError, VerificationError
 from parapipe.plan.verify import verify_plan
 from parapipe.simulate.simulation import simulate
 from tests.cases.co_runs import disturbed_board
-from tests.cases.small_models import parsed
-from tests.cases.small_network import saved
+from tests.cases.small_network import two_models
 
 RATES = {"detect": 40.0, "read": 20.0}
 FACTOR = 1.5
@@ -17,12 +15,7 @@ FACTOR = 1.5
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("models")
-    read = folder / "read.onnx"
-    text = "agraph (float[1,8] x) => (float[1,8] y) { s = MatMul(x, w) y = Relu(s) }"
-    weights = np.random.default_rng(0).random((8, 8), np.float32)
-    read.write_bytes(parsed(text, opset=14, w=weights).SerializeToString())
-    return {"detect": saved(folder), "read": read}
+    return two_models(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture(scope="module")

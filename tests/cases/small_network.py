@@ -6,6 +6,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from tests.cases.small_models import parsed
+
 
 def small_network() -> onnx.ModelProto:
     draw = np.random.default_rng(1)
@@ -54,3 +56,12 @@ def saved(folder: Path, *, external: bool = False) -> Path:
         weights = folder / "weights.bin"
         weights.write_bytes(bytes(weights.stat().st_size))
     return path
+
+
+def two_models(folder: Path) -> dict[str, Path]:
+    """Write the small network and two operators, as models that run at the same time."""
+    read = folder / "read.onnx"
+    text = "agraph (float[1,8] x) => (float[1,8] y) { s = MatMul(x, w) y = Relu(s) }"
+    weights = np.random.default_rng(0).random((8, 8), np.float32)
+    read.write_bytes(parsed(text, opset=14, w=weights).SerializeToString())
+    return {"detect": saved(folder), "read": read}
