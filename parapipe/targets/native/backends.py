@@ -27,6 +27,8 @@ class Backend:
         Whether the runner has a loop of its own for what the library lacks.
     channels_last
         Whether it keeps images pixel by pixel: then a plan's offsets do not hold.
+    residual
+        Whether its convolutions add a tensor to what they make.
     """
 
     prefix: str
@@ -34,13 +36,16 @@ class Backend:
     title: str
     complete: bool = False
     channels_last: bool = False
+    residual: bool = False
 
 
 BACKENDS: Mapping[BackendName, Backend] = {
     "neon": Backend("armcl-neon", "cpu", "ARM Compute Library on a CPU"),
     "opencl": Backend("armcl-opencl", "gpu", "ARM Compute Library on a GPU"),
-    "onednn": Backend("onednn", "cpu", "oneDNN", complete=True, channels_last=True),
-    "plain": Backend("plain", "cpu", "the runner's own loops", complete=True, channels_last=True),
+    "onednn": Backend("onednn", "cpu", "oneDNN", complete=True, channels_last=True, residual=True),
+    "plain": Backend(
+        "plain", "cpu", "the runner's own loops", complete=True, channels_last=True, residual=True
+    ),
 }
 """By their names in `plan.json` of an exported folder."""
 _OF_KIND: Mapping[str, BackendName] = {"cpu": "neon", "gpu": "opencl"}

@@ -35,6 +35,7 @@ from parapipe.targets.native.library_plan import (
     Place,
     ProfileRow,
 )
+from parapipe.targets.native.residuals import merge_residuals
 from parapipe.targets.native.steps import NotExportable, Rule, Steps, require, stored
 
 ITEM_BYTES = 4
@@ -159,6 +160,7 @@ def lower_plan(
             "onnxruntime",
             [operator.id for operator, _ in offenders],
         )
+    merge_residuals(plan, into, backends)
     into.keep_used()
     return into
 
@@ -288,8 +290,18 @@ def library_plan_of(
         predicted=PredictedTimes(
             **plan.predicted.model_dump(include=set(PredictedTimes.model_fields))
         ),
-        profile=dict(profile_rows(plan)),
+        profile={name: row for name, row in profile_rows(plan) if name not in _merged(into.steps)},
         arena=None if channels_last else arena_of(plan, into),
+    )
+
+
+def _merged(steps: Sequence[library_plan.Operator]) -> frozenset[str]:
+    """Return those operators of the plan that have no time of their own."""
+    return frozenset(
+        name
+        for step in steps
+        if step.includes is not None
+        for name in (step.source or step.id, *step.includes)
     )
 
 
@@ -324,7 +336,9 @@ def _steps_of_operators(into: Steps) -> dict[str, list[library_plan.Operator]]:
 def _stage_processor(
     processor: StageProcessor, steps_of: Mapping[str, Sequence[library_plan.Operator]]
 ) -> library_plan.StageProcessor:
-    turns = [(step.id, at.lag) for at in processor.operators for step in steps_of[at.operator]]
+    turns = [
+        (step.id, at.lag) for at in processor.operators for step in steps_of.get(at.operator, ())
+    ]
     lags = tuple(lag for _, lag in turns)
     return library_plan.StageProcessor(
         name=processor.name,

@@ -55,7 +55,7 @@ ACTIVATIONS: Mapping[str, Form] = {
 """Those that may also be applied to another operator's output."""
 
 FORMS: Mapping[str, Form] = {
-    "Conv": Form((2, 3), {**_WINDOW, "dilations": "integers", "group": "integer"}),
+    "Conv": Form((2, 4), {**_WINDOW, "dilations": "integers", "group": "integer"}),
     "ConvTranspose": Form((2, 3), _WINDOW),
     "MaxPool": Form(attributes=_POOL),
     "AveragePool": Form(attributes={**_POOL, "count_include_pad": "integer"}),
@@ -153,6 +153,8 @@ class Operator(Record):
     """Applied to the output; left out if nothing is."""
     source: Name | None = None
     """Operator of the plan that it stands for, wholly or in part; left out if that is `id`."""
+    includes: OneOrMore[Name] | None = None
+    """Further operators of the plan that it stands for; left out if there are none."""
 
     @model_validator(mode="after")
     def _check_form(self) -> Self:

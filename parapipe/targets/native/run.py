@@ -116,15 +116,16 @@ def _record(plan: Plan, trace: Mapping[str, Any], warmup: int) -> Record:
         for frame, (start_s, time_s) in enumerate(times):
             if frame < warmup:
                 continue
-            key = (each["source"], frame - warmup)
             processor = each["processors"][frame] if "processors" in each else each["processor"]
-            end_s = start_s + time_s
-            before = spans.get(key)
-            spans[key] = (
-                replace(before, end_s=end_s, work_s=(before.work_s or 0) + time_s)
-                if before
-                else Span(processor, *key, start_s, end_s, time_s)
-            )
+            for source, begin_s, work_s in _shares(each, start_s, time_s):
+                key = (source, frame - warmup)
+                end_s = start_s + time_s
+                before = spans.get(key)
+                spans[key] = (
+                    replace(before, end_s=end_s, work_s=(before.work_s or 0) + work_s)
+                    if before
+                    else Span(processor, *key, begin_s, end_s, work_s)
+                )
     return Record(
         resources=tuple(each.name for each in plan.processors),
         spans=tuple(sorted(spans.values(), key=lambda span: span.start_s)),
@@ -134,6 +135,21 @@ def _record(plan: Plan, trace: Mapping[str, Any], warmup: int) -> Record:
             for index, (begin_s, end_s) in enumerate(trace["frames"][warmup:])
         ),
     )
+
+
+def _shares(
+    operator: Mapping[str, Any], start_s: float, time_s: float
+) -> Iterator[tuple[str, float, float]]:
+    """Yield operators of the plan with their start and time; one stands for several at times.
+
+    All of the time is that of those which it includes: a Conv's. The sum that was merged into it
+    takes none.
+    """
+    included = operator.get("includes", ())
+    for name in included:
+        yield name, start_s, time_s / len(included)
+    own_s = 0.0 if included else time_s
+    yield operator["source"], start_s + time_s - own_s, own_s
 
 
 def _arrows(plan: Plan) -> Iterator[Arrow]:

@@ -18,6 +18,9 @@ std::string trace_json(const Plan &plan, const Executor &executor, const Frames 
                                          {"processor", plan.processors[places[v]].name},
                                          {"starts_s", executor.starts_s()[v]},
                                          {"times_s", executor.times_s()[v]}});
+        if (!plan.operators[v].includes.empty()) {
+            document["operators"].back()["includes"] = plan.operators[v].includes;
+        }
         if (executor.decides()) {
             auto &names = document["operators"].back()["processors"] = nlohmann::json::array();
             for (std::size_t frame = 0; frame < executor.times_s()[v].size(); ++frame) {

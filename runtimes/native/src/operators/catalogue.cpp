@@ -116,8 +116,11 @@ Shape output_shape(const Operator &op, const Plan &plan) {
     bool varies = false;
     for (std::size_t i = 0; i < call.inputs.size(); ++i) {
         const auto *input = call.inputs[i];
+        if (input == nullptr && kind.least_inputs <= i && i < kind.residual && kind.residual != kNone) {
+            continue;
+        }
         call.demand(input != nullptr, "leaves out an input that it needs");
-        call.demand(i < kind.first_constant || input->constant(),
+        call.demand(i < kind.first_constant || i == kind.residual || input->constant(),
                     "needs a constant, not '" + input->name + "', where it reads it");
         varies = varies || !input->constant();
     }

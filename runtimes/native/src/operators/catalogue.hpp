@@ -48,6 +48,8 @@ struct OperatorKind {
     std::vector<AttributeRule> attributes;
     /// Works out the output's shape; refuses what the type cannot do.
     Shape (*shape)(const Call &call);
+    /// Position of an activation behind the constants, of which those that may be left out then leave a gap.
+    std::size_t residual = kNone;
 };
 
 /// @throws Error if the text names no type that the runner knows, or none that may be fused.

@@ -19,6 +19,9 @@ std::string obstacle_in_library(const Plan &plan, const Operator &op) {
         return "joins a constant, which ARM Compute Library cannot";
     }
     if (op.type == "Conv") {
+        if (op.inputs.size() > 3) {
+            return "adds a tensor, which ARM Compute Library cannot";
+        }
         const auto group = op.attributes.integer("group");
         if (group != 1 && group != plan.tensors[op.inputs[0]].shape[1]) {
             return "has groups that are neither one nor one for each channel, which ARM Compute Library cannot";

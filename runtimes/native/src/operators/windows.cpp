@@ -41,7 +41,11 @@ Shape convolution(const Call &call) {
     demand_bias(call, 2, w[0]);
     const auto &dilations = call.op.attributes.integers("dilations");
     const auto window = [&](std::size_t axis) { return (w[2 + axis] - 1) * dilations[axis] + 1; };
-    return {x[0], w[0], positions(call, 0, window(0), false), positions(call, 1, window(1), false)};
+    const Shape shape{x[0], w[0], positions(call, 0, window(0), false), positions(call, 1, window(1), false)};
+    if (const auto *residual = call.optional(3)) {
+        call.demand(residual->shape == shape, "adds a tensor of another shape than it makes");
+    }
+    return shape;
 }
 
 Shape transposed_convolution(const Call &call) {
@@ -119,8 +123,8 @@ std::vector<OperatorKind> window_kinds() {
     const AttributeRule kernel{"kernel_shape", Kind::integers, 1, 2};
     const AttributeRule ceil_mode{"ceil_mode", Kind::flag};
     return {
-        {"Conv", 2, 3, 1, false,
-         {strides(), pads(), {"dilations", Kind::integers, 1, 2}, {"group", Kind::integer, 1}}, convolution},
+        {"Conv", 2, 4, 1, false,
+         {strides(), pads(), {"dilations", Kind::integers, 1, 2}, {"group", Kind::integer, 1}}, convolution, 3},
         {"ConvTranspose", 2, 3, 1, false, {strides(), pads()}, transposed_convolution},
         {"MaxPool", 1, 1, 1, false, {kernel, strides(), pads(), ceil_mode}, pool},
         {"AveragePool", 1, 1, 1, false, {kernel, strides(), pads(), ceil_mode, {"count_include_pad", Kind::flag}}, pool},

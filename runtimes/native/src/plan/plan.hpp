@@ -69,6 +69,8 @@ struct Operator {
     std::optional<Activation> activation;
     /// Id of the plan's operator whose time this one's belongs to.
     std::string source;
+    /// Further operators of the plan that it stands for.
+    std::vector<std::string> includes = {};
 };
 
 enum class BackendKind { neon, opencl, onednn, plain, stub };

@@ -105,7 +105,7 @@ Processor processor_of(const Field &field) {
 }
 
 Operator operator_of(const Field &field, const Ids &tensors) {
-    field.allow({"id", "type", "inputs", "outputs", "attributes", "activation", "source"});
+    field.allow({"id", "type", "inputs", "outputs", "attributes", "activation", "source", "includes"});
     Operator op;
     op.id = field["id"].name();
     op.type = field["type"].name();
@@ -129,6 +129,11 @@ Operator operator_of(const Field &field, const Ids &tensors) {
     }
     const auto source = field.find("source");
     op.source = source ? source->name() : op.id;
+    if (const auto includes = field.find("includes")) {
+        for (const auto &name : includes->entries()) {
+            op.includes.push_back(name.name());
+        }
+    }
     return op;
 }
 

@@ -63,6 +63,7 @@ void convolution(const LoopCall &call) {
                 sum += *x.at(at[0], first + c, h, w) * weights[c * area + k];
             }
         });
+        sum += call.has(3) ? *call.inputs[3].at(at[0], at[1], at[2], at[3]) : 0;
         *call.output.at(at[0], at[1], at[2], at[3]) = sum;
     });
 }

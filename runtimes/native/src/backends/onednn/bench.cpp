@@ -60,15 +60,14 @@ std::optional<Eltwise> eltwise_of(const std::string &type, const Attributes &att
     return found == plain.end() ? std::nullopt : std::optional(found->second);
 }
 
-dnnl::primitive_attr attributes_with(const std::optional<Activation> &activation) {
+dnnl::primitive_attr attributes_with(const std::optional<Activation> &activation, dnnl::post_ops after) {
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     if (activation) {
         const auto eltwise = eltwise_of(activation->type, activation->attributes);
-        dnnl::post_ops after;
         after.append_eltwise(eltwise->algorithm, eltwise->alpha, eltwise->beta);
-        attributes.set_post_ops(after);
     }
+    attributes.set_post_ops(after);
     return attributes;
 }
 

@@ -46,7 +46,8 @@ struct Eltwise {
 std::optional<Eltwise> eltwise_of(const std::string &type, const Attributes &attributes);
 
 /// Attributes with an operator's activation, if it has one, and the scratchpad left to us.
-dnnl::primitive_attr attributes_with(const std::optional<Activation> &activation);
+/// @param after What is done before the activation.
+dnnl::primitive_attr attributes_with(const std::optional<Activation> &activation, dnnl::post_ops after = {});
 
 /// Whether a primitive can be used: one that is there, and is no reference, which is over a hundred times
 /// slower.

@@ -37,10 +37,14 @@ std::unique_ptr<Kernel> convolution(const Builder &builder) {
         weights.insert(weights.begin(), group);
     }
     const auto bias = builder.has(2) ? dense_desc({builder.shape()[1]}) : memory::desc();
+    dnnl::post_ops sum;
+    if (builder.has(3)) {
+        sum.append_binary(algorithm::binary_add, builder.desc(builder.input(3)));
+    }
     const dnnl::convolution_forward::primitive_desc description(
         Bench::engine(), kInference, algorithm::convolution_direct, builder.desc(builder.input(0)), any_layout(weights), bias,
         builder.output_desc(), two(a.integers("strides")), gaps(a.integers("dilations")), two(a.integers("pads")),
-        two(a.integers("pads"), 2), builder.fused(), true);
+        two(a.integers("pads"), 2), builder.fused(sum), true);
     if (!is_fast(description)) {
         return nullptr;
     }
@@ -50,6 +54,9 @@ std::unique_ptr<Kernel> convolution(const Builder &builder) {
         strides[axis] = strides[axis + 1] * weights[axis + 1];
     }
     set_weights(builder, *kernel, {weights, memory::data_type::f32, strides}, description.weights_desc(), bias);
+    if (builder.has(3)) {
+        kernel->set_tensor(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, builder.input(3), builder.desc(builder.input(3)));
+    }
     return kernel;
 }
 

@@ -24,7 +24,7 @@ public:
     dnnl::memory::desc desc(TensorId id) const { return desc_of(tensor(id).shape, layout(id)); }
     dnnl::memory::desc output_desc() const { return desc(op_.output); }
     const float *constant(std::size_t position) const { return tensors_.data(input(position)); }
-    dnnl::primitive_attr fused() const { return attributes_with(op_.activation); }
+    dnnl::primitive_attr fused(const dnnl::post_ops &before = {}) const { return attributes_with(op_.activation, before); }
 
     /// A kernel without arguments so far.
     template <class Primitive>
