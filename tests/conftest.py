@@ -13,10 +13,12 @@ from tests.cases.branchy import branchy
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
 
-# A shell without job control starts what it puts in the background with interrupts ignored, and
-# child processes inherit that: tests that interrupt them would wait for ever.
+# A shell without job control starts what it puts in the background with interrupts ignored, nohup
+# with hang-ups, and child processes inherit that: tests that send them would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session", autouse=True)
