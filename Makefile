@@ -142,7 +142,7 @@ test-providers: $(VENV_PROVIDERS)/.ready
 	  tests/runtime/test_two_providers.py $(PYTEST_ARGS)
 
 test-rknn: $(VENV)/.ready-test $(VENV_RKNN)/.ready
-	PARAPIPE_COMPILER_RKNN=$(abspath $(VENV_RKNN)/bin/python) $(BIN)/python -m pytest --quiet \
+	PARAPIPE_COMPILER_RKNN=$(abspath $(VENV_RKNN)/bin/python) $(BIN)/python -m pytest --numprocesses 2 --quiet \
 	  tests/compilers/test_rknn_end_to_end.py tests/compilers/test_rknn_costs.py \
 	  tests/targets/test_rknn_compiled.py $(PYTEST_ARGS)
 

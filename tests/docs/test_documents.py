@@ -24,7 +24,7 @@ def test_make_test_says_how_long_it_takes_and_each_nightly_file_has_its_reason()
     assert "at most 10 minutes on two idle cores" in recipe.splitlines()[1]
     text = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
     rows = text.partition("| why nightly | in |")[2].partition("\n\n")[0]
-    mark = re.compile(r"mark\.nightly|\bnightly\(")
+    mark = re.compile(r"mark\.nightly|\bnightly(_from|_repeats)?\(")
     tests = (REPOSITORY / "tests").rglob("test_*.py")
     nightly = {path.stem for path in tests if mark.search(path.read_text(encoding="utf-8"))}
     assert {*re.findall(r"`(test_\w+)`", rows)} == nightly - {Path(__file__).stem}

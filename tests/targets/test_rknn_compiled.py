@@ -59,14 +59,19 @@ def test_the_commands_of_the_page_print_what_stands_there(tmp_path):
 @pytest.mark.parametrize(
     ("name", "key"),
     [
-        ("deit", "balanced"),
         ("googlenet", "balanced"),
-        ("resnet-50", "balanced"),
-        pytest.param("detr", "balanced", marks=pytest.mark.nightly),
-        pytest.param("deit", "hybrid-T", marks=pytest.mark.nightly),
-        pytest.param("googlenet", "hybrid-T", marks=pytest.mark.nightly),
-        pytest.param("resnet-50", "hybrid-T", marks=pytest.mark.nightly),
-        pytest.param("detr", "hybrid-L", marks=pytest.mark.nightly),
+        *(
+            pytest.param(*each, marks=pytest.mark.nightly)
+            for each in (
+                ("deit", "balanced"),
+                ("resnet-50", "balanced"),
+                ("detr", "balanced"),
+                ("deit", "hybrid-T"),
+                ("googlenet", "hybrid-T"),
+                ("resnet-50", "hybrid-T"),
+                ("detr", "hybrid-L"),
+            )
+        ),
     ],
 )
 def test_outputs_in_float16_are_those_of_the_float_model(name, key, board, tmp_path):

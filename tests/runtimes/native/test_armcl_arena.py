@@ -11,6 +11,7 @@ from tests.cases.arena_runs import interleaved, laid, moving_model, staged
 from tests.cases.armcl_cases import inception, write_case
 from tests.cases.armcl_plans import ARRANGEMENTS, taking_turns
 from tests.cases.folders import Network, write_document
+from tests.cases.nightly import nightly_from
 from tests.cases.runner import on_this_machine, refused
 
 ON_CPUS = [name for name in ARRANGEMENTS if "gpu" not in name]
@@ -45,7 +46,7 @@ def check_equal(stub, folder):
     return report
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", nightly_from(8, range(25)))
 def test_stages_in_an_arena_give_what_they_give_apart(stub, tmp_path, seed):
     rng, path = random.Random(seed), tmp_path / "model.onnx"
     moving_model(path, rng, rng.randint(4, 14))
@@ -56,7 +57,7 @@ def test_stages_in_an_arena_give_what_they_give_apart(stub, tmp_path, seed):
     )
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", nightly_from(8, range(25)))
 def test_processors_that_take_turns_give_in_an_arena_what_they_give_apart(stub, tmp_path, seed):
     rng, path = random.Random(seed), tmp_path / "model.onnx"
     moving_model(path, rng, rng.randint(4, 14))

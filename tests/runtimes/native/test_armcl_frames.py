@@ -16,6 +16,7 @@ from tests.cases.folders import (
     random_joins,
     random_network,
 )
+from tests.cases.nightly import nightly_from
 from tests.cases.runner import refused
 
 
@@ -42,7 +43,7 @@ def test_more_frames_than_one_are_on_their_way_through_a_pipeline(stub, tmp_path
     assert report["overlapping_frames"] > 0
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", nightly_from(8, range(30)))
 def test_any_network_on_any_processors_gives_what_it_should(stub, tmp_path, seed):
     folder = random_network(seed).write(tmp_path, depth=1 + seed % 3)
     report, made, wanted = stub.outputs(folder, "--frames", 20, "--check", folder / "expected.bin")
@@ -50,7 +51,7 @@ def test_any_network_on_any_processors_gives_what_it_should(stub, tmp_path, seed
     assert report["agrees"]
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", nightly_from(8, range(30)))
 def test_processors_that_take_turns_on_several_frames_give_what_they_should(stub, tmp_path, seed):
     folder = interleaved(random_network(seed), seed).write(tmp_path, depth=1 + seed % 3)
     report, made, wanted = stub.outputs(folder, "--frames", 20, "--check", folder / "expected.bin")
@@ -60,7 +61,7 @@ def test_processors_that_take_turns_on_several_frames_give_what_they_should(stub
     assert report["frames"] == 20
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", nightly_from(10, range(40)))
 def test_any_joins_and_cuts_give_what_they_should(stub, tmp_path, seed):
     network = random_joins(seed)
     network = interleaved(network, seed) if seed % 2 else network

@@ -18,6 +18,7 @@ from parapipe.plan.mapped import mapping_view
 from tests.cases.armcl_cases import cases, inception, separable, write_case
 from tests.cases.armcl_plans import BIG, LITTLE, parts_apart, taking_turns
 from tests.cases.attention_cases import attention_cases
+from tests.cases.nightly import nightly_from, nightly_repeats
 from tests.cases.runner import on_this_machine, refused
 
 CASES = cases()
@@ -31,13 +32,17 @@ def assert_near(made, wanted):
     assert np.abs(made - wanted).max() <= TOLERANCE * np.abs(wanted).max()
 
 
+def types_of(case):
+    return frozenset(node.op_type for node in case.model().graph.node)
+
+
 def exported_types(folder):
     operators = json.loads((folder / "plan.json").read_text())["operators"]
     fused = [operator["activation"] for operator in operators if operator.get("activation")]
     return {operator["type"] for operator in (*operators, *fused)}
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", nightly_repeats(CASES, types_of), ids=lambda case: case.name)
 def test_an_operator_computes_what_onnx_runtime_does(arm, tmp_path, case):
     folder = tmp_path / "case"
     write_case(case.model(), folder)
@@ -110,7 +115,7 @@ def moved_bytes(folder):
     return sum(4 * np.prod(document["tensors"][name]["shape"]) for name in names)
 
 
-@pytest.mark.parametrize("processors", [(BIG,), (BIG, LITTLE), (LITTLE, BIG)])
+@pytest.mark.parametrize("processors", nightly_from(1, [(BIG, LITTLE), (LITTLE, BIG), (BIG,)]))
 @pytest.mark.parametrize(
     ("rule", "copied"),
     [
