@@ -11,6 +11,8 @@ from pydantic import ValidationError
 
 from parapipe.errors import ExportError
 from parapipe.graph.onnx_import import import_model
+from parapipe.parts.rules import read_rule
+from parapipe.parts.split import split_proto
 from parapipe.plan.schema import Plan
 from parapipe.profiling.single_models import distinct_units
 from parapipe.targets.native.folder import export, write_library_folder
@@ -221,6 +223,36 @@ def test_a_folded_batch_norm_is_in_the_weights(tmp_path):
     assert [operator.type for operator in document.operators] == ["Conv"]
     offsets = [document.tensors[name].offset // 4 for name in document.operators[0].inputs[1:]]
     assert content[offsets].tolist() == [3 * 2 / 2, 5 - 1 * 2 / 2]
+
+
+@pytest.mark.parametrize("kind", ["Conv", "ConvTranspose", "Gemm"])
+def test_parts_of_an_operator_have_one_copy_of_what_is_folded_into_it(tmp_path, kind):
+    weights = floats(4, 4) if kind == "Gemm" else floats(4, 4, 1, 1)
+    shape = (6, 4) if kind == "Gemm" else (1, 4, 6, 6)
+    rule = "*:batch=2" if kind == "Gemm" else "*:rows=2"
+    case = one("c", kind, shape, constants={"w": weights, "b": floats(4, seed=2)})
+    case.nodes.append(("BatchNormalization", ("y", "g", "o", "m", "v"), ("z",), {}))
+    case.constants |= {name: floats(4, seed=3, low=0.5) for name in "gomv"}
+    parts, _ = split_proto(case.model(), "case", [read_rule(rule)])
+    whole = document_of(case.model(), tmp_path)
+    (tmp_path / "weights.bin").unlink()
+    document = document_of(parts, tmp_path)
+    assert sum(each.type == kind for each in document.operators) == 2
+    assert document.weights.size_bytes == whole.weights.size_bytes
+
+
+def test_operators_with_other_batch_norms_behind_them_share_nothing(tmp_path):
+    case = one("c", "Conv", constants={"w": floats(4, 4, 1, 1)})
+    case.constants |= {name: floats(4, seed=3, low=0.5) for name in "gomvG"}
+    case.nodes += [
+        ("BatchNormalization", ("y", "g", "o", "m", "v"), ("p",), {}),
+        ("Conv", ("p", "w"), ("q",), {}),
+        ("BatchNormalization", ("q", "G", "o", "m", "v"), ("r",), {}),
+        ("Conv", ("r", "w"), ("s",), {}),
+        ("BatchNormalization", ("s", "g", "o", "m", "v"), ("t",), {"epsilon": 0.5}),
+    ]
+    document = document_of(case.model(), tmp_path)
+    assert len({each.inputs[1:] for each in document.operators}) == 3
 
 
 def test_weights_in_another_file_give_the_same_folder(tmp_path):

@@ -55,7 +55,8 @@ class _Constants:
         def load(values: Array) -> Floats:
             return folded.scaled(values[rows], rows, axis=0).reshape(kernel)
 
-        return [into.derived(self.weights, f"{self.operator.id}:{part}", kernel, load), *bias]
+        label, recipe = f"{self.operator.id}:{part}", ("conv", part, folded.recipe)
+        return [into.derived(self.weights, label, kernel, load, recipe=recipe), *bias]
 
     def of_transpose(self, part: int, group: int, window_: Window) -> list[str]:
         """Return weights and bias of a group, the kernel dilated and made square by zeros."""
@@ -73,7 +74,9 @@ class _Constants:
             return square
 
         label = f"{self.operator.id}:{part}"
-        return [self.into.derived(self.weights, label, shape, load), *self.bias_of(part, count)]
+        recipe = ("transpose", part, window_.kernel, window_.dilations, self.folded.recipe)
+        weights = self.into.derived(self.weights, label, shape, load, recipe=recipe)
+        return [weights, *self.bias_of(part, count)]
 
 
 def conv(operator: Operator, into: Steps) -> None:

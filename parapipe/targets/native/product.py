@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -39,6 +39,19 @@ class Folded:
     def is_nothing(self) -> bool:
         """Whether nothing was folded."""
         return not self.operators
+
+    @property
+    def recipe(self) -> Hashable:
+        """What tells folded operators apart: the same for parts of one operator."""
+        return tuple(
+            (
+                each.type,
+                each.inputs[1:],
+                *(c.name for c in each.constants),
+                *each.attributes.items(),
+            )
+            for each in self.operators
+        )
 
     def scaled(self, weights: Array, channels: slice, *, axis: int) -> Floats:
         """Return the weights of some channels, which lie along an axis, times their scales."""
@@ -103,7 +116,8 @@ def bias_of(
             before = as_floats(into.values(name)).reshape(-1)[rows] * np.float32(factor)
         return np.broadcast_to(folded.shifted(before, rows), (count,))
 
-    return [into.make(label, (count,), load)]
+    recipe = ("bias", name, rows.start, rows.stop, factor, folded.recipe)
+    return [into.make(label, (count,), load, recipe=recipe)]
 
 
 def as_floats(values: Array) -> Floats:
@@ -150,8 +164,11 @@ def _weight_rows(operator: Operator, into: Steps, name: str, folded: Folded) -> 
         rows = as_floats(values if transposed else values.T)
         return folded.scaled(rows * np.float32(alpha), slice(None), axis=0)
 
-    label = "transposed" if plain else operator.id
-    return into.derived(name, label, shape if transposed else shape[::-1], load)
+    made = shape if transposed else shape[::-1]
+    if plain:
+        return into.derived(name, "transposed", made, load)
+    recipe = ("rows", transposed, alpha, folded.recipe)
+    return into.derived(name, operator.id, made, load, recipe=recipe)
 
 
 def matmul(operator: Operator, into: Steps) -> None:

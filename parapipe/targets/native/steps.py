@@ -6,7 +6,7 @@ constant is its shape and a way to make it, so that the file can be written one 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
@@ -80,7 +80,7 @@ class Steps:
             for holder in (single, *single.folded)
             for constant in holder.constants
         }
-        self._named: dict[str, str] = {}
+        self._named: dict[Hashable, str] = {}
         self._source = ""
         self.wanted = frozenset(network.outputs).union(
             name
@@ -131,20 +131,44 @@ class Steps:
         """Take over a constant of the plan as it stands."""
         return self.make(name, self.shape(name), lambda: self.values(name))
 
-    def derived(self, name: str, change: str, shape: Shape, load: Callable[[Array], Array]) -> str:
+    def derived(
+        self,
+        name: str,
+        change: str,
+        shape: Shape,
+        load: Callable[[Array], Array],
+        *,
+        recipe: tuple[Hashable, ...] = (),
+    ) -> str:
         """Take over a constant of the plan with a change, which is called `change`."""
-        return self.make(f"{name}:{change}", shape, lambda: load(self.values(name)))
+        return self.make(
+            f"{name}:{change}",
+            shape,
+            lambda: load(self.values(name)),
+            recipe=recipe and (name, *recipe),
+        )
 
     def number(self, value: float) -> str:
         """Return a constant that holds one number."""
         return self.make(f"={value!r}", (), lambda: np.array(value, np.float32))
 
-    def make(self, label: str, shape: Shape, load: Callable[[], Array]) -> str:
-        """Return the name of a constant; the same for the same `label`."""
-        if label not in self._named:
-            self._named[label] = label if self.is_constant(label) else self._unused_name(label)
-            self.weights[self._named[label]] = Weight(stored(shape), load)
-        return self._named[label]
+    def make(
+        self,
+        label: str,
+        shape: Shape,
+        load: Callable[[], Array],
+        *,
+        recipe: tuple[Hashable, ...] = (),
+    ) -> str:
+        """Return the name of a constant; the same for the same `recipe`, which is how it is made.
+
+        Without a recipe, `label` says it.
+        """
+        key = (*recipe, shape) if recipe else label
+        if key not in self._named:
+            self._named[key] = label if self.is_constant(label) else self._unused_name(label)
+            self.weights[self._named[key]] = Weight(stored(shape), load)
+        return self._named[key]
 
     def add(
         self,
