@@ -25,7 +25,8 @@ from benchmarks.stated_a1000 import PLATFORM, RULES, Rule, network_of, stated_ne
 from parapipe.graph.partition import Subgraph
 from parapipe.mappings.configuration import Configuration
 from parapipe.search.configurations_from_costs import explore
-from parapipe.search.options import Interleaving, MapOptions, Splitting
+from parapipe.search.option_types import Interleaving, Splitting
+from parapipe.search.options import MapOptions
 from parapipe.solvers.problem import Flow, MappingProblem
 from parapipe.solvers.registry import mapper
 

@@ -13,7 +13,7 @@ from parapipe.errors import ArgumentError
 from parapipe.files.checked_arguments import Count, NotEmpty, Seconds
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.platform.precision import Precision
-from parapipe.search.options import Dims, FilePath, Rules, Shapes
+from parapipe.search.option_types import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:
     from parapipe.cost.cost_table import CostTable

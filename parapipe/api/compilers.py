@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from parapipe.api.checked import Model, checked
 from parapipe.api.load import model_file
 from parapipe.files.checked_arguments import Must, NotEmpty, Seconds
-from parapipe.search.options import FilePath
+from parapipe.search.option_types import FilePath
 
 if TYPE_CHECKING:
     from typing import Literal

@@ -10,7 +10,7 @@ from parapipe.api.load import load_model, load_platform
 from parapipe.errors import ArgumentError
 from parapipe.files.checked_arguments import Count, Must, NotEmpty
 from parapipe.platform.precision import Precision
-from parapipe.search.options import Dims, Profiles, Rules, Shapes
+from parapipe.search.option_types import Dims, Profiles, Rules, Shapes
 
 if TYPE_CHECKING:
     from parapipe.documents.evaluation import EvaluationDocument

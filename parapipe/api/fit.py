@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parapipe.api.checked import PlatformFile, checked
-from parapipe.search.options import FilePath
+from parapipe.search.option_types import FilePath
 
 if TYPE_CHECKING:
     from parapipe.cost.board_fits import LinkFit, PowerFit

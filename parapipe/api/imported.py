@@ -14,7 +14,7 @@ from parapipe.api.profile import profile_path
 from parapipe.errors import ArgumentError
 from parapipe.files.checked_arguments import Count, Must, NotEmpty
 from parapipe.platform.precision import Precision
-from parapipe.search.options import Dims, FilePath, Rules, Shapes
+from parapipe.search.option_types import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:
     from parapipe.profiling.profile_report import ProfileReport

@@ -16,7 +16,7 @@ from parapipe.files.checked_arguments import Count
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.files.mistakes import listed
 from parapipe.files.shipped import path_exists
-from parapipe.search.options import Dims, FilePath, Rules, Shapes, States
+from parapipe.search.option_types import Dims, FilePath, Rules, Shapes, States
 
 if TYPE_CHECKING:
     import numpy as np

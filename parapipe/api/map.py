@@ -15,7 +15,8 @@ from parapipe.api.torch_export import ExampleInputs, TorchModel, model_path
 from parapipe.files.locked_folders import clear_abandoned_scratch
 from parapipe.files.progress import Tell
 from parapipe.processes.deadline import Deadline, search_s
-from parapipe.search.options import FilePath, MapKeywords, MapOptions
+from parapipe.search.option_types import FilePath
+from parapipe.search.options import MapKeywords, MapOptions
 from parapipe.solvers import registry
 
 if TYPE_CHECKING:

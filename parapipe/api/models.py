@@ -15,7 +15,7 @@ from parapipe.api.load import ZOO, load_graph, load_platform
 from parapipe.errors import ArgumentError, ModelError, SplitError
 from parapipe.files.checked_arguments import Count, Must, NotEmpty, Seconds
 from parapipe.platform.precision import Precision
-from parapipe.search.options import Dims, FilePath, Rules, Shapes
+from parapipe.search.option_types import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:
     import onnx

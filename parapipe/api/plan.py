@@ -12,7 +12,7 @@ from parapipe.api.simulate import simulate_plan
 from parapipe.files.progress import Tell
 from parapipe.plan import schema
 from parapipe.plan.summary import Summary, plan_stages_title, summarize
-from parapipe.search.options import FilePath
+from parapipe.search.option_types import FilePath
 
 if TYPE_CHECKING:
     from parapipe.export.exported import Exported

@@ -10,7 +10,7 @@ from parapipe.api.checked import PlatformFile, checked
 from parapipe.api.load import ZOO, load_model, load_platform
 from parapipe.errors import ModelError
 from parapipe.files.checked_arguments import Must, NotEmpty
-from parapipe.search.options import FilePath
+from parapipe.search.option_types import FilePath
 
 if TYPE_CHECKING:
     from parapipe.graph.operator_graph import OperatorGraph

@@ -16,7 +16,7 @@ from parapipe.api.profile_tasks import part_rule_lists, part_tasks, tasks_here, 
 from parapipe.errors import ArgumentError
 from parapipe.files.checked_arguments import Count, FromZero, Must, NotEmpty, Seconds
 from parapipe.files.progress import Tell
-from parapipe.search.options import Dims, FilePath, Rules, Shapes
+from parapipe.search.option_types import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:
     from parapipe.cost.co_run_fit import SlowdownFit

@@ -45,7 +45,7 @@ from parapipe.profiling.identical_figures import (
 )
 from parapipe.runtime.folder import RunError, open_folder
 from parapipe.runtime.frames import random_frames
-from parapipe.search.options import Rules
+from parapipe.search.option_types import Rules
 
 if TYPE_CHECKING:  # it needs ONNX Runtime
     from parapipe.runtime.executor import Executor

@@ -13,7 +13,7 @@ from parapipe.api.load import load_model, model_file, source_nodes, split_file
 from parapipe.api.models import has_external_weights
 from parapipe.errors import SplitError
 from parapipe.files.progress import ALONE
-from parapipe.search.options import Rules
+from parapipe.search.option_types import Rules
 
 if TYPE_CHECKING:
     from parapipe.api.checked import Model

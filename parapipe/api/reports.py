@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from parapipe.api.checked import Folder, FrontLike, checked
 from parapipe.files.checked_arguments import Must, NotEmpty
-from parapipe.search.options import FilePath
+from parapipe.search.option_types import FilePath
 
 if TYPE_CHECKING:
     from parapipe.documents.comparison import Comparison

@@ -13,7 +13,7 @@ from parapipe.errors import ExecutionError
 from parapipe.files.checked_arguments import Count, FromZero, Must, NotEmpty, Seconds
 from parapipe.files.progress import Tell
 from parapipe.runtime.machine import cores_of
-from parapipe.search.options import FilePath
+from parapipe.search.option_types import FilePath
 from parapipe.strategies import registry
 from parapipe.strategies.failures import attribute_failures
 

@@ -15,7 +15,7 @@ from parapipe.api.profile_tasks import part_rule_lists
 from parapipe.errors import ProfilingError, SplitError
 from parapipe.files.checked_arguments import Count, NotEmpty
 from parapipe.files.progress import Progress, Tell
-from parapipe.search.options import Dims, FilePath, Rules, Shapes
+from parapipe.search.option_types import Dims, FilePath, Rules, Shapes
 
 if TYPE_CHECKING:
     from parapipe.cost.profile import Measurement

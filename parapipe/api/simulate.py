@@ -13,7 +13,7 @@ from parapipe.api.several import random_pace_s
 from parapipe.errors import SimulationError
 from parapipe.files.checked_arguments import Count, FromZero, Must, Seconds, Share
 from parapipe.files.mistakes import listed
-from parapipe.search.options import FilePath
+from parapipe.search.option_types import FilePath
 from parapipe.strategies import registry
 from parapipe.strategies.failures import attribute_failures
 

@@ -23,7 +23,7 @@ from parapipe.plan.schema import Plan
 from parapipe.plan.summary import Batches
 from parapipe.platform.platform import Platform
 from parapipe.runtime.record import done_while_admitted
-from parapipe.search.options import FilePath
+from parapipe.search.option_types import FilePath
 from parapipe.simulate.priced_work import Costs, price_operators
 from parapipe.simulate.queues import Run, least_slots
 from parapipe.simulate.simulation import Simulation

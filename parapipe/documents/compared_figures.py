@@ -14,7 +14,7 @@ from typing import get_args
 from parapipe.documents.figure_table import COMPARED, Compared
 from parapipe.documents.front_records import GrowthRow, SeveralRow
 from parapipe.documents.front_schema import ConfigurationRow, FrontDocument
-from parapipe.search.options import Objectives
+from parapipe.search.option_types import Objectives
 
 OBJECTIVES = {word for some in get_args(Objectives) for word in some.split("-")}
 """Figures that a front may trade; others are compared in any case."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, get_args
 
 from parapipe.digits import plain
 from parapipe.files.checked_arguments import Must
-from parapipe.search.options import MaxMemory, MaxSegments
+from parapipe.search.option_types import MaxMemory, MaxSegments
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -12,7 +12,7 @@ from parapipe.plan.schema import OperatingPoint
 from parapipe.platform.memories import MemorySystem
 from parapipe.platform.precision import Precision
 from parapipe.platform.thermal_state import State
-from parapipe.search.options import MOST_DRAWS
+from parapipe.search.option_types import MOST_DRAWS
 
 
 class ProcessorRow(Row):

@@ -28,7 +28,7 @@ from parapipe.plan.schema import Plan
 from parapipe.platform.platform import Platform
 from parapipe.processes.shared_work import shared_work
 from parapipe.search.exploration_result import Exploration
-from parapipe.search.options import MaxMemory
+from parapipe.search.option_types import MaxMemory
 from parapipe.uncertainty.samples import SampledFront
 
 

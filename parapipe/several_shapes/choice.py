@@ -13,7 +13,7 @@ from functools import partial
 from itertools import product
 
 from parapipe.pareto import ENERGY_TIE, least, most_balanced, nondominated, thin_front
-from parapipe.search.options import MaxMemory
+from parapipe.search.option_types import MaxMemory
 from parapipe.several_shapes.combination import Combination, state_hand_overs
 from parapipe.several_shapes.placed_shapes import PlacedShape
 

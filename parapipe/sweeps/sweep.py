@@ -26,7 +26,8 @@ from parapipe.files.locked_folders import clear_abandoned_scratch
 from parapipe.files.progress import ALONE, Progress, Tell
 from parapipe.files.shipped import path_exists
 from parapipe.front.demands import figure
-from parapipe.search.options import FilePath, MapKeywords, MapOptions
+from parapipe.search.option_types import FilePath
+from parapipe.search.options import MapKeywords, MapOptions
 from parapipe.sweeps.document import (
     DEFAULT,
     DOCUMENT,
