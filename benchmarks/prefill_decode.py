@@ -9,9 +9,11 @@ the prompt. The model has the sizes of TinyLlama-1.1B (Zhang et al., 2024), plan
 stand as LayerNormalization, which the lists of the NPUs' operators have, positions are left out,
 and all tokens of a prompt have logits. Platforms are of the catalogue, all figures nominal.
 
-The check that is not fitted: the maker's own benchmark of the RK3588, TinyLlama-1.1B in w8a8, a
-prompt of 128 tokens (rknn-llm, benchmark.md of its repository). Its runtime has three cores of the
-NPU, of which one is left here.
+The checks that are not fitted are the makers' own benchmarks: on the RK3588, TinyLlama-1.1B in
+w8a8, a prompt of 128 tokens (rknn-llm, benchmark.md of its repository; its runtime has three cores
+of the NPU, of which one is left here); on the Snapdragon 8 Gen 2, Llama-2-7B in w4a16, a prompt of
+1,024 tokens, on the NPU alone (ai-hub-models, the model's perf.yaml). `--published` prints the
+second one, whose weights are integers of 4 bits that the NPU dequantises.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import onnx
@@ -34,8 +36,11 @@ from parapipe.documents.shapes_schema import CombinationRow, ShapesDocument
 PROMPTS = (64, 128, 512, 2048)
 LAYERS = 22
 ANSWER = 128  # tokens
-PUBLISHED = "| rk3588 | 128 | published | 3 npu | 244 | 24.4 | | | 1.09 | |"
+PUBLISHED_RK3588 = "| rk3588 | 128 | published | 3 npu | 244 | 24.4 | | | 1.09 | |"
 """rknn-llm, benchmark.md, RK3588: TinyLLAMA 1.1B in w8a8, prompt of 128, 64 new tokens."""
+PUBLISHED_SM8550 = "| sm8550 | 1024 | published | npu | 2579 | 8.5 | | | | |"
+"""ai-hub-models, llama_v2_7b_chat_quantized/perf.yaml of January 2024, Snapdragon 8 Gen 2, Galaxy
+S23 Ultra: 2,578,521 µs for the prompt's processor, 117,812 µs for the tokens' generator."""
 CHIPS: Mapping[str, tuple[str, ...]] = {
     "rk3588": ("little", "npu1", "npu2"),
     "sm8550": ("little", "a715", "a710"),
@@ -53,11 +58,16 @@ class Sizes:
     key_heads: int = 4
     inner: int = 5632
     vocabulary: int = 32000
+    weight_bits: int = 32
 
     @property
     def head(self) -> int:
         """Columns of a head."""
         return self.width // self.heads
+
+
+LLAMA_2_7B = Sizes(32, 4096, key_heads=32, inner=11008, weight_bits=4)
+"""Touvron et al., Llama 2 (2023)."""
 
 
 class Decoder:
@@ -68,10 +78,11 @@ class Decoder:
         self.nodes: list[onnx.NodeProto] = []
         self.stored: list[onnx.TensorProto] = []
 
-    def weights(self, name: str, *shape: int) -> str:
-        """Add weights that are all alike."""
+    def weights(self, name: str, *shape: int, kind: int = TensorProto.FLOAT) -> str:
+        """Add weights that are all identical."""
         self.numbers(f"{name}/shape", shape)
-        value = helper.make_tensor("value", TensorProto.FLOAT, [1], [0.01])
+        number = 0.01 if kind == TensorProto.FLOAT else 1
+        value = helper.make_tensor("value", kind, [1], [number])
         self.nodes.append(
             helper.make_node("ConstantOfShape", [f"{name}/shape"], [name], name, value=value)
         )
@@ -88,8 +99,15 @@ class Decoder:
         return name
 
     def product(self, x: str, name: str, rows: int, columns: int) -> str:
-        """Multiply with weights."""
-        return self.add("MatMul", [x, self.weights(f"{name}/w", rows, columns)], name)
+        """Multiply with weights, of 4 bits with a scale for each column where sizes say so."""
+        weights = f"{name}/w"
+        if self.sizes.weight_bits == 4:
+            integers = self.weights(f"{weights}/int4", rows, columns, kind=TensorProto.INT4)
+            scales = self.weights(f"{weights}/scales", columns)
+            self.add("DequantizeLinear", [integers, scales], weights, axis=1)
+        else:
+            self.weights(weights, rows, columns)
+        return self.add("MatMul", [x, weights], name)
 
     def norm(self, x: str, name: str) -> str:
         """Add a norm over the columns."""
@@ -157,11 +175,19 @@ class Decoder:
             self.nodes, "decoder", [ids, *values("past_key_values", "past")],
             [logits, *values("present", "total")], self.stored,
         )  # fmt: skip
-        opsets = [helper.make_opsetid("", 17)]
-        return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+        opsets = [helper.make_opsetid("", 21)]  # the first one with integers of 4 bits
+        return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
 
-def mapped(model: Path, platform: Path, chip: str, prompt: int, budget_s: float) -> ShapesDocument:
+def mapped(
+    model: Path,
+    platform: Path,
+    chip: str,
+    prompt: int,
+    budget_s: float,
+    *,
+    precision: Literal["float16", "int8"] = "int8",
+) -> ShapesDocument:
     """Return the front of a prompt and its answer."""
     return parapipe.map_shapes(
         model,
@@ -171,7 +197,7 @@ def mapped(model: Path, platform: Path, chip: str, prompt: int, budget_s: float)
             "decode": {"tokens": 1, "past": prompt},
         },
         mix={"prefill": 1, "decode": ANSWER},
-        precision="int8",
+        precision=precision,
         exclude=CHIPS[chip],
         mapper="heft",
         interleave="none",
@@ -217,21 +243,31 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=60.0, help="seconds of each search")
     parser.add_argument("--chip", choices=[*CHIPS], action="append")
     parser.add_argument("--prompt", type=int, action="append")
+    parser.add_argument("--published", action="store_true", help="only the Snapdragon's check")
     options = parser.parse_args()
+    precision: Literal["float16", "int8"] = "float16" if options.published else "int8"
+    if options.published:
+        chips, prompts, sizes = ["sm8550"], [1024], LLAMA_2_7B
+        published = PUBLISHED_SM8550
+    else:
+        chips, prompts = options.chip or list(CHIPS), options.prompt or list(PROMPTS)
+        sizes, published = Sizes(layers=options.layers), PUBLISHED_RK3588
     with TemporaryDirectory() as folder:
         model = Path(folder) / "decoder.onnx"
-        onnx.save(Decoder(Sizes(layers=options.layers)).model(), model)
+        onnx.save(Decoder(sizes).model(), model)
         print("| chip | prompt | | prefill / decode on | prefill ms | tokens/s | moved ms | "
               "request s | memory GB | × |")  # fmt: skip
         print("|---|---:|---|---|---:|---:|---:|---:|---:|---:|")
-        for chip in options.chip or CHIPS:
+        for chip in chips:
             platform = Path(folder) / f"{chip}.yaml"
             parapipe.new_platform(chip=chip).write(platform)
-            for prompt in options.prompt or PROMPTS:
-                document = mapped(model, platform, chip, prompt, options.budget)
+            for prompt in prompts:
+                document = mapped(
+                    model, platform, chip, prompt, options.budget, precision=precision
+                )
                 for line in table(chip, prompt, document):
                     print(line, flush=True)
-        print(PUBLISHED)
+        print(published)
 
 
 if __name__ == "__main__":

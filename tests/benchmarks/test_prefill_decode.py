@@ -8,7 +8,7 @@ import onnxruntime
 import pytest
 
 import parapipe
-from benchmarks.prefill_decode import Decoder, Sizes, mapped, table, used
+from benchmarks.prefill_decode import LLAMA_2_7B, Decoder, Sizes, mapped, table, used
 
 SMALL = Sizes(layers=2, width=64, heads=4, key_heads=2, inner=96, vocabulary=50)
 
@@ -23,6 +23,15 @@ def test_it_has_as_many_weights_as_tinyllama(tmp_path):
     graph = parapipe.load_model(written(Sizes(), tmp_path), dims={"tokens": 1, "past": 8})
     weights = [each for name, each in graph.constants.items() if not name.endswith("shape")]
     assert sum(prod(each.shape) for each in weights if each.dtype == "float32") == 1_100_048_384
+
+
+def test_it_has_as_many_weights_as_llama_2_of_which_those_of_products_have_4_bits(tmp_path):
+    graph = parapipe.load_model(written(LLAMA_2_7B, tmp_path), dims={"tokens": 1, "past": 8})
+    constants = [each for each in graph.constants.values() if each.dtype == "float32"]
+    few = sum(prod(each.shape) for each in constants if each.stored == "int4")
+    rest = sum(prod(each.shape) for each in constants) - few
+    words, norms = 32000 * 4096, 65 * 4096
+    assert (few, rest) == (6_738_415_616 - words - norms, words + norms)
 
 
 def test_a_prompt_and_a_step_behind_it_run(tmp_path):
