@@ -1,6 +1,8 @@
 """Which back end of the runner a processor gets, and what is exported to it."""
 
+import numpy as np
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 from parapipe.errors import ExportError
 from parapipe.plan.schema import Stream
@@ -81,4 +83,24 @@ def test_streams_are_for_back_ends_whose_threads_may_share_cores(saved, tmp_path
     document = exported(plan, path, tmp_path / "onednn", backend="onednn")
     assert [(each.cores, each.threads) for each in document.processors] == [((0, 1, 2, 3), 2)]
     with pytest.raises(ExportError, match="the plan has streams"):
+        exported(plan, path, tmp_path / "neon")
+
+
+def test_whole_numbers_are_cut_and_joined_by_back_ends_with_loops_alone(saved, tmp_path):
+    picked = helper.make_graph(
+        [
+            helper.make_node("Split", ["ids"], ["a", "b"], name="halves", axis=0, num_outputs=2),
+            helper.make_node("Concat", ["b", "a"], ["turned"], name="join", axis=0),
+            helper.make_node("Gather", ["words", "turned"], ["y"], name="pick"),
+        ],
+        "picked",
+        [helper.make_tensor_value_info("ids", TensorProto.INT64, [4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 3])],
+        [numpy_helper.from_array(np.ones((5, 3), np.float32), "words")],
+    )
+    opset = [helper.make_opsetid("", 18)]
+    path, plan = saved(helper.make_model(picked, opset_imports=opset, ir_version=8))
+    document = exported(plan, path, tmp_path / "onednn", backend="onednn")
+    assert [step.type for step in document.operators] == ["Slice", "Slice", "Concat", "Gather"]
+    with pytest.raises(ExportError, match="'halves' .*: it is of type int64"):
         exported(plan, path, tmp_path / "neon")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 from parapipe.plan.schema import Operator
+from parapipe.targets.native import layout
 from parapipe.targets.native.functions import lower_own
 from parapipe.targets.native.layout import permute
 from parapipe.targets.native.library_plan import MOST_DIMENSIONS
@@ -127,4 +129,8 @@ RULES: dict[str, Rule] = {
     "Erf": Rule(lower_own, "Erf", dimensions=True),
     "Gather": Rule(gather, "Gather", integers=True),
     "Where": Rule(where, "Where", integers=True),
+    **{
+        kind: replace(layout.RULES[kind], integers=True)
+        for kind in ("Concat", "Reshape", "Slice", "Split", "Squeeze", "Unsqueeze")
+    },
 }
