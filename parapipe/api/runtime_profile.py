@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from parapipe.profiling.from_run import SegmentTime
     from parapipe.profiling.profile_report import ProfileReport
 
-FRAMES, WARM_UP = 30, 3
+MOST_FRAMES, LEAST_FRAMES, WARM_UP = 30, 3, 2
+LONGEST_S = 8.0
+"""Of a run, as nominal times have it: there are fewer frames where these take long."""
 
 
 @checked
@@ -45,8 +47,9 @@ def profile_on_runtime(
 ) -> ProfileReport:
     """Measure each distinct operator of a model with a runtime's kernels.
 
-    The whole model is run on each CPU of the platform by itself, for 30 frames, and each operator's
-    time is taken from there: neighbours are in the caches as in a plan.
+    The whole model is run on each CPU of the platform by itself, on one of equal ones, for 30
+    frames (fewer where they take long), and each operator's time is taken from there: neighbours
+    are in the caches as in a plan.
 
     Parameters
     ----------
@@ -103,14 +106,18 @@ class _Runs:
     """Runs of whole models on the CPUs of a platform, one by one."""
 
     def __init__(self, platform: Platform, runtime: str, progress: Tell | None) -> None:
+        from parapipe.profiling.tasks import hardware_groups
+
         self._platform, self._runtime = platform, runtime
         self._progress, self._done, self._all = progress, 0, 0
         self.notes: list[str] = []
-        self._places = [
-            number
-            for number, each in enumerate(platform.processors)
+        groups = hardware_groups(platform.processors)
+        first = {
+            groups[each.name]: number
+            for number, each in reversed([*enumerate(platform.processors)])
             if each.kind == "cpu" and each.cores
-        ]
+        }
+        self._places = sorted(first.values())
         if not self._places:
             raise ProfilingError(
                 f"platform '{platform.name}' has no CPU with cores, on which the runtime "
@@ -126,10 +133,10 @@ class _Runs:
         times: list[SegmentTime] = []
         self._all += len(self._places)
         for place in self._places:
+            plan = _plan_on_one(graph, self._platform, place)
             run = run_on_runtime(
-                _plan_on_one(graph, self._platform, place), self._runtime, file,
-                frames=FRAMES, input=None, warmup=WARM_UP, saturate=True, period_s=None,
-                cores=None, keep=None,
+                plan, self._runtime, file, frames=_frames_for(plan.predicted.latency_s), input=None,
+                warmup=WARM_UP, saturate=True, period_s=None, cores=None, keep=None,
             )  # fmt: skip
             self.notes += run.notes
             times += segment_times(run.document, graph, self._platform)
@@ -137,6 +144,11 @@ class _Runs:
             if self._progress is not None:
                 self._progress(Progress(self._done, self._all, 0.0, 0.0, phase="running"))
         yield from measurements_of(times, graph, self._platform)
+
+
+def _frames_for(frame_s: float) -> int:
+    """Return how many frames are run that take so long each."""
+    return min(MOST_FRAMES, max(LEAST_FRAMES, round(LONGEST_S / frame_s)))
 
 
 def _plan_on_one(graph: OperatorGraph, platform: Platform, place: int) -> Plan:
