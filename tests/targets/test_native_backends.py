@@ -102,5 +102,5 @@ def test_whole_numbers_are_cut_and_joined_by_back_ends_with_loops_alone(saved, t
     path, plan = saved(helper.make_model(picked, opset_imports=opset, ir_version=8))
     document = exported(plan, path, tmp_path / "onednn", backend="onednn")
     assert [step.type for step in document.operators] == ["Slice", "Slice", "Concat", "Gather"]
-    with pytest.raises(ExportError, match="'halves' .*: it is of type int64"):
+    with pytest.raises(ExportError, match=r"'halves' .*: it is of type int64"):
         exported(plan, path, tmp_path / "neon")
