@@ -21,6 +21,7 @@ from parapipe.mappings.evaluate import evaluate
 from parapipe.several_shapes.placed_shapes import Shape
 
 MOST_PLACEMENTS = 4000  # of a graph of which all are tried
+MOST_OPERATORS = 40  # likewise: of more, even the first orders take long to find
 
 
 def as_elsewhere(
@@ -85,6 +86,8 @@ def every_placement(shape: Shape) -> list[Configuration] | None:
     processor takes its operators in that order.
     """
     graph, costs = shape.graph, shape.tables[0]
+    if len(graph.operators) > MOST_OPERATORS:
+        return None
     able = [
         [p for p in range(len(costs.processors)) if costs.time_s(v, p) < inf]
         for v in range(len(graph.operators))
