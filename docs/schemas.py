@@ -21,6 +21,7 @@ from parapipe.documents.evaluation import EvaluationDocument
 from parapipe.documents.explanation_schema import ExplanationDocument
 from parapipe.documents.front_schema import FrontDocument
 from parapipe.documents.inspection import InspectionDocument
+from parapipe.documents.request_schema import RequestDocument
 from parapipe.documents.run_schema import RunDocument
 from parapipe.documents.shapes_schema import ShapesDocument
 from parapipe.export.segment_manifest import Manifest
@@ -41,6 +42,7 @@ PUBLISHED: Mapping[str, type] = {
     "inspection": InspectionDocument,
     "onnxruntime": SessionPlan,
     "plan": Plan,
+    "request": RequestDocument,
     "run": RunDocument,
     "segments": Manifest,
     "shapes": ShapesDocument,

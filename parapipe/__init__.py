@@ -62,6 +62,8 @@ if TYPE_CHECKING:
     from parapipe.api.run import run_plan as run_plan
     from parapipe.api.run import run_plans as run_plans
     from parapipe.api.runtime_profile import profile_on_runtime as profile_on_runtime
+    from parapipe.api.shape_runs import run_shapes as run_shapes
+    from parapipe.api.shape_runs import simulate_shapes as simulate_shapes
     from parapipe.api.shapes import map_shapes as map_shapes
     from parapipe.api.shapes import verify_shapes as verify_shapes
     from parapipe.api.simulate import simulate_plan as simulate_plan

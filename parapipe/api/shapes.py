@@ -27,8 +27,9 @@ from parapipe.search.options import MapKeywords, MapOptions
 
 if TYPE_CHECKING:
     from parapipe.api.front import ParetoFront
+    from parapipe.api.plan import Plan
     from parapipe.api.search_run import SearchResult
-    from parapipe.documents.shapes_schema import ShapesDocument
+    from parapipe.documents.shapes_schema import CombinationRow, ShapesDocument
     from parapipe.mappings.configuration import Configuration
     from parapipe.several_shapes.buckets import Bucket
     from parapipe.several_shapes.placed_shapes import PlacedShape, Shape
@@ -136,6 +137,31 @@ def shapes_folder(path: Path) -> Path | None:
 
     folder = path.parent if path.name == SHAPES_FILE else path
     return folder if (folder / SHAPES_FILE).is_file() else None
+
+
+def load_placements(
+    directory: str | Path, configuration: str | None
+) -> tuple[ShapesDocument, CombinationRow, dict[str, Plan]]:
+    """Return the front of several shapes, a row of it, the balanced one by default, and its plans.
+
+    Raises
+    ------
+    FrontError, NoConfigurationError, PlanError
+        There is no such front or row, or a plan of it cannot be read.
+    """
+    from parapipe.api.load import load_plan
+    from parapipe.documents.front_folder import PLANS
+    from parapipe.documents.front_schema import DEFAULT
+    from parapipe.documents.shapes_schema import load_shapes
+
+    folder = shapes_folder(Path(directory)) or Path(directory)
+    document = load_shapes(folder)
+    row = document.configuration(configuration or DEFAULT)
+    plans = {
+        name: load_plan(folder / name / PLANS / f"{each.id}.json")
+        for name, each in row.placements.items()
+    }
+    return document, row, plans
 
 
 @checked

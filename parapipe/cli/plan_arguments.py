@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -15,6 +15,26 @@ def _plan_list(ctx: click.Context, param: click.Parameter, words: Sequence[Path]
     from parapipe.api.front import plan_files
 
     return list(plan_files(words))
+
+
+class ShapesFolder(NamedTuple):
+    """A folder of several shapes, and which of its configurations."""
+
+    folder: Path
+    configuration: str | None
+
+
+def _plans_or_shapes(
+    ctx: click.Context, param: click.Parameter, words: Sequence[Path]
+) -> list[Path] | ShapesFolder:
+    """Return a folder of several shapes and an ID, if the first word names one, else plans."""
+    from parapipe.api.shapes import shapes_folder
+
+    if not (folder := shapes_folder(words[0])):
+        return _plan_list(ctx, param, words)
+    if len(words) > 2:
+        raise click.UsageError(f"Got unexpected extra argument ({words[2]})", ctx)
+    return ShapesFolder(folder, str(words[1]) if words[1:] else None)
 
 
 def _plan_with_destination(
@@ -78,8 +98,8 @@ plan_argument = _argument("plan", PLAN, _single_plan)
 """One plan, by its file or by the folder of a front and an ID."""
 plan_or_shapes = _argument("plan", PLAN, _plan_or_shapes)
 """The same, or the folder of several shapes."""
-plans_argument = _argument("plans", f"{{{PLAN}}}...", _plan_list)
-"""One or more of them."""
+plans_or_shapes = _argument("plans", f"{{{PLAN}}}...", _plans_or_shapes)
+"""One or more plans, or the folder of several shapes and an ID."""
 files_argument = _argument("files", "[PREDICTED]... MEASURED...", _plan_list)
 """Files, some of them plans."""
 plan_and_destination = _argument("named", "PLAN|DIR ID [DESTINATION]", _destination_or_hint)

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from parapipe.cli.options import json_option, quiet_option, trace_option
-from parapipe.cli.plan_arguments import plans_argument
+from parapipe.cli.options import explicit_options, json_option, quiet_option, trace_option
+from parapipe.cli.output import print_document
+from parapipe.cli.plan_arguments import ShapesFolder, plans_or_shapes
 from parapipe.cli.progress import progress_shown
+from parapipe.cli.request_report import refuse_others, refuse_requests, request_lines
 from parapipe.cli.run_report import print_runs, refuse_for_several
 from parapipe.cli.verb_options import VerbCommand, options
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from parapipe import Run
 
 RANDOM = "random"
+_OF_SHAPES = ("input", "warmup", "model", "cores", "patience_s", "keep")
+"""Options that requests of several shapes have, too."""
 
 
 def _take_cores(
@@ -35,7 +39,7 @@ def _take_cores(
 
 
 @click.command(cls=VerbCommand)
-@plans_argument
+@plans_or_shapes
 @options(
     "run_plan", "model", "frames", "input", "warmup", "saturate", "period_s",
     "random_arrivals", "seed", "queue", "in_step", "arena", "cores", "patience_s", "keep",
@@ -46,14 +50,17 @@ def _take_cores(
     cores={"metavar": "PROCESSOR=CORES", "callback": _take_cores},
     keep={"metavar": "FILE.npz"},
 )  # fmt: skip
+@options("run_shapes", "tokens", "requests")
 @trace_option
 @quiet_option
 @json_option
 def command(
     *,
-    plans: list[Path],
+    plans: list[Path] | ShapesFolder,
     input: str,
     trace: Path | None,
+    tokens: int | None,
+    requests: int,
     quiet: bool,
     as_json: bool,
     **others: Any,  # noqa: ANN401 - click checks
@@ -66,7 +73,17 @@ def command(
 
     Each processor is a thread, bound to its cores, and frames overlap: while one stage works on a
     frame, the next one works on the frame before.
+
+    Of a folder of several shapes, ID is that of a configuration in shapes.json: a prompt runs by
+    one placement and the tokens after it by the other, the state handed on.
     """
+    if isinstance(plans, ShapesFolder):
+        refuse_others(_OF_SHAPES)
+        given = {name: others[name] for name in explicit_options() if name in others}
+        given |= {"input": None if input == RANDOM else input, "tokens": tokens}
+        _run_requests(plans, {**given, "requests": requests}, quiet=quiet, as_json=as_json)
+        return
+    refuse_requests()
     if others["saturate"] and others["period_s"] is not None:
         raise click.UsageError("--saturate admits frames as fast as it can: it takes no --period")
     import parapipe
@@ -92,3 +109,16 @@ def command(
             )
             runs = parapipe.run_plans(plans, input=frames, progress=progress, **others)
     print_runs(runs, plans, trace, as_json=as_json)
+
+
+def _run_requests(
+    shapes: ShapesFolder, given: dict[str, Any], *, quiet: bool, as_json: bool
+) -> None:
+    """Run requests of several shapes."""
+    import parapipe
+
+    with progress_shown(quiet=quiet) as progress:
+        document = parapipe.run_shapes(
+            shapes.folder, shapes.configuration, progress=progress, **given
+        )
+    print_document(document.to_json(), request_lines, as_json=as_json)

@@ -22,7 +22,7 @@ from .arena import in_arenas, restrict_places
 from .document import Processor, Segment
 from .flow import Abandoned, Arrays, Flow
 from .folder import Folder, RunError
-from .frames import Frame, check_frame
+from .frames import Frame, check_frame, zero_states
 from .machine import denormals_to_zero
 from .record import Arrow, Record, Span
 from .record import Frame as FramePassed
@@ -306,9 +306,10 @@ class Threads:
 
     def _admit_frames(self, frames: Iterable[Frame], period_s: float) -> None:
         begin_s, index = perf_counter(), 0
+        zeros = zero_states(self._folder)
         try:
             for frame in frames:
-                arrays = check_frame(frame, index, self._folder)
+                arrays = check_frame(frame, index, self._folder, zeros)
                 self._flow.admit(arrays, begin_s + index * period_s, self._views.load)
                 index += 1
             self._flow.close()

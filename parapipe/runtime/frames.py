@@ -97,15 +97,7 @@ def frames_in(path: Path, folder: GraphInputs) -> tuple[Frame, ...]:
         `random_frames`.
     """
     _check_dimensions(folder)
-    if path.exists() and not path.is_file():
-        raise RunError(f"{path}: is no file; write one by numpy.savez")
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except OSError as error:
-        raise RunError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except (ValueError, AttributeError, zipfile.BadZipFile) as error:
-        raise RunError(f"{path}: is no .npz file; write it by numpy.savez") from error
+    arrays = arrays_in(path)
     arrays |= {name: array for name, array in zero_states(folder).items() if name not in arrays}
     if not set(folder.inputs) <= set(arrays):
         raise RunError(
@@ -122,6 +114,25 @@ def frames_in(path: Path, folder: GraphInputs) -> tuple[Frame, ...]:
         {name: arrays[name] if one is None else arrays[name][index] for name, one in counts.items()}
         for index in range(many.pop())
     )
+
+
+def arrays_in(path: Path) -> dict[str, Any]:
+    """Read the arrays of an `.npz` file.
+
+    Raises
+    ------
+    RunError
+        If it cannot be read.
+    """
+    if path.exists() and not path.is_file():
+        raise RunError(f"{path}: is no file; write one by numpy.savez")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except (ValueError, AttributeError, zipfile.BadZipFile) as error:
+        raise RunError(f"{path}: is no .npz file; write it by numpy.savez") from error
 
 
 def _frame_count(path: Path, name: str, array: Any, folder: GraphInputs) -> int | None:  # noqa: ANN401
@@ -142,16 +153,21 @@ def cycle_frames(frames: tuple[Frame, ...], count: int) -> Iterator[Frame]:
     return (frames[index % len(frames)] for index in range(count))
 
 
-def check_frame(frame: Frame, index: int, folder: GraphInputs) -> Frame:
-    """Return a frame as contiguous arrays; states that are left out are zeros.
+def check_frame(frame: Frame, index: int, folder: GraphInputs, zeros: Frame) -> Frame:
+    """Return a frame as contiguous arrays.
+
+    Parameters
+    ----------
+    zeros
+        Stand in for states that are left out.
 
     Raises
     ------
     RunError
         If an input lacks, or is of another shape or type than the plan says.
     """
-    if folder.states:
-        frame = {**zero_states(folder), **frame}
+    if zeros:
+        frame = {**zeros, **frame}
     wrong = [f"has no input '{name}'" for name in folder.inputs if name not in frame]
     arrays = {name: np.asarray(frame[name], order="C") for name in folder.inputs if name in frame}
     for name, array in arrays.items():

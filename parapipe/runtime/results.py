@@ -9,7 +9,7 @@ import io
 import os
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import mean, median
 from typing import Any, Final
@@ -45,13 +45,30 @@ class ResultFile:
 
     def __exit__(self, *exception: object) -> None:
         if self._path is not None:
-            buffer = io.BytesIO()
-            with zipfile.ZipFile(buffer, "w") as file:  # numpy.savez takes not all names
-                for name in self._frames[0] if self._frames else ():
-                    with file.open(f"{name}.npy", "w") as entry:
-                        array = np.stack([results[name] for results in self._frames])
-                        np.lib.format.write_array(entry, array, allow_pickle=False)
-            write_atomically(self._path, buffer.getbuffer())
+            names = self._frames[0] if self._frames else ()
+            stacked = ((name, np.stack([each[name] for each in self._frames])) for name in names)
+            write_arrays(self._path, stacked)
+
+
+def write_arrays(path: Path, arrays: Iterable[tuple[str, Any]]) -> None:
+    """Write an `.npz` file, whole or not at all.
+
+    Parameters
+    ----------
+    arrays
+        With their names, which may be any.
+
+    Raises
+    ------
+    RunError
+        If it cannot be written.
+    """
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:  # numpy.savez takes not all names
+        for name, array in arrays:
+            with file.open(f"{name}.npy", "w") as entry:
+                np.lib.format.write_array(entry, array, allow_pickle=False)
+    write_atomically(path, buffer.getbuffer())
 
 
 def check_place(path: Path) -> None:

@@ -2,7 +2,8 @@
 
 Of N sequences that take turns, frame n is a step of sequence n modulo N and reads what frame n - N
 has made. The first step of each reads what comes with its frame. A tensor that has grown along an
-axis keeps the plan's shape: its oldest entries go. A token is the index of the largest number along
+axis keeps the plan's shape: its oldest entries go. Of one that is shorter, as after the steps of
+another shape, zeros stand in for older entries. A token is the index of the largest number along
 the last axis, as greedy decoding has it.
 """
 
@@ -68,6 +69,12 @@ def next_input(state: State, made: Any, wanted: Tensor) -> Any:  # noqa: ANN401 
     if state.kind == "token":
         chosen = np.argmax(array, axis=-1).reshape(-1)[-int(np.prod(wanted.shape)) :]
         return chosen.reshape(wanted.shape).astype(wanted.dtype)
-    grown = zip(array.shape, wanted.shape, strict=True)
-    newest = array[tuple(slice(has - size, None) for has, size in grown)]
-    return np.ascontiguousarray(newest).reshape(wanted.shape)
+    if array.shape == wanted.shape:
+        return np.ascontiguousarray(array)
+    sizes = [*zip(array.shape, wanted.shape, strict=True)]
+    newest = array[tuple(slice(max(has - size, 0), None) for has, size in sizes)]
+    if newest.shape == wanted.shape:
+        return np.ascontiguousarray(newest)
+    padded = np.zeros(wanted.shape, array.dtype)
+    padded[tuple(slice(max(size - has, 0), None) for has, size in sizes)] = newest
+    return padded

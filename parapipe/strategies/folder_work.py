@@ -196,7 +196,7 @@ class _SegmentBench:
     def run(self, index: int, frame: Frame) -> None:
         """Run a frame, segment after segment, each on all processors in turn."""
         try:
-            arrays = dict(check_frame(frame, index, self._folder))
+            arrays = dict(check_frame(frame, index, self._folder, {}))
             with denormals_to_zero():
                 for segment in self._segments:
                     for processor in self._folder.processors:
