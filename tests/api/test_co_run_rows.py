@@ -20,7 +20,7 @@ def files(tmp_path_factory):
     [
         {"objectives": "latency-throughput-memory"},
         {"max_segments": 3},
-        {"dvfs": True, "objectives": "latency-throughput"},
+        pytest.param({"dvfs": True, "objectives": "latency-throughput"}, marks=pytest.mark.nightly),
     ],
     ids=lambda options: next(iter(options)),
 )

@@ -170,6 +170,7 @@ def test_the_same_input_gives_the_same_bytes(front, tmp_path):
             assert path.read_bytes() == other.read_bytes()
 
 
+@pytest.mark.nightly
 def test_plans_of_an_earlier_run_are_replaced(front, tmp_path):
     front.write(tmp_path)
     stale = tmp_path / "plans" / "c999.json"

@@ -13,6 +13,7 @@ from parapipe.errors import (
     NoConfigurationError,
     VerificationError,
 )
+from tests.cases.nightly import nightly_from
 from tests.cases.recurrent import WIDTH, write_any_shape
 from tests.cases.soc_texts import spoil
 
@@ -201,7 +202,7 @@ def test_a_limit_of_memory_that_nothing_keeps_is_refused(model):
         mapped(model, max_memory_bytes=1000, exclude=["gpu", "little"])
 
 
-@pytest.mark.parametrize("weights", ["", "own_copy: true", "packing: 1.5"])
+@pytest.mark.parametrize("weights", nightly_from(1, ["own_copy: true", "", "packing: 1.5"]))
 def test_two_memories_have_the_weights_of_each_and_the_verifier_finds_the_same(
     model, tmp_path, weights
 ):

@@ -105,6 +105,7 @@ def test_what_is_there_is_not_done_again(models, tmp_path):
     assert tables(tmp_path) == before
 
 
+@pytest.mark.nightly
 def test_a_changed_model_or_option_is_done_again(models, tmp_path):
     told = []
     model = tmp_path / "m.onnx"
@@ -130,6 +131,7 @@ def test_a_model_that_cannot_be_mapped_does_not_end_the_others(models, tmp_path)
     assert [row.name for row, _ in found] == ["m0-amlogic-a311d"]
 
 
+@pytest.mark.nightly
 def test_a_task_whose_process_ended_is_done_again(models, tmp_path, monkeypatch):
     monkeypatch.setenv(dying_mappers.MARK, str(tmp_path / "seen"))
     found = parapipe.sweep(

@@ -12,6 +12,7 @@ import parapipe
 from parapipe.errors import ArgumentError, CostError, MappingError, PlatformError
 from parapipe.graph.part_marks import tensor_and_part
 from parapipe.plan.verify import verify_plan
+from tests.cases.nightly import nightly_from
 from tests.cases.random_fronts import random_model, random_platform
 
 QUICK = {"mapper": "coarse", "draws": 0, "resolution": 0.0, "jobs": 1, "cache": False}
@@ -41,12 +42,7 @@ def without(board, gone):
     return json.dumps({**board, "processors": left, "links": links})
 
 
-def seeds(count: int) -> list:
-    """Return numbers of random cases: two for `make test`, all of them for the nightly tests."""
-    return [pytest.param(seed, marks=[pytest.mark.nightly] * (seed > 1)) for seed in range(count)]
-
-
-@pytest.mark.parametrize("seed", seeds(12))
+@pytest.mark.parametrize("seed", nightly_from(2, range(12)))
 def test_a_front_without_processors_is_that_of_a_platform_without_them(tmp_path, seed) -> None:
     model, path, board = written(tmp_path, seed)
     names = [each["name"] for each in board["processors"]]
@@ -144,7 +140,7 @@ def where_it_runs(plan, owner):
     return where
 
 
-@pytest.mark.parametrize("seed", seeds(12))
+@pytest.mark.parametrize("seed", nightly_from(2, range(12)))
 @pytest.mark.parametrize(
     "options",
     [
@@ -243,7 +239,7 @@ def test_explain_and_absent_kinds_say_what_is_pinned(tmp_path) -> None:
     assert effect.remark == "Conv cannot run on big: pinned to gpu"
 
 
-@pytest.mark.parametrize("seed", seeds(10))
+@pytest.mark.parametrize("seed", nightly_from(2, range(10)))
 @pytest.mark.parametrize(
     "options",
     [
@@ -272,7 +268,7 @@ def placements(plan):
     ]
 
 
-@pytest.mark.parametrize("seed", seeds(10))
+@pytest.mark.parametrize("seed", nightly_from(2, range(10)))
 def test_fewer_stages_are_those_of_the_whole_front_that_have_so_few(tmp_path, seed) -> None:
     model, path, _ = written(tmp_path, seed)
     options = {**QUICK, "objectives": "latency-throughput", "interleave": "none"}
@@ -294,7 +290,7 @@ def test_kinds_that_need_more_stages_than_allowed_are_absent_with_the_reason() -
     assert {row.kind for row in front} == {"sequential", "para-only"}
 
 
-@pytest.mark.parametrize("seed", seeds(8))
+@pytest.mark.parametrize("seed", nightly_from(2, range(8)))
 @pytest.mark.parametrize(
     "options",
     [
@@ -333,7 +329,7 @@ def test_every_configuration_reaches_the_rate_and_its_energy_is_of_that_rate(
             assert row.intervals.energy_j[0] <= row.medians.energy_j <= row.intervals.energy_j[1]
 
 
-@pytest.mark.parametrize("seed", seeds(8))
+@pytest.mark.parametrize("seed", nightly_from(2, range(8)))
 def test_bounds_of_less_energy_hold_for_all_that_reach_the_rate(tmp_path, seed) -> None:
     model, path, _ = written(tmp_path, seed)
     whole = parapipe.map(model, path, **QUICK)

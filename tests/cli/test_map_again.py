@@ -49,6 +49,7 @@ def test_a_deterministic_run_gives_the_same_bytes_whatever_the_jobs_and_the_cach
     assert (options["mapper"], options["seed"], options["deterministic"]) == (mapper, 1, True)
 
 
+@pytest.mark.nightly
 def test_solved_subgraphs_are_kept_in_the_folder_that_is_named(parapipe, tmp_path) -> None:
     model, out, kept = BRANCHY, tmp_path / "out", tmp_path / "kept"
     for known in (False, True):

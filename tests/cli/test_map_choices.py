@@ -11,6 +11,7 @@ MAP = ("map", "zoo:squeezenet", "--platform", "amlogic-a311d", "--draws", "0", "
 CHOICES = ("--exclude", "little", "--pin", "fire2/*=gpu", "--max-stages", "2", "--rate", "20")
 
 
+@pytest.mark.nightly
 def test_the_command_of_a_front_makes_it_again_with_the_same_choices(parapipe) -> None:
     first = json.loads(parapipe(*MAP, *CHOICES, "--json").out)
     words = shlex.split(first["command"])[1:]

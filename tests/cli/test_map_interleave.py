@@ -137,6 +137,7 @@ def greatest_load_s(graph, costs, place):
     return max(loads.values())
 
 
+@pytest.mark.nightly
 def test_of_little_energy_are_configurations_that_stages_do_not_reach(parapipe, tmp_path) -> None:
     ended = parapipe(*MAP, "--out", tmp_path)
     assert ended.code == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from parapipe.plan.schema import Plan
+from tests.cases.nightly import nightly_from
 
 MAP = ("map", "zoo:squeezenet", "--platform", "amlogic-a311d")
 TWO = ("--objectives", "latency-throughput", "--resolution", "0.05")
@@ -36,6 +37,7 @@ def test_what_is_written_keeps_the_limit_and_says_so(limited, parapipe) -> None:
         assert parapipe("verify", folder / "plans" / f"{row['id']}.json").code == 0
 
 
+@pytest.mark.nightly
 def test_the_command_in_front_json_makes_the_front_again(limited, parapipe, tmp_path) -> None:
     folder, _ = limited
     command = json.loads((folder / "front.json").read_text())["command"]
@@ -45,6 +47,7 @@ def test_the_command_in_front_json_makes_the_front_again(limited, parapipe, tmp_
     assert (again / "front.csv").read_bytes() == (folder / "front.csv").read_bytes()
 
 
+@pytest.mark.nightly
 def test_a_row_is_explained_by_what_is_alive_at_its_peak(limited, parapipe) -> None:
     folder, _ = limited
     (row, *_) = rows_of(folder)
@@ -133,6 +136,7 @@ def stating_memories(path, free_bytes):
     return path
 
 
+@pytest.mark.nightly
 def test_two_memories_are_told_apart_limited_apart_and_what_is_free_is_compared(
     parapipe, tmp_path
 ) -> None:
@@ -162,7 +166,7 @@ def test_two_memories_are_told_apart_limited_apart_and_what_is_free_is_compared(
     assert page.code == 0
 
 
-@pytest.mark.parametrize("limit", ["12MB", "14MB"])
+@pytest.mark.parametrize("limit", nightly_from(1, ["12MB", "14MB"]))
 def test_arenas_of_two_memories_keep_a_limit_of_both_as_peaks_do(parapipe, tmp_path, limit) -> None:
     platform = stating_memories(tmp_path / "two.yaml", 20e6)
     model = ("map", "zoo:squeezenet", "--platform", platform)

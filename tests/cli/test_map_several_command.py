@@ -64,6 +64,7 @@ def test_the_table_and_plans_that_verify_simulate_report_and_export_take(
     assert "several models cannot be explained yet" in explained.err
 
 
+@pytest.mark.nightly
 def test_its_command_makes_the_same_front_again(parapipe, models):
     command = ("map", *models, "--platform", "amlogic-a311d", *TWO, "--json")
     first = json.loads(parapipe(*command).out)

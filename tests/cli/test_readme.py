@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,10 +19,14 @@ def blocks(language: str, text: str = TEXT) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
 
 
-def python_of_all_documents() -> list[str]:
-    """Return the Python blocks of README.md and docs."""
-    documents = [README, *sorted((README.parent / "docs").glob("*.md"))]
-    return [b for path in documents for b in blocks("python", path.read_text(encoding="utf-8"))]
+def python_of_all_documents() -> list[Any]:
+    """Return the Python blocks of README.md and docs, those of docs that map only nightly."""
+    found = []
+    for path in (README, *sorted((README.parent / "docs").glob("*.md"))):
+        for block in blocks("python", path.read_text(encoding="utf-8")):
+            rare = [pytest.mark.nightly] * (path != README and "parapipe.map" in block)
+            found.append(pytest.param(block, id=block.splitlines()[0], marks=rare))
+    return found
 
 
 def steps(block: str) -> list[tuple[str, str]]:
@@ -80,9 +85,7 @@ def test_a_command_in_the_readme_prints_what_stands_there(block: str, tmp_path: 
         assert matches(shown, printed), f"$ {command}\n{printed}\n{done.stderr}"
 
 
-@pytest.mark.parametrize(
-    "block", python_of_all_documents(), ids=lambda block: block.splitlines()[0]
-)
+@pytest.mark.parametrize("block", python_of_all_documents())
 def test_python_in_a_document_prints_what_its_comments_say(block: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", block], cwd=tmp_path, env=environment(), text=True,

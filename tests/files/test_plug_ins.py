@@ -24,6 +24,7 @@ from parapipe.search.registry import SEARCHES, check_search, requested_searches
 from parapipe.solvers.registry import MAPPERS, mapper
 from parapipe.strategies.registry import STRATEGIES, strategy
 from tests.cases.installed_package import EXAMPLE, install, install_example
+from tests.cases.nightly import nightly_from
 
 REPOSITORY = Path(__file__).parents[2]
 OPERATORS = {"a", "b", "c", "d", "e", "y"}
@@ -311,7 +312,7 @@ def test_a_search_that_yields_what_is_wrong_is_named(site, add, what, words):
         mapped_with(site, add, what)
 
 
-@pytest.mark.parametrize("moment", ["STAGES", "LATER"])
+@pytest.mark.parametrize("moment", nightly_from(1, ["STAGES", "LATER"]))
 def test_figures_that_a_search_claims_do_not_count(site, add, moment):
     lie = "replace(found, evaluated=replace(found.evaluated, latency_s=1e-9), proven=True)"
     front = mapped_with(site, add, lie, moment)

@@ -42,6 +42,7 @@ def both(front):
     return min(front, key=lambda each: each.period_s)
 
 
+@pytest.mark.nightly
 def test_a_saturated_simulation_says_that_it_does_not_keep_to_the_budget(front):
     told = 0
     for row in front:

@@ -8,6 +8,7 @@ import pytest
 
 from parapipe.front.pareto_front import plan_texts, texts_by_id
 from parapipe.processes.workers import shared_processes
+from tests.cases.nightly import nightly_from
 
 TIMES = 80  # so often all plans are made: what is left after the second is worth a helper's while
 
@@ -22,7 +23,7 @@ def helpers(jobs: int) -> Iterator[None]:
         assert kept.count == jobs - 1
 
 
-@pytest.mark.parametrize("jobs", [1, 2, 3])
+@pytest.mark.parametrize("jobs", nightly_from(1, [2, 1, 3]))
 def test_any_number_of_processes_makes_the_same_plans(jobs, branchy_front):
     made = list(branchy_front)
     alone = dict(zip((each.id for each in made), plan_texts(made), strict=True))

@@ -120,7 +120,11 @@ def beats(one, other):
     return all(a <= b for a, b in zip(one, other, strict=True))
 
 
-CASES = [(seed, apart) for seed in range(12) for apart in (False, True)]
+CASES = [
+    pytest.param(seed, apart, marks=[pytest.mark.nightly] * (seed >= 6))
+    for seed in range(12)
+    for apart in (False, True)
+]
 
 
 @pytest.mark.parametrize(("seed", "apart"), CASES)

@@ -206,6 +206,7 @@ def again(graph, parts):
     return found
 
 
+@pytest.mark.nightly
 @settings(max_examples=3)
 @given(seed=SEEDS)
 def test_sharing_is_never_below_processors_of_its_own_or_in_turn_or_one_each(seed):

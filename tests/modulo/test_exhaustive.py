@@ -21,6 +21,7 @@ from parapipe.modulo.latency_curve import (
 )
 from parapipe.modulo.verify import check
 from parapipe.solvers.problem import NANO
+from tests.cases.nightly import nightly_from
 from tests.modulo.test_modulo import LINK, NONE, RECEIVER, SENDER, problem_of
 
 KINDS = (NONE, SENDER, RECEIVER, LINK)
@@ -164,7 +165,7 @@ def test_latency_at_each_period_up_to_that_of_one_processor(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", nightly_from(1, range(2)))
 def test_latency_of_six_operators_up_to_the_least_period_of_two_processors(seed, kind):
     times, readers, moved = instance(seed, 6, 2, 1)
     cyclic = CyclicProblem(problem_of(times, readers, moved, kind))
@@ -174,7 +175,7 @@ def test_latency_of_six_operators_up_to_the_least_period_of_two_processors(seed,
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", nightly_from(1, range(2)))
 def test_latency_at_any_period_up_to_a_longest_one(seed, kind):
     case = (seed, 4, 2, 2, kind)
     cyclic = CyclicProblem(problem(*case))
@@ -189,7 +190,7 @@ def test_latency_at_any_period_up_to_a_longest_one(seed, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", nightly_from(1, range(4)))
 def test_no_latency_is_below_its_bound_and_bounds_fall_with_the_period(seed, kind):
     case = (seed, 4, 2, 3, kind)
     latency = known(*case)
@@ -204,7 +205,7 @@ def test_no_latency_is_below_its_bound_and_bounds_fall_with_the_period(seed, kin
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", nightly_from(1, range(2)))
 def test_the_curve_of_few_operators_has_the_least_latency_and_proves_it(seed, kind):
     case = (seed, 4, 2, 2, kind)
     latency, given, floors = known(*case), problem(*case), LatencyFloors(problem(*case), [])
@@ -220,7 +221,7 @@ def test_the_curve_of_few_operators_has_the_least_latency_and_proves_it(seed, ki
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", nightly_from(1, range(4)))
 def test_what_map_finds_is_never_below_and_reaches_the_least_period_of_delays(seed, kind):
     case = (seed, 4, 2, 3, kind)
     latency, given = known(*case), problem(*case)
