@@ -76,6 +76,22 @@ def test_an_operator_never_begins_before_what_it_reads_has_ended(stub, tmp_path)
         assert (starts[reader] >= ends[maker] - 1e-6).all()  # times are float32
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("period_s", [0, 0.002])
+def test_many_frames_all_pass_whoever_admits_them(stub, tmp_path, strategy, period_s):
+    folder = tmp_path / "network"
+    write_case(separable(), folder, frames=2, arrangement="para-only", backend="plain")
+    on_one_core_each(folder)
+    trace = folder / "trace.json"
+    report, made, wanted = stub.outputs(
+        folder, "--frames", 300, "--period", period_s, "--strategy", strategy, "--trace", trace
+    )
+    assert report["frames"] == 300
+    assert_near(made, wanted)
+    begins = np.array(json.loads(trace.read_text())["frames"])[:, 0]
+    assert (begins >= period_s * np.arange(len(begins))).all()  # none before it is due
+
+
 def test_processors_that_write_to_padding_cannot_be_decided_on(stub, tmp_path):
     folder = tmp_path / "network"
     write_case(inception(), folder, arrangement="para-only", backend="plain")

@@ -42,12 +42,16 @@ void Executor::run_decided(Frames &frames, const FrameFile &inputs, Results &res
         ran_on_[v].assign(count, 0);
     }
     frames.start();
-    Pool pool(tasks.work, std::move(strategy), count, frames_under_way(made_for_), spin_of(made_for_));
+    Pool pool(tasks.work, std::move(strategy), frames, frames_under_way(made_for_), spin_of(made_for_),
+              [&, this](std::size_t frame) { load_all(frame, inputs); });
+    std::vector<bool> is_first(tasks.work.tasks());
+    for (const TaskId task : tasks.work.first) {
+        is_first[task] = true;
+    }
     const auto work = [&](Seat &seat) {
         try {
             pool.work(seat.number, [&](const Job &job) {
-                const auto &first = tasks.work.first;
-                if (std::find(first.begin(), first.end(), job.task) != first.end()) {
+                if (is_first[job.task]) {
                     frames.note_begin(job.frame);
                 }
                 for (const OperatorId v : tasks.operators[job.task]) {
@@ -65,7 +69,7 @@ void Executor::run_decided(Frames &frames, const FrameFile &inputs, Results &res
         ends.push_back(seat->worker.post([&, this] { work(*seat); }));
     }
     try {
-        pool.feed(frames, [&](std::size_t frame) { load_all(frame, inputs); });
+        pool.feed();
     } catch (const Closed &) {
         // A processor has failed, and says why.
     } catch (...) {

@@ -11,10 +11,14 @@ void Frames::start() {
     start_ = Clock::now();
 }
 
-bool Frames::admit(std::size_t frame) {
-    if (period_.count() > 0) {
-        std::this_thread::sleep_until(start_ + std::chrono::duration_cast<Clock::duration>(frame * period_));
+void Frames::wait_until_due(std::size_t frame) const {
+    if (paced()) {
+        std::this_thread::sleep_until(due(frame));
     }
+}
+
+bool Frames::admit(std::size_t frame) {
+    wait_until_due(frame);
     const std::lock_guard<std::mutex> lock(mutex_);
     if (frame >= (stopped_ ? begun_ : count_)) {
         return false;

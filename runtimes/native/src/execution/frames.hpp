@@ -23,9 +23,13 @@ public:
     /// Sets the time that periods are counted from.
     void start();
     double since_start_s(Clock::time_point time) const { return std::chrono::duration<double>(time - start_).count(); }
-    /// Says whether a processor may begin a frame. After `stop` only frames go on that some processor
-    /// has begun.
+    /// Says whether a processor may begin a frame, once that is due. After `stop` only frames go on that some
+    /// processor has begun.
     bool admit(std::size_t frame);
+    /// Whether frames come at a pace, and not as soon as they can start.
+    bool paced() const { return period_.count() > 0; }
+    bool is_due(std::size_t frame) const { return !paced() || Clock::now() >= due(frame); }
+    void wait_until_due(std::size_t frame) const;
     /// Notes that an operator of a frame starts; the first one counts.
     void note_begin(std::size_t frame);
     /// Notes that an output of a frame is there.
@@ -40,6 +44,10 @@ public:
     const std::vector<Times> &times() const { return times_; }
 
 private:
+    Clock::time_point due(std::size_t frame) const {
+        return start_ + std::chrono::duration_cast<Clock::duration>(frame * period_);
+    }
+
     mutable std::mutex mutex_;
     Clock::time_point start_;
     std::chrono::duration<double> period_;
