@@ -27,7 +27,7 @@ help:
 	@echo "make test-nightly  run the tests that take minutes each"
 	@echo "make test-armcl  install Debian packages, build the C++ runner, run its tests under emulation"
 	@echo "make test-armcl-opencl  run its OpenCL back end too, on an emulated CPU; takes long"
-	@echo "make test-native  install Debian packages and oneDNN, build the C++ runner for this machine, run its tests"
+	@echo "make test-native  install Debian packages, XNNPACK and oneDNN, build the C++ runner for this machine, run its tests"
 	@echo "make test-genai  install ONNX Runtime GenAI, and generate tokens by two plans"
 	@echo "make test-providers  run a plan on two execution providers, one of them OpenVINO's"
 	@echo "make test-rknn  install Rockchip's compiler beside us, compile and simulate small models"

@@ -43,13 +43,11 @@ def means(kind: str, backend: BackendName) -> str:
     """Return how a back end computes a type of operator, as its source says."""
     if not BACKENDS[backend].complete:
         return _NOTHING if kind in _compared(_in_sources("operators/support.cpp")) else _FUNCTION
-    builds, loops = _in_sources(_BUILDS), _in_sources("backends/host/*_loops.cpp")
-    if backend == "onednn" and (f'{{"{kind}", ' in builds or kind in _listed(builds)):
+    builds = _in_sources(f"backends/{backend}/build_*.cpp")
+    loops = _in_sources("backends/host/*_loops.cpp")
+    if f'{{"{kind}", ' in builds or kind in _listed(builds):
         return _FUNCTION
     return _MOVES if re.search(rf'\{{"{kind}", \w+, true\}}', loops) else _LOOP
-
-
-_BUILDS = "backends/onednn/build_*.cpp"
 
 
 def _in_sources(pattern: str) -> str:

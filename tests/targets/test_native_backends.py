@@ -34,6 +34,7 @@ def exported(plan, path, folder, **options):
         ("cpu", "armcl-neon", "neon"),
         ("gpu", "armcl-opencl", "opencl"),
         ("cpu", "onednn-cpu", "onednn"),
+        ("cpu", "xnnpack-cpu", "xnnpack"),
         ("cpu", "plain", "plain"),
         ("cpu", "onnxruntime-cpu", "neon"),
         ("gpu", "onednn-cpu", "opencl"),

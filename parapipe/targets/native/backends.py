@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from parapipe.plan.schema import Plan, Processor
 
-BackendName: TypeAlias = Literal["neon", "opencl", "onednn", "plain"]
+BackendName: TypeAlias = Literal["neon", "opencl", "onednn", "xnnpack", "plain"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,7 @@ BACKENDS: Mapping[BackendName, Backend] = {
     "neon": Backend("armcl-neon", "cpu", "ARM Compute Library on a CPU"),
     "opencl": Backend("armcl-opencl", "gpu", "ARM Compute Library on a GPU"),
     "onednn": Backend("onednn", "cpu", "oneDNN", complete=True, channels_last=True, residual=True),
+    "xnnpack": Backend("xnnpack", "cpu", "XNNPACK", complete=True, channels_last=True),
     "plain": Backend(
         "plain", "cpu", "the runner's own loops", complete=True, channels_last=True, residual=True
     ),

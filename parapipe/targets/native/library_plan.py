@@ -187,7 +187,7 @@ class Processor(Record):
 
     name: Name
     """Name, as in the plan."""
-    backend: Literal["neon", "opencl", "onednn", "plain", "stub"]
+    backend: Literal["neon", "opencl", "onednn", "xnnpack", "plain", "stub"]
     """Functions that run its operators; "stub" in the runner's own tests."""
     cores: tuple[NonNegativeInt, ...]
     """Core numbers to pin its threads to; of "opencl", those of its host thread. Empty for any."""

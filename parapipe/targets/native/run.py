@@ -21,6 +21,7 @@ from parapipe.runtime.folder import RunError
 from parapipe.runtime.frames import Frame
 from parapipe.runtime.record import Arrow, Record, Span
 from parapipe.runtime.record import Frame as FramePassed
+from parapipe.targets.native.backends import BACKENDS
 from parapipe.targets.native.folder import write_library_folder
 from parapipe.targets.native.library_plan import LibraryPlan
 from parapipe.targets.native.runner import PROGRAM, backend_here, built_runner
@@ -33,7 +34,7 @@ STRATEGIES = ("plan", "ready-pool", "steal", "streams")
 def run(
     plan: Plan, model: Path, folder: Path, frames: Sequence[Frame], settings: RuntimeSettings
 ) -> RuntimeRun:
-    """Run a plan; all its processors are CPUs with this machine's back end.
+    """Run a plan; all its processors are CPUs of this machine, with back ends that run here.
 
     Parameters
     ----------
@@ -56,11 +57,14 @@ def run(
             f"the native runner has no strategy '{settings.strategy}': choose from "
             f"{', '.join(STRATEGIES)}, or run on ONNX Runtime"
         )
-    backend = backend_here()
-    program = built_runner(backend)
-    on_cpus = tuple(each.model_copy(update={"kind": "cpu"}) for each in plan.processors)
+    backends = [backend_here(each) for each in plan.processors]
+    program = built_runner(*backends)
+    on_cpus = tuple(
+        each.model_copy(update={"kind": "cpu", "backend": BACKENDS[backend].prefix})
+        for each, backend in zip(plan.processors, backends, strict=True)
+    )
     here = plan.model_copy(update={"processors": on_cpus})
-    document = write_library_folder(here, model, folder, backend=backend)
+    document = write_library_folder(here, model, folder)
     with (folder / "input.bin").open("wb") as file:
         for frame in frames:
             for name in document.inputs:

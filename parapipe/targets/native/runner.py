@@ -8,36 +8,60 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from fcntl import LOCK_EX, flock
 from pathlib import Path
 
 from parapipe.errors import RuntimeMissingError
 from parapipe.files.shipped import data_folder
 from parapipe.files.user_folders import cache_folder
-from parapipe.targets.native.backends import BackendName
+from parapipe.plan.schema import Processor
+from parapipe.targets.native.backends import BackendName, backend_of
 
 PROGRAM = "parapipe-native"
 DEBIAN_PACKAGES = "cmake g++ make nlohmann-json3-dev"
 ONEDNN = "onednn-devel-cpu-gomp==2023.2.0"
 _JOBS_AT_MOST = 4
 _ERROR_LINES = 3
-_OPTIONS = {"onednn": "PARAPIPE_ONEDNN", "neon": "PARAPIPE_NEON", "opencl": "PARAPIPE_OPENCL"}
+_ARM = ("aarch64", "arm64")
 
 
-def backend_here() -> BackendName:
-    """Return the back end that runs CPUs like this machine's: oneDNN, or ARM Compute Library."""
-    return "neon" if platform.machine() in ("aarch64", "arm64") else "onednn"
+@dataclass(frozen=True, slots=True)
+class _Library:
+    """What a back end needs: CMake's option for it, and what to install."""
+
+    option: str
+    packages: str
 
 
-def built_runner(backend: BackendName) -> Path:
+_LIBRARIES: Mapping[BackendName, _Library] = {
+    "onednn": _Library("PARAPIPE_ONEDNN", f"oneDNN: python -m pip install {ONEDNN}"),
+    "xnnpack": _Library("PARAPIPE_XNNPACK", "XNNPACK: libxnnpack-dev libpthreadpool-dev"),
+    "neon": _Library("PARAPIPE_NEON", "ARM Compute Library: libarm-compute-dev"),
+}
+
+
+def backend_here(processor: Processor) -> BackendName:
+    """Return what computes a processor on a CPU of this machine.
+
+    That is what its `backend` names, or else, or if that does not run here, oneDNN on x86-64 and
+    ARM Compute Library on Arm.
+    """
+    usual: BackendName = "neon" if platform.machine() in _ARM else "onednn"
+    named = backend_of(processor.model_copy(update={"kind": "cpu"}))
+    return named if named in (usual, "xnnpack", "plain") else usual
+
+
+def built_runner(*backends: BackendName) -> Path:
     """Return the program, which is built if no build of the same sources is there.
 
     Parameters
     ----------
-    backend
-        The library that it is to have, beside the runner's own loops.
+    backends
+        What it must have, beside the runner's own loops. It gets each other one whose library
+        CMake finds.
 
     Raises
     ------
@@ -45,18 +69,28 @@ def built_runner(backend: BackendName) -> Path:
         If a compiler or a library is missing, or the build fails: what to install.
     """
     sources = data_folder("runtimes") / "native"
-    cmake, compiler = _tool("cmake"), _tool(os.environ.get("CXX", "c++"))
+    needed = sorted({each for each in backends if each in _LIBRARIES})
+    cmake, compiler = _tool("cmake", needed), _tool(os.environ.get("CXX", "c++"), needed)
     prefixes = [str(Path(sys.prefix)), *filter(None, [os.environ.get("CMAKE_PREFIX_PATH")])]
     key = hashlib.sha256()
-    for part in (*_source_parts(sources), _version(compiler), backend, *prefixes):
+    for part in (*_source_parts(sources), _version(compiler), *prefixes):
         key.update(part.encode())
         key.update(b"\0")
     folder = cache_folder() / "native" / key.hexdigest()[:16]
     program = folder / PROGRAM
     with _locked(folder):
-        if not program.exists():
-            _build(sources, folder, cmake, backend, ";".join(prefixes))
+        if not set(needed) <= _backends_in(program):
+            _build(sources, folder, cmake, needed, ";".join(prefixes))
     return program
+
+
+def _backends_in(program: Path) -> set[str]:
+    """Return the back ends that a program says it has: none if it cannot be started."""
+    try:
+        done = subprocess.run([program, "--backends"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return set()
+    return set(done.stdout.split())
 
 
 def _source_parts(sources: Path) -> Iterator[str]:
@@ -66,21 +100,20 @@ def _source_parts(sources: Path) -> Iterator[str]:
         yield file.read_text()
 
 
-def _tool(name: str) -> str:
+def _tool(name: str, backends: Sequence[BackendName]) -> str:
     beside = Path(sys.executable).with_name(name)  # a package of the same environment may have it
     found = shutil.which(name) or (str(beside) if beside.exists() else None)
     if found is None:
         raise RuntimeMissingError(
-            f"the native runner has to be built, and '{name}' is missing: install {_packages()}"
+            f"the native runner has to be built, and '{name}' is missing: "
+            f"install {_packages(backends)}"
         )
     return found
 
 
-def _packages() -> str:
-    return (
-        f"{DEBIAN_PACKAGES} (as Debian calls them), and on x86-64 oneDNN: python -m pip install "
-        f"{ONEDNN}"
-    )
+def _packages(backends: Sequence[BackendName]) -> str:
+    libraries = (_LIBRARIES[each].packages for each in backends)
+    return "; ".join((f"{DEBIAN_PACKAGES} (as Debian calls them)", *libraries))
 
 
 def _version(compiler: str) -> str:
@@ -97,12 +130,12 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def _build(sources: Path, folder: Path, cmake: str, backend: BackendName, prefixes: str) -> None:
+def _build(
+    sources: Path, folder: Path, cmake: str, backends: Sequence[BackendName], prefixes: str
+) -> None:
     work = folder / "build"
     shutil.rmtree(work, ignore_errors=True)
-    switches = [
-        f"-D{option}={'ON' if name == backend else 'OFF'}" for name, option in _OPTIONS.items()
-    ]
+    switches = [f"-D{_LIBRARIES[each].option}=ON" for each in backends]
     jobs = min(_JOBS_AT_MOST, len(os.sched_getaffinity(0)))
     for words in (
         [cmake, "-S", str(sources), "-B", str(work), f"-DCMAKE_PREFIX_PATH={prefixes}", *switches],
@@ -113,7 +146,7 @@ def _build(sources: Path, folder: Path, cmake: str, backend: BackendName, prefix
             (folder / "build.log").write_text(done.stdout + done.stderr)
             raise RuntimeMissingError(
                 f"the native runner cannot be built: {_first_error(done.stdout + done.stderr)}; "
-                f"install {_packages()}; all that was said is in {folder / 'build.log'}"
+                f"install {_packages(backends)}; all that was said is in {folder / 'build.log'}"
             )
     (work / PROGRAM).replace(folder / PROGRAM)
     shutil.rmtree(work, ignore_errors=True)

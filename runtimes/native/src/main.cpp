@@ -47,6 +47,7 @@ void check_backends(const Plan &plan) {
             static const std::map<BackendKind, const char *> words = {
                 {BackendKind::opencl, "build it with -DPARAPIPE_OPENCL=ON"},
                 {BackendKind::onednn, "build it with -DPARAPIPE_ONEDNN=ON"},
+                {BackendKind::xnnpack, "build it with -DPARAPIPE_XNNPACK=ON"},
                 {BackendKind::stub, "build it with -DPARAPIPE_STUB=ON"}};
             const auto found = words.find(processor.backend);
             throw Error("processor '" + processor.name + "' needs a backend that this runner was built without (" +
@@ -112,6 +113,12 @@ int main(int count, char **words) {
         const auto options = parapipe::options_of({words + 1, words + count});
         if (options.help) {
             std::cout << parapipe::usage();
+            return kDone;
+        }
+        if (options.backends) {
+            for (const auto &[name, kind] : parapipe::backend_kinds()) {
+                std::cout << (parapipe::is_built_in(kind) ? name + "\n" : "");
+            }
             return kDone;
         }
         return run(options);

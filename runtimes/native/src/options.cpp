@@ -86,6 +86,7 @@ std::string usage() {
            "  --no-arena         let every tensor have memory of its own, not the plan's offsets\n"
            "  --governor         say how the clocks of the cores are set\n"
            "  --json             print one JSON document\n"
+           "  --backends         print which back ends this runner was built with\n"
            "  --help             print this\n";
 }
 
@@ -105,7 +106,8 @@ Options options_of(const std::vector<std::string> &arguments) {
         {"--cores", [&](const std::string &text) { add_cores(text, options); }},
     };
     const std::map<std::string, bool *> flags = {
-        {"--governor", &options.governor}, {"--no-arena", &options.no_arena}, {"--json", &options.json}, {"--help", &options.help}};
+        {"--governor", &options.governor}, {"--no-arena", &options.no_arena}, {"--json", &options.json},
+        {"--backends", &options.backends}, {"--help", &options.help}};
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         const auto &argument = arguments[i];
         const auto equals = argument.find('=');
@@ -125,7 +127,7 @@ Options options_of(const std::vector<std::string> &arguments) {
             options.folder = argument;
         }
     }
-    if (options.folder.empty() && !options.help) {
+    if (options.folder.empty() && !options.help && !options.backends) {
         throw UsageError("no folder was given");
     }
     if (!options.profile.empty() && options.strategy != "plan") {

@@ -26,6 +26,7 @@ struct Options {
     bool no_arena = false;
     bool json = false;
     std::string strategy = "plan";
+    bool backends = false;
     bool help = false;
 };
 

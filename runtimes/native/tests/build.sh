@@ -15,7 +15,7 @@ configure() {
 }
 
 mkdir -p "$folder"
-configure native -DPARAPIPE_NEON=OFF -DPARAPIPE_STUB=ON -DCMAKE_BUILD_TYPE=Debug \
+configure native -DPARAPIPE_NEON=OFF -DPARAPIPE_ONEDNN=OFF -DPARAPIPE_XNNPACK=OFF -DPARAPIPE_STUB=ON -DCMAKE_BUILD_TYPE=Debug \
     -DPARAPIPE_SANITIZE=address,undefined
 configure arm64 -DPARAPIPE_OPENCL=ON "-DCMAKE_TOOLCHAIN_FILE=$source/toolchains/aarch64-linux-gnu.cmake"
 for build in native arm64; do

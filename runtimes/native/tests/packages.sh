@@ -5,7 +5,9 @@
 set -eu
 
 PACKAGES="cmake g++ make nlohmann-json3-dev"
-if [ "${1:-}" != native ]; then
+if [ "${1:-}" = native ]; then
+    PACKAGES="$PACKAGES libpthreadpool-dev libxnnpack-dev"
+else
     PACKAGES="$PACKAGES g++-aarch64-linux-gnu libarm-compute-dev:arm64 qemu-user-static"
 fi
 

@@ -68,7 +68,7 @@ MISTAKES = {
     "an unknown backend": (
         ("processors", 0, "backend"),
         "npu",
-        'should be "neon", "opencl", "onednn" or "plain"',
+        'should be "neon", "opencl", "onednn", "xnnpack" or "plain"',
     ),
     "threads without cores": (("processors", 0, "threads"), 65, "threads should be an integer"),
     "no core": (("processors", 0, "cores"), [4000], "needs core 4000, which is not there"),

@@ -1,4 +1,4 @@
-"""The runner with oneDNN, built as for `parapipe run`, where `make test-native` runs."""
+"""The runner with oneDNN and XNNPACK, built as for `parapipe run`, by `make test-native`."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ def pytest_collection_modifyitems(items):
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.native)
             if not os.environ.get(BUILD):
-                reason = "needs a compiler and oneDNN: make test-native"
+                reason = "needs a compiler, oneDNN and XNNPACK: make test-native"
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 
@@ -32,7 +32,7 @@ def _one_build(monkeypatch):
 @pytest.fixture
 def runner():
     """The runner, built once for all tests."""
-    return Runner((str(built_runner("onednn")),), ())
+    return Runner((str(built_runner("onednn", "xnnpack")),), ())
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +40,13 @@ def decisions():
     """What replays strategies on a simulated clock, under sanitizers."""
     source, folder = "runtimes/native", Path(os.environ[BUILD]).absolute() / "decisions"
     folder.mkdir(parents=True, exist_ok=True)
-    switches = ("DECISIONS=ON", "NEON=OFF", "SANITIZE=address,undefined")
+    switches = (
+        "DECISIONS=ON",
+        "NEON=OFF",
+        "ONEDNN=OFF",
+        "XNNPACK=OFF",
+        "SANITIZE=address,undefined",
+    )
     with (folder / "lock").open("w") as lock:
         flock(lock, LOCK_EX)
         for words in (

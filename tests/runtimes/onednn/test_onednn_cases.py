@@ -1,4 +1,4 @@
-"""Operators and small networks on oneDNN and on the runner's own loops: equal to ONNX Runtime."""
+"""Operators and small networks on oneDNN, XNNPACK and the runner's loops: as ONNX Runtime."""
 
 import json
 
@@ -9,7 +9,8 @@ from tests.cases.armcl_plans import ARRANGEMENTS, taking_turns
 from tests.cases.attention_cases import attention_cases
 from tests.cases.runner import assert_near, on_one_core_each
 
-BACKENDS = ("onednn", "plain")
+LIBRARIES = ("onednn", "xnnpack")
+BACKENDS = (*LIBRARIES, "plain")
 ON_CPUS = ("sequential", "pipe-only", "para-only", "hybrid")
 
 
@@ -55,22 +56,36 @@ def test_processors_take_turns_on_several_frames(runner, tmp_path, seed, first):
     assert report["in_order"]
 
 
-def test_two_libraries_keep_a_tensor_in_two_orders(runner, tmp_path):
+@pytest.mark.parametrize("first", ["plain", "xnnpack"])
+def test_processors_of_one_plan_compute_with_different_back_ends(runner, tmp_path, first):
     folder = tmp_path / "both"
     write_case(inception(), folder, frames=3, arrangement="para-only", backend="onednn")
     document = on_one_core_each(folder)
-    document["processors"][0]["backend"] = "plain"
+    document["processors"][0]["backend"] = first
     (folder / "plan.json").write_text(json.dumps(document))
     _, made, wanted = runner.outputs(folder, "--frames", 9)
     assert_near(made, wanted)
 
 
-def test_no_convolution_of_a_network_falls_back_to_a_loop(runner, tmp_path):
+@pytest.mark.parametrize("backend", LIBRARIES)
+def test_no_convolution_of_a_network_falls_back_to_a_loop(runner, tmp_path, backend):
     folder = tmp_path / "separable"
-    write_case(separable(), folder, backend="onednn")
+    write_case(separable(), folder, backend=backend)
     on_one_core_each(folder)
     report = runner.measured(folder, "--frames", 1)
     assert report["plain"] == []
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_several_threads_compute_an_operator_with_xnnpack(runner, tmp_path, threads):
+    folder = tmp_path / "inception"
+    write_case(inception(), folder, frames=3, arrangement="pipe-only", backend="xnnpack")
+    document = on_one_core_each(folder)
+    for each in document["processors"]:
+        each["threads"] = threads
+    (folder / "plan.json").write_text(json.dumps(document))
+    _, made, wanted = runner.outputs(folder, "--frames", 9)
+    assert_near(made, wanted)
 
 
 def test_arm_compute_library_refuses_what_it_lacks_and_names_every_operator(runner, tmp_path):

@@ -50,18 +50,21 @@ def joined(*joins):
     return network(nodes, ("a_w", "b_w", "c_w"))
 
 
-def split_case(model, rule, processors, folder):
+def split_case(model, rule, processors, folder, backend="onednn"):
     """Export a model whose operators are split, part k on the k-th processor."""
     parts, _ = split_proto(model, "network", [read_rule(rule)])
-    write_case(parts, folder, plan_of=parts_apart, processors=processors, backend="onednn")
+    write_case(parts, folder, plan_of=parts_apart, processors=processors, backend=backend)
     on_one_core_each(folder)
 
 
+@pytest.mark.parametrize("backend", ["onednn", "xnnpack"])
 @pytest.mark.parametrize("processors", [(BIG,), (BIG, LITTLE), (BIG, LITTLE, MIDDLE)])
 @pytest.mark.parametrize("rule", ["Conv:rows=2", "Conv:rows=3,2", "Conv:rows=4", "*:rows=3"])
-def test_parts_by_rows_are_joined_and_cut_where_they_lie(runner, tmp_path, rule, processors):
+def test_parts_by_rows_are_joined_and_cut_where_they_lie(
+    runner, tmp_path, rule, processors, backend
+):
     folder = tmp_path / "split"
-    split_case(separable(), rule, processors, folder)
+    split_case(separable(), rule, processors, folder, backend)
     report, made, wanted = runner.outputs(folder, "--frames", 9)
     assert_near(made, wanted)
     assert report["joins_and_cuts"] > 8

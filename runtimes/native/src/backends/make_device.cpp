@@ -9,6 +9,9 @@
 #ifdef PARAPIPE_ONEDNN
 #include "backends/onednn/onednn_device.hpp"
 #endif
+#ifdef PARAPIPE_XNNPACK
+#include "backends/xnnpack/xnnpack_device.hpp"
+#endif
 #ifdef PARAPIPE_STUB
 #include "backends/stub_device.hpp"
 #endif
@@ -32,6 +35,9 @@ const std::map<BackendKind, MakeDevice> &built_in() {
 #endif
 #ifdef PARAPIPE_ONEDNN
         {BackendKind::onednn, make_onednn_device},
+#endif
+#ifdef PARAPIPE_XNNPACK
+        {BackendKind::xnnpack, make_xnnpack_device},
 #endif
 #ifdef PARAPIPE_STUB
         {BackendKind::stub, make_stub_device},

@@ -7,7 +7,7 @@
 
 namespace parapipe {
 
-/// Memory of the CPUs, aligned to cache lines.
+/// Memory of the CPUs, aligned to cache lines. Functions may read a few bytes beyond its end.
 class HostSlot : public Slot {
 public:
     explicit HostSlot(std::size_t size_bytes) : memory_(std::aligned_alloc(kAlignment, rounded(size_bytes))) {
@@ -23,7 +23,8 @@ public:
 
 private:
     static constexpr std::size_t kAlignment = 64;
-    static std::size_t rounded(std::size_t bytes) { return (bytes + kAlignment) / kAlignment * kAlignment; }
+    static constexpr std::size_t kBeyond = 16;  // XNNPACK's, the most of all
+    static std::size_t rounded(std::size_t bytes) { return (bytes + kBeyond + kAlignment - 1) / kAlignment * kAlignment; }
 
     void *memory_;
 };

@@ -36,7 +36,7 @@ private:
 }  // namespace
 
 bool keeps_channels_last(BackendKind backend) {
-    return backend == BackendKind::onednn || backend == BackendKind::plain;
+    return backend == BackendKind::onednn || backend == BackendKind::xnnpack || backend == BackendKind::plain;
 }
 
 Orders::Orders(const Plan &plan) : images_(plan.tensors.size()) {

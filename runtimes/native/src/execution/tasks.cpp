@@ -116,7 +116,7 @@ std::unique_ptr<const Plan> plan_together(const Plan &plan, const std::string &s
     for (const auto &processor : plan.processors) {
         if (processor.backend != plan.processors.front().backend || !keeps_channels_last(processor.backend)) {
             throw Error("the strategy '" + strategy +
-                        "' needs processors that all compute with oneDNN, or all in plain loops; take 'plan'");
+                        "' needs processors that all compute with oneDNN, all with XNNPACK, or all in plain loops; take 'plan'");
         }
     }
     return std::make_unique<const Plan>(on_one_processor(plan));

@@ -73,7 +73,7 @@ struct Operator {
     std::vector<std::string> includes = {};
 };
 
-enum class BackendKind { neon, opencl, onednn, plain, stub };
+enum class BackendKind { neon, opencl, onednn, xnnpack, plain, stub };
 
 struct Processor {
     std::string name;

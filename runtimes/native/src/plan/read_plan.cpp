@@ -69,14 +69,9 @@ Tensor tensor_of(const std::string &name, const Field &field) {
 }
 
 BackendKind backend_of(const Field &field) {
-    static const std::map<std::string, BackendKind> kinds = {{"neon", BackendKind::neon},
-                                                             {"opencl", BackendKind::opencl},
-                                                             {"onednn", BackendKind::onednn},
-                                                             {"plain", BackendKind::plain},
-                                                             {"stub", BackendKind::stub}};
-    const auto found = kinds.find(field.text());
-    if (found == kinds.end()) {
-        field.refuse("is '" + field.text() + "' and should be \"neon\", \"opencl\", \"onednn\" or \"plain\"");
+    const auto found = backend_kinds().find(field.text());
+    if (found == backend_kinds().end()) {
+        field.refuse("is '" + field.text() + "' and should be \"neon\", \"opencl\", \"onednn\", \"xnnpack\" or \"plain\"");
     }
     return found->second;
 }
@@ -337,6 +332,13 @@ Plan parse_plan(const std::string &json) {
         plan.arena.reset();  // its offsets of what is joined and cut hold for ONNX's order
     }
     return plan;
+}
+
+const std::map<std::string, BackendKind> &backend_kinds() {
+    static const std::map<std::string, BackendKind> kinds = {
+        {"neon", BackendKind::neon},       {"opencl", BackendKind::opencl}, {"onednn", BackendKind::onednn},
+        {"xnnpack", BackendKind::xnnpack}, {"plain", BackendKind::plain},   {"stub", BackendKind::stub}};
+    return kinds;
 }
 
 Plan read_plan(const std::string &folder) {

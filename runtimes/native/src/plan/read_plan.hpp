@@ -2,6 +2,7 @@
 
 #include "plan/plan.hpp"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,9 @@ namespace parapipe {
 /// @throws Error if anything is not as the format has it.
 Plan parse_plan(const std::string &json);
 Plan read_plan(const std::string &folder);
+
+/// The back ends, by their names in a plan.
+const std::map<std::string, BackendKind> &backend_kinds();
 
 /// Reads the constants that a plan names.
 /// @throws Error if the file cannot be read or has another size than the plan says.
