@@ -17,7 +17,7 @@ NATIVE_BUILD ?= build/native
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-nightly test-report test-armcl test-armcl-opencl test-native test-genai test-providers test-rknn test-qnn \
+.PHONY: help demo test test-nightly test-report test-armcl test-armcl-opencl test-native test-genai test-ncnn test-providers test-rknn test-qnn \
         test-vela lint docs bench bench-mapping fuzz packaged-models packaged-models-measured packaged-models-pytorch clean
 
 help:
@@ -29,6 +29,7 @@ help:
 	@echo "make test-armcl-opencl  run its OpenCL back end too, on an emulated CPU; takes long"
 	@echo "make test-native  install Debian packages, XNNPACK and oneDNN, build the C++ runner for this machine, run its tests"
 	@echo "make test-genai  install ONNX Runtime GenAI, and generate tokens by two plans"
+	@echo "make test-ncnn  install pnnx, ncnn and a software Vulkan, convert and run small models"
 	@echo "make test-providers  run a plan on two execution providers, one of them OpenVINO's"
 	@echo "make test-rknn  install Rockchip's compiler beside us, compile and simulate small models"
 	@echo "make test-qnn  install Qualcomm's compiler beside us, compile and emulate small models"
@@ -63,6 +64,12 @@ $(VENV)/.ready-native: $(VENV)/.ready-test
 
 $(VENV)/.ready-genai: $(VENV)/.ready-test
 	$(PIP_INSTALL) --editable '.[test-genai]'
+	@touch $@
+
+# pnnx is a program: its package names PyTorch, which only its Python functions need.
+$(VENV)/.ready-ncnn: $(VENV)/.ready-test
+	$(PIP_INSTALL) --no-deps pnnx==20261020
+	$(PIP_INSTALL) ncnn==1.0.20261020
 	@touch $@
 
 $(VENV_PROVIDERS)/.ready: pyproject.toml | $(BIN)/python
@@ -136,6 +143,11 @@ test-native: $(VENV)/.ready-native
 
 test-genai: $(VENV)/.ready-genai
 	PARAPIPE_GENAI=required $(BIN)/python -m pytest --quiet tests/targets/test_genai.py $(PYTEST_ARGS)
+
+test-ncnn: $(VENV)/.ready-ncnn
+	runtimes/native/tests/packages.sh vulkan
+	PARAPIPE_NCNN=required $(BIN)/python -m pytest --numprocesses 2 --quiet \
+	  tests/targets/test_ncnn_runs.py $(PYTEST_ARGS)
 
 test-providers: $(VENV_PROVIDERS)/.ready
 	PARAPIPE_PROVIDERS=required $(VENV_PROVIDERS)/bin/python -m pytest --quiet \

@@ -48,6 +48,9 @@ def command(
 
     rknn: a folder for boards with Rockchip's NPU: its segments compiled, and run.py.
 
+    ncnn: a folder for ncnn, on CPUs and, by Vulkan, on GPUs: its segments converted by pnnx, and
+    run.py.
+
     segments: a folder with one plain ONNX model per segment and a manifest, for NPU
     compilers.
 

@@ -41,6 +41,7 @@ TARGETS = Registry(
         "genai": "parapipe.targets.genai",
         "model-explorer": "parapipe.targets.model_explorer",
         "native": "parapipe.targets.native.folder",
+        "ncnn": "parapipe.targets.ncnn.folder",
         "onnxruntime": "parapipe.export.onnxruntime.folder",
         "perfetto": "parapipe.targets.perfetto",
         "rknn": "parapipe.targets.rknn.folder",

@@ -8,13 +8,14 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 from .executor import Executor
+from .expected import Expected
 from .folder import RunError, open_folder
 from .frames import cycle_frames, frames_in, random_frames
 from .machine import OtherLoad, busy_note, cores_of
@@ -88,6 +89,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.saturate and options.period is not None:
         parser.error("--saturate admits frames as fast as it can: it takes no --period")
+    if options.check and options.input is not None:
+        parser.error("--check runs the frames that are saved: it takes no --input")
     try:
         options.cores = cores_of(options.cores)
     except ValueError as error:
@@ -96,14 +99,14 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _run(options: argparse.Namespace) -> tuple[str, ...]:
-    for place in (options.keep, options.trace):
-        if place is not None:
-            check_place(place)
+    _check_places(options)
     output = _own_output() if options.json else sys.stdout
     folder = open_folder(options.folder)
     if options.cores:
         folder = folder.on_cores(options.cores)
-    input_frames = None if options.input is None else frames_in(options.input, folder)
+    expected = Expected(folder) if options.check else None
+    source = expected.sample if expected else options.input
+    input_frames = None if source is None else frames_in(source, folder)
     count = options.frames or (len(input_frames) if input_frames is not None else 100)
 
     def frames(number: int) -> Any:  # noqa: ANN401
@@ -127,15 +130,14 @@ def _run(options: argparse.Namespace) -> tuple[str, ...]:
             sys.stderr.write(f"running {count} frames of {folder.model.name} on {names}\n")
             for results in run:
                 result_file.add(results)
+                if expected:
+                    expected.add(results)
     finally:
         if options.trace:
             trace = chrome_trace(executor.record, f"{folder.model.name} on {folder.platform}")
             write_atomically(options.trace, json.dumps(trace).encode())
     other_share = others.share()
-    used = (sentence for each in executor.used for sentence in each.sentences())
-    arenas = executor.in_arenas
-    arena_notes = [arenas.sentence()] if arenas else []
-    for note in (*used, *arena_notes, *folder.notes(), *filter(None, [busy_note(other_share)])):
+    for note in _notes(executor, other_share):
         sys.stderr.write(f"run.py: note: {note}\n")
     figures = {
         **measured_figures(folder, executor.record, executor.used),
@@ -143,13 +145,34 @@ def _run(options: argparse.Namespace) -> tuple[str, ...]:
         "other_programs": other_share,
         "providers": [asdict(each) for each in executor.used],
         "peak_tensor_bytes": executor.record.peak_tensor_bytes,
-        "arenas": asdict(arenas) if arenas else None,
+        "arenas": asdict(executor.in_arenas) if executor.in_arenas else None,
+        "differences": expected.differences if expected else None,
     }
     if options.json:
         _print(json.dumps(figures, indent=2) + "\n", output)
     else:
         _print("".join(f"{line}\n" for line in figure_lines(figures, pace_s=pace_s)), output)
+    if expected:
+        expected.check()
+        sys.stderr.write(f"run.py: {expected.sentence()}\n")
     return executor.stuck
+
+
+def _check_places(options: argparse.Namespace) -> None:
+    for place in (options.keep, options.trace):
+        if place is not None:
+            check_place(place)
+
+
+def _notes(executor: Executor, other_share: float | None) -> Iterator[str]:
+    """Yield what is to be known of a run."""
+    for each in executor.used:
+        yield from each.sentences()
+    if executor.in_arenas:
+        yield executor.in_arenas.sentence()
+    yield from executor.folder.notes()
+    if busy := busy_note(other_share):
+        yield busy
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -160,6 +183,7 @@ def _parser() -> argparse.ArgumentParser:
     add("folder", nargs="?", type=Path, default=here, help="the folder (default: this one)")
     add("--frames", type=_at_least(1), help="how many (default: those of --input, or 100)")
     add("--input", type=_parse_input, metavar="random|FILE.npz", help="default: random")
+    add("--check", action="store_true", help="compare results with those that the export saved")
     add(
         "--warmup", type=_at_least(0), default=3, help="frames run before, not counted (default: 3)"
     )

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from parapipe.files.script import start_script
 
 PACKAGE = "parapipe_runtime"
-REQUIREMENTS = ("numpy>=1.26", "onnxruntime>=1.20")
+NUMPY = "numpy>=1.26"
+REQUIREMENTS = (NUMPY, "onnxruntime>=1.20")
 """As parapipe itself has them, with its extra `run`."""
 
 
-def runner_files(*further: str) -> dict[str, bytes]:
+def runner_files(requirements: Sequence[str] = REQUIREMENTS) -> dict[str, bytes]:
     """Return the files of the runner, by their place in the folder.
 
     Parameters
     ----------
-    further
-        Requirements beside `REQUIREMENTS`, as pip takes them.
+    requirements
+        Packages that the folder needs, as pip takes them.
 
     `run.py` is what is started; the package beside it holds the modules of `parapipe.runtime`,
-    which need onnxruntime, numpy and Python 3.10, nothing of parapipe.
+    which need Python 3.10, numpy and what runs the segments, nothing of parapipe.
     """
     here = Path(__file__)
     modules = sorted(path for path in here.parent.glob("*.py") if path.name != here.name)
     files = {f"{PACKAGE}/{path.name}": path.read_bytes() for path in modules}
-    requirements = "".join(f"{each}\n" for each in (*REQUIREMENTS, *further))
+    lines = "".join(f"{each}\n" for each in requirements)
     description = "Run this folder's plan: python3 run.py --help"
     run = start_script("run.py", description, f"{PACKAGE}.command", "-r requirements.txt")
-    return {"run.py": run, "requirements.txt": requirements.encode(), **files}
+    return {"run.py": run, "requirements.txt": lines.encode(), **files}

@@ -52,11 +52,12 @@ class Processor:
     """Threads of each of its sessions, the one that calls `run` included."""
     provider: Name
     """ONNX Runtime's execution provider that runs its segments; "rknnlite" where Rockchip's library
-    of that name runs what its compiler has made of them."""
+    of that name runs what its compiler has made of them; "ncnn" where ncnn runs them."""
     frequency_hz: Hertz
     """Clock that the predictions hold for."""
     options: Mapping[Name, Value] = field(default_factory=dict)
-    """Options of the provider, by name; of "rknnlite", `core_mask`: "NPU_CORE_0"."""
+    """Options of the provider, by name; of "rknnlite", `core_mask`: "NPU_CORE_0"; of "ncnn",
+    `vulkan`: number of the GPU, on the CPU without, and `float16`: "1" to compute in it."""
     threads_option: Name | None = None
     """Option of the provider that takes `threads`, where it has threads of its own."""
     substitute: Name | None = None
@@ -99,7 +100,8 @@ class Segment:
     """Unique, and the file's name without its ending: "03-big"; the number counts all segments."""
     file: FileName
     """The model, an ONNX file in the same folder, or what a compiler has made of it. Its inputs and
-    outputs are those below, in the same order; in an ONNX file, they have the same names."""
+    outputs are those below, in the same order; in an ONNX file, they have the same names. Of ncnn
+    it is the `.param`; the weights are in the `.bin` of the same name."""
     processor: Name
     """Name of the processor that runs it."""
     stage: Whole
@@ -293,7 +295,7 @@ class SessionPlan:
     predicted: Prediction
     """What to expect."""
     whole: WholeModel | None
-    """The same network as one file; null in a folder of compiled segments."""
+    """The same network as one file; null in a folder of compiled or converted segments."""
     files: Mapping[str, Digest]
     """Digest of every other file of the folder but the script, by name."""
     denormals: tuple[Denormals, ...] = ()

@@ -15,6 +15,8 @@ from typing import Any
 from .document import SCHEMA, Processor, SessionPlan
 from .fields import DamagedError, read
 from .machine import denormals_note
+from .ncnn_sessions import PROVIDER as NCNN
+from .ncnn_sessions import THREADS, VULKAN
 from .rknn_sessions import PROVIDER as RKNN
 from .views import check_places, check_views
 
@@ -121,7 +123,13 @@ def _on_other_cores(processor: Processor, chosen: Mapping[str, Sequence[int]]) -
 
 
 def on_cpu(processor: Processor, substitute: str | None = None) -> Processor:
-    """Return a processor that ONNX Runtime's own kernels run, and why if it should not be so."""
+    """Return a processor that the CPU's kernels run, and why if it should not be so.
+
+    They are ONNX Runtime's, and ncnn's where ncnn runs it.
+    """
+    if processor.provider == NCNN:
+        options = {name: text for name, text in processor.options.items() if name != VULKAN}
+        return replace(processor, options=options, threads_option=THREADS, substitute=substitute)
     return replace(
         processor, provider=CPU_PROVIDER, options={}, threads_option=None, substitute=substitute
     )

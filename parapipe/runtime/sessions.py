@@ -1,12 +1,13 @@
 """Sessions, one for each segment, and the provider that really ran each.
 
-A session is ONNX Runtime's, or of what an NPU's library runs. This file needs the standard library
-only, so that it can stand beside a runner on a device.
+A session is ONNX Runtime's, ncnn's, or of what an NPU's library runs. This file needs the standard
+library and the runtimes that a folder names, so that it can stand beside a runner on a device.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
@@ -14,13 +15,20 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-import onnxruntime as ort
-
 from .document import Processor, Segment
 from .folder import CPU_PROVIDER, Folder, RunError, on_cpu
 from .machine import denormals_to_zero
+from .ncnn_sessions import PROVIDER as NCNN
+from .ncnn_sessions import missing_device, open_ncnn_session
 from .rknn_sessions import PROVIDER as RKNN
 from .rknn_sessions import open_rknn_session
+
+try:
+    import onnxruntime as ort
+except ModuleNotFoundError as error:  # all segments may be ncnn's
+    if error.name != "onnxruntime":
+        raise
+    ort = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +60,8 @@ class ProviderUse:
     def sentences(self) -> tuple[str, ...]:
         """Return what is to be known of it."""
         if self.substitute:
-            return (f"'{self.processor}' is run by {self.provider}, since {self.substitute}",)
+            on = " on the CPU" if self.provider == NCNN else ""
+            return (f"'{self.processor}' is run by {self.provider}{on}, since {self.substitute}",)
         left = sum(self.nodes.values()) - self.nodes.get(self.provider, 0) if self.nodes else 0
         if not left or not self.nodes:
             inside = sum(map(len, self.strays.values()))
@@ -91,9 +100,11 @@ def open_sessions(
     Raises
     ------
     RunError
-        Names the segment that ONNX Runtime does not take, and its reason.
+        Names the segment that ONNX Runtime does not take, and its reason; or if that is needed and
+        not installed.
     """
-    _share_memory()
+    if any(each.provider != NCNN for each in folder.processors):
+        _prepare_onnx_runtime()
     opened: dict[tuple[str, str], Session] = {}
     used: dict[str, ProviderUse] = {}
     faults: list[str] = []
@@ -129,12 +140,12 @@ def open_sessions(
         for processor in folder.processors
         if processor.name == leader_of[processor.name]
     ]
-    ort.set_default_logger_severity(SILENT)  # of providers that cannot be made; it is told below
+    _log_from(SILENT)  # of providers that cannot be made; it is told below
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    ort.set_default_logger_severity(WARNINGS)
+    _log_from(WARNINGS)
     if faults:
         raise RunError(faults[0])
     sessions = {
@@ -156,15 +167,25 @@ def _sharing_key(processor: Processor, *, everywhere: bool) -> tuple[str, ...]:
 
 
 @cache
-def _share_memory() -> None:
+def _prepare_onnx_runtime() -> None:
     """Let all sessions of this process take memory from one arena.
 
     With an arena each, every session begins with memory that no cache holds: a split ViT-B/16 of
     208 segments took 10 % longer.
     """
+    if ort is None:
+        raise RunError(
+            "this Python has no onnxruntime: install what is needed, as with "
+            f"'{sys.executable} -m pip install -r requirements.txt'"
+        )
     kind = ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR
     arena = ort.OrtMemoryInfo("Cpu", kind, 0, ort.OrtMemType.DEFAULT)
     ort.create_and_register_allocator(arena, None)
+
+
+def _log_from(level: int) -> None:
+    if ort is not None:
+        ort.set_default_logger_severity(level)
 
 
 def _open_on_processor(
@@ -174,8 +195,10 @@ def _open_on_processor(
 
     What a compiler made for an NPU runs there only.
     """
-    if processor.provider == RKNN:
-        return processor, {each.id: _open_rknn(folder, each, processor) for each in segments}
+    if processor.provider == NCNN and (why := missing_device(processor)):
+        processor = on_cpu(processor, why)
+    if processor.provider in (NCNN, RKNN):
+        return processor, {each.id: _open_elsewhere(folder, each, processor) for each in segments}
     if processor.provider not in ort.get_available_providers():
         why = f"this ONNX Runtime does not offer {processor.provider}"
         processor = on_cpu(processor, why)
@@ -188,9 +211,11 @@ def _open_on_processor(
         return instead, {each.id: _open_session(folder, each, instead) for each in segments}
 
 
-def _open_rknn(folder: Folder, segment: Segment, processor: Processor) -> Session:
+def _open_elsewhere(folder: Folder, segment: Segment, processor: Processor) -> Session:
+    """Open a session of a library beside ONNX Runtime."""
+    open_session = open_rknn_session if processor.provider == RKNN else open_ncnn_session
     try:
-        return open_rknn_session(folder.path, segment, processor, folder.tensors)
+        return open_session(folder.path, segment, processor, folder.tensors)
     except Exception as error:  # the library raises many kinds
         raise RunError(f"segment '{segment.id}' cannot be opened: {error_line(error)}") from error
 
@@ -262,7 +287,12 @@ def pin_thread(cores: Collection[int]) -> None:
 
 
 def stoppable_options() -> tuple[Any, Callable[[], None]]:
-    """Return options to run sessions with, and what makes such runs end before their time."""
+    """Return options to run sessions with, and what makes such runs end before their time.
+
+    Sessions of other libraries take no options, and end by themselves.
+    """
+    if ort is None:
+        return None, lambda: None
     options = ort.RunOptions()
     options.log_severity_level = SILENT
     # ONNX Runtime 1.32 looks for a number of a captured graph, and takes 30 us to find none.

@@ -22,8 +22,8 @@ from parapipe.export.segment_manifest import Manifest, Segment
 from parapipe.files.mistakes import listed
 from parapipe.files.progress import Progress, Tell, worker_count
 from parapipe.plan.schema import Plan, Processor
+from parapipe.targets.borders import Borders, FloatSegment
 from parapipe.targets.rknn.agreement import Agreement, cosine
-from parapipe.targets.rknn.borders import Borders, FloatSegment
 from parapipe.targets.rknn.chips import COMPILER, target_of
 
 _CALIBRATION = "calibration"

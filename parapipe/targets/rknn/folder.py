@@ -22,11 +22,11 @@ from parapipe.export.segment_files import earlier_files, write_parts
 from parapipe.files.mistakes import listed
 from parapipe.files.progress import Tell
 from parapipe.plan.schema import Plan, Processor
-from parapipe.runtime.copied import runner_files
+from parapipe.runtime.copied import REQUIREMENTS, runner_files
 from parapipe.runtime.document import SessionPlan
 from parapipe.runtime.rknn_sessions import CORE_MASK, PROVIDER
+from parapipe.targets.borders import random_sample, samples_of
 from parapipe.targets.rknn.agreement import Agreement, agreement_lines
-from parapipe.targets.rknn.borders import random_sample, samples_of
 from parapipe.targets.rknn.chips import COMPILER, core_masks, npus_of, target_of
 from parapipe.targets.rknn.compilation import Compilation
 
@@ -204,7 +204,8 @@ def _write_documents(
     content = json.dumps(asdict(document), indent=1) + "\n"
     (folder / PLAN).write_text(content, encoding="utf-8")
     (folder / manifest.FILE).write_bytes(written.to_bytes())
-    for name, content_bytes in runner_files(f"rknn-toolkit-lite2>={version}").items():
+    needed = (*REQUIREMENTS, f"rknn-toolkit-lite2>={version}")
+    for name, content_bytes in runner_files(needed).items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(content_bytes)
 

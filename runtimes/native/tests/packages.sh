@@ -1,15 +1,16 @@
 #!/bin/sh
-# Installs what tests of the runner need, on Debian 12 or the like; does nothing where all is there.
+# Installs what tests of runtimes need, on Debian 12 or the like; does nothing where all is there.
 #   packages.sh         for `make test-armcl`: the library for arm64, a cross compiler, an emulator
 #   packages.sh native  for `make test-native`: what builds the runner for this machine
+#   packages.sh vulkan  for `make test-ncnn`: Vulkan on the CPU
 set -eu
 
-PACKAGES="cmake g++ make nlohmann-json3-dev"
-if [ "${1:-}" = native ]; then
-    PACKAGES="$PACKAGES libpthreadpool-dev libxnnpack-dev"
-else
-    PACKAGES="$PACKAGES g++-aarch64-linux-gnu libarm-compute-dev:arm64 qemu-user-static"
-fi
+BUILD="cmake g++ make nlohmann-json3-dev"
+case "${1:-}" in
+    native) PACKAGES="$BUILD libpthreadpool-dev libxnnpack-dev" ;;
+    vulkan) PACKAGES="libvulkan1 mesa-vulkan-drivers" ;;
+    *) PACKAGES="$BUILD g++-aarch64-linux-gnu libarm-compute-dev:arm64 qemu-user-static" ;;
+esac
 
 missing() {
     for package in $PACKAGES; do
@@ -24,7 +25,7 @@ if [ "$(id -u)" = 0 ]; then
 elif command -v sudo >/dev/null; then
     as_root="sudo"
 else
-    echo "the tests of the runner need these packages, install them as root:" $(missing) >&2
+    echo "the tests need these packages, install them as root:" $(missing) >&2
     exit 1
 fi
 export DEBIAN_FRONTEND=noninteractive
