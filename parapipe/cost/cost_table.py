@@ -73,6 +73,9 @@ class CostTable:
         How much processors slow each other down; None if the platform states no such law.
     wholes
         By processor: what that law calls it, as the whole that it is a part or a stream of.
+    graph_launch_s
+        By processor: seconds to start a captured graph, None of one that captures none; empty if
+        none does. Its operators' times hold no launch then: see `parapipe.mappings.launches`.
     loop
         Operators, each reading from the one before, that a state passes through in a step.
     sequences
@@ -99,6 +102,7 @@ class CostTable:
     power_budget_w: float | None = None
     co_run: CoRunLaw | None = None
     wholes: tuple[str, ...] = ()
+    graph_launch_s: tuple[float | None, ...] = ()
     loop: tuple[int, ...] = ()
     sequences: int = 1
 
@@ -237,6 +241,8 @@ def build_cost_table(
         not have, or a profile was measured at other clocks and the platform does not say how times
         follow the clock.
     """
+    if graph.source.members:
+        platform = platform.without_captured_graphs()  # frames of models come one by one
     every = shipped_profiles(platform.profile_name) if profiles is None else profiles
     profiles = tuple(each.in_state(platform.state) for each in every)
     _check_clocks(platform, profiles)
@@ -246,6 +252,7 @@ def build_cost_table(
     pricing = Pricing(graph, platform, profiles, view, precision, measured=measured)
     entries = tuple(pricing.row(v) for v in range(len(graph.operators)))
     pricing.check()
+    graph_launches_s = tuple(p.launch.graph_s for p in platform.processors)
     return CostTable(
         processors=tuple(p.name for p in platform.processors),
         entries=entries,
@@ -266,7 +273,7 @@ def build_cost_table(
         memory_system=platform.memory_system,
         segment_rules=platform.segment_rules,
         makes=tuple(
-            (p.kind, p.backend, p.options, len(p.cores), p.point, p.segments)
+            (p.kind, p.backend, p.options, len(p.cores), p.point, p.segments, p.launch.graph_s)
             for p in platform.processors
         ),
         spread=platform_spread(platform),
@@ -277,6 +284,7 @@ def build_cost_table(
         wholes=tuple(platform.names[platform.whole(p)] for p in range(len(platform.processors)))
         if law
         else (),
+        graph_launch_s=graph_launches_s if any(s is not None for s in graph_launches_s) else (),
         loop=longest_loop_path(graph, [min(_times_s(row)) for row in entries]),
         sequences=graph.sequences,
     )

@@ -19,7 +19,7 @@ from parapipe.cost.spread import (
     nominal_spread,
 )
 from parapipe.graph.operator_graph import ITEM_BYTES
-from parapipe.platform.fields import Expression, largest, named_value
+from parapipe.platform.fields import Expression, file_value, largest, named_value
 from parapipe.platform.processor import Processor
 
 Provenance = Literal["measured", "stated", "compiled", "fitted", "nominal"]
@@ -87,6 +87,7 @@ class PartCost:
         return self.power.value * self.time.value
 
 
+SHORTEST_S = 1e-9  # of an operator in a captured graph
 _OF_METHOD: Mapping[str, Provenance] = {COMPILED: "compiled", STATED: "stated"}
 _BUT_NAME = attrgetter(*(each.name for each in fields(PartCost)[1:]))
 
@@ -130,6 +131,7 @@ def price(
     once it is scaled by the ratio of the nominal rates of both types. A view is free unless it was
     measured. An operator whose work is not known is not fitted but priced by its bytes. A part of a
     divided processor takes what its whole takes, scaled, unless it was measured or fitted itself.
+    Where the processor captures graphs, the launch is left out: see `without_launch`.
 
     Parameters
     ----------
@@ -146,20 +148,20 @@ def price(
         If there is no measurement, no fit, and the platform lacks a number that is needed.
     """
     if measured and (part_cost := _measured_cost((subject,), processor, sources)):
-        return part_cost
+        return without_launch(part_cost, processor)
     if processor.whole:
-        return _fitted_cost(subject, processor, sources) or _cost_on_part(
-            price(subject, processor.whole, platform, sources, measured=measured),
-            subject,
-            processor,
-        )
+        if part_cost := _fitted_cost(subject, processor, sources):
+            return without_launch(part_cost, processor)
+        undivided = price(subject, processor.whole, platform, sources, measured=measured)
+        return _cost_on_part(undivided, subject, processor)
     if subject.operator_class == "view":
         source = "a view, free unless measured"
         return _part_cost(subject, processor, "nominal", source, Expression(0), free_view=True)
-    return (
+    return without_launch(
         _fitted_cost(subject, processor, sources)
         or _cost_by_other_type(subject, processor, sources)
-        or _nominal_cost(subject, processor, platform)
+        or _nominal_cost(subject, processor, platform),
+        processor,
     )
 
 
@@ -180,9 +182,36 @@ def price_fused(
     fused = _measured_cost(subjects, processor, sources)
     measured_itself = any(processor.name in each.profile.processors for each in sources)
     if fused or processor.whole is None or measured_itself:
-        return fused
+        return fused and without_launch(fused, processor)
     undivided = _measured_cost(subjects, processor.whole, sources)
-    return undivided and _cost_on_part(undivided, subjects[0], processor)
+    if undivided is None:
+        return None
+    return _cost_on_part(without_launch(undivided, processor.whole), subjects[0], processor)
+
+
+def without_launch(cost: PartCost, processor: Processor, slowdown: float = 1.0) -> PartCost:
+    """Return what an operator costs in a captured graph, where it has no launch of its own.
+
+    That is its time without the processor's launch of an operator, but at least a nanosecond, so
+    that only what was free before takes no time. What a compiler prices holds no launch. The same
+    cost is returned if the processor captures no graphs.
+
+    Parameters
+    ----------
+    slowdown
+        By which the launch in the time is longer than stated.
+    """
+    if processor.launch.graph_s is None or cost.provenance == "compiled" or not cost.time.value:
+        return cost
+    launch = file_value("launch", "s", processor, "launch", "overhead_s")
+    if slowdown != 1:
+        launch = launch * named_value("slowdown", slowdown)
+    least = named_value("least", SHORTEST_S, "s", note="no operator takes less")
+    return replace(
+        cost,
+        time=largest(least, cost.time - launch),
+        source=f"{cost.source}; in a captured graph, without a launch of its own",
+    )
 
 
 def _cost_on_part(undivided: PartCost, subject: Subject, processor: Processor) -> PartCost:

@@ -9,7 +9,7 @@ from typing import Literal
 from parapipe.cost.clock import time_at_clock
 from parapipe.cost.measured_source import MeasuredSource, Subject, subject_of
 from parapipe.cost.precision import CHAINS, cast_operator, cast_time, type_there, types_of
-from parapipe.cost.price import OperatorCost, PartCost, price, price_fused
+from parapipe.cost.price import OperatorCost, PartCost, price, price_fused, without_launch
 from parapipe.cost.profile import Profile
 from parapipe.cost.signature import type_computed_in
 from parapipe.cost.spread import nominal_spread
@@ -280,7 +280,7 @@ def price_cast(
     before, after = types
     time = cast_time(processor, tensor, before, after)
     default_hz = processor.clock.default_frequency_hz
-    return PartCost(
+    cost = PartCost(
         operator=operator.name,
         type=cast_operator(before, after),
         provenance="nominal",
@@ -289,6 +289,7 @@ def price_cast(
         power=processor.dynamic_power("elementwise"),
         spread=nominal_spread("casts"),
     )
+    return without_launch(cost, processor, processor.part_slowdown("elementwise").value)
 
 
 def conversions(graph: OperatorGraph, platform: Platform) -> Iterator[str]:

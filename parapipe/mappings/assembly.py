@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Mapping as ByKey
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from parapipe.errors import AssignmentError
 from parapipe.files.mistakes import listed
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.mappings.assignment import Assignment
+from parapipe.mappings.launches import add_launches, launch_times_s
 from parapipe.mappings.mapping import ROUNDING, Edge, Mapping, Placement, Transfer
 from parapipe.platform.platform import Platform
 from parapipe.solvers.paths import list_order
@@ -106,7 +107,24 @@ def mapping_of(
         )
     evaluation = platform.evaluation if blocks and platform else None
     hand_over_share = evaluation.hand_over_share if evaluation else 1.0
-    return _Timing(graph, costs, assignment, blocks, hand_over_share).all_stages()
+    mapping = _Timing(graph, costs, assignment, blocks, hand_over_share).all_stages()
+    return mapping if blocks else stages_with_launches(mapping, graph, costs)
+
+
+def stages_with_launches(mapping: Mapping, graph: OperatorGraph, costs: CostTable) -> Mapping:
+    """Return plain stages in their order, with what it takes to start captured graphs.
+
+    The same mapping is returned where that is nothing.
+    """
+    if not launch_times_s(mapping, graph, costs):
+        return mapping
+    own = assignment_of(mapping)
+
+    def retime(launches_s: ByKey[int, float]) -> Mapping:
+        timing = _Timing(graph, costs, own, None, 1.0, launches_s=launches_s)
+        return timing.all_stages().with_replicas(mapping.replicated)
+
+    return add_launches(mapping, graph, costs, retime)
 
 
 def with_earliest_starts(mapping: Mapping, graph: OperatorGraph, costs: CostTable) -> Mapping:
@@ -150,6 +168,8 @@ class _Timing:
         How much of a transfer between two blocks their measured times do not hold.
     original
         A mapping whose order is kept, of transfers too.
+    launches_s
+        As of `launch_times_s`.
     """
 
     graph: OperatorGraph
@@ -158,6 +178,7 @@ class _Timing:
     blocks: Sequence[int] | None
     hand_over_share: float
     original: Mapping | None = None
+    launches_s: ByKey[int, float] = field(default_factory=dict)
 
     def all_stages(self) -> Mapping:
         """Return the mapping of all stages."""
@@ -178,7 +199,7 @@ class _Timing:
         nowhere = (inf,) * len(self.costs.processors)
         problem = MappingProblem(
             tuple(
-                (*nowhere[:p], self.costs.time_s(v, p), *nowhere[p + 1 :])
+                (*nowhere[:p], self._time_s(v, p), *nowhere[p + 1 :])
                 for v, p in zip(operators, placed, strict=True)
             ),
             tuple(flow for _, _, flow in inputs),
@@ -216,6 +237,9 @@ class _Timing:
                 transfers.append(transfer)
             readers = [operators[v] for v in flow.consumers]
             hand_overs.append(HandOver(maker, readers, transfers))
+
+    def _time_s(self, v: int, p: int) -> float:
+        return self.costs.time_s(v, p) + self.launches_s.get(v, 0.0)
 
     def _jobs_in_order(
         self,

@@ -24,6 +24,7 @@ from parapipe.mappings.feedback import (
     sequences_that_fill,
     with_feedback,
 )
+from parapipe.mappings.launches import launch_times_s
 from parapipe.mappings.mapping import ROUNDING, Mapping, Placement, Stage
 from parapipe.mappings.power_budget import PowerNeed, power_need, power_s
 
@@ -108,6 +109,9 @@ class Evaluated:
     loop_s
         Seconds from the start of what reads a state to its being there for the next step, of the
         state that takes longest; None if the model has none.
+    launch_s
+        Seconds of a frame in which processors start captured graphs, added up; None if none of
+        those used captures graphs.
     sequences
         How many sequences would fill the mapping: with so many in turn, states no longer set the
         period. None if the model has no state.
@@ -129,6 +133,7 @@ class Evaluated:
     power: PowerNeed | None = None
     loop_s: float | None = None
     sequences: int | None = None
+    launch_s: float | None = None
 
     @property
     def throughput_fps(self) -> float:
@@ -215,7 +220,15 @@ def evaluate(mapping: Mapping, graph: OperatorGraph, costs: CostTable) -> Evalua
         power=power,
         loop_s=mapping.longest_loop[0] if mapping.longest_loop else None,
         sequences=sequences_that_fill(mapping, own_period_s) if mapping.longest_loop else None,
+        launch_s=_launch_s(mapping, graph, costs),
     )
+
+
+def _launch_s(mapping: Mapping, graph: OperatorGraph, costs: CostTable) -> float | None:
+    captures = costs.graph_launch_s and any(
+        costs.graph_launch_s[p] is not None for p in mapping.processors
+    )
+    return fsum(launch_times_s(mapping, graph, costs).values()) if captures else None
 
 
 def _single_s(alone: FrameSpans, stage: Stage) -> float:
@@ -244,9 +257,14 @@ def _took_s(frames: FrameSpans, operators: Sequence[int]) -> float:
 def settle(mapping: Mapping, graph: OperatorGraph, costs: CostTable) -> tuple[Mapping, Evaluated]:
     """Evaluate a mapping; return it with the period that it reaches, if it is made for one.
 
+    What it takes to start captured graphs is added to its times, if it does not hold that already.
     Where processors slow each other down, a schedule that is made for a period is kept for a longer
     one: starts and lags stay, and whatever is waited for is there no later than before.
     """
+    if costs.graph_launch_s:
+        from parapipe.mappings.retiming import with_launches
+
+        mapping = with_launches(mapping, graph, costs)
     evaluated = evaluate(mapping, graph, costs)
     first = evaluated.co_run
     if mapping.period_s is None or first is None:

@@ -88,6 +88,21 @@ def count_segments(mapping: Mapping, graph: OperatorGraph) -> dict[int, int]:
     Parameters
     ----------
     graph
+        As of `segments_of`.
+    """
+    return {
+        each: len(segments)
+        for p, segments in segments_of(mapping, graph).items()
+        for each in mapping.replicas.get(p, (p,))
+    }
+
+
+def segments_of(mapping: Mapping, graph: OperatorGraph) -> dict[int, list[list[Placement]]]:
+    """Return the segments of each processor in its order; of replicas, those of the first one.
+
+    Parameters
+    ----------
+    graph
         That the mapping is of, with one frame of one model.
     """
     at = mapping.at
@@ -102,10 +117,13 @@ def count_segments(mapping: Mapping, graph: OperatorGraph) -> dict[int, int]:
     repeating = {lag for some in lags if len(some) > 1 for lag in some}
     begins = awaited_tensors(mapping.orders, moved)
     ends = awaited_operators(mapping.orders, moved, begins, lambda each: each.lag in repeating)
-    segments: dict[int, int] = {}
+    segments: dict[int, list[list[Placement]]] = {}
     for p, order in mapping.orders.items():
-        new = (b in begins or a in ends or a.lag != b.lag for a, b in pairwise(order))
-        segments |= dict.fromkeys(mapping.replicas.get(p, (p,)), 1 + sum(new))
+        own = segments[p] = [[*order[:1]]]
+        for a, b in pairwise(order):
+            if b in begins or a in ends or a.lag != b.lag:
+                own.append([])
+            own[-1].append(b)
     return segments
 
 

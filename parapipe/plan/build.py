@@ -29,7 +29,7 @@ from parapipe.plan.mapped import COPIED, mapping_view, network_of, state_moved_b
 from parapipe.plan.plan_lives import PlanLives
 from parapipe.plan.power_rules import power_limit_s
 from parapipe.plan.program import program
-from parapipe.plan.records import Coverage, Predicted, State, WayBack
+from parapipe.plan.records import Coverage, Predicted, State, Stream, WayBack
 from parapipe.plan.schema import SCHEMA, Plan
 from parapipe.plan.structure_rules import least_slots
 from parapipe.plan.verify import verify_plan
@@ -219,12 +219,13 @@ def _processors(
             else None,
             options=processor.options or None,
             cores=tuple(processor.cores),
-            stream=schema.Stream(of=processor.stream_of, count=processor.at_once)
+            stream=Stream(of=processor.stream_of, count=processor.at_once)
             if processor.stream_of
             else None,
             operating_point=schema.OperatingPoint.model_validate(
                 processor.point, from_attributes=True
             ),
+            graph_launch_s=costs.graph_launch_s[p] if costs.graph_launch_s else None,
             data_type=costs.working[p],
         )
 

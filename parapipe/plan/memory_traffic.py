@@ -8,6 +8,7 @@ from math import fsum
 
 from parapipe.graph.data_types import convert_graph
 from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.plan.launch_rules import graph_launches_s
 from parapipe.plan.mapped import MappedPlan, mapping_view, network_of
 from parapipe.plan.schema import Plan
 
@@ -34,9 +35,12 @@ def least_memory_s(view: MappedPlan) -> float:
     plan = view.plan
     if plan.bandwidth_bytes_per_s is None:
         return 0.0
-    moved = moved_bytes(plan)
+    moved, launches_s = moved_bytes(plan), graph_launches_s(view)
     return fsum(
-        min(moved[name] / plan.bandwidth_bytes_per_s, at.end_s - at.start_s)
+        min(
+            moved[name] / plan.bandwidth_bytes_per_s,
+            at.end_s - at.start_s - launches_s.get(name, 0.0),
+        )
         for name, at in view.placements.items()
     )
 

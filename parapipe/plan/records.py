@@ -265,6 +265,15 @@ class CoRun(Record):
     """Likewise of transfers that keep something busy."""
 
 
+class Stream(Record):
+    """One of the streams on which a processor of the platform runs several operators at once."""
+
+    of: Name
+    """Name of that processor. Its streams share its cores."""
+    count: Annotated[int, Field(ge=2)]
+    """How many streams it has here, those that the plan does not use included."""
+
+
 class WayBack(Record):
     """A state that goes from the processor that writes it to one that reads it a step later."""
 

@@ -35,6 +35,7 @@ from parapipe.plan.records import (
     Sha256,
     Shape,
     State,
+    Stream,
 )
 
 SCHEMA: Final = "parapipe/plan/1"
@@ -189,15 +190,6 @@ class OperatingPoint(Record):
     """Supply."""
 
 
-class Stream(Record):
-    """One of the streams on which a processor of the platform runs several operators at once."""
-
-    of: Name
-    """Name of that processor. Its streams share its cores."""
-    count: Annotated[int, Field(ge=2)]
-    """How many streams it has here, those that the plan does not use included."""
-
-
 class CompilerTarget(Record):
     """The compiler that makes files for a processor."""
 
@@ -226,6 +218,9 @@ class Processor(Record):
     """Stands where it is a stream of a processor; left out where it is one of its own."""
     operating_point: OperatingPoint
     """The point that the predictions hold for."""
+    graph_launch_s: Figure | None = None
+    """Time to start a captured graph, a run of its operators that needs no other processor in
+    between: the first of them holds it; left out where each operator is started by itself."""
     data_type: Name | None = None
     """Type that it keeps floating-point tensors in, and computes in if its operators say nothing
     else; left out where the model is planned as it stands."""

@@ -10,6 +10,7 @@ from parapipe.cost.precision import CHAINS, cast_operator, narrower, type_there
 from parapipe.errors import VerificationError
 from parapipe.graph.operator_graph import size_in_bytes
 from parapipe.plan.co_run_rules import co_run_violations
+from parapipe.plan.launch_rules import launch_violations
 from parapipe.plan.mapped import MappedPlan, mapping_view, producers
 from parapipe.plan.memory_rules import memory_violations
 from parapipe.plan.memory_traffic import traffic_violations
@@ -190,18 +191,18 @@ def verify_plan(plan: Plan, like: Plan | None = None, lives: PlanLives | None = 
 
     The rules stand with the functions that check them: `structure_violations` (operators and
     tensors), `cover_violations` (parts of split operators), `placement_violations` (stages and
-    times), `transfer_violations` (transfers), `type_violations` (data types, and the bytes that
-    they make), `model_violations` (frames of several models), `co_run_violations` (latency and
-    periods where processors slow each other down), `memory_violations` (offsets; only where all
-    else holds), and here the predictions, which are then those without:
-    the period is the longest stage, one that r processors take turns on counting 1 / r, and the
-    throughput its reciprocal; the latency is the sum of the stages, or where a stage works on
-    several frames, the time from a frame's first start to its last end; both are no less than what
-    the memory needs for a frame (`traffic_violations`), the period no less than the loop of a state
-    shared among the sequences that take turns (`state_violations`); so is the sustained period,
-    which lies between the work of the busiest processor or link and the longest stage, beyond which
-    it goes only if several stages need the same processor or link; the board takes at least the
-    energy of the processors; shares of coverage add up to one.
+    times), `launch_violations` (captured graphs), `transfer_violations` (transfers),
+    `type_violations` (data types, and the bytes that they make), `model_violations` (frames of
+    several models), `co_run_violations` (latency and periods where processors slow each other
+    down), `memory_violations` (offsets; only where all else holds), and here the predictions, which
+    are then those without: the period is the longest stage, one that r processors take turns on
+    counting 1 / r, and the throughput its reciprocal; the latency is the sum of the stages, or
+    where a stage works on several frames, the time from a frame's first start to its last end; both
+    are no less than what the memory needs for a frame (`traffic_violations`), the period no less
+    than the loop of a state shared among the sequences that take turns (`state_violations`); so is
+    the sustained period, which lies between the work of the busiest processor or link and the
+    longest stage, beyond which it goes only if several stages need the same processor or link; the
+    board takes at least the energy of the processors; shares of coverage add up to one.
 
     Times are sums of doubles, and different orders of summation round differently: comparisons
     of times allow one unit in the last place of the largest for each operator.
@@ -225,6 +226,7 @@ def verify_plan(plan: Plan, like: Plan | None = None, lives: PlanLives | None = 
         *network_violations(plan, like),
         *cover_violations(plan),
         *placement_violations(view, tolerance_s),
+        *launch_violations(view, tolerance_s),
         *transfer_violations(view, tolerance_s),
         *type_violations(plan),
         *model_violations(view),

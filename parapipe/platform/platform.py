@@ -247,6 +247,11 @@ class Platform(WholeFile):
         evaluation = self.evaluation and self.evaluation.model_copy(update={"contention": 0.0})
         return self.model_copy(update={"co_run": None, "evaluation": evaluation})
 
+    def without_captured_graphs(self) -> Platform:
+        """Return the platform as if every operator was started by itself."""
+        processors = tuple(each.launching_each() for each in self.processors)
+        return self.model_copy(update={"processors": processors})
+
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the processors, in order."""

@@ -144,6 +144,14 @@ class Processor(Strict):
         copy._most_hz = sustained_hz
         return copy
 
+    def launching_each(self) -> Self:
+        """Return the same processor, which starts every operator by itself."""
+        if self.launch.graph_s is None:
+            return self
+        copy = self.model_copy(update={"launch": self.launch.model_copy(update={"graph_s": None})})
+        copy._whole = self._whole and self._whole.launching_each()
+        return copy
+
     @property
     def division(self) -> Divisions | Streams | None:
         """How it may work as several processors: its cores divided, or on several streams."""

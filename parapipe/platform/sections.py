@@ -111,9 +111,20 @@ class Clock(Section):
 
 
 class Launch(Section):
-    """Seconds to start one operator, whatever its size."""
+    """Seconds to start work, whatever its size.
+
+    Parameters
+    ----------
+    overhead_s
+        Of one operator. It is part of the operator's time.
+    graph_s
+        Of a captured graph: operators that are recorded once and then started together, as a CUDA
+        graph or a command buffer. Operators in it have no launch of their own. None if the
+        processor captures no graphs.
+    """
 
     overhead_s: Seconds
+    graph_s: Seconds | None = None
 
 
 class CompilerTarget(Strict):

@@ -91,6 +91,7 @@ class Costs:
     arrival_s = least_frame_s = least_period_s = 0.0
     bandwidth_bytes_per_s = power_budget_w = None
     co_run = None
+    graph_launch_s = ()
     power_budget_w = None
     moved_bytes = 0  # by each operator
 

@@ -5,7 +5,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from parapipe.errors import ExportError
-from parapipe.plan.schema import Stream
+from parapipe.plan.records import Stream
 from parapipe.targets.native.backends import backend_of
 from parapipe.targets.native.folder import write_library_folder
 from tests.cases.armcl_case import one

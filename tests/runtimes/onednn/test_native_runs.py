@@ -9,7 +9,7 @@ import pytest
 from parapipe import build_zoo, profile_on_runtime, run_plan
 from parapipe.cost.profile import read_profile
 from parapipe.graph.onnx_import import import_model
-from parapipe.plan.schema import Stream
+from parapipe.plan.records import Stream
 from tests.cases.armcl_cases import inception
 from tests.cases.armcl_plans import ARRANGEMENTS, plan_for
 from tests.cases.measuring import platform_of_parts
