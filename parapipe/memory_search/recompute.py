@@ -268,7 +268,7 @@ def _recomputing(problem: SearchProblem, p: int, row: Row, plain: Configuration)
     table = build_cost_table(
         model_graph, sources.platform, profiles=sources.profiles, precision=costs.precision
     )
-    costs = replace(table, arrival_s=costs.arrival_s)
+    costs = replace(table, arrival_s=costs.arrival_s, graph_launch_s=costs.graph_launch_s)
     model = SplitModel(rules, model_graph, costs)
     places = _places_in_row(graph, model_graph, runs)
     order = topological_order(model_graph, [(float(at),) for at in places])

@@ -1,9 +1,11 @@
-"""The search where processors slow each other down: what is promising, evaluated exactly.
+"""The search where times depend on the mapping: what is promising, evaluated exactly.
 
-Searches add up times of operators, and cannot know what runs beside them. So they are run with the
-times alone, and with times under several expected loads, some of which leave processors empty. All
-that comes of it is evaluated event by event, with its times alone and the law, and then changed
-little by little as long as that helps. Times alone are bounds, which hold whatever the law.
+Searches add up times of operators, and cannot know what runs beside them where processors slow each
+other down, nor where captured graphs begin. So they are run with the times alone, and with times
+under several expected loads, some of which leave processors empty, and with expected launches. All
+that comes of it is evaluated: event by event, with its times alone and the law, and with a launch
+for each of its graphs. Then it is changed little by little as long as that helps. Times alone are
+bounds, which hold whatever the law and the launches.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from parapipe.pareto import nondominated
 from parapipe.processes.deadline import Deadline
 from parapipe.search.candidate_selection import select_candidates
 from parapipe.search.exploration_result import UnfinishedRow
-from parapipe.search.loaded_costs import ExpectedLoad, expected_loads, without_law
+from parapipe.search.loaded_costs import ExpectedLoad, additive, expected_loads
 from parapipe.search.local_changes import LocalChanges
 from parapipe.search.options import MapOptions
 from parapipe.search.stages.candidates import Candidate, StageCandidate, configure
@@ -47,7 +49,7 @@ class CoRunSearch:
     Parameters
     ----------
     tables
-        Cost tables with their laws.
+        Cost tables with their laws and launches.
     explore
         Returns what a search finds with times under a load.
     deadline
@@ -57,7 +59,7 @@ class CoRunSearch:
     known
         What has been evaluated, by where and in which order all runs.
     splits
-        Models with operators split, without the law and with it.
+        Models with operators split, by times alone and in truth.
     front
         What no other one beats of what has been evaluated.
     """
@@ -73,14 +75,14 @@ class CoRunSearch:
     front: list[Configuration] = field(default_factory=list)
 
     def run(self, candidates: Sequence[Candidate]) -> list[Configuration]:
-        """Return configurations with what they take while processors slow each other down.
+        """Return configurations with what they take in truth, and others near them.
 
         Parameters
         ----------
         candidates
             What was found with times alone.
         """
-        free = tuple(map(without_law, self.tables))
+        free = tuple(map(additive, self.tables))
         for each in self._promising(candidates):
             self._add(configure(each, self.graph, free))
             if self.deadline.over:
@@ -91,18 +93,18 @@ class CoRunSearch:
         return [*self.known.values()]
 
     def evaluated(self, found: Iterable[Configuration]) -> list[Configuration]:
-        """Return configurations with what they take while processors slow each other down.
+        """Return configurations with what they take in truth.
 
         Those that were evaluated so before stay as they are, and all keep what they store.
         """
         return [
-            each if each.evaluated.co_run else replace(self._add(each), peak=each.peak)
+            each if _is_evaluated(each) else replace(self._add(each), peak=each.peak)
             for each in found
         ]
 
     @property
     def split_models(self) -> Sequence[SplitModel]:
-        """The models with operators split that were found, without the law."""
+        """The models with operators split that were found, with times alone."""
         return [alone for alone, _ in self.splits.values()]
 
     @property
@@ -113,7 +115,7 @@ class CoRunSearch:
     def with_free_bounds(
         self, some: Iterable[Configuration], bounds: UnfinishedRow
     ) -> Iterator[Configuration]:
-        """Yield configurations with how far they are from what they could take without the law."""
+        """Yield configurations with how far they are from what they could take by times alone."""
         energy_j = bounds.energy_j if self.options.energy else 0.0
         least = Least(bounds.period_s, bounds.latency_s, energy_j)
         for each in some:
@@ -146,8 +148,8 @@ class CoRunSearch:
     def _under_loads(self) -> Iterator[Configuration]:
         """Yield what searches find with times under expected loads, with its times alone."""
         costs = self.tables[0]
-        assert costs.co_run is not None, "there is a law"
-        for busy in expected_loads(len(costs.processors)):
+        every = tuple(range(len(costs.processors)))
+        for busy in expected_loads(len(every)) if costs.co_run else (every,):
             if self.deadline.over:
                 return
             try:
@@ -185,10 +187,15 @@ class CoRunSearch:
         return self.known[key]
 
     def _models(self, split: SplitModel) -> tuple[SplitModel, SplitModel]:
-        """Return a model with operators split, without the law and with it; the same ones again."""
+        """Return a model with operators split, by times alone and in truth; the same ones again."""
         if split.rules not in self.splits:
             costs = self.tables[0]
-            own = replace(split.costs, co_run=costs.co_run, wholes=costs.wholes)
+            own = replace(
+                split.costs,
+                co_run=costs.co_run,
+                wholes=costs.wholes,
+                graph_launch_s=costs.graph_launch_s,
+            )
             self.splits[split.rules] = (split, replace(split, costs=own))
         return self.splits[split.rules]
 
@@ -219,7 +226,7 @@ class CoRunSearch:
         rules = alone.rules if alone else ()
         if rules not in changes:
             graph = alone.graph if alone else self.graph
-            costs = alone.costs if alone else without_law(self.tables[0])
+            costs = alone.costs if alone else additive(self.tables[0])
             changes[rules] = LocalChanges(graph, costs, self.options.max_stages, self.interleaves)
         return changes[rules]
 
@@ -257,8 +264,13 @@ class CoRunSearch:
         return each.objectives[: 2 + self.options.energy]
 
 
+def _is_evaluated(each: Configuration) -> bool:
+    """Tell whether what a configuration takes holds a law or launches."""
+    return each.evaluated.co_run is not None or each.evaluated.launch_s is not None
+
+
 def _free_figures(mapping: Mapping, costs: CostTable) -> tuple[float, float, float]:
-    """Return latency, period and energy that a mapping takes at least, without the law."""
+    """Return latency, period and energy that a mapping takes at least, by times alone."""
     times_s = [stage.time_s for stage in mapping.stages]
     needed_s = memory_s(mapping, costs)
     own_s = mapping.period_s or max(work_by_processor(mapping.stages, times_s).values())

@@ -37,7 +37,7 @@ from parapipe.search.contract import Moment, SearchProblem
 from parapipe.search.exploration_result import Exploration, UnfinishedRow, by_processors
 from parapipe.search.explored_bounds import ExploredBounds
 from parapipe.search.infeasible import absent_kinds, check_times
-from parapipe.search.loaded_costs import ExpectedLoad, without_law
+from parapipe.search.loaded_costs import ExpectedLoad, additive, is_additive
 from parapipe.search.options import MapOptions
 from parapipe.search.stages.candidates import Candidate, configure
 from parapipe.search.stages.finest_cuts import MOST_REQUESTS, all_requests, many_requests
@@ -67,8 +67,8 @@ class SearchSequence:
     complete
         Whether all has been searched.
     co_runs
-        Evaluates candidates with processors that slow each other down; None if nothing is known of
-        that.
+        Evaluates candidates where times depend on the mapping: with processors that slow each other
+        down, or with launches of captured graphs. None where they do not.
     """
 
     stages: StageProblems
@@ -174,8 +174,9 @@ class SearchSequence:
         self.lacking |= self.restriction.lacking([*refused, *self.refused], chosen)
         found, free = tuple(map(bounds.with_bounds, configurations)), None
         if self.co_runs:
-            free = bounds.unfinished(())
-            found = tuple(self.co_runs.with_free_bounds(configurations, free))
+            alone = bounds.unfinished(())
+            found = tuple(self.co_runs.with_free_bounds(configurations, alone))
+            free = alone if self.co_runs.tables[0].co_run else None
         return Exploration(
             found,
             {question.problem: answer.schedules[0] for question, answer in answers.items()},
@@ -329,7 +330,7 @@ def explore(
     with_laws = (costs, *others)
     if sources:
         sources = replace(sources, platform=sources.platform.without_co_runs())
-    tables = tuple(map(without_law, with_laws))
+    tables = tuple(map(additive, with_laws))
     costs = tables[0]
     many = many_requests(graph, partition, costs, most_requests)
     requests = () if many or options.budget_s is not None else all_requests(graph, partition, costs)
@@ -362,7 +363,7 @@ def explore(
             promising,
         )
         sequence = SearchSequence(stages, searches, sources)
-        if with_laws[0].co_run:
+        if not is_additive(with_laws[0]):
             from parapipe.search.co_run_search import CoRunSearch
 
             def explore_loaded(load: ExpectedLoad) -> tuple[Configuration, ...]:

@@ -243,7 +243,7 @@ class _SplitFinder:
                 )
             except CostError as error:  # what cuts or joins parts runs nowhere
                 raise SplitError(str(error)) from error
-            return replace(costs, arrival_s=whole.arrival_s)
+            return replace(costs, arrival_s=whole.arrival_s, graph_launch_s=whole.graph_launch_s)
 
         model, assignment = split_and_assign(
             choice.modes, execution_modes, sources.splitter, price, choice.cuts

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from parapipe.cost.cost_table import CostTable
 from parapipe.cost.spread import PlatformSpread
 from parapipe.mappings.evaluate import memory_s
-from parapipe.mappings.mapping import Mapping
+from parapipe.mappings.mapping import Mapping, Placement
 from parapipe.mappings.power_budget import power_s
 
 Array = NDArray[np.float64]
 HAND_OVERS = "hand-overs"
 ALL_STATES = "state of all processors"
+LEAST_LAUNCH_S = 1e-11  # of a graph: what is less comes from rounding
 
 
 def state_of(name: str) -> str:
@@ -126,6 +127,9 @@ class UncertainCosts:
         Of what belongs to the platform.
     arrival_s, memory_s, power_s
         As of `SampledCosts`.
+    launches_s
+        Of each operator: seconds to start the captured graph that begins with it, which are taken
+        as they are stated. None if no processor captures graphs.
     """
 
     causes: tuple[str, ...]
@@ -143,6 +147,7 @@ class UncertainCosts:
     arrival_s: float
     memory_s: float
     power_s: float
+    launches_s: Array | None = None
 
     def costs(self, values: Array) -> SampledCosts:
         """Return the costs for some values of the causes, [cause, draw]."""
@@ -157,8 +162,11 @@ class UncertainCosts:
         all_states = self.spread.common * values[self.causes.index(ALL_STATES)]
         states = np.exp(self.spread.own_state * values[self.states] + all_states)
         time_s *= states[self.state]  # in a state in which it is slower, it draws less power
+        operators_s = np.add.reduceat(time_s, self.begins, axis=0)
+        if self.launches_s is not None:
+            operators_s += self.launches_s[:, None]
         return SampledCosts(
-            np.add.reduceat(time_s, self.begins, axis=0),
+            operators_s,
             np.exp(self.spread.transfers * values[self.causes.index(HAND_OVERS)]),
             dynamic_j,
             static_w,
@@ -228,4 +236,11 @@ def uncertain_costs(mapping: Mapping, costs: CostTable, names: Sequence[str]) ->
         arrival_s=costs.arrival_s,
         memory_s=memory_s(mapping, costs),
         power_s=power_s(mapping, costs),
+        launches_s=_launches_s(placed, costs) if costs.graph_launch_s else None,
     )
+
+
+def _launches_s(placed: Sequence[Placement], costs: CostTable) -> Array:
+    """Return the seconds of each operator beyond its own time: it starts a captured graph."""
+    own_s = (at.end_s - at.start_s - costs.time_s(at.operator, at.processor) for at in placed)
+    return np.array([launch_s if launch_s > LEAST_LAUNCH_S else 0.0 for launch_s in own_s])
