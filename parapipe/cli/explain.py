@@ -130,6 +130,7 @@ def _figure_lines(document: Row) -> Iterator[str]:
             f"{plain(processor['busy_s'] * 1e3)} ms, "
             f"{plain(processor['dynamic_energy_j'] * 1e3)} mJ"
         )
+        yield from _launch_lines(processor["name"], document["operators"])
         for key in ("frequency_hz", "voltage_v", "alpha_w_per_v2_hz"):
             yield from _value_lines(processor[key])
         yield from _derivation_lines("static power", processor["static_power_w"])
@@ -229,10 +230,25 @@ def _operator_lines(row: Row) -> Iterator[str]:
         f"{row['id']} ({row['type']}) on {row['processor']}{in_type}, stage {row['stage']}: "
         f"{row['time_s'] * 1e3:.7g} ms, {row['energy_j'] * 1e3:.7g} mJ"
     )
+    if "launch" in row:
+        yield "it begins a captured graph"
+        yield from _derivation_lines("graph launch", row["launch"])
     for part in row["parts"]:
         yield f"{part['operator']} ({part['type']}): {part['provenance']}, {part['source']}"
         yield from _derivation_lines("time", part["time"])
         yield from _derivation_lines("energy", part["energy"])
+
+
+def _launch_lines(processor: str, operators: Sequence[Row]) -> Iterator[str]:
+    """Yield what starting captured graphs takes of a processor's time, if it does."""
+    launches = [
+        row["launch"] for row in operators if row["processor"] == processor and "launch" in row
+    ]
+    if launches:
+        total_s = sum(each["value"] for each in launches)
+        graphs = "captured graph is" if len(launches) == 1 else "captured graphs are"
+        yield f"  of which {len(launches)} {graphs} started in {plain(total_s * 1e3)} ms"
+        yield from _derivation_lines("graph launch", launches[0])
 
 
 def _cast_text(row: Row) -> str:

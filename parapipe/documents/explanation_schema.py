@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from parapipe.cost.coverage import NoisyShare
 from parapipe.documents.doubt import Share
 from parapipe.documents.front_schema import EvaluatedRow, OperatorEntry
 from parapipe.errors import FrontError
 from parapipe.files.mistakes import listed
-from parapipe.files.record import Row
+from parapipe.files.record import Row, without_none
 
 SCHEMA: Literal["parapipe/explanation/1"] = "parapipe/explanation/1"
 
@@ -84,13 +84,20 @@ class OperatorRow(OperatorEntry):
     end_s: float
     """From the start of the stage."""
     time_s: float
-    """Sum of its parts."""
+    """Sum of its parts, and of the launch if there is one."""
     energy_j: float
     """Sum of its parts' dynamic joules."""
+    launch: DerivationRow | None = None
+    """Seconds to start the captured graph that begins with it; left out if none does."""
     data_type: str | None
     """Type that it computes in after conversion; none for the model's own."""
     parts: tuple[PartRow, ...]
     """What it stands for, one after the other, and casts of what it reads and makes."""
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out the launch of what begins no captured graph."""
+        return without_none(write(self), "launch")
 
 
 class CastRow(Row):

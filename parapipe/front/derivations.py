@@ -28,11 +28,13 @@ from parapipe.documents.explanation_schema import (
 from parapipe.documents.figure_table import BY_FIELD, FIGURES, derive_figures
 from parapipe.documents.front_schema import ConfigurationRow
 from parapipe.errors import FrontError
-from parapipe.files.mistakes import KeyPath, listed
+from parapipe.files.mistakes import KeyPath
 from parapipe.front.critical_paths import busiest_resource, longest_path
 from parapipe.front.limits import no_less_than_limits
 from parapipe.front.memory_bound import memory_time, no_less, slowed
+from parapipe.front.unchanged import ROUNDING, check_unchanged
 from parapipe.graph.operator_graph import OperatorGraph
+from parapipe.plan.launch_rules import graph_launches_s
 from parapipe.plan.mapped import mapping_view
 from parapipe.plan.schema import Plan
 from parapipe.platform.fields import (
@@ -45,9 +47,6 @@ from parapipe.platform.fields import (
 )
 from parapipe.platform.load import PlacedPlatform
 from parapipe.version import __version__
-
-_ROUNDING = 1e-9
-_FIGURES = {"input_s": "loading a frame", "output_s": "reading the result"}
 
 
 def explain_configuration(
@@ -86,7 +85,7 @@ class _Tracer:
         row, operators = self.row, tuple(self.operators())
         transfers, processors = tuple(self.transfers()), tuple(self.processors(operators))
         figures = self.figures(operators, processors)
-        self.check_unchanged(operators, transfers, figures)
+        check_unchanged(row, self.plan, operators, transfers, figures)
         return ExplanationDocument.of(
             row,
             schema=SCHEMA,
@@ -109,31 +108,6 @@ class _Tracer:
             sources=self.sources(operators),
             noisy=self.noisy(operators),
         )  # fmt: skip
-
-    def check_unchanged(
-        self,
-        operators: Sequence[OperatorRow],
-        transfers: Sequence[TransferRow],
-        figures: Mapping[str, tuple[Expression, str]],
-    ) -> None:
-        """Raise if the numbers are no longer those of the front and the plan."""
-        figures_now = [
-            *((f"'{o.id}' on {o.processor}", o.end_s - o.start_s, o.time_s) for o in operators),
-            *((f"'{t.tensor}' to {t.target}", planned.time_s, t.time.value)
-              for t, planned in zip(transfers, self.plan.transfers, strict=True)),
-            *((_FIGURES.get(name, name), getattr(self.row, name), expression.value)
-              for name, (expression, _) in figures.items()),
-        ]  # fmt: skip
-        changed = [
-            f"{name} was {_format_value(name, before)} and is {_format_value(name, after)}"
-            for name, before, after in figures_now
-            if not isclose(before, after, rel_tol=1e-6, abs_tol=_ROUNDING)
-        ]
-        if changed:
-            raise FrontError(
-                f"the platform or a profile has changed since {self.row.id} was written: "
-                f"{listed(changed)}; map again"
-            )
 
     @property
     def stage_of(self) -> Mapping[str, int]:
@@ -163,6 +137,7 @@ class _Tracer:
 
     def operators(self) -> Iterator[OperatorRow]:
         number = self.graph.producer  # operators are called as what they make
+        begins = graph_launches_s(mapping_view(self.plan))
         for stage in self.plan.stages:
             entries = [(at, p.name) for p in stage.processors for at in p.operators]
             order = ((at.start_s, at.end_s, number[at.operator], name) for at, name in entries)
@@ -174,14 +149,19 @@ class _Tracer:
                         f"the platform has changed since {self.row.id} was written: {name} no "
                         f"longer runs '{self.graph.operators[v].id}'; map again"
                     )
+                launch = None
+                if self.graph.operators[v].id in begins:
+                    processor = self.placed.platform.processors[p]
+                    launch = file_value("graph launch", "s", processor, "launch", "graph_s")
                 yield OperatorRow.of(
                     self.graph.operators[v],
                     stage=stage.index + 1,
                     processor=name,
                     start_s=start_s,
                     end_s=end_s,
-                    time_s=cost.time_s,
+                    time_s=cost.time_s + (launch.value if launch else 0.0),
                     energy_j=cost.energy_j,
+                    launch=launch and self.derivation_row(launch, "s", self.key_path(p)),
                     data_type=cost.data_type,
                     parts=tuple(
                         PartRow.of(
@@ -320,7 +300,7 @@ class _Tracer:
         busy = (named_value(f"operators on {p.name}", p.busy_s, "s") for p in processors)
         bound = no_less(largest(*busy), memory)
         row = self.derivation_row(bound, "s", value=period_s)
-        if isclose(bound.value, period_s, rel_tol=_ROUNDING):
+        if isclose(bound.value, period_s, rel_tol=ROUNDING):
             return row
         prefixed = {"rule": f"at least {row.rule}", "numbers": f"at least {row.numbers}"}
         return row.model_copy(update=prefixed)
@@ -391,9 +371,3 @@ class _Tracer:
             source=place.source if place else None,
             note=origin.note if isinstance(origin.note, str) else origin.note(),
         )
-
-
-def _format_value(name: str, value: float) -> str:
-    if name == "throughput_fps":
-        return f"{value:.6g} frames/s"
-    return f"{value * 1e3:.6g} {'mJ' if name.endswith('energy_j') else 'ms'}"

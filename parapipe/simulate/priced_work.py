@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from types import MappingProxyType
@@ -13,6 +13,7 @@ from parapipe.digits import plain
 from parapipe.errors import SimulationError
 from parapipe.files.mistakes import listed
 from parapipe.mappings.event_graph import PICOSECONDS
+from parapipe.plan.launch_rules import graph_launches_s
 from parapipe.plan.mapped import mapping_view, network_of, route_of
 from parapipe.plan.program import Program, Task
 from parapipe.plan.schema import Plan
@@ -155,15 +156,19 @@ def work_of(
     queue: int | None = None,
     batch: int = 1,
     sized: Mapping[int, Costs] = NOT_SPLIT,
+    follows_plan: bool = False,
 ) -> Work:
     """Return what a plan has to do for every frame.
 
-    What a processor of the plan takes for its own tasks is what the plan says.
+    What a processor of the plan takes for its own tasks is what the plan says. But if it captures
+    graphs, each task is a graph of its own, which whoever decides at run time starts as a whole.
 
     Parameters
     ----------
     program
         The plan's tasks.
+    follows_plan
+        Whether graphs are those of the plan instead.
     queue
         Slots of channels between processors, in place of the plan's.
     batch, sized
@@ -174,11 +179,13 @@ def work_of(
     at = {operator: i for i, task in enumerate(program.tasks) for operator in task.operators}
     tensors, reads = _task_tensors(plan, at, costs, names)
     every = range(len(program.tasks))
-    time_s = tuple(tuple(_task_time_s(program, i, name, costs) for name in names) for i in every)
+    time_s = [[_task_time_s(program, i, name, costs) for name in names] for i in every]
+    if not follows_plan:
+        _start_tasks_alone(time_s, plan, program, names)
     return Work(
         processors=names,
         tasks=tuple(task.name for task in program.tasks),
-        time_s=time_s,
+        time_s=tuple(map(tuple, time_s)),
         tensors=tensors,
         reads=reads,
         room=tuple(_slots_between_tasks(program, tensors, reads, queue)),
@@ -231,8 +238,25 @@ def _task_time_s(program: Program, i: int, processor: str, costs: Costs) -> floa
 
 
 def _table_time_s(task: Task, processor: str, costs: Costs) -> float:
-    p = costs.place[processor]
-    return sum(costs.table.time_s(costs.row[operator], p) for operator in task.operators)
+    p, table = costs.place[processor], costs.table
+    time_s = sum(table.time_s(costs.row[operator], p) for operator in task.operators)
+    launches_s = table.graph_launch_s
+    return time_s + (launches_s[p] or 0.0) if launches_s and time_s else time_s
+
+
+def _start_tasks_alone(
+    time_s: list[list[float]], plan: Plan, program: Program, names: Sequence[str]
+) -> None:
+    """Make each task a captured graph on its own processors, in place of the plan's graphs."""
+    view = mapping_view(plan)
+    launch_s = {each.name: each.graph_launch_s for each in plan.processors}
+    begins_s = graph_launches_s(view)
+    for i, task in enumerate(program.tasks):
+        taken_s = sum(begins_s.get(operator, 0.0) for operator in task.operators)
+        for name in program.processors(task):
+            p = names.index(name)
+            if (start_s := launch_s.get(name)) is not None and time_s[i][p]:
+                time_s[i][p] += start_s - taken_s
 
 
 def _micro_batch_share(task: Task, processor: str, small: Costs, batch: Costs) -> float:

@@ -299,7 +299,15 @@ def price_plan(
     plan = with_delays(plan)
     pieces = pieces_of(plan, cut_of(strategy), name_of(strategy))
     tasks = program(plan, unit=unit, queue=queue, pieces=pieces)
-    work = work_of(plan, tasks, costs, queue=queue, batch=batch, sized=sized)
+    work = work_of(
+        plan,
+        tasks,
+        costs,
+        queue=queue,
+        batch=batch,
+        sized=sized,
+        follows_plan=strategy.follows_plan,
+    )
     law = costs.table.co_run
     return PricedPlan(plan, tasks, work, law, running_work(tasks, work, costs) if law else ())
 

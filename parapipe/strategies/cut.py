@@ -12,6 +12,7 @@ from parapipe.errors import StrategyError
 from parapipe.files.mistakes import listed
 from parapipe.graph.part_marks import tensor_and_part
 from parapipe.graph.partition import partition
+from parapipe.plan.launch_rules import graph_launches_s
 from parapipe.plan.mapped import mapping_view, network_of, operands_of, producers
 from parapipe.plan.schema import Plan
 from parapipe.strategies.failures import call_of
@@ -215,6 +216,7 @@ def operators_of(plan: Plan) -> tuple[Operator, ...]:
         v: n for n, each in enumerate(network_parts.subgraphs, start=1) for v in each.operators
     }
     view, maker = mapping_view(plan), producers(plan)
+    launches_s = graph_launches_s(view)
     operators = []
     for v, each in enumerate(plan.operators):
         at, part = view.placements[each.id], tensor_and_part(each.id)
@@ -227,7 +229,7 @@ def operators_of(plan: Plan) -> tuple[Operator, ...]:
                 subgraph=subgraph[v],
                 part=part[1] if part else None,
                 processor=view.name(at),
-                time_s=at.end_s - at.start_s,
+                time_s=at.end_s - at.start_s - launches_s.get(each.id, 0.0),
                 reads=tuple(read_from),
             )
         )
