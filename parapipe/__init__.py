@@ -62,6 +62,10 @@ if TYPE_CHECKING:
     from parapipe.api.run import run_plan as run_plan
     from parapipe.api.run import run_plans as run_plans
     from parapipe.api.runtime_profile import profile_on_runtime as profile_on_runtime
+    from parapipe.api.shape_picks import pick_shapes as pick_shapes
+    from parapipe.api.shape_reports import explain_shapes as explain_shapes
+    from parapipe.api.shape_reports import export_shapes as export_shapes
+    from parapipe.api.shape_reports import report_shapes as report_shapes
     from parapipe.api.shape_runs import run_shapes as run_shapes
     from parapipe.api.shape_runs import simulate_shapes as simulate_shapes
     from parapipe.api.shapes import map_shapes as map_shapes

@@ -41,13 +41,19 @@ def command(
     """Explain a configuration: what limits it, and where its numbers come from.
 
     DIR is a folder that `parapipe map` wrote. ID is the id or a name of a configuration in it, such
-    as c07 or hybrid-T; default: the balanced one. PLAN is the file of a plan in such a folder.
+    as c07 or hybrid-T; default: the balanced one. PLAN is the file of a plan in such a folder. Of a
+    folder of several shapes, each shape's placement is explained.
     """
     if operators and (figures or sources):
         raise click.UsageError("--operator shows nothing else; leave --figures and --sources out")
     import parapipe
     from parapipe.api.checked import model_title
+    from parapipe.api.shapes import shapes_folder
 
+    if folder := shapes_folder(directory):
+        one_shape = any((operators, figures, sources, what_if))
+        _explain_shapes(folder, configuration, one_shape=one_shape, as_json=as_json)
+        return
     with progress_shown(quiet=not what_if) as progress:
         document = parapipe.explain(
             directory, configuration, operators=operators, what_if=what_if, progress=progress
@@ -71,6 +77,36 @@ def command(
             yield from _source_tables(document)
 
     print_document(document, text, as_json=as_json)
+
+
+def _explain_shapes(
+    folder: Path, configuration: str | None, *, one_shape: bool, as_json: bool
+) -> None:
+    """Explain the placements of several shapes.
+
+    Parameters
+    ----------
+    one_shape
+        Whether an option of one shape is given, which is refused.
+    """
+    if one_shape:
+        raise click.UsageError(
+            "--operator, --figures, --sources and --what-if are for one shape: name its folder, "
+            f"as in {folder / 'decode'}"
+        )
+    import parapipe
+
+    explained = parapipe.explain_shapes(folder, configuration)
+
+    def text(documents: Row) -> Shown:
+        for number, (name, document) in enumerate(documents.items()):
+            if number:
+                yield ""
+            yield f"{name}: {document['id']}, {document['drawing']}"
+            yield from _reason_lines(document)
+
+    plain_data = {n: each.model_dump(mode="json", by_alias=True) for n, each in explained.items()}
+    print_document(plain_data, text, as_json=as_json)
 
 
 def _reason_lines(document: Row) -> Iterator[str]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from parapipe.cli.options import FILE, Name, json_option, quiet_option
+from parapipe.cli.options import FILE, Name, explicit_options, json_option, quiet_option
 from parapipe.cli.output import print_json, print_note, print_text
-from parapipe.cli.plan_arguments import plan_and_destination
+from parapipe.cli.plan_arguments import ShapesFolder, plan_and_destination
 from parapipe.cli.progress import progress_shown
 from parapipe.cli.verb_options import VerbCommand, options
+
+if TYPE_CHECKING:
+    from parapipe.export.exported import Exported
 
 KILO, MEGA = 1e3, 1e6
 
@@ -32,7 +35,7 @@ KILO, MEGA = 1e3, 1e6
 @json_option
 def command(
     *,
-    named: tuple[Path, Path | None],
+    named: tuple[Path | ShapesFolder, Path | None],
     target: str,
     quiet: bool,
     as_json: bool,
@@ -55,7 +58,7 @@ def command(
     compilers.
 
     genai: a folder of ONNX Runtime GenAI, whose decoder runs the prompt by PLAN, and the tokens
-    after it by the plan that --token-plan names.
+    after it by the plan that --token-plan names. Of a folder of several shapes, by both plans.
 
     native (or armcl): a folder for the C++ runner, on ARM Compute Library.
 
@@ -70,7 +73,10 @@ def command(
 
     plan, destination = named
     with progress_shown(quiet=quiet) as progress:
-        exported = parapipe.export_plan(plan, target, destination, progress=progress, **given)
+        if isinstance(plan, ShapesFolder):
+            exported = _export_shapes(plan, target, destination, given)
+        else:
+            exported = parapipe.export_plan(plan, target, destination, progress=progress, **given)
     if as_json:
         print_json(exported.to_json())
         return
@@ -82,6 +88,21 @@ def command(
     files = len(exported.files)
     size = f"{files} file{'s' * (files != 1)}, {_size_text(exported.size_bytes)}"
     print_text("\n".join([f"wrote {destination}: {size}", *exported.summary]))
+
+
+def _export_shapes(
+    shapes: ShapesFolder, target: str, destination: Path | None, given: dict[str, Any]
+) -> Exported:
+    """Export the plans of a configuration of several shapes."""
+    import parapipe
+
+    if others := explicit_options() & {"calibration", "check", "token_plan"}:
+        names = ", ".join(f"--{each.replace('_', '-')}" for each in sorted(others))
+        raise click.UsageError(f"{names}: of one plan, and the folder holds several shapes")
+    return parapipe.export_shapes(
+        shapes.folder, shapes.configuration or "", target, destination, model=given["model"],
+        force=given["force"],
+    )  # fmt: skip
 
 
 def _size_text(size_bytes: int) -> str:

@@ -13,6 +13,7 @@ from parapipe.cli.front_table import front_table
 from parapipe.cli.options import FILE, json_option
 from parapipe.cli.output import Columns, Row, Shown, TextTable, print_document, text_table
 from parapipe.cli.several_table import several_table
+from parapipe.cli.shapes_table import combination_table
 from parapipe.cli.verb_options import VerbCommand, options
 from parapipe.digits import plain
 
@@ -28,14 +29,20 @@ def command(*, directory: Path, as_json: bool, **demands: Any) -> None:  # noqa:
     """Pick the configuration in DIRECTORY, which map wrote, that meets all demands.
 
     If there is none, says which demands are missed and by how much. In a folder that sweep wrote,
-    picks one for each model on each platform, the best platform first.
+    picks one for each model on each platform, the best platform first. In a folder of several
+    shapes, picks placements of all: latency is the time to the first token, all else of requests.
     """
     import parapipe
+    from parapipe.api.shapes import shapes_folder
     from parapipe.sweeps.sweep import is_sweep
 
     if is_sweep(directory):
         picks = [each.to_json() for each in parapipe.load_sweep(directory).pick(**demands)]
         print_document(picks, lambda each: _board_lines(each, demands), as_json=as_json)
+        return
+    if folder := shapes_folder(directory):
+        shapes = parapipe.pick_shapes(folder, **demands).to_json()
+        print_document(shapes, _shapes_lines, as_json=as_json)
         return
     front = parapipe.load_front(directory)
     picked = parapipe.pick(front, **demands).to_json()
@@ -62,6 +69,15 @@ def _text(picked: Row, objectives: Sequence[str], demands: Row) -> Shown:
     yield f"power {plain(figures['power_w'], 3)} W at {rate}; {board}"
     yield from draws_lines(row, picked["certainty"], demands)
     yield f"plan: {picked['plan']}"
+
+
+def _shapes_lines(picked: Row) -> Shown:
+    """Yield placements of several shapes, and where their plans are."""
+    row = picked["configuration"]
+    yield combination_table([row], [*row["placements"]])
+    yield ""
+    yield f"power {plain(picked['power_w'], 3)} W during a request"
+    yield from (f"plan of {name}: {path}" for name, path in picked["plans"].items())
 
 
 def picked_table(row: Row, objectives: Sequence[str], demands: Row) -> TextTable:

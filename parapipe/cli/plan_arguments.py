@@ -50,10 +50,20 @@ def _plan_with_destination(
 
 def _destination_or_hint(
     ctx: click.Context, param: click.Parameter, words: Sequence[Path]
-) -> tuple[Path, Path | None]:
-    """Return the same; where the second of two words is no ID, say that an ID comes first."""
+) -> tuple[Path | ShapesFolder, Path | None]:
+    """Return the same; where the second of two words is no ID, say that an ID comes first.
+
+    Of a folder of several shapes, the second word is an ID.
+    """
+    from parapipe.api.shapes import shapes_folder
     from parapipe.errors import NoConfigurationError
 
+    if folder := shapes_folder(words[0]):
+        if len(words) > 3:
+            raise click.UsageError(f"Got unexpected extra argument ({words[3]})", ctx)
+        if len(words) == 1:
+            raise click.UsageError("name a configuration of the shapes, as in s01", ctx)
+        return ShapesFolder(folder, str(words[1])), words[2] if words[2:] else None
     try:
         return _plan_with_destination(ctx, param, words)
     except NoConfigurationError as error:

@@ -21,11 +21,14 @@ def command(*, directory: Path, show: bool, **given: Any) -> None:  # noqa: ANN4
     """Write the front in DIRECTORY as one HTML page.
 
     DIRECTORY is a folder that map wrote. The page contains all its data: it works offline and as an
-    attachment.
+    attachment. Of a folder of several shapes it shows placements of all, and leads to the page of
+    each shape.
     """
     import parapipe
+    from parapipe.api.shapes import shapes_folder
 
-    path = parapipe.report(directory, **given)
+    write = parapipe.report_shapes if shapes_folder(directory) else parapipe.report
+    path = write(directory, **given)
     print_text(f"report: {path} ({path.stat().st_size / 1e6:.1f} MB)")
     if show and not webbrowser.open(path.resolve().as_uri()):
         print_note("no browser was found; open the file by hand")

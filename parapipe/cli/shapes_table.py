@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from parapipe.cli.output import Column, Row, Shown, TextTable
 from parapipe.digits import plain
 
 
-def shapes_lines(document: Row) -> Shown:
-    """Yield the table of placements, and what its columns mean."""
-    rows, shapes = document["configurations"], document["shapes"]
-    titles = [each["name"] for each in shapes]
+def combination_table(rows: Sequence[Row], titles: Sequence[str]) -> TextTable:
+    """Return a table of placements of shapes with these names."""
+    tokens = rows[0].get("tokens_per_second") is not None
     columns = [
         Column("id", "fixed"),
         *(Column(f"{title} on", least=10) for title in titles),
         *(Column(f"{title}\nms", "number") for title in titles),
+        *([Column("first\ntoken ms", "number"), Column("tokens\n/s", "number")] if tokens else ()),
         Column("request\nms", "number"),
         Column("moved\nms", "number"),
         Column("energy\nmJ", "number"),
@@ -27,6 +27,7 @@ def shapes_lines(document: Row) -> Shown:
             row["id"],
             *(each["drawing"] for each in row["placements"].values()),
             *(plain(each["latency_s"] * 1e3, 3) for each in row["placements"].values()),
+            *(_token_cells(row) if tokens else ()),
             plain(row["request_s"] * 1e3, 4),
             plain(sum(each["time_s"] for each in row["moves"]) * 1e3, 3),
             plain(row["energy_j"] * 1e3, 4),
@@ -35,7 +36,17 @@ def shapes_lines(document: Row) -> Shown:
         ]
         for row in rows
     ]
-    yield TextTable(columns, cells, ["bold" if row["names"] else None for row in rows])
+    return TextTable(columns, cells, ["bold" if row["names"] else None for row in rows])
+
+
+def _token_cells(row: Row) -> tuple[str, str]:
+    return plain(row["first_token_s"] * 1e3, 3), plain(row["tokens_per_second"], 3)
+
+
+def shapes_lines(document: Row) -> Shown:
+    """Yield the table of placements, and what its columns mean."""
+    rows, shapes = document["configurations"], document["shapes"]
+    yield combination_table(rows, [each["name"] for each in shapes])
     yield ""
     steps = ", ".join(f"{each['steps']} of {each['name']}" for each in shapes)
     yield f"a request has these steps: {steps}"

@@ -41,6 +41,7 @@ def combination_rows(
             request_s=request_s,
             requests_per_second=1 / request_s,
             energy_j=energy_j,
+            **_token_figures(each, row_of),
             memory_bytes=each.memory_bytes,
             memories=tuple(
                 SharedMemoryRow(name=name, peak_bytes=peak_bytes, weights_bytes=weights_bytes)
@@ -52,6 +53,32 @@ def combination_rows(
                 )
             ),
         )
+
+
+def _token_figures(
+    combination: Combination, row_of: Callable[[PlacedShape], ConfigurationRow]
+) -> dict[str, float]:
+    """Return time to the first token and tokens a second; nothing if no token is fed back."""
+    moved_s = [0.0] * len(combination.placements)
+    for move in combination.moves:
+        moved_s[move.end] += move.time_s
+    steps = [
+        (each, each.steps_s + moved_s[at])
+        for at, each in enumerate(combination.placements)
+        if each.shape.steps
+    ]
+    *prompt, (answer, answer_s) = steps
+    tokens = [each.input for each in answer.graph.states if each.kind == "token"]
+    if not (prompt and tokens and answer.shape.follows) or answer.graph.sequences > 1:
+        return {}
+    if not all(tokens[0] in each.graph.inputs for each, _ in prompt):
+        return {}
+    begin_s, end_s = row_of(prompt[0][0]).input_s, row_of(prompt[-1][0]).output_s
+    first_token_s = begin_s + sum(time_s for _, time_s in prompt) + end_s
+    return {
+        "first_token_s": stated_figure(first_token_s),
+        "tokens_per_second": stated_figure(answer.shape.steps / answer_s),
+    }
 
 
 def _placement_row(placement: PlacedShape, row: ConfigurationRow) -> PlacementRow:

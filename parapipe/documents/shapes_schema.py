@@ -114,10 +114,21 @@ class CombinationRow(Row):
     energy_j: PositiveFigure
     """Joules of a request: of processors that are used, while their shape runs, and of both ends
     while states move."""
+    first_token_s: PositiveFigure | None = None
+    """Of a language model, if the last shape with steps reads one token that is fed back: seconds
+    to the first token, loading the prompt and reading the result included; else left out."""
+    tokens_per_second: PositiveFigure | None = None
+    """Likewise: tokens after the first one, of each sequence of a batch, over the seconds from the
+    first one to the last one, what moves before the second one included."""
     memory_bytes: int
     """The most at one moment, in all memories."""
     memories: tuple[SharedMemoryRow, ...]
     """What each memory needs."""
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what is said of language models only."""
+        return without_none(write(self), "first_token_s", "tokens_per_second")
 
 
 class ShapesDocument(Row):

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from math import isclose
 
 from parapipe.cost.precision import type_there
+from parapipe.documents.build_request import Request
 from parapipe.documents.front_schema import ConfigurationRow, FrontDocument
 from parapipe.documents.shapes_schema import CombinationRow, ShapesDocument
+from parapipe.errors import PlanError
 from parapipe.graph.operator_graph import OperatorGraph, size_in_bytes
 from parapipe.pareto import TIE
 from parapipe.plan.mapped import MappedPlan, mapping_view, network_of
@@ -66,7 +68,25 @@ class ShapesFolder:
             yield f"a request takes {least_j:.9g} J at least, not {row.energy_j:.9g}"
         if not row.moves and row.energy_j > least_j * (1 + RELATIVE):
             yield f"nothing moves, and a request takes {row.energy_j:.9g} J, not {least_j:.9g}"
+        yield from self._token_violations(row)
         yield from self._memory_violations(row)
+
+    def _token_violations(self, row: CombinationRow) -> Iterator[str]:
+        """Compare the figures of tokens with those by the plans; there are none of others."""
+        plans = {name: self._plan(row, name) for name in row.placements}
+        try:
+            request = Request.of(self.document, row, plans, None)
+        except PlanError:
+            if row.first_token_s or row.tokens_per_second:
+                yield "it has figures of tokens, and its last steps read none that is fed back"
+            return
+        wanted = {
+            "first_token_s": request.first_token_s,
+            "tokens_per_second": request.answer.steps / request.answer_s,
+        }
+        for name, value in wanted.items():
+            if not isclose(stated := getattr(row, name) or 0.0, value, rel_tol=RELATIVE):
+                yield f"{name} is {value:.9g} by the plans, not {stated:.9g}"
 
     def _step_violations(self, row: CombinationRow) -> Iterator[str]:
         """Compare each placement with its plan, and its steps with their number."""

@@ -36,9 +36,22 @@ def test_a_table_has_a_column_for_each_shape_and_verify_checks_all_together(
     assert "--shape-set decode:input_ids=1x1,past=16 --mix prefill=1,decode=20" in command
     row = document["configurations"][0]
     assert parapipe("verify", out / "decode", row["placements"]["decode"]["id"]).code == 0
-    ended = parapipe("pick", out)
-    assert (ended.code, ended.out) == (1, "")
-    assert f"name the folder of one of them, as in {out / 'decode'}" in ended.err
+    ended = parapipe("pick", out, "--min-tokens-per-second", 1, "--minimise", "energy")
+    assert ended.code == 0, ended.err
+    assert f"plan of decode: {out / 'decode' / 'plans'}" in ended.out
+    ended = parapipe("explain", out, "s01")
+    assert ended.code == 0, ended.err
+    assert ended.out.startswith("prefill: c")
+    ended = parapipe("report", out)
+    assert ended.out.startswith(f"report: {out / 'report.html'}")
+    for words, told in (
+        (("explain", out, "--sources"), "are for one shape: name its folder"),
+        (("export", out, "--to", "genai"), "name a configuration of the shapes"),
+        (("export", out, "s01", "x", "--to", "genai", "--check"), "--check: of one plan"),
+    ):
+        ended = parapipe(*words)
+        assert ended.code == 2
+        assert told in ended.err
 
 
 def test_a_dimension_with_several_values_makes_buckets(parapipe, model, tmp_path):
