@@ -3,7 +3,7 @@
 Why: `map --shape-set` wants one model whose shapes are open; those of the zoo have one shape each.
 It has what exporters write: `input_ids`, `attention_mask`, which leaves empty slots of a cache out,
 `position_ids`, by which rows turn (RoPE), and caches that grow at their end. With 12 layers of
-768 columns, as GPT-2's smallest has (Radford et al., 2019), it has 100 million weights. Norms,
+768 columns, as GPT-2's smallest has (Radford et al., 2019), it has 98 million weights. Norms,
 turns and softmax are single operators of ONNX Runtime, as its own exporter writes them.
 """
 
@@ -31,7 +31,7 @@ class DecoderSizes:
     layers: int = 12
     width: int = 768
     heads: int = 12
-    key_heads: int = 4
+    key_heads: int = 2
     inner: int = 2048
     vocabulary: int = 16384
     longest: int = 1024

@@ -1,0 +1,352 @@
+"""`python -m benchmarks.decoder_here --work DIR`: a decoder of 98 million weights on this machine.
+
+The decoder of `benchmarks.decoder`, weights in float32 and in 4 bits (MatMulNBits), is profiled for
+prompts of 64 and 128 tokens and for a token behind a cache with room for prompt and answer, mapped
+for both shapes together on all cores as one processor, in float32 also on a processor for each
+core, and run: a prompt, then 64 tokens. Each placement is run `REQUESTS` times in each of `ROUNDS`
+rounds, all placements in turn; time to the first token and tokens a second are medians, beside the
+predicted ones. Tokens are compared with those of a plain loop of the whole model in ONNX Runtime
+behind a cache of as many slots; another loop, whose cache grows, says what that gives.
+
+The bound of decoding: bytes of weights and cache that a step reads, over what the cores together
+read a second of arrays that no cache holds. Watched because tokens a second are what people buy
+hardware for, and many an estimate of them is wrong by factors.
+
+Other programs spoil the figures: run this on a machine at rest. It takes about five minutes.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+from threading import Thread
+from time import perf_counter
+from typing import Any
+
+import click
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+import parapipe
+from benchmarks.decoder import DecoderSizes, decoder
+from benchmarks.machine import description, load
+from benchmarks.tables import markdown_table
+from parapipe.documents.request_schema import RequestDocument
+from parapipe.documents.token_rows import TokensRow
+from parapipe.profiling.measure import session
+from parapipe.runtime.sessions import pin_thread
+
+WEIGHTS = {"float32": False, "int4": True}
+PROMPTS = (64, 128)
+ANSWER = 64  # tokens
+REQUESTS, ROUNDS = 5, 2
+BUDGET_S = 10.0  # of each search
+READ_BYTES, READS = 256 << 20, 8
+PLATFORMS = {"whole": 1, "split": None}
+"""Processors per cluster: one, or one for each core."""
+SPLIT = "float32", 64  # weights and prompt that are mapped on a processor for each core, too
+CHUNK = 1 << 20  # numbers that are read at one go
+PAGE = Path(__file__).parent / "results" / "decoder_here.md"
+HEAD = (
+    *("weights", "prompt", "processors", "placement", "prefill on", "decode on"),
+    *("first token predicted, ms", "measured", "off %", "tokens/s predicted", "measured", "off %"),
+    "equal tokens",
+)
+LOOPS = ("weights", "prompt", "first token, ms", "tokens/s")
+BOUNDS = (
+    *("weights", "prompt", "MB read a step", "bound, tokens/s", "measured", "bound ÷ measured"),
+    *("of the step: products with weights %", "they read, GB/s"),
+)
+
+
+@dataclass(slots=True)
+class Case:
+    """A placement that is run, and its requests."""
+
+    weights: str
+    prompt: int
+    platform: str
+    name: str
+    folder: Path
+    runs: list[RequestDocument] = field(default_factory=list)
+    equal: int = 0
+
+    def run(self, prompt: Path, wanted: Sequence[int]) -> None:
+        """Run some requests, and compare their tokens."""
+        found = parapipe.run_shapes(self.folder, self.name, input=prompt, requests=REQUESTS)
+        assert found.chosen is not None
+        self.equal = sum(a == b for a, b in zip(found.chosen[0], wanted, strict=True))
+        self.runs.append(found)
+
+    @property
+    def off(self) -> tuple[float, float]:
+        """How far both predicted figures are from the measured ones, as shares."""
+        pairs = (self.figures("first_token_s"), self.figures("tokens_per_second"))
+        return pairs[0][0] / pairs[0][1] - 1, pairs[1][0] / pairs[1][1] - 1
+
+    def figures(self, name: str) -> tuple[float, float]:
+        """Return a figure as predicted, and the median of the measured ones."""
+        rows = [getattr(each, name) for each in self.runs]
+        return rows[0].predicted, median(each.observed for each in rows)
+
+    def cells(self) -> list[object]:
+        """Return its row."""
+        first, tokens = self.figures("first_token_s"), self.figures("tokens_per_second")
+        shapes = self.runs[0].shapes
+        return [
+            self.weights, self.prompt, self.platform, self.name,
+            *(each.drawing.partition("[")[0] for each in shapes),
+            *(f"{each * 1e3:.1f}" for each in first), f"{self.off[0]:.1%}".removesuffix("%"),
+            *(f"{each:.1f}" for each in tokens), f"{self.off[1]:.1%}".removesuffix("%"),
+            f"{self.equal} of {ANSWER}",
+        ]  # fmt: skip
+
+
+def read_bytes_per_s() -> float:
+    """Return how many bytes all cores together read a second, of arrays that no cache holds."""
+    cores = sorted(os.sched_getaffinity(0))
+    arrays = [np.ones(READ_BYTES // 4, np.float32) for _ in cores]
+
+    def read(core: int, array: np.ndarray[tuple[int], np.dtype[np.float32]]) -> None:
+        pin_thread([core])
+        for begin in range(0, len(array), CHUNK):
+            array[begin : begin + CHUNK].max()
+
+    rates = []
+    for _ in range(READS):
+        threads = [Thread(target=read, args=each) for each in zip(cores, arrays, strict=True)]
+        begin_s = perf_counter()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        rates.append(len(cores) * READ_BYTES / (perf_counter() - begin_s))
+    return max(rates)
+
+
+def shape_sets(prompt: int) -> dict[str, dict[str, int]]:
+    """Return both shapes: the cache has room for all tokens of the request."""
+    slots = prompt + ANSWER
+    return {
+        "prefill": {"sequence": prompt, "past": 0, "total": prompt},
+        "decode": {"sequence": 1, "past": slots, "total": slots + 1},
+    }
+
+
+def model_in(work: Path, weights: str) -> Path:
+    """Return the file of the model, made if it is not there."""
+    path = work / f"{weights}.onnx"
+    if not path.exists():
+        onnx.save(decoder(DecoderSizes(), int4=WEIGHTS[weights]), path)
+    return path
+
+
+def platform_in(work: Path, name: str) -> Path:
+    """Return this machine's description, made if it is not there."""
+    path = work / f"{name}.yaml"
+    if not path.exists():
+        split = PLATFORMS[name] or len(os.sched_getaffinity(0))
+        parapipe.detect_platform(name=name, split=split, watch_s=2.0).write(path)
+    return path
+
+
+def mapped(work: Path, weights: str, prompt: int, platform: str) -> Path:
+    """Profile and map both shapes; return the folder."""
+    model, described = model_in(work, weights), platform_in(work, platform)
+    profiles = []
+    for name, sizes in shape_sets(prompt).items():
+        profiles.append(work / f"{weights}-{platform}-{prompt}-{name}.csv")
+        if not profiles[-1].exists():
+            parapipe.profile(model, described, dims=sizes, out=profiles[-1])
+        say(f"{weights}, {platform}, {prompt}: {name} profiled")
+    fronts = parapipe.map_shapes(
+        model, described, shape_sets=shape_sets(prompt), profiles=profiles, budget_s=BUDGET_S,
+        mix={"prefill": 1, "decode": ANSWER - 1}, interleave="none", mapper="heft",
+        objectives="latency-throughput", note=lambda _: None, cache=False,
+    )  # fmt: skip
+    folder = work / f"{weights}-{platform}-{prompt}"
+    fronts.write(folder)
+    say(f"{weights}, {platform}, {prompt}: mapped")
+    return folder
+
+
+def cases_in(work: Path) -> Iterator[Case]:
+    """Yield the placements that are run: on separate cores the best, and the best single core."""
+    for weights in WEIGHTS:
+        for prompt in PROMPTS:
+            folder = mapped(work, weights, prompt, "whole")
+            yield Case(weights, prompt, "whole", "most-throughput", folder)
+    folder = mapped(work, *SPLIT, "split")
+    for name in ("most-throughput", "one-processor"):
+        yield Case(*SPLIT, "split", name, folder)
+
+
+@dataclass(slots=True)
+class Loop:
+    """A plain loop of the whole model in ONNX Runtime, on all cores.
+
+    Parameters
+    ----------
+    tokens
+        Behind a cache of as many slots as the plans have.
+    first_s, per_second
+        Behind a cache that grows.
+    """
+
+    tokens: list[int]
+    first_s: float
+    per_second: float
+
+
+def plain_loop(model: Path, prompt: Sequence[int]) -> Loop:
+    """Write tokens by the whole model, some times; return medians."""
+    opened = session(model, len(os.sched_getaffinity(0)), "CPUExecutionProvider")
+    tokens, _ = written(opened, prompt, len(prompt) + ANSWER)
+    firsts, rates = [], []
+    for _ in range(ROUNDS):
+        _, times_s = written(opened, prompt, None)
+        firsts.append(times_s[0])
+        rates.append((ANSWER - 1) / (times_s[-1] - times_s[0]))
+    return Loop(tokens, median(firsts), median(rates))
+
+
+def written(
+    opened: Any,  # noqa: ANN401 - onnxruntime is untyped
+    prompt: Sequence[int],
+    slots: int | None,
+) -> tuple[list[int], list[float]]:
+    """Return greedy tokens, and when each one was there, in seconds.
+
+    Parameters
+    ----------
+    slots
+        Of the cache behind the prompt, the newest ones last; it grows if there is none.
+    """
+    names = [each.name for each in opened.get_outputs()]
+    past = {
+        each.name: np.zeros((1, each.shape[1], 0, each.shape[3]), np.float32)
+        for each in opened.get_inputs()
+        if "past" in each.name
+    }
+    ids, begin, tokens, times_s, begin_s = [*prompt], 0, list[int](), list[float](), perf_counter()
+    for _ in range(ANSWER):
+        end = begin + len(ids)
+        mask = np.ones((1, end), np.int64)
+        if begin and slots is not None:
+            mask = np.pad(mask, ((0, 0), (slots + len(ids) - end, 0)))
+        feed = {"input_ids": np.array([ids]), "attention_mask": mask,
+                "position_ids": np.arange(begin, end)[None]}  # fmt: skip
+        made = dict(zip(names, opened.run(None, {**feed, **past}), strict=True))
+        past = {name: made[name.replace("past_key_values", "present")] for name in past}
+        if slots is not None:
+            past = {name: of_slots(each, slots) for name, each in past.items()}
+        ids, begin = [int(made["logits"][0, -1].argmax())], end
+        tokens += ids
+        times_s.append(perf_counter() - begin_s)
+    return tokens, times_s
+
+
+def of_slots(cache: NDArray[np.float32], slots: int) -> NDArray[np.float32]:
+    """Return the newest slots of a cache, empty ones before them where there are fewer."""
+    lacking = max(0, slots - cache.shape[2])
+    return np.pad(cache[:, :, -slots:], ((0, 0), (0, 0), (lacking, 0), (0, 0)))
+
+
+def bound_cells(case: Case, bytes_per_s: float) -> list[object]:
+    """Return what a step reads, and the tokens a second that this allows at most."""
+    decode = case.runs[0].shapes[-1]
+    front = parapipe.load_front(case.folder / decode.name)
+    told = front.document.tokens
+    assert isinstance(told, TokensRow)
+    read = told.weights_bytes + told.cache_bytes
+    measured = case.figures("tokens_per_second")[1]
+    plan = front[decode.id].plan()
+    kinds = {each.id: each.type for each in plan.operators}
+    spans = [
+        (kinds[each.operator], each.end_s - each.start_s)
+        for stage in plan.stages for on in stage.processors for each in on.operators
+    ]  # fmt: skip
+    products_s = sum(time_s for kind, time_s in spans if kind in {"MatMul", "Gemm", "MatMulNBits"})
+    bound = bytes_per_s / read
+    return [
+        case.weights, case.prompt, f"{read / 1e6:.0f}", f"{bound:.1f}", f"{measured:.1f}",
+        f"{bound / measured:.2f}", f"{100 * products_s / sum(s for _, s in spans):.0f}",
+        f"{told.weights_bytes / products_s / 1e9:.1f}",
+    ]  # fmt: skip
+
+
+def page(
+    cases: Sequence[Case], loops: Mapping[tuple[str, int], Loop], read: float, about: dict[str, str]
+) -> str:
+    """Return the page."""
+    errors = [abs(each) for case in cases for each in case.off]
+    loop_rows = [
+        [weights, prompt, f"{each.first_s * 1e3:.1f}", f"{each.per_second:.1f}"]
+        for (weights, prompt), each in loops.items()
+    ]
+    whole = [each for each in cases if each.platform == "whole"]
+    return (
+        "# A decoder of 98 million weights on this machine\n\n"
+        "Written by `python -m benchmarks.decoder_here`; `benchmarks/decoder_here.py` says how. "
+        f"A prompt, then {ANSWER} tokens; *whole*: all cores are one processor, *split*: each is "
+        "one.\n\n"
+        f"Predicted and measured, medians of {ROUNDS} rounds of {REQUESTS} requests. Median error "
+        f"{median(errors):.1%}, largest {max(errors):.1%}. *Equal tokens*: to those of a plain "
+        "loop in ONNX Runtime.\n\n"
+        f"{markdown_table(HEAD, [each.cells() for each in cases])}\n\n"
+        "The plain loop, on all cores, behind a cache that grows:\n\n"
+        f"{markdown_table(LOOPS, loop_rows)}\n\n"
+        f"All cores together read {read / 1e9:.1f} GB/s. What decoding could reach if it did "
+        "nothing but read weights and cache once, on all cores:\n\n"
+        f"{markdown_table(BOUNDS, [bound_cells(each, read) for each in whole])}\n\n"
+        "Why they differ: products with weights take the share of a step that the profile gives "
+        "them, and read weights at the rate in the last column. Where that is less than what all "
+        "cores read, the kernel for a single row is what limits, not the memory: in float32 it "
+        "waits for loads, in 4 bits it unpacks and multiplies in int8.\n\n"
+        f"{markdown_table(['measured on', ''], list(about.items()))}\n"
+    )
+
+
+def say(sentence: str) -> None:
+    """Tell how far it is."""
+    click.echo(sentence, err=True)
+
+
+@click.command()
+@click.option("--work", type=click.Path(path_type=Path), required=True, help="Keeps profiles.")
+@click.option("--out", type=click.Path(path_type=Path), default=PAGE, help="The page.")
+def main(*, work: Path, out: Path) -> None:
+    """Profile, map and run; write the page."""
+    warnings.simplefilter("ignore")
+    about = description() | {"ONNX Runtime": version("onnxruntime")}
+    work = work.resolve()
+    work.mkdir(parents=True, exist_ok=True)
+    cases = list(cases_in(work))
+    rng = np.random.default_rng(3)
+    prompts = {n: rng.integers(0, DecoderSizes().vocabulary, n).tolist() for n in PROMPTS}
+    loops, files = {}, {}
+    for prompt, ids in prompts.items():
+        files[prompt] = work / f"prompt{prompt}.npz"
+        np.savez(files[prompt], input_ids=np.array([ids]))
+        for weights in WEIGHTS:
+            loops[weights, prompt] = plain_loop(model_in(work, weights), ids)
+    say("plain loops run")
+    read = read_bytes_per_s()
+    for number in range(ROUNDS):
+        for each in cases:
+            each.run(files[each.prompt], loops[each.weights, each.prompt].tokens)
+        say(f"round {number + 1} of {ROUNDS} run, load {load()}")
+    read = max(read, read_bytes_per_s())
+    text = page(cases, loops, read, {**about, "load when ended": load()})
+    out.write_text(text, encoding="utf-8")
+    click.echo(text)
+
+
+if __name__ == "__main__":
+    main()
