@@ -26,6 +26,8 @@ from parapipe.processes.deadline import Deadline, search_s
 from parapipe.search.options import MapKeywords, MapOptions
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from parapipe.api.front import ParetoFront
     from parapipe.api.plan import Plan
     from parapipe.api.search_run import SearchResult
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
     from parapipe.mappings.configuration import Configuration
     from parapipe.several_shapes.buckets import Bucket
     from parapipe.several_shapes.placed_shapes import PlacedShape, Shape
+
+
+HURRIED_S = 1.0  # of the searches after an interruption
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,28 @@ class ShapeFronts:
     def to_json(self) -> dict[str, Any]:
         """Return the front of all shapes as plain data; those of each have files of their own."""
         return self.document.to_json()
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the front of all shapes into `ax`, or on a figure of its own; return the axes."""
+        from parapipe.figures.axes import own_axes
+        from parapipe.figures.shapes_front import HEIGHT_IN, WIDTH_IN, plot_shapes
+
+        place = own_axes(WIDTH_IN, HEIGHT_IN) if ax is None else ax
+        plot_shapes(self.document, place)
+        return place
+
+    def write_figure(self, path: str | Path) -> Path:
+        """Draw the front of all shapes into a PNG, PDF or SVG file; return its path.
+
+        Raises
+        ------
+        OutputError
+            The name ends in none of these, or the file cannot be written.
+        """
+        from parapipe.figures.shapes_front import write_shapes
+
+        write_shapes(self.document, Path(path))
+        return Path(path)
 
     def write(self, directory: str | Path, *, progress: Tell | None = None) -> tuple[Path, ...]:
         """Write each front to a folder of its shape's name, and shapes.json beside them.
@@ -85,7 +112,9 @@ def map_shapes(
     """Find placements of several shapes of a model that no others beat together.
 
     Weights are in a memory once if several shapes use them there. States that one shape writes and
-    the next one reads move once in a request. A `budget_s` is for the search of each shape.
+    the next one reads move once in a request. A `budget_s` is for the search of each shape. Once a
+    shape has a front, an interruption (Ctrl-C) ends its search with what was found, and gives
+    those of later shapes a second.
 
     Parameters
     ----------
@@ -116,16 +145,30 @@ def map_shapes(
     buckets, steps = buckets_and_steps(shape_sets, mix or {})
     told = note or warnings.warn
     results: dict[str, SearchResult] = {}
+    interrupted = False
     for name, sizes in shape_sets.items():
 
         def note_for(sentence: str, name: str = name) -> None:
             told(f"{name}: {sentence}")
 
+        seconds = HURRIED_S if interrupted else search_s(options.budget_s)
         run = SearchRequest(
             model, platform, options_of_shape(options, sizes), executor, progress, note_for,
-            Deadline(search_s(options.budget_s)),
+            Deadline(seconds),
         )  # fmt: skip
-        results[name] = search_once(run)
+        try:
+            results[name] = search_once(run)
+        except KeyboardInterrupt:
+            if not results or interrupted:
+                raise
+            interrupted = True
+            results[name] = search_once(replace(run, deadline=Deadline(HURRIED_S)))
+        interrupted |= results[name].exploration.interrupted
+    if interrupted:
+        told(
+            "interrupted: searches ended with what they had found, and those of later shapes with "
+            "what they found first"
+        )
     fronts = _joined(shape_sets, results, steps, buckets, options)
     command = shapes_command(model, platform, options, shape_sets, mix or {})
     return replace(fronts, document=fronts.document.model_copy(update={"command": command}))

@@ -133,12 +133,13 @@ def command(
     cached = False if no_cache else cache or True
     given["dims"], sets = split_lists(given["dims"], shape_sets)
     if both_states or sets or mix:
-        others = {"figure", "minimise", *demands, *({"thermal_state"} if both_states else ())}
+        others = {"minimise", *demands, *({"thermal_state", "figure"} if both_states else ())}
         _check_alone(models, explicit & others, states=both_states, shapes=bool(sets or mix))
         several = {**given, "cache": cached}
         if not both_states:
             several |= {"shape_sets": sets, "mix": mix}
-        _map_fronts(models[0], platform, directory, several, quiet=quiet, as_json=as_json)
+        picture = figure if sets or mix else None
+        _map_fronts(models[0], platform, directory, several, picture, quiet=quiet, as_json=as_json)
         return
     written: Sequence[Path] = ()
     with reuse_processes():
@@ -193,24 +194,38 @@ def _map_fronts(
     platform: str,
     directory: Path | None,
     given: Row,
+    figure: Path | None,
     *,
     quiet: bool,
     as_json: bool,
 ) -> None:
     """Map for both states or for several shapes, write all fronts, and show them together."""
     import parapipe
+    from parapipe.api.shapes import ShapeFronts
 
     shapes = "shape_sets" in given
     map_all = parapipe.map_shapes if shapes else parapipe.map_states
+    with progress_shown(quiet=quiet) as show, interruptible() as may_end:
+
+        def report_progress(progress: parapipe.Progress) -> None:
+            if shapes and progress.best_period_s:  # there is a first front
+                may_end()
+            if show:
+                show(progress)
+
+        fronts = map_all(model, platform, progress=report_progress, note=print_note, **given)
     with progress_shown(quiet=quiet) as progress:
-        fronts = map_all(model, platform, progress=progress, note=print_note, **given)
         if directory:
             fronts.write(directory, progress=progress)
+    if figure and isinstance(fronts, ShapeFronts):
+        fronts.write_figure(figure)
 
     def shown(document: Row) -> Shown:
         if directory:
             file = "shapes.json" if shapes else "states.json"
             yield f"wrote {', '.join(fronts.fronts)} and {file} to {directory}"
+            if figure:
+                yield f"picture: {figure}"
             yield ""
         yield from (shapes_lines(document) if shapes else state_lines(document["configurations"]))
 

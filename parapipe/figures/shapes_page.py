@@ -12,6 +12,7 @@ from pathlib import Path
 
 from parapipe.digits import plain
 from parapipe.documents.shapes_schema import CombinationRow, ShapesDocument
+from parapipe.figures.shapes_front import axis_titles, point_of
 from parapipe.files.titles import model_title
 
 WIDTH, HEIGHT, EDGE = 640, 360, 56
@@ -62,23 +63,10 @@ def shapes_page(document: ShapesDocument, pages: Mapping[str, Path], path: Path)
     return "\n".join(parts).encode()
 
 
-def _axes(document: ShapesDocument) -> tuple[str, str, list[tuple[float, float]]]:
-    """Return what is drawn across and up, and where each row stands."""
-    rows = document.configurations
-    if rows[0].first_token_s and rows[0].tokens_per_second:
-        points = [((row.first_token_s or 0.0) * 1e3, row.tokens_per_second or 0.0) for row in rows]
-        return "time to the first token, ms", "tokens/s", points
-    first = document.shapes[0].name
-    return (
-        f"latency of {first}, ms",
-        "requests/s",
-        [(row.placements[first].latency_s * 1e3, row.requests_per_second) for row in rows],
-    )
-
-
 def _picture(document: ShapesDocument) -> Iterator[str]:
     """Yield rows as points."""
-    across, up, points = _axes(document)
+    across, up = (each.replace("(ms)", "in ms") for each in axis_titles(document))
+    points = [point_of(row) for row in document.configurations]
     place_x = _scale([x for x, _ in points], EDGE, WIDTH - 16)
     place_y = _scale([y for _, y in points], HEIGHT - EDGE, 16)
     yield f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" fill="currentColor" role="img">'
@@ -86,7 +74,8 @@ def _picture(document: ShapesDocument) -> Iterator[str]:
     right, below = WIDTH - 16, HEIGHT - EDGE
     axes = f"M{EDGE} 8V{below}H{right}"
     yield f'<path d="{axes}" fill="none" stroke="currentColor" stroke-opacity=".4"/>'
-    yield f'<text x="{right}" y="{HEIGHT - 12}" text-anchor="end" font-size="13">{across}</text>'
+    corner = f'x="{right}" y="{HEIGHT - 12}" text-anchor="end" font-size="13"'
+    yield f"<text {corner}>{escape(across)}</text>"
     yield f'<text x="{EDGE + 6}" y="18" font-size="13">{escape(up)}</text>'
     for some, place, at in (
         ([x for x, _ in points], place_x, lambda v: (place_x[v], below + 18, "middle")),

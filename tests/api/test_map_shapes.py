@@ -5,14 +5,17 @@ import json
 import pytest
 
 import parapipe
+from parapipe.api.shape_sets import _REFUSED
 from parapipe.documents.shapes_schema import ShapesDocument, load_shapes
 from parapipe.errors import (
     ArgumentError,
     FrontError,
     MappingError,
     NoConfigurationError,
+    OutputError,
     VerificationError,
 )
+from parapipe.search.options import option_names
 from tests.cases.nightly import nightly_from
 from tests.cases.recurrent import WIDTH, write_any_shape
 from tests.cases.soc_texts import spoil
@@ -189,7 +192,9 @@ def test_what_is_asked_wrongly_is_refused(model):
         "at least one shape": {"shape_sets": {}},
         "the mix names 'prompt'": {"mix": {"prompt": 1}},
         "no step of any shape": {"mix": {"prefill": 0}},
-        "--rate": {"rates": 30},
+        r"take no --rate \(requests follow each other": {"rates": 30},
+        r"--robust \(costs are not drawn": {"robust": 0.9},
+        r"--compiler \(it compiles segments of one shape": {"compiler": "rknn"},
         "must be values of dimensions": {"shape_sets": {"a": {"past": -1}}},
     }
     for words, said in wrong.items():
@@ -231,3 +236,42 @@ def test_two_memories_have_the_weights_of_each_and_the_verifier_finds_the_same(
     most = max(sum(m.weights_bytes for m in row.memories) for row in document.configurations)
     assert most > least
     assert len(document.configurations[0].memories) == (1 if weights else 2)
+
+
+def test_an_interruption_gives_what_was_found(model, tmp_path):
+    """Once the first shape has a front, Ctrl-C ends its search, and later ones soon."""
+    told, interrupted = [], []
+
+    def interrupt(progress):
+        if progress.best_period_s and not interrupted:
+            interrupted.append(progress)
+            raise KeyboardInterrupt
+
+    found = mapped(model, progress=interrupt, note=told.append, mapper="coarse", exclude=[])
+    assert interrupted
+    assert any(each.startswith("interrupted: searches ended") for each in told)
+    assert [*found.document.configurations[0].placements] == ["prefill", "decode"]
+    found.write(tmp_path)
+    assert parapipe.verify_shapes(tmp_path) == found.document
+
+
+def test_an_interruption_before_there_is_a_front_is_none_of_ours(model):
+    def interrupt(progress):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        mapped(model, progress=interrupt)
+
+
+def test_the_front_is_drawn(fronts, tmp_path):
+    ax = fronts.plot()
+    assert ax.get_xlabel() == "time to the first token (ms)"
+    points = sum(len(each.get_offsets()) for each in ax.collections)
+    assert points == len(fronts.document.configurations)
+    assert fronts.write_figure(tmp_path / "front.svg").stat().st_size > 1000
+    with pytest.raises(OutputError):
+        fronts.write_figure(tmp_path / "front.xyz")
+
+
+def test_every_option_that_is_refused_has_a_reason():
+    assert {*option_names(lambda option: not option.sets)} == {*_REFUSED}

@@ -21,8 +21,11 @@ def test_a_table_has_a_column_for_each_shape_and_verify_checks_all_together(
 ):
     out = tmp_path / "out"
     both = (*PREFILL, *DECODE, "--mix", "prefill=1,decode=20")
-    ended = parapipe("map", model, *QUICK, *both, "--out", out)
+    picture = tmp_path / "front.svg"
+    ended = parapipe("map", model, *QUICK, *both, "--out", out, "--figure", picture)
     assert ended.code == 0, ended.err
+    assert f"picture: {picture}" in ended.out
+    assert picture.is_file()
     assert ended.out.startswith(f"wrote prefill, decode and shapes.json to {out}")
     assert "a request has these steps: 1 of prefill, 20 of decode" in ended.out
     assert "one-processor" in ended.out
