@@ -14,11 +14,12 @@ import numpy as np
 from parapipe.api.load import locate_model
 from parapipe.api.running import write_run_folders
 from parapipe.documents.build_request import Request, RequestShape
-from parapipe.errors import ExecutionError, PlanError
+from parapipe.errors import ExecutionError
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
 from parapipe.files.mistakes import listed
 from parapipe.plan.schema import Plan
 from parapipe.runtime.executor import Executor
+from parapipe.runtime.folder import RunError
 from parapipe.runtime.frames import arrays_in, random_frames
 from parapipe.runtime.prompts import MASK, POSITIONS, PromptSteps
 from parapipe.runtime.results import write_arrays
@@ -61,19 +62,14 @@ def opened_shapes(
             place.mkdir()
             own = {p.name: cores[p.name] for p in each.plan.processors if p.name in cores}
             folders = write_run_folders(each.plan, file, strategy, place, single=False, cores=own)
-            opened.append(OpenShape(each, Executor(folders.full, patience_s=patience_s)))
+            folder = replace(folders.full, first_slots=fills_from_first(each.plan))
+            opened.append(OpenShape(each, Executor(folder, patience_s=patience_s)))
         yield opened
 
 
-def check_caches(plan: Plan) -> None:
-    """Refuse operators whose caches have another order of slots."""
-    odd = [each.id for each in plan.operators if each.type in _FROM_THE_FIRST]
-    if odd:
-        raise PlanError(
-            f"operators fill the slots of a cache from the first one on ({listed(odd[:3])}), and "
-            "plans of fixed shapes keep the newest ones last: export the plans with --to genai, "
-            "and run them there"
-        )
+def fills_from_first(plan: Plan) -> bool:
+    """Tell whether operators fill the slots of caches from the first one on."""
+    return any(each.type in _FROM_THE_FIRST for each in plan.operators)
 
 
 def inputs_of(
@@ -113,15 +109,24 @@ def _logits(request: Request) -> str:
 
 def _steps(request: Request, opened: Sequence[OpenShape], prompt: int) -> list[PromptSteps]:
     """Return the steps of each shape; refuse those that a prompt of that length does not fit."""
-    begin, found = 0, []
+    begin, found, padding = 0, [], request.most_prompt - prompt
     for shape, executor in opened:
+        folder, answers = executor.folder, shape is request.answer
+        if folder.first_slots and answers:
+            begin = prompt  # padding is behind it, and is written over
         each = PromptSteps(
-            shape.name, executor.folder, request.token_input, begin, shape.steps,
-            request.most_prompt - prompt,
+            shape.name, folder, request.token_input, begin, shape.steps, padding,
+            begin + shape.steps if answers else prompt, folder.first_slots,
         )  # fmt: skip
         each.check()
         found.append(each)
         begin += shape.steps * shape.tokens
+    last = request.prompt[-1].tokens
+    if found[-1].first_slots and padding >= last:
+        raise RunError(
+            f"the prompt is {padding} tokens shorter than what its steps read, and the last of "
+            f"them has {last}: give a longer prompt, or map for this one"
+        )
     return found
 
 
@@ -153,9 +158,11 @@ class RequestRun:
         self._request, self._opened, self._others = request, opened, others
         self._steps = _steps(request, opened, prompt.shape[-1])
         padding = request.most_prompt - prompt.shape[-1]
-        self._prompt = np.concatenate(
-            [np.zeros((*prompt.shape[:-1], padding), prompt.dtype), prompt], axis=-1
-        )
+        nothing = np.zeros((*prompt.shape[:-1], padding), prompt.dtype)
+        behind = self._steps[-1].first_slots
+        parts = [prompt, nothing] if behind else [nothing, prompt]
+        self._prompt = np.concatenate(parts, axis=-1)
+        self._behind = padding if behind else 0
         self._chosen: list[Any] = []
         self._kept: dict[str, list[Mapping[str, Any]]] = {}
 
@@ -195,7 +202,7 @@ class RequestRun:
                 for number, results in enumerate(run, 1):
                     read = steps.begin + number * steps.tokens
                     if answers or read == end == self._request.most_prompt:
-                        self._chosen.append(self._token(results))
+                        self._chosen.append(self._token(results, 0 if answers else self._behind))
                         times_s.append(perf_counter() - begin_s)
                     if keep:
                         kept.append({n: results[n] for n in results if n not in _outputs(steps)})
@@ -214,7 +221,9 @@ class RequestRun:
         tokens = self._prompt[..., steps.begin :] if token is None else token
         tensors = steps.plan.tensors
         first = {
-            each.input: next_input(each, states[each.input], tensors[each.input])
+            each.input: next_input(
+                each, states[each.input], tensors[each.input], first=steps.first_slots
+            )
             if each.input in states
             else np.zeros(tensors[each.input].shape, tensors[each.input].dtype)
             for each in steps.plan.states
@@ -223,10 +232,10 @@ class RequestRun:
         for number, frame in enumerate(steps.frames(tokens, self._others)):
             yield frame if number else {**frame, **first}
 
-    def _token(self, results: Mapping[str, Any]) -> Any:  # noqa: ANN401 - arrays
-        """Return the token of largest logit behind the last one that was read."""
+    def _token(self, results: Mapping[str, Any], behind: int) -> Any:  # noqa: ANN401 - arrays
+        """Return the token of largest logit behind the last one that was read, padding apart."""
         logits = results[_logits(self._request)]
-        return np.argmax(logits[..., -1, :], axis=-1)[..., None]
+        return np.argmax(logits[..., -1 - behind, :], axis=-1)[..., None]
 
     def write(self, path: Path) -> None:
         """Write the tokens, and what the steps of each shape have made, as SHAPE/NAME."""

@@ -79,7 +79,7 @@ def run_shapes(
     """
     if keep is not None:
         check_place(keep)
-    from parapipe.api.request_run import RequestRun, check_caches, inputs_of, opened_shapes
+    from parapipe.api.request_run import RequestRun, inputs_of, opened_shapes
     from parapipe.documents.build_request import Request, request_document
     from parapipe.plan.verify import verify_plan
     from parapipe.profiling.providers import onnx_runtime
@@ -88,7 +88,6 @@ def run_shapes(
     request = Request.of(*load_placements(directory, configuration), tokens)
     for each in request.shapes:
         verify_plan(each.plan)
-        check_caches(each.plan)
     onnx_runtime()
     times_s: list[list[float]] = []
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,9 +12,6 @@ from parapipe.cli.output import print_json, print_note, print_text
 from parapipe.cli.plan_arguments import ShapesFolder, plan_and_destination
 from parapipe.cli.progress import progress_shown
 from parapipe.cli.verb_options import VerbCommand, options
-
-if TYPE_CHECKING:
-    from parapipe.export.exported import Exported
 
 KILO, MEGA = 1e3, 1e6
 
@@ -92,7 +89,7 @@ def command(
 
 def _export_shapes(
     shapes: ShapesFolder, target: str, destination: Path | None, given: dict[str, Any]
-) -> Exported:
+) -> Any:  # noqa: ANN401 - what the verb returns
     """Export the plans of a configuration of several shapes."""
     import parapipe
 

@@ -33,6 +33,9 @@ class Folder(SessionPlan):
     """All that a runner needs to know; segments stand in each processor's order."""
 
     path: Path = Path()
+    first_slots: bool = False
+    """Whether caches are filled from their first slot on, so that what has grown loses its last
+    entries, which are empty; else its oldest ones, which stand first."""
 
     def on_cores(self, chosen: Mapping[str, Sequence[int]]) -> Folder:
         """Return the same with other cores for some processors, which are then run as CPUs.

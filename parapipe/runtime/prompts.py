@@ -4,6 +4,9 @@ Tokens of a request are numbered from 0. A prompt that is shorter than what its 
 padding in front of it. A cache keeps a fixed number of slots, its newest ones last, so a step that
 reads the tokens from number a on has those from a - slots on before it; what is padding, or was
 never written, is left out by `attention_mask`. Positions count from the first token of the prompt.
+
+Of operators that fill a cache from its first slot on (`GroupQueryAttention`) padding is behind the
+prompt, the first slots are filled, and there have to be slots for all tokens.
 """
 
 from __future__ import annotations
@@ -36,7 +39,11 @@ class PromptSteps:
     steps
         How many.
     padding
-        Tokens of padding in front of the prompt.
+        Tokens of padding in front of the prompt, or behind it.
+    end
+        Number of the token behind the last one of the prompt, or that these steps read.
+    first_slots
+        Whether the cache is filled from its first slot on.
     """
 
     name: str
@@ -45,6 +52,8 @@ class PromptSteps:
     begin: int
     steps: int
     padding: int
+    end: int
+    first_slots: bool
 
     @property
     def tokens(self) -> int:
@@ -65,6 +74,7 @@ class PromptSteps:
             Says how many, and what to do.
         """
         if MASK in self.plan.inputs:
+            self._check_room()
             return
         if self.padding:
             raise RunError(
@@ -77,6 +87,16 @@ class PromptSteps:
                 f"the cache of '{self.name}' has {self.slots} slots, of which the tokens before "
                 f"it fill {self.begin}, and the model has no `{MASK}` that leaves the others out: "
                 f"map '{self.name}' for {self.begin}"
+            )
+
+    def _check_room(self) -> None:
+        """Refuse more tokens than slots, where the oldest ones cannot go."""
+        last = self.end - 1  # reads what is before it
+        if self.first_slots and self.slots is not None and last > self.slots and self.begin:
+            raise RunError(
+                f"the cache of '{self.name}' has {self.slots} slots, is filled from the first one "
+                f"on, and prompt and answer fill {last}: write fewer tokens, or map '{self.name}' "
+                "with more slots"
             )
 
     def frames(self, tokens: Any, others: Mapping[str, Any]) -> Iterator[Frame]:  # noqa: ANN401
@@ -99,13 +119,19 @@ class PromptSteps:
             if mine.shape[-1] < self.tokens:  # it is chosen meanwhile
                 mine = np.zeros(wanted[name].shape)
             frame[name] = np.broadcast_to(mine, wanted[name].shape).astype(wanted[name].dtype)
-            numbers = np.arange(first + self.tokens) - self.padding
+            numbers = np.arange(first + self.tokens) - (0 if self.first_slots else self.padding)
             if POSITIONS in self.plan.inputs:
                 at = np.maximum(numbers[first:], 0)
                 frame[POSITIONS] = _filled(at, wanted[POSITIONS])
             if MASK in self.plan.inputs:
-                frame[MASK] = _filled(_newest(numbers >= 0, wanted[MASK].shape[-1]), wanted[MASK])
+                frame[MASK] = _filled(self._seen(numbers, wanted[MASK].shape[-1]), wanted[MASK])
             yield frame
+
+    def _seen(self, numbers: Any, slots: int) -> Any:  # noqa: ANN401 - arrays
+        """Return a flag for each slot behind a step: whether it holds a token of the request."""
+        if self.first_slots:
+            return np.arange(slots) < min(len(numbers), self.end)
+        return np.concatenate([np.zeros(slots, bool), numbers >= 0])[-slots:]
 
 
 def cache_slots(plan: SessionPlan, tokens: int) -> int | None:
@@ -122,11 +148,6 @@ def cache_slots(plan: SessionPlan, tokens: int) -> int | None:
                 if before < after:
                     return before
     return None
-
-
-def _newest(flags: Any, count: int) -> Any:  # noqa: ANN401 - arrays
-    """Return the last flags, behind as many false ones as lack."""
-    return np.concatenate([np.zeros(count, bool), flags])[-count:]
 
 
 def _filled(row: Any, wanted: Any) -> Any:  # noqa: ANN401 - arrays

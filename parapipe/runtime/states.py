@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .document import SessionPlan, State, Tensor
+from .folder import Folder
 
 
 class States:
@@ -27,6 +28,7 @@ class States:
     def __init__(self, plan: SessionPlan) -> None:
         maker_of = {each.tensor: each.segment for each in plan.outputs}
         self.frames, self._tensors = plan.sequences, plan.tensors
+        self._first = isinstance(plan, Folder) and plan.first_slots
         self._made: dict[str, list[State]] = {}
         waits: dict[str, dict[str, None]] = {each.id: {} for each in plan.segments}
         for state in plan.states:
@@ -54,16 +56,19 @@ class States:
             made = dict(zip(outputs, arrays, strict=True))
             for state in states:
                 wanted = self._tensors[state.input]
-                yield state.input, next_input(state, made[state.output], wanted)
+                array = next_input(state, made[state.output], wanted, first=self._first)
+                yield state.input, array
 
 
-def next_input(state: State, made: Any, wanted: Tensor) -> Any:  # noqa: ANN401 - any dtype
+def next_input(state: State, made: Any, wanted: Tensor, *, first: bool = False) -> Any:  # noqa: ANN401 - any dtype
     """Return the input of the next step, given what a step has made.
 
     Parameters
     ----------
     wanted
         Its type and shape.
+    first
+        Whether what has another shape keeps its first entries, and not its last ones.
     """
     array = np.asarray(made)
     if state.kind == "token":
@@ -71,10 +76,15 @@ def next_input(state: State, made: Any, wanted: Tensor) -> Any:  # noqa: ANN401 
         return chosen.reshape(wanted.shape).astype(wanted.dtype)
     if array.shape == wanted.shape:
         return np.ascontiguousarray(array)
-    sizes = [*zip(array.shape, wanted.shape, strict=True)]
-    newest = array[tuple(slice(max(has - size, 0), None) for has, size in sizes)]
-    if newest.shape == wanted.shape:
-        return np.ascontiguousarray(newest)
+    kept = [min(each) for each in zip(array.shape, wanted.shape, strict=True)]
+
+    def entries(shape: tuple[int, ...]) -> tuple[slice, ...]:
+        begins = (0 if first else has - count for has, count in zip(shape, kept, strict=True))
+        return tuple(slice(at, at + count) for at, count in zip(begins, kept, strict=True))
+
+    some = array[entries(array.shape)]
+    if some.shape == wanted.shape:
+        return np.ascontiguousarray(some)
     padded = np.zeros(wanted.shape, array.dtype)
-    padded[tuple(slice(max(size - has, 0), None) for has, size in sizes)] = newest
+    padded[entries(wanted.shape)] = some
     return padded
