@@ -24,10 +24,10 @@ from parapipe.profiling.measure import bind_tensors, session
 from parapipe.zoo.registry import write
 
 CORES = sorted(os.sched_getaffinity(0))[:2]
-LEAST_FRAMES, MOST_FRAMES = 4, 20
+LEAST_FRAMES, MOST_FRAMES = 3, 20
 BURST_S = 1.0  # of frames in a row, if that is no fewer and no more of them
 SPARE = 1.1  # of the predicted latency, between frames of which each is alone
-WARM_UP = 2
+WARM_UP = 1
 TOLD_TIMES = "times_s "  # before what a process of OpenVINO measured
 
 
@@ -123,7 +123,8 @@ def native_times(
         Admit a frame when the one before should be through, not as soon as a processor is free.
     """
     run = parapipe.run_plan(
-        plan, model=file, frames=frames, saturate=not alone, runtime="native", strategy=strategy,
+        plan, model=file, frames=frames, warmup=WARM_UP, saturate=not alone, runtime="native",
+        strategy=strategy,
         period_s=SPARE * plan.predicted.latency_s if alone else None,
     )  # fmt: skip
     found = run.record.frames

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -30,6 +31,7 @@ from parapipe.api.load import load_model, split_file
 from parapipe.api.plan import Plan
 
 SPLIT = ("resnet-50", "mobilenet-v2", "unet", "vit-b16")
+HALVES = {"unet": "rows", "vit-b16": "tokens"}  # others as the search has it, which takes minutes
 INTERLEAVED = ("googlenet", "squeezenet", "mobilenet-v2", "resnet-50")
 IN_PARTS = {"resnet-50": "rows", "bert-base": "tokens"}
 STRATEGIES = ("plan", "ready-pool", "steal")
@@ -45,13 +47,26 @@ INTERLEAVED_HEAD = ("network", "one core, ms", "period, ms", "gain", "predicted,
 NOT_INSTALLED = "not installed"
 
 
-def split_plan(file: Path, platform: Path) -> Plan:
-    """Return the plan of least latency of `map --split auto`, by times of the runner's kernels."""
-    front = parapipe.map(
-        file, platform, profiles=[profile_of(file, platform, parts=True)], split="auto",
-        interleave="none", objectives="latency-throughput", note=lambda _: None,
-    )  # fmt: skip
-    return front.best("latency").plan()
+@contextmanager
+def split_plan(network: str, file: Path, platform: Path) -> Iterator[tuple[Plan, Path]]:
+    """Lend a plan of split operators, and its model, by times of the runner's kernels.
+
+    That of least latency of `map --split auto`, or half of every operator on each core.
+    """
+    if network not in HALVES:
+        front = parapipe.map(
+            file, platform, profiles=[profile_of(file, platform, parts=True)], split="auto",
+            interleave="none", objectives="latency-throughput", note=lambda _: None,
+        )  # fmt: skip
+        yield front.best("latency").plan(), file
+        return
+    rules = [f"*:{HALVES[network]}=2"]
+    with split_file(file, f"zoo:{network}", rules, "fused", external=False) as cut_file:
+        profile = file.with_name(f"{network}-halves.csv")
+        if not profile.exists():
+            parapipe.profile_on_runtime(cut_file, platform, "native", out=profile)
+        graph = load_model(cut_file, note=lambda _: None)
+        yield cut_plan(graph, platform, profile, 2), cut_file
 
 
 def interleaved_plan(file: Path, platform: Path) -> Plan:
@@ -72,38 +87,42 @@ def split_rows(
     """Yield the rows of the table of split operators: a frame at a time, on two cores."""
     for network in networks:
         file = model_file(network, folder)
-        plan, one = split_plan(file, platform), one_core_plan(file, platform)
-        frames = frames_for(plan.predicted.latency_s)
-        names = ("one", "split", "session", "threads", "openvino", "its threads")
-        times = {name: Times() for name in names}
-        installed = True
-        for _ in range(rounds):
-            times["one"].frames_s += native_times(one, file, frames)[0]
-            times["split"].frames_s += native_times(plan, file, frames, alone=True)[0]
-            times["session"].frames_s += session_times(file, CORES[:1], frames)
-            times["threads"].frames_s += session_times(file, CORES, frames)
-            for name, cores in (("openvino", CORES[:1]), ("its threads", CORES)):
-                found = openvino_times(file, cores, frames) if installed else None
-                installed = found is not None
-                times[name].frames_s += found or []
-        gain = ratio(times["one"], times["split"])
-        click.echo(f"{network}: split {gain}")
-        openvino = (
-            (milliseconds(times["openvino"].typical_s),
-             ratio(times["openvino"], times["its threads"]))
-            if installed else (NOT_INSTALLED, "")
-        )  # fmt: skip
-        yield (
-            network,
-            milliseconds(times["one"].typical_s),
-            milliseconds(times["split"].typical_s),
-            gain,
-            milliseconds(plan.predicted.latency_s),
-            error(plan.predicted.latency_s, times["split"]),
-            milliseconds(times["session"].typical_s),
-            ratio(times["session"], times["threads"]),
-            *openvino,
-        )
+        with split_plan(network, file, platform) as (plan, cut_file):
+            one = one_core_plan(file, platform)
+            yield network, *_split_cells(file, one, plan, cut_file, rounds)
+
+
+def _split_cells(file: Path, one: Plan, plan: Plan, cut_file: Path, rounds: int) -> Sequence[str]:
+    predicted_s = plan.predicted.latency_s
+    frames = frames_for(predicted_s)
+    names = ("one", "split", "session", "threads", "openvino", "its threads")
+    times = {name: Times() for name in names}
+    installed = True
+    for _ in range(rounds):
+        times["one"].frames_s += native_times(one, file, frames)[0]
+        times["split"].frames_s += native_times(plan, cut_file, frames, alone=True)[0]
+        times["session"].frames_s += session_times(file, CORES[:1], frames)
+        times["threads"].frames_s += session_times(file, CORES, frames)
+        for name, cores in (("openvino", CORES[:1]), ("its threads", CORES)):
+            found = openvino_times(file, cores, frames) if installed else None
+            installed = found is not None
+            times[name].frames_s += found or []
+    gain = ratio(times["one"], times["split"])
+    click.echo(f"{file.stem}: split {gain}")
+    openvino = (
+        (milliseconds(times["openvino"].typical_s), ratio(times["openvino"], times["its threads"]))
+        if installed else (NOT_INSTALLED, "")
+    )  # fmt: skip
+    return (
+        milliseconds(times["one"].typical_s),
+        milliseconds(times["split"].typical_s),
+        gain,
+        milliseconds(predicted_s),
+        error(predicted_s, times["split"]),
+        milliseconds(times["session"].typical_s),
+        ratio(times["session"], times["threads"]),
+        *openvino,
+    )
 
 
 def interleaved_rows(
@@ -130,12 +149,12 @@ def interleaved_rows(
 
 
 def parts_rows(
-    networks: Sequence[str], parts: Sequence[int], platform: Path, folder: Path, rounds: int
+    parts: Mapping[str, Sequence[int]], platform: Path, folder: Path, rounds: int
 ) -> Iterator[Sequence[object]]:
     """Yield the rows of the table of parts: both cores, against the same parts on one."""
-    for network in networks:
+    for network, counts in parts.items():
         file = model_file(network, folder)
-        for count in parts:
+        for count in counts:
             rules = [f"*:{IN_PARTS.get(network, 'rows')}={count}"]
             with split_file(file, f"zoo:{network}", rules, "fused", external=False) as cut_file:
                 yield from _rows_of_parts(network, count, platform, cut_file, rounds)
