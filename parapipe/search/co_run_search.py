@@ -27,7 +27,12 @@ from parapipe.search.exploration_result import UnfinishedRow
 from parapipe.search.loaded_costs import ExpectedLoad, additive, expected_loads
 from parapipe.search.local_changes import LocalChanges
 from parapipe.search.options import MapOptions
-from parapipe.search.stages.candidates import Candidate, StageCandidate, configure
+from parapipe.search.stages.candidates import (
+    Candidate,
+    EvaluatedCandidate,
+    StageCandidate,
+    configure,
+)
 
 MOST_CANDIDATES = 200  # of a search, that are evaluated
 MOST_SHOWN = 24  # on a front, of which none is left out because another one is nearly as good
@@ -131,7 +136,7 @@ class CoRunSearch:
             resolution=self.options.resolution,
         )
         yield from shown
-        best: dict[object, StageCandidate] = {}
+        best: dict[object, StageCandidate | EvaluatedCandidate] = {}
         for each in candidates:
             if isinstance(each, Configuration):
                 yield each

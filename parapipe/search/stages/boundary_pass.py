@@ -27,6 +27,7 @@ from parapipe.search.stages.stage_times import StageFilter
 
 MOST_INCUMBENTS = 64  # known configurations that labels are compared with
 AT_ONCE = 1 << 20  # pairs of a label and a stage
+MOST_WAITING = 1 << 22  # labels before those that others match are left out on the way
 
 Numbers = NDArray[np.int64]
 
@@ -56,6 +57,7 @@ class Pass:
         units = self.search.units
         arriving: list[list[Labels]] = [[] for _ in range(units + 1)]
         aims = np.arange(len(self.search.aims))
+        waiting, most_waiting = 0, MOST_WAITING
         arriving[0].append(Labels(aims, *[np.zeros_like(aims)] * 10))
         for begin in range(units):
             if self.deadline.over:
@@ -64,9 +66,14 @@ class Pass:
                 labels = self._drop_matched(arriving[begin])
                 self.labels[begin] = labels
                 self.points[begin] = self._list_points(begin, np.unique(labels.place).tolist())
+                arriving[begin] = []
                 for end, some in self._extend(begin):
                     arriving[end].append(some)
-                arriving[begin] = []
+                    waiting += len(some.used)
+                    if waiting > most_waiting and not self.search.tolerance.label:
+                        arriving = [[self._drop_matched(each)] if each else [] for each in arriving]
+                        waiting = sum(len(each.used) for every in arriving for each in every)
+                        most_waiting = max(MOST_WAITING, 2 * waiting)
             tell(begin + 1)
         if arriving[units]:
             self.labels[units] = self._drop_matched(arriving[units])
@@ -212,8 +219,8 @@ class Pass:
 
     def _extend(self, begin: int) -> Iterator[tuple[int, Labels]]:
         """Yield labels by the boundary that a further stage leads to."""
-        parts = [self._add_stages(begin, row, point) for row, point in self._pair_stages(begin)]
-        if parts:
+        pairs = self.deadline.of(self._pair_stages(begin))
+        if parts := [self._add_stages(begin, row, point) for row, point in pairs]:
             ends = np.concatenate([end for end, _ in parts])
             every = Labels(*map(np.concatenate, zip(*(some for _, some in parts), strict=True)))
             order = np.argsort(ends, kind="stable")
@@ -238,11 +245,13 @@ class Pass:
                 & self.search.aims[int(labels.aim[first])].allows(points.mask)
                 & ((points.replicas == 0) | (self.search.aims[int(labels.aim[first])].kind is None))
             )
-            pairs.append((np.repeat(rows, len(chosen)), np.tile(chosen, len(rows))))
-            count += len(pairs[-1][0])
-            if count > AT_ONCE:
-                yield join_pairs(pairs)
-                pairs, count = [], 0
+            size = max(1, AT_ONCE // max(1, len(chosen)))
+            for some in (rows[low : low + size] for low in range(0, len(rows), size)):
+                pairs.append((np.repeat(some, len(chosen)), np.tile(chosen, len(some))))
+                count += len(pairs[-1][0])
+                if count > AT_ONCE:
+                    yield join_pairs(pairs)
+                    pairs, count = [], 0
         if count:
             yield join_pairs(pairs)
 

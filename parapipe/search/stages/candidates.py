@@ -96,7 +96,31 @@ class StageCandidate:
         return (self.latency_ns, self.period_ns, self.energy_nj)
 
 
-Candidate: TypeAlias = StageCandidate | Configuration
+@dataclass(frozen=True, slots=True)
+class EvaluatedCandidate:
+    """A candidate with what its configuration takes, which is made again when it is wanted.
+
+    A configuration of thousands of operators takes megabytes, and a search may find thousands.
+
+    Parameters
+    ----------
+    kind, processors, period_s, nano_objectives
+        As of the `Configuration`.
+    """
+
+    found: StageCandidate
+    kind: Kind
+    processors: tuple[int, ...]
+    period_s: float
+    nano_objectives: tuple[float, float, float]
+
+    @property
+    def table(self) -> int:
+        """Number of the cost table."""
+        return self.found.table
+
+
+Candidate: TypeAlias = StageCandidate | EvaluatedCandidate | Configuration
 """What there is to choose from."""
 Numbers = NDArray[np.int64]
 
@@ -281,6 +305,8 @@ def configure(
     """Make a configuration of a candidate, without names."""
     if isinstance(candidate, Configuration):
         return candidate
+    if isinstance(candidate, EvaluatedCandidate):
+        candidate = candidate.found
     costs = tables[candidate.table]
     traces = (
         candidate.stage_table.trace(stage.shape, stage.time_ns, stage.energy_nj)
@@ -299,6 +325,18 @@ def configure(
         proven=all(claim.proven for claim in claims),
         gap=max(claim.gap for claim in claims),
         table=candidate.table,
+    )
+
+
+def evaluate_candidate(
+    candidate: Candidate, graph: OperatorGraph, tables: Sequence[CostTable]
+) -> Candidate:
+    """Return a candidate with what its configuration takes."""
+    if not isinstance(candidate, StageCandidate):
+        return candidate
+    made = configure(candidate, graph, tables)
+    return EvaluatedCandidate(
+        candidate, made.kind, made.processors, made.period_s, made.nano_objectives
     )
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from parapipe.search.stages.stage_table import StageTable
 
 
+AT_ONCE = 1 << 22  # numbers, of all that begin somewhere and go on by any of a unit's options
+
 Numbers = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -165,16 +167,19 @@ class Bounds:
             for steps in self._steps[unit] if unit < units else ():
                 by_out = np.argsort(steps.out, kind="stable")
                 out = steps.out[by_out]
-                added = here[: unit + 1, steps.place[by_out]]
-                added += getattr(steps, figure)[by_out][:, None]
-                added[:, ~self.within[steps.processors[by_out]]] = np.inf
                 first = first_of_each(out)
                 end = unit + steps.length
                 shape = (units + 1, len(self._places[end]), len(self._sets))
                 there = ahead.setdefault(end, np.full(shape, np.inf))
                 at = out[first]
-                reached = np.minimum.reduceat(added, first, axis=1)
-                there[: unit + 1, at] = np.minimum(there[: unit + 1, at], reached)
+                rows = max(1, AT_ONCE // (len(out) * len(self._sets)))
+                for low in range(0, unit + 1, rows):
+                    some = slice(low, min(low + rows, unit + 1))
+                    added = here[some, steps.place[by_out]]
+                    added += getattr(steps, figure)[by_out][:, None]
+                    added[:, ~self.within[steps.processors[by_out]]] = np.inf
+                    reached = np.minimum.reduceat(added, first, axis=1)
+                    there[some, at] = np.minimum(there[some, at], reached)
         return least
 
     def _least_by_stages(self, stage_ns: Numbers, join: np.ufunc) -> list[Numbers]:
