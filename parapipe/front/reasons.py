@@ -245,6 +245,9 @@ class Reasons:
             yield from bound_texts(self.row, self.front.options.split)
             return
         proves = join_with_and(self.front.options.proves)
+        if undone := self.front.unfinished:
+            yield f"That none is better is not proven: {'; '.join(undone.reasons)}."
+            return
         if self.front.options.max_memory_bytes is not None:
             yield (
                 "It is one of the best that were found to fit into --max-memory; that none is "
