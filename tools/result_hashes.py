@@ -168,6 +168,7 @@ CASES = (
         "memory-limit", "forks.onnx", A311D,
         "--max-memory 3MB --recompute --objectives latency-throughput-energy-memory",
     ),
+    Case("own-memory", "forks.onnx", A311D, f"--memory-limit 64GB {STAGES}"),
     Case("segment-limit", "forks.onnx", A311D, "--max-segments big=2 --max-segments gpu=1"),
     Case("memory", "zoo:squeezenet", A1000, "--objectives latency-throughput-memory"),
     Case("dvfs", "forks.onnx", RK3399PRO, "--dvfs --dvfs-points 2"),

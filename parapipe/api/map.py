@@ -14,7 +14,7 @@ from parapipe.api.several import Models
 from parapipe.api.torch_export import ExampleInputs, TorchModel, model_path
 from parapipe.files.locked_folders import clear_abandoned_scratch
 from parapipe.files.progress import Tell
-from parapipe.processes.deadline import Deadline, search_s
+from parapipe.processes.deadline import search_deadline
 from parapipe.search.option_types import FilePath
 from parapipe.search.options import MapKeywords, MapOptions
 from parapipe.solvers import registry
@@ -63,7 +63,7 @@ def map(
     """
     options = replace(options or MapOptions(), **keywords)
     model = model_path(model, example_inputs, model_file)
-    deadline = Deadline(search_s(options.of_stated_costs.budget_s))
+    deadline = search_deadline(options.of_stated_costs.budget_s, options.memory_limit_bytes)
     registry.check_name(options.mapper)
     for name in options.search:
         check_search(name)

@@ -322,6 +322,11 @@ def _search_one_model(
             f"{late} subgraphs ran out of time, and the mapper '{options.mapper}' stops by the "
             "clock: another run may differ; give a longer time limit or another mapper"
         )
+    if options.deterministic and deadline.short_of_memory:
+        note(
+            "the search came near the memory that it may take: another run may end elsewhere; "
+            "give a greater `memory_limit_bytes`"
+        )
     return exploration
 
 

@@ -22,7 +22,7 @@ from parapipe.api.shape_sets import (
 from parapipe.errors import MappingError, VerificationError
 from parapipe.files.mistakes import listed
 from parapipe.files.progress import Tell
-from parapipe.processes.deadline import Deadline, search_s
+from parapipe.processes.deadline import Deadline, search_deadline
 from parapipe.search.options import MapKeywords, MapOptions
 
 if TYPE_CHECKING:
@@ -151,10 +151,12 @@ def map_shapes(
         def note_for(sentence: str, name: str = name) -> None:
             told(f"{name}: {sentence}")
 
-        seconds = HURRIED_S if interrupted else search_s(options.budget_s)
+        deadline = search_deadline(options.budget_s, options.memory_limit_bytes)
+        if interrupted:
+            deadline.seconds = HURRIED_S
         run = SearchRequest(
             model, platform, options_of_shape(options, sizes), executor, progress, note_for,
-            Deadline(seconds),
+            deadline,
         )  # fmt: skip
         try:
             results[name] = search_once(run)

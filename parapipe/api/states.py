@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from parapipe.api.checked import Model, Note, PlatformFile, checked
 from parapipe.errors import ArgumentError
 from parapipe.files.progress import Tell
-from parapipe.processes.deadline import Deadline, search_s
+from parapipe.processes.deadline import search_deadline
 from parapipe.search.options import MapKeywords, MapOptions
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def map_states(
         )
     results: dict[State, SearchResult] = {}
     for state in reversed(BOTH):  # if nothing is said of long runs, at once
-        deadline = Deadline(search_s(options.of_stated_costs.budget_s))
+        deadline = search_deadline(options.of_stated_costs.budget_s, options.memory_limit_bytes)
         of_state = replace(options, thermal_state=state)
         run = SearchRequest(
             model, platform, of_state, executor, progress, note or warnings.warn, deadline

@@ -179,6 +179,9 @@ def _read_quantity(text: str, units: Mapping[str, float], example: str) -> float
 
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
 _LIMITS = {"": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
+_BYTES = {
+    "MB": 1e6, "GB": 1e9, "kB": 1e3, "B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30
+}  # fmt: skip
 _QUANTITIES: Mapping[str, tuple[Mapping[str, float], str]] = {
     "limit": (_LIMITS, "TIME"),
     "time": (_SECONDS, "TIME"),
@@ -186,6 +189,7 @@ _QUANTITIES: Mapping[str, tuple[Mapping[str, float], str]] = {
     "tokens": ({"": 1.0}, "NUMBER"),
     "energy": ({"J": 1.0, "mJ": 1e-3}, "ENERGY"),
     "power": ({"W": 1.0, "mW": 1e-3}, "POWER"),
+    "memory": (_BYTES, "SIZE"),
 }
 """Units of quantities, each in the base unit, and what help calls them."""
 
@@ -212,11 +216,6 @@ def quantity_form(quantity: str, example: str) -> dict[str, Any]:
         "type": click.UNPROCESSED, "metavar": metavar, "show_default": False,
         "callback": take, "example": example,
     }  # fmt: skip
-
-
-_BYTES = {
-    "MB": 1e6, "GB": 1e9, "kB": 1e3, "B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30
-}  # fmt: skip
 
 
 def _for_all_or_by_name(
@@ -345,6 +344,7 @@ FORMS: dict[str, dict[str, Any]] = {
         ),
         "example": "64MB or dram=64MB",
     },
+    "memory_limit_bytes": quantity_form("memory", "2GB"),
     "max_segments": {
         "metavar": "NUMBER|NAME=NUMBER", "callback": _for_all_or_by_name(
             _read_count, "number", "processor", "every processor", "8"

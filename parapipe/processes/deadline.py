@@ -10,6 +10,8 @@ from math import inf
 from time import perf_counter
 from typing import TypeVar
 
+from parapipe.processes.memory_limit import MemoryLimit, limit_of
+
 Item = TypeVar("Item")
 
 LOOK_S = 3.0  # before the first look at what is known so far
@@ -64,12 +66,15 @@ class Deadline:
         Seconds that go by.
     look_s
         From now on: when the next look comes.
+    memory
+        Work also ends when this limit is reached, as soon as there is something to end with.
     """
 
     seconds: float = inf
     interruptible: bool = False
     clock: Callable[[], float] = perf_counter
     look_s: float = LOOK_S
+    memory: MemoryLimit | None = None
     interrupted: bool = field(default=False, init=False)
     _began_s: float = field(init=False)
     _before_s: float = field(default=0.0, init=False)
@@ -97,7 +102,13 @@ class Deadline:
     @property
     def left_s(self) -> float:
         """Seconds left, not less than 0."""
-        return 0.0 if self.interrupted else max(0.0, self.seconds - self.gone_s)
+        ended = self.interrupted or self.short_of_memory
+        return 0.0 if ended else max(0.0, self.seconds - self.gone_s)
+
+    @property
+    def short_of_memory(self) -> bool:
+        """Whether work is to end because it has come near the limit of its memory."""
+        return self.interruptible and self.memory is not None and self.memory.reached
 
     @property
     def look_due(self) -> bool:
@@ -181,3 +192,16 @@ class Deadline:
             if not self.interruptible:
                 raise
             self.interrupted = True
+
+
+def search_deadline(budget_s: float | None, limit_bytes: float | None) -> Deadline:
+    """Return when searches end that begin now.
+
+    Parameters
+    ----------
+    budget_s
+        Of the command; no limit if None.
+    limit_bytes
+        Of memory; a quarter of the machine's if None.
+    """
+    return Deadline(search_s(budget_s), memory=MemoryLimit(limit_of(limit_bytes)))

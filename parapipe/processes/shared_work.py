@@ -32,6 +32,7 @@ from parapipe.solvers.cp_sat import Stop
 SMALL_PROBLEM = 20  # operators of a problem that is tried in this process
 TRIAL_S = 0.5  # before it is judged how long the small problems will take
 HAND_OVER_S = 5.0  # what small problems may still take in this process, if others can help
+MEMORY_S = 0.5  # how often who waits looks at the memory
 ALONE_S = 20.0  # and if not: a process of its own then only ends at once when asked to
 
 Task = TypeVar("Task")
@@ -140,7 +141,8 @@ class _Distribution(Generic[Task, Answer]):
         waiting = set(futures)
         try:
             while waiting and not self.deadline.over:
-                for future in _yield_done(waiting, self.wait_s, most_s=most_s):
+                done = _yield_done(waiting, self.wait_s, most_s=most_s, deadline=self.deadline)
+                for future in done:
                     waiting.remove(future)
                     if not future.cancelled() and (result := future.result()) is not None:
                         self.record(futures[future], result)
@@ -156,7 +158,11 @@ class _Distribution(Generic[Task, Answer]):
 
 
 def _yield_done(
-    futures: Collection[Future[Answer | None]], left_s: float, *, most_s: float
+    futures: Collection[Future[Answer | None]],
+    left_s: float,
+    *,
+    most_s: float,
+    deadline: Deadline,
 ) -> Iterator[Future[Answer | None]]:
     """Yield futures as they are done or cancelled, for some seconds.
 
@@ -164,17 +170,22 @@ def _yield_done(
     ----------
     most_s
         Cancel those that wait if all of them would take longer than that.
+    deadline
+        It may come before, for want of memory.
     """
-    begin_s = perf_counter()
-    with suppress(TimeoutError):
-        for count, future in enumerate(
-            as_completed(futures, None if left_s == inf else left_s), start=1
-        ):
-            yield future
-            elapsed_s, rest = perf_counter() - begin_s, len(futures) - count
-            if elapsed_s > TRIAL_S and elapsed_s / count * rest > most_s:
-                most_s = inf
-                _cancel_all(futures)
+    begin_s, total, waiting = perf_counter(), len(futures), {*futures}
+    while waiting:
+        wait_s = max(0.0, begin_s + left_s - perf_counter())
+        with suppress(TimeoutError):
+            for future in as_completed(tuple(waiting), min(wait_s, MEMORY_S)):
+                waiting.remove(future)
+                yield future
+                elapsed_s, count = perf_counter() - begin_s, total - len(waiting)
+                if elapsed_s > TRIAL_S and elapsed_s / count * len(waiting) > most_s:
+                    most_s = inf
+                    _cancel_all(futures)
+        if wait_s <= MEMORY_S or deadline.over:
+            return
 
 
 def _cancel_all(futures: Iterable[Future[Answer | None]]) -> None:

@@ -39,10 +39,11 @@ from parapipe.search.explored_bounds import ExploredBounds
 from parapipe.search.infeasible import absent_kinds, check_times
 from parapipe.search.loaded_costs import ExpectedLoad, additive, is_additive
 from parapipe.search.options import MapOptions
-from parapipe.search.stages.candidates import Candidate, configure
+from parapipe.search.stages.candidates import Candidate, configure, evaluate_candidate
 from parapipe.search.stages.finest_cuts import MOST_REQUESTS, all_requests, many_requests
 from parapipe.search.stages.problem_order import OtherTables, Periods, PromisingRequests
 from parapipe.search.stages.relaxed import Relaxed
+from parapipe.search.stages.relaxed_step import most_cells
 from parapipe.search.stages.stage_incumbents import ListSchedules, StageSearches
 from parapipe.search.stages.stage_search import StageProblems, StageSearch
 
@@ -51,6 +52,10 @@ if TYPE_CHECKING:
     from parapipe.search.contract import Search, SplitSources
 
 LOADED = ("stages", "split", "interleaved")  # searches with times under expected loads
+SHORT_OF_MEMORY = (
+    "the search came near the memory that it may take, and ended with the best so far; with a "
+    "greater memory limit there may be better ones"
+)
 LATER_SHARE = 0.25  # of a budget, for searches behind that over stages, if there are any
 
 
@@ -133,6 +138,8 @@ class SearchSequence:
         resolution = options.resolution
         if not self.complete:
             stages.undone.append("the search over stages and schedules was ended early")
+        if stages.deadline.short_of_memory:
+            stages.undone.append(SHORT_OF_MEMORY)
         if searches.large:
             share = options.energy_resolution * stages.searches.counts_energy
             resolution = max(resolution, share)
@@ -140,7 +147,9 @@ class SearchSequence:
         candidates, bounds = self.candidates(), self.bounds()
         budget = any(table.power_budget_w is not None for table in tables)
         if stages.graph.states or budget:  # stages know nothing of loops, or of the power
-            candidates = [configure(each, stages.graph, tables) for each in candidates]
+            sized = any(each.moment is Moment.MEMORY for each in self.searches)
+            form = configure if sized or self.co_runs else evaluate_candidate
+            candidates = [form(each, stages.graph, tables) for each in candidates]
         if self.co_runs:
             with stages.deadline.ending():
                 candidates = [*self.co_runs.run(candidates)]
@@ -336,9 +345,9 @@ def explore(
     requests = () if many or options.budget_s is not None else all_requests(graph, partition, costs)
     method = Method(**options.where(lambda option: option.solves))
     identical = tuple(identical_processors(graph, table) for table in tables)
-    promising = None
+    promising, cells = None, most_cells(deadline.memory)
     if not requests:
-        relaxed = Relaxed(graph, partition, costs, identical[0], limited=many)
+        relaxed = Relaxed(graph, partition, costs, identical[0], limited=many, most_cells=cells)
         replicas = replica_sets(replicable(identical[0], costs).alone)
         promising = PromisingRequests(relaxed, Periods(relaxed, replicas), options.resolution)
     solver = Solver(method, options.workers, cache, executor, identical[0])
@@ -346,7 +355,7 @@ def explore(
         stages = StageProblems(
             graph,
             (requests, *((),) * len(others)),
-            OtherTables(graph, partition, tables[1:], identical[1:], most_requests),
+            OtherTables(graph, partition, tables[1:], identical[1:], most_requests, cells),
             solver,
             deadline,
             StageSearches(
@@ -367,7 +376,7 @@ def explore(
             from parapipe.search.co_run_search import CoRunSearch
 
             def explore_loaded(load: ExpectedLoad) -> tuple[Configuration, ...]:
-                left = Deadline(deadline.left_s)
+                left = Deadline(deadline.left_s, memory=deadline.memory)
                 few = [each for each in searches if each.name in LOADED]
                 quick = replace(options, objectives="latency-throughput")
                 return explore(

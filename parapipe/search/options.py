@@ -32,9 +32,11 @@ from parapipe.files.checked_arguments import (
 from parapipe.files.progress import worker_count
 from parapipe.platform.precision import Precision
 from parapipe.platform.thermal_state import State
+from parapipe.processes.memory_limit import workers_within
 from parapipe.search.idle_options import needs_clock, needs_energy, needs_memory
 from parapipe.search.option_types import (
     ByModel,
+    Bytes,
     CacheFolder,
     Dims,
     DrawCount,
@@ -107,6 +109,10 @@ class MapOptions:
     budget_s
         Time for the whole command, plans included. Then, as after Ctrl-C, the best front so far is
         taken; a first front is always completed. Default: no limit.
+    memory_limit_bytes
+        Memory of this machine that the search may take, its other processes included. Near it, the
+        best front so far is taken, and the result says so. Default: a quarter of the machine's
+        memory, or of what its control group may take.
     objectives
         What the front minimises and maximises.
     max_memory_bytes
@@ -138,7 +144,8 @@ class MapOptions:
     dvfs_points
         With `dvfs`, how many operating points of each processor are considered at most.
     jobs
-        Subgraphs solved at the same time; one per core of this machine if not given.
+        Subgraphs solved at the same time; one per core of this machine if not given, or as many as
+        the limit of memory has room for.
     seed
         Seed of the solvers and of the draws.
     draws
@@ -205,6 +212,7 @@ class MapOptions:
     interleave: Interleaving = field(default="auto", metadata=_search(several="refused"))
     time_limit_s: Seconds = field(default=60.0, metadata=_limits(several="refused", solves=True))
     budget_s: Seconds | None = field(default=None, metadata=_common(idle=needs_clock))
+    memory_limit_bytes: Bytes | None = field(default=None, metadata=_limits(text="{:.17g}B".format))
     objectives: Objectives = field(default="latency-throughput-energy", metadata=_search())
     max_memory_bytes: MaxMemory | None = field(
         default=None, metadata=_limits(several="refused", text="{:.17g}B".format)
@@ -291,7 +299,9 @@ class MapOptions:
     @property
     def workers(self) -> int:
         """Subgraphs solved at the same time."""
-        return worker_count(self.jobs)
+        if self.jobs is not None:
+            return self.jobs
+        return min(worker_count(None), workers_within(self.memory_limit_bytes))
 
 
 class MapKeywords(TypedDict, total=False):
@@ -307,6 +317,7 @@ class MapKeywords(TypedDict, total=False):
     interleave: Interleaving
     time_limit_s: Seconds
     budget_s: Seconds | None
+    memory_limit_bytes: Bytes | None
     objectives: Objectives
     max_memory_bytes: MaxMemory | None
     max_stages: Count | None

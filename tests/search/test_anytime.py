@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from concurrent.futures import Executor, Future
 from functools import partial
-from importlib import import_module
 from itertools import chain as chained
 from itertools import pairwise, repeat
 from math import inf
@@ -19,7 +18,7 @@ from parapipe.graph.partition import partition
 from parapipe.pareto import nondominated
 from parapipe.plan import build, layout
 from parapipe.problems.solve import SolvedQuestions, solve
-from parapipe.processes import shared_work
+from parapipe.processes import deadline, shared_work
 from parapipe.processes.deadline import LOOK_S, Deadline
 from parapipe.search import candidate_selection
 from parapipe.search import configurations_from_costs as exploring
@@ -138,7 +137,7 @@ def with_work(monkeypatch, most, *, interrupted=False, work=None):
     """Let a budget be counted in work; return an executor, and the budget if it is one."""
     work = work or Work(most if interrupted else inf)
     executor = OneByOne(work)
-    for module in (exploring, import_module("parapipe.api.map")):
+    for module in (exploring, deadline):
         monkeypatch.setattr(module, "Deadline", partial(Deadline, clock=work))
     monkeypatch.setattr(shared_work, "as_completed", executor.as_completed)
     return {"executor": executor, "budget_s": None if interrupted else float(most)}

@@ -16,12 +16,14 @@ from parapipe.graph.partition import MergedUnit, Partition, Subgraph, Unit, part
 from parapipe.problems.identical_processors import identical_processors, replica_sets
 from parapipe.problems.method import Method, answer_of
 from parapipe.processes.deadline import Deadline
+from parapipe.processes.memory_limit import MemoryLimit
 from parapipe.search.configurations_from_costs import explore
 from parapipe.search.options import MapOptions
 from parapipe.search.stages import relaxed as relaxed_module
 from parapipe.search.stages.finest_cuts import MOST_REQUESTS, finest_partition
 from parapipe.search.stages.problem_order import Periods, PromisingRequests
 from parapipe.search.stages.relaxed import Relaxed
+from parapipe.search.stages.relaxed_step import most_cells
 from tests.cases.pipeline_cases import identical_costs, random_costs
 from tests.search.test_configurations_from_costs import chain, every_chain_configuration
 from tests.search.test_live_boundaries import cut_everywhere, every_configuration, tangled
@@ -232,19 +234,22 @@ def test_a_first_front_is_there_before_the_bounds_are_close(seed):
 @pytest.mark.parametrize("seed", range(8))
 def test_where_places_are_left_out_there_is_a_front_and_its_bounds_hold(seed, kinds, monkeypatch):
     monkeypatch.setattr(relaxed_module, "MOST_CHOICES", 2)
-    monkeypatch.setattr(relaxed_module, "MOST_CELLS", 0)
+    memory = MemoryLimit(1.0, used=lambda: 0.0)  # there is room for no place, and none is taken
     graph = tangled(5 if len(kinds) == 3 else 4, seed)
     costs, parts = identical_costs(graph, kinds, seed), cut_everywhere(graph)
     if seed % 2:
         costs = with_few_able(costs, kinds, seed)
     options = MapOptions(mapper="auto", time_limit_s=10, resolution=0.0, jobs=1)
-    explored = explore(graph, parts, costs, options, most_requests=0)
+    explored = explore(
+        graph, parts, costs, options, most_requests=0, deadline=Deadline(memory=memory)
+    )
     live = max(map(len, parts.boundaries))
-    relaxed = Relaxed(graph, parts, costs, (), limited=True)
+    relaxed = Relaxed(graph, parts, costs, (), limited=True, most_cells=most_cells(memory))
     assert max(map(len, relaxed.places)) <= len(kinds) ** 2
     assert relaxed.left_out or live < 3 or seed % 2
     undone = explored.unfinished
     assert any("seldom change" in each for each in undone.reasons) == relaxed.left_out
+    assert any("for the limit of memory" in each for each in undone.reasons) == relaxed.left_out
     every = [c for c in every_configuration(graph, costs, kinds) if c[0] < inf]
     for figure, bound_s in ((0, undone.latency_s), (1, undone.period_s)):
         least_s = min(configuration[figure] for configuration in every)
@@ -254,9 +259,8 @@ def test_where_places_are_left_out_there_is_a_front_and_its_bounds_hold(seed, ki
 
 
 @pytest.mark.parametrize("exits", [2, 4, 5])
-def test_bounds_of_very_many_places_take_a_limited_number_of_cells(exits, monkeypatch):
+def test_bounds_of_very_many_places_take_a_limited_number_of_cells(exits):
     """Each of many operators is read once more, at the end: all are live up to there."""
-    monkeypatch.setattr(relaxed_module, "MOST_CELLS", 1 << 18)
     graph = tangled(3 * exits, 0)
     operators = tuple(
         replace(each, inputs=("x",) if v < exits else tuple(f"t{u}" for u in range(v)))
@@ -267,10 +271,10 @@ def test_bounds_of_very_many_places_take_a_limited_number_of_cells(exits, monkey
     units += tuple(Unit((v,), (v,)) for v in range(exits, 3 * exits))
     live = [sorted(f"t{v}" for v in range(n)) for n in range(exits, 3 * exits)]
     parts = Partition((Subgraph(units, 1, 1),), ((), *map(tuple, live), ()))
-    relaxed = Relaxed(graph, parts, random_costs(graph, 6, 0), (), limited=True)
+    most = 1 << 18
+    relaxed = Relaxed(graph, parts, random_costs(graph, 6, 0), (), limited=True, most_cells=most)
     cells = [step.time_s.size for some in relaxed.steps for step in some]
-    most = relaxed_module.MOST_CELLS / relaxed.units
-    assert max(cells) <= max(most, 36 * 64 * (6 + 6**2))
+    assert max(cells) <= max(most / relaxed.units, 36 * 64 * (6 + 6**2))
     assert cells[0] <= 64 * (6 + relaxed_module.MOST_CHOICES)
     assert relaxed.left_out
     assert relaxed.least_latency(relaxed.sets)[0] < inf

@@ -23,6 +23,7 @@ from parapipe.processes.deadline import Deadline, OverError
 from parapipe.search.stages.finest_cuts import MOST_REQUESTS, all_requests, many_requests
 from parapipe.search.stages.labels import first_of_each
 from parapipe.search.stages.relaxed import Cell, Numbers, Relaxed, Stretch
+from parapipe.search.stages.relaxed_step import MOST_CELLS
 from parapipe.solvers.paths import simple_bound_s, supporting
 from parapipe.solvers.problem import MappingProblem
 from parapipe.solvers.schedule import Answer, Certificate
@@ -207,6 +208,8 @@ class PromisingRequests:
                 "where very many tensors are live between subgraphs, only places were looked at in "
                 "which tensors made one after the other seldom change processors"
             )
+        if self.relaxed.left_out and self.relaxed.most_cells < MOST_CELLS:
+            yield "of these places there are fewer, for the limit of memory"
 
     def solve(
         self, solve: Solve, deadline: Deadline, first: Callable[[], bool] | None = None
@@ -349,6 +352,8 @@ class OtherTables:
         Of each table, groups of identical processors.
     most
         Requests of a table that are all built.
+    most_cells
+        As of `Relaxed`.
     """
 
     graph: OperatorGraph
@@ -356,6 +361,7 @@ class OtherTables:
     tables: Sequence[CostTable]
     identical: Sequence[Sequence[Sequence[int]]]
     most: int = MOST_REQUESTS
+    most_cells: int = MOST_CELLS
 
     @cached_property
     def left_out(self) -> tuple[str, ...]:
@@ -372,7 +378,8 @@ class OtherTables:
             with suppress(OverError):
                 deadline.check()
                 if self._has_many(costs):
-                    relaxed = Relaxed(self.graph, self.partition, costs, groups, limited=True)
+                    own = self.graph, self.partition, costs, groups
+                    relaxed = Relaxed(*own, limited=True, most_cells=self.most_cells)
                     paths = [*relaxed.least_energy(), *relaxed.least_latency(relaxed.sets)[1]]
                     wanted = with_identical(relaxed, [*relaxed.cells_of_pipelines(), *paths])
                 else:

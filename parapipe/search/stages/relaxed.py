@@ -36,6 +36,7 @@ from parapipe.problems.problems import (
 )
 from parapipe.problems.time_energy import Locations
 from parapipe.search.stages.relaxed_step import (
+    MOST_CELLS,
     Step,
     UnitModes,
     bounds_s,
@@ -50,7 +51,6 @@ from parapipe.solvers.schedule import Names
 
 Numbers = NDArray[np.float64]
 MOST_CHOICES = 1296  # of processors for the exits of a unit, where these are limited: 4 of 6
-MOST_CELLS = 1 << 24  # of all steps together, likewise: what the places at boundaries share
 NEAREST = 100  # ways to run a unit that are looked at
 PLACES_EACH = 2  # places at a boundary, for each processor, that stages of one processor begin at
 
@@ -86,6 +86,8 @@ class Relaxed:
         Whether choices for the exits of a unit, and places at a boundary, are left out where there
         are very many: those in which tensors, in the order in which they are made, change
         processors most often.
+    most_cells
+        Likewise, of all steps together.
     """
 
     def __init__(
@@ -96,8 +98,10 @@ class Relaxed:
         identical: Sequence[Sequence[int]],
         *,
         limited: bool = False,
+        most_cells: int = MOST_CELLS,
     ) -> None:
         self._network = graph, costs
+        self.most_cells = most_cells
         self.limited = limited
         self.count = len(costs.processors)
         self.units = partition.cuts.last
@@ -131,7 +135,7 @@ class Relaxed:
 
     def _place_limit(self, some: Sequence[UnitModes]) -> float:
         """Return how many places may be told apart at a boundary, given the ways from there."""
-        cells = MOST_CELLS / self.units / max((len(each.columns) for each in some), default=1)
+        cells = self.most_cells / self.units / max((len(each.columns) for each in some), default=1)
         return max(self.count**2, cells / (1 << self.count))
 
     def _step(self, run: UnitRun, own: UnitModes, partition: Partition, costs: CostTable) -> Step:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
@@ -11,12 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parapipe.cost.cost_table import CostTable
-from parapipe.problems.problems import Template, UnitMode, UnitRun
+from parapipe.problems.problems import FromOutside, Template, UnitMode, UnitRun
 from parapipe.problems.time_energy import Locations
+from parapipe.processes.memory_limit import MemoryLimit
 from parapipe.solvers.problem import Flow
 
 Numbers = NDArray[np.float64]
 Pins = Sequence[Mapping[int, int] | None]
+MOST_CELLS = 1 << 24  # of all steps together, where they are limited
+CELL_BYTES = 40  # that each takes, what is found from it included
+CELLS_SHARE = 0.25  # of a limit of memory, that is for them
+
+
+def most_cells(memory: MemoryLimit | None) -> int:
+    """Return how many cells all steps together may have, with room for them in the memory."""
+    room = inf if memory is None else CELLS_SHARE * memory.limit_bytes / CELL_BYTES
+    return int(min(MOST_CELLS, room))
 
 
 def membership(count: int) -> NDArray[np.bool_]:
@@ -25,33 +35,60 @@ def membership(count: int) -> NDArray[np.bool_]:
     return inside
 
 
+def _reads_by_operator(
+    template: Template, exits: Collection[int]
+) -> tuple[dict[int, list[Flow | FromOutside]], dict[int, float]]:
+    """Return what each operator reads, and which is the last to read what each makes.
+
+    Exits are of use to the end.
+    """
+    reads_of: dict[int, list[Flow | FromOutside]] = {}
+    last: dict[int, float] = dict.fromkeys(exits, inf)
+    for read in template.reads:
+        readers = read.consumers if isinstance(read, Flow) else read.readers
+        for v in readers:
+            reads_of.setdefault(v, []).append(read)
+        if isinstance(read, Flow) and read.producer is not None:
+            last[read.producer] = max(last.get(read.producer, 0), *readers)
+    return reads_of, last
+
+
+def _arrival_s(
+    read: Flow | FromOutside, places: Sequence[Locations], ends: Mapping[int, Numbers], count: int
+) -> Numbers | None:
+    """Return when a tensor is at each processor at the earliest; None where it always is."""
+    matrix = np.array(read.transfer_s)
+    if isinstance(read, Flow):
+        if read.producer is None:
+            return None
+        arrival: Numbers = (ends[read.producer][..., None] + matrix).min(axis=2)
+        return arrival
+    before = read.before
+    if before is None:
+        return None
+    rows = [
+        [0.0 if q in at[before] else matrix[at[before][0], q] for q in range(count)]
+        for at in places
+    ]
+    return np.array(rows)[:, None, :]
+
+
 def bounds_s(template: Template, places: Sequence[Locations], pins: Pins, count: int) -> Numbers:
     """Return lower bounds by longest paths and loads: [place, column, set]."""
     inside = membership(count)
     time_s = np.array(template.time_s)
-    ends: list[Numbers] = []  # [place, set, processor]
+    reads_of, last = _reads_by_operator(template, {v for pin in pins for v in pin or ()})
+    ends: dict[int, Numbers] = {}  # [place, set, processor], of what is still of use
     path_s = np.zeros((len(places), len(inside)))
     for v, row in enumerate(time_s):
         start_s = np.zeros((len(places), len(inside), count))
-        for read in template.reads:
-            if v not in (read.consumers if isinstance(read, Flow) else read.readers):
-                continue
-            if isinstance(read, Flow) and read.producer is not None:
-                matrix = np.array(read.transfer_s)
-                arrival = (ends[read.producer][..., None] + matrix).min(axis=2)
-                start_s = np.maximum(start_s, arrival)
-            elif not isinstance(read, Flow) and read.before is not None:
-                matrix = np.array(read.transfer_s)
-                arrival = np.array(
-                    [
-                        [0.0 if q in at[read.before] else matrix[at[read.before][0], q]
-                         for q in range(count)]
-                        for at in places
-                    ]
-                )  # fmt: skip
-                start_s = np.maximum(start_s, arrival[:, None, :])
-        ends.append(np.where(inside, start_s + row, inf))
-        path_s = np.maximum(path_s, ends[-1].min(axis=2))
+        for read in reads_of.get(v, ()):
+            if (arrival_s := _arrival_s(read, places, ends, count)) is not None:
+                start_s = np.maximum(start_s, arrival_s)
+        ends[v] = np.where(inside, start_s + row, inf)
+        path_s = np.maximum(path_s, ends[v].min(axis=2))
+        for u in [u for u in ends if last.get(u, u) <= v]:
+            del ends[u]
     size = np.maximum(inside.sum(axis=1), 1)
     # Whatever the shares of processors, that add up to 1: operators take at least their times
     # multiplied by shares, each where that is least. Shares in proportion to speed are good ones.
