@@ -59,6 +59,8 @@ def command(
 
     native (or armcl): a folder for the C++ runner, on ARM Compute Library.
 
+    cpp: the same as a C++ program of its own: source, weights and the library, to be compiled.
+
     perfetto: a trace of the predicted schedule, for ui.perfetto.dev or chrome://tracing.
 
     model-explorer: a folder of node data for Model Explorer, to colour the ONNX model's nodes by

@@ -17,7 +17,7 @@ from parapipe.targets.native.backends import BackendName, backends_of
 from parapipe.targets.native.build import library_plan_of, lower_plan
 from parapipe.targets.native.steps import Weight
 
-NAME = "weights.bin"
+WEIGHTS = "weights.bin"
 _ITEM_BYTES = 4
 USE = """
 It needs the runner on ARM Compute Library, which stands in `runtimes/native` of parapipe's
@@ -27,7 +27,7 @@ repository with its own README: build it for the board, copy this folder there, 
 """
 FILES = {
     "plan.json": "what runs where and when, in docs/armcl-format.md's words",
-    NAME: "the constants, little-endian float32, in ONNX's layout",
+    WEIGHTS: "the constants, little-endian float32, in ONNX's layout",
     "input.bin, expected.bin": "if you put them there: frames to run on, and their results",
 }
 _FRAMES = ("input.bin", "expected.bin")  # what a user may have put beside the plan
@@ -59,7 +59,7 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
         ), ()
 
     return export_folder(
-        "native", destination, library_plan.SCHEMA, lambda _: (NAME, *_FRAMES), write,
+        "native", destination, library_plan.SCHEMA, lambda _: (WEIGHTS, *_FRAMES), write,
         readme=readme(plan, "native", USE, FILES),
     )  # fmt: skip
 
@@ -90,15 +90,15 @@ def write_library_folder(
     with Constants(plan, model) as constants:
         backends = backends_of(plan, backend)
         into = lower_plan(plan, constants, backends)
-        offsets, size_bytes = _weight_offsets(into.weights)
-        file = library_plan.WeightsFile(file=NAME, size_bytes=size_bytes)
+        offsets, size_bytes = weight_offsets(into.weights)
+        file = library_plan.WeightsFile(file=WEIGHTS, size_bytes=size_bytes)
         document = library_plan_of(plan, into, file, offsets, backends)
-        _write_weights(folder / NAME, into.weights, offsets)
+        write_weights(folder / WEIGHTS, into.weights, offsets)
     (folder / "plan.json").write_bytes(document.to_bytes())
     return document
 
 
-def _weight_offsets(weights: Mapping[str, Weight]) -> tuple[dict[str, int], int]:
+def weight_offsets(weights: Mapping[str, Weight]) -> tuple[dict[str, int], int]:
     """Return where each constant starts, and the size of the file, in bytes."""
     offsets: dict[str, int] = {}
     end = 0
@@ -108,7 +108,7 @@ def _weight_offsets(weights: Mapping[str, Weight]) -> tuple[dict[str, int], int]
     return offsets, end
 
 
-def _write_weights(path: Path, weights: Mapping[str, Weight], offsets: Mapping[str, int]) -> None:
+def write_weights(path: Path, weights: Mapping[str, Weight], offsets: Mapping[str, int]) -> None:
     """Write all constants as little-endian float32; only one is in memory at a time."""
     with path.open("xb") as file:
         for name, weight in weights.items():

@@ -41,6 +41,11 @@ _LIBRARIES: Mapping[BackendName, _Library] = {
     "xnnpack": _Library("PARAPIPE_XNNPACK", "XNNPACK: libxnnpack-dev libpthreadpool-dev"),
     "neon": _Library("PARAPIPE_NEON", "ARM Compute Library: libarm-compute-dev"),
 }
+BACKEND_OPTIONS: Mapping[BackendName, str] = {
+    **{name: library.option for name, library in _LIBRARIES.items()},
+    "opencl": "PARAPIPE_OPENCL",
+}
+"""What switches a back end on in CMake."""
 
 
 def backend_here(processor: Processor) -> BackendName:

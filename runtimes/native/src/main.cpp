@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <fstream>
 #include <iostream>
-#include <map>
 #include <new>
 #include <optional>
 
@@ -41,32 +40,17 @@ void write_text(const std::string &path, const std::string &text) {
     }
 }
 
-void check_backends(const Plan &plan) {
-    for (const auto &processor : plan.processors) {
-        if (!is_built_in(processor.backend)) {
-            static const std::map<BackendKind, const char *> words = {
-                {BackendKind::opencl, "build it with -DPARAPIPE_OPENCL=ON"},
-                {BackendKind::onednn, "build it with -DPARAPIPE_ONEDNN=ON"},
-                {BackendKind::xnnpack, "build it with -DPARAPIPE_XNNPACK=ON"},
-                {BackendKind::stub, "build it with -DPARAPIPE_STUB=ON"}};
-            const auto found = words.find(processor.backend);
-            throw Error("processor '" + processor.name + "' needs a backend that this runner was built without (" +
-                        (found == words.end() ? "build it with ARM Compute Library" : found->second) + ")");
-        }
-    }
-}
-
 int run(const Options &options) {
     Frames frames(options.warmup + options.frames, options.period_s);
     const Interrupt interrupt([&frames] { frames.stop(); });
     auto plan = read_plan(options.folder);
-    choose_cores(plan, options);
+    choose_cores(plan, options.cores);
     if (options.no_arena) {
         plan.arena.reset();
     }
     check_backends(plan);
     check_memory(plan, memory_here_bytes());
-    const auto weights = read_weights(options.folder, plan);
+    const auto weights = read_weights(options.folder + "/" + plan.weights_file, plan);
     const auto inputs = options.input.empty() || plan.inputs.empty() ? FrameFile::random(1, plan, plan.inputs)
                                                                      : FrameFile(options.input, plan, plan.inputs);
     std::optional<FrameFile> expected;

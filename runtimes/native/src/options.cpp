@@ -36,13 +36,14 @@ std::size_t count_of(const std::string &text, const std::string &option, std::si
     return std::stoul(text);
 }
 
-/// Reads `big=0,1`.
-void add_cores(const std::string &text, Options &options) {
+}  // namespace
+
+void add_cores(const std::string &text, Cores &all) {
     const auto equals = text.rfind('=');
     if (equals == std::string::npos || equals == 0) {
         throw UsageError("--cores takes PROCESSOR=CORE,CORE,..., not '" + text + "'");
     }
-    auto &cores = options.cores[text.substr(0, equals)];
+    auto &cores = all[text.substr(0, equals)];
     cores.clear();
     std::size_t begin = equals + 1;
     while (begin <= text.size()) {
@@ -51,6 +52,8 @@ void add_cores(const std::string &text, Options &options) {
         begin = end + 1;
     }
 }
+
+namespace {
 
 std::set<int> cores_here() {
     cpu_set_t set;
@@ -103,7 +106,7 @@ Options options_of(const std::vector<std::string> &arguments) {
         {"--period", [&](const std::string &text) { options.period_s = number_of(text, "--period", 0); }},
         {"--frames", [&](const std::string &text) { options.frames = count_of(text, "--frames", 1); }},
         {"--warmup", [&](const std::string &text) { options.warmup = count_of(text, "--warmup", 0); }},
-        {"--cores", [&](const std::string &text) { add_cores(text, options); }},
+        {"--cores", [&](const std::string &text) { add_cores(text, options.cores); }},
     };
     const std::map<std::string, bool *> flags = {
         {"--governor", &options.governor}, {"--no-arena", &options.no_arena}, {"--json", &options.json},
@@ -139,8 +142,8 @@ Options options_of(const std::vector<std::string> &arguments) {
     return options;
 }
 
-void choose_cores(Plan &plan, const Options &options) {
-    for (const auto &[name, cores] : options.cores) {
+void choose_cores(Plan &plan, const Cores &chosen) {
+    for (const auto &[name, cores] : chosen) {
         const auto found = std::find_if(plan.processors.begin(), plan.processors.end(),
                                         [&name = name](const auto &processor) { return processor.name == name; });
         if (found == plan.processors.end()) {

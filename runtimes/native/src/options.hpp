@@ -9,6 +9,9 @@
 
 namespace parapipe {
 
+/// Cores to use in place of the plan's, by the name of a processor.
+using Cores = std::map<std::string, std::vector<int>>;
+
 /// What the command line says.
 struct Options {
     std::string folder;
@@ -21,7 +24,7 @@ struct Options {
     double period_s = 0;
     std::size_t frames = 100;
     std::size_t warmup = 3;
-    std::map<std::string, std::vector<int>> cores;
+    Cores cores;
     bool governor = false;
     bool no_arena = false;
     bool json = false;
@@ -33,9 +36,13 @@ struct Options {
 /// @throws UsageError if the arguments make no sense.
 Options options_of(const std::vector<std::string> &arguments);
 
+/// Adds what a text such as `big=0,1` says.
+/// @throws UsageError if it makes no sense.
+void add_cores(const std::string &text, Cores &all);
+
 /// Takes other cores for processors (--cores), and at most as many threads.
 /// @throws Error if a processor is not in the plan, or a core is not there to be used.
-void choose_cores(Plan &plan, const Options &options);
+void choose_cores(Plan &plan, const Cores &chosen);
 
 std::string usage();
 

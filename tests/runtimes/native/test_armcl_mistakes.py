@@ -127,7 +127,7 @@ def test_files_that_are_missing_or_cut_short_are_refused(stub, tmp_path):
     folder = diamond().write(tmp_path)
     weights = (folder / "weights.bin").read_bytes()
     (folder / "weights.bin").write_bytes(weights[:-4])
-    assert "has 60 bytes, and 64 by plan.json" in refused(stub.run(folder))
+    assert "has 60 bytes, and 64 by the plan" in refused(stub.run(folder))
     (folder / "weights.bin").unlink()
     assert "weights.bin: cannot be read" in refused(stub.run(folder))
     (folder / "weights.bin").write_bytes(weights)

@@ -52,6 +52,20 @@ bool is_built_in(BackendKind backend) {
     return built_in().count(backend) > 0;
 }
 
+void check_backends(const Plan &plan) {
+    static const std::map<BackendKind, const char *> words = {{BackendKind::opencl, "build it with -DPARAPIPE_OPENCL=ON"},
+                                                              {BackendKind::onednn, "build it with -DPARAPIPE_ONEDNN=ON"},
+                                                              {BackendKind::xnnpack, "build it with -DPARAPIPE_XNNPACK=ON"},
+                                                              {BackendKind::stub, "build it with -DPARAPIPE_STUB=ON"}};
+    for (const auto &processor : plan.processors) {
+        if (!is_built_in(processor.backend)) {
+            const auto found = words.find(processor.backend);
+            throw Error("processor '" + processor.name + "' needs a backend that this runner was built without (" +
+                        (found == words.end() ? "build it with ARM Compute Library" : found->second) + ")");
+        }
+    }
+}
+
 std::unique_ptr<Device> make_device(const Plan &plan, ProcessorId processor, const std::vector<float> &weights,
                                     Overlap &overlap) {
     const auto found = built_in().find(plan.processors[processor].backend);

@@ -30,7 +30,7 @@ void Executor::share_out_frames() {
 }
 
 /// Frames as a strategy decides: what tasks take on each processor is measured before.
-void Executor::run_decided(Frames &frames, const FrameFile &inputs, Results &results) {
+void Executor::run_decided(Frames &frames, const Inputs &inputs, Outputs &results) {
     auto tasks = tasks_of(made_for_);
     auto strategy = make_strategy(strategy_, tasks.work);
     measure_tasks(inputs, tasks);
@@ -85,7 +85,7 @@ void Executor::run_decided(Frames &frames, const FrameFile &inputs, Results &res
 }
 
 /// Loads all graph inputs of a frame. A processor's device may be at work meanwhile.
-void Executor::load_all(std::size_t frame, const FrameFile &inputs) {
+void Executor::load_all(std::size_t frame, const Inputs &inputs) {
     for (const auto &turn : seats_.front()->turns) {
         load(turn, 0, frame, inputs, [&](TensorId tensor) {
             const auto found = std::find_if(turn.bindings.begin(), turn.bindings.end(),
@@ -96,7 +96,7 @@ void Executor::load_all(std::size_t frame, const FrameFile &inputs) {
 }
 
 /// Runs an operator for a frame, wherever it may be.
-void Executor::run_turn(Seat &seat, const Turn &turn, std::size_t frame, Frames &frames, Results &results) {
+void Executor::run_turn(Seat &seat, const Turn &turn, std::size_t frame, Frames &frames, Outputs &results) {
     prepare(seat, turn, frame);
     ran_on_[turn.op][frame] = seat.number;
     compute(seat, turn, frame, frames, false);
@@ -107,7 +107,7 @@ void Executor::run_turn(Seat &seat, const Turn &turn, std::size_t frame, Frames 
 }
 
 /// Runs all tasks on each processor in turn, one after the other, and notes the median of what they took.
-void Executor::measure_tasks(const FrameFile &inputs, Tasks &tasks) {
+void Executor::measure_tasks(const Inputs &inputs, Tasks &tasks) {
     std::vector<TaskId> order(tasks.operators.size());
     const Links links(tasks.work);
     for (TaskId task = 0; task < order.size(); ++task) {

@@ -53,4 +53,7 @@ std::unique_ptr<Device> make_device(const Plan &plan, ProcessorId processor, con
 /// Whether the runner was built with it.
 bool is_built_in(BackendKind backend);
 
+/// @throws Error if this runner was built without the backend of a processor.
+void check_backends(const Plan &plan);
+
 }  // namespace parapipe

@@ -40,8 +40,6 @@ Executor::Executor(const Plan &plan, const std::vector<float> &weights, const st
     }
 }
 
-Executor::~Executor() = default;
-
 Device &Executor::device(ProcessorId processor) const {
     return *seats_[processor]->device;
 }
@@ -200,7 +198,7 @@ void Executor::place_slots(std::size_t buffer) {
     }
 }
 
-void Executor::run(Frames &frames, const FrameFile &inputs, Results &results, bool times_each) {
+void Executor::run(Frames &frames, const Inputs &inputs, Outputs &results, bool times_each) {
     if (decides()) {
         run_decided(frames, inputs, results);
         return;
@@ -244,14 +242,15 @@ void hand_on_for_good(const Turn &turn, std::size_t done, std::size_t end) {
 }  // namespace
 
 /// Takes its turns in order, round after round: those with a lag work on an earlier frame.
-void Executor::run_frames(Seat &seat, Frames &frames, const FrameFile &inputs, Results &results, bool times_each) {
+void Executor::run_frames(Seat &seat, Frames &frames, const Inputs &inputs, Outputs &results, bool times_each) {
     try {
         std::size_t end = kNone;
         std::size_t most = 0;
         for (const auto &turn : seat.turns) {
             most = std::max(most, turn.lag);
         }
-        std::vector<std::size_t> done(seat.turns.size());
+        auto &done = seat.done;
+        done.assign(seat.turns.size(), 0);
         for (std::size_t round = 0; end == kNone || round < end + most; ++round) {
             bool admitted = end != kNone;
             for (std::size_t i = 0; i < seat.turns.size(); ++i) {
@@ -310,7 +309,7 @@ void Executor::prepare(Seat &seat, const Turn &turn, std::size_t frame) {
 }
 
 /// Brings as much of the graph inputs as is read.
-void Executor::load(const Turn &turn, ProcessorId processor, std::size_t frame, const FrameFile &inputs,
+void Executor::load(const Turn &turn, ProcessorId processor, std::size_t frame, const Inputs &inputs,
                     const std::function<std::byte *(TensorId)> &memory) {
     for (const auto &[position, start, extents] : turn.loads) {
         const TensorId tensor = plan_.inputs[position];
@@ -332,6 +331,12 @@ void note(std::vector<Value> &values, std::size_t frame, Value value) {
 }  // namespace
 
 void Executor::compute(Seat &seat, const Turn &turn, std::size_t frame, const Frames &frames, bool times_each) {
+    if (!frames.timed()) {
+        if (!turn.view) {
+            seat.device->run(turn.op);
+        }
+        return;
+    }
     const auto begin = Frames::Clock::now();
     note(starts_s_[turn.op], frame, frames.since_start_s(begin));
     if (!turn.view) {
@@ -344,7 +349,7 @@ void Executor::compute(Seat &seat, const Turn &turn, std::size_t frame, const Fr
 }
 
 /// Gives what the operator made to those that wait for it, and gives back what it was the last to read.
-void Executor::hand_over(Seat &seat, const Turn &turn, std::size_t frame, Results &results) {
+void Executor::hand_over(Seat &seat, const Turn &turn, std::size_t frame, Outputs &results) {
     auto &device = *seat.device;
     const TensorId output = plan_.operators[turn.op].output;
     const auto here = device.layout(output);

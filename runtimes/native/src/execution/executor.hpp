@@ -6,6 +6,7 @@
 #include "execution/orders.hpp"
 #include "execution/results.hpp"
 #include "execution/seat.hpp"
+#include "execution/standing.hpp"
 #include "execution/tasks.hpp"
 #include "execution/turns.hpp"
 #include "plan/plan.hpp"
@@ -37,7 +38,13 @@ public:
     /// Runs frames until all are done or none is admitted any more.
     /// @param times_each Whether to wait for each operator, so that times of a GPU are those of the
     ///     operator and not of handing it over.
-    void run(Frames &frames, const FrameFile &inputs, Results &results, bool times_each);
+    void run(Frames &frames, const Inputs &inputs, Outputs &results, bool times_each);
+
+    /// Lets every processor wait for frames, until this object ends; then `run_batch` allocates nothing.
+    void stand_by();
+    /// Runs frames in the plan's order, and waits for the last one; only after `stand_by`, one call at a time.
+    /// @throws What a processor has thrown; then nothing can be run any more.
+    void run_batch(Frames &frames, const Inputs &inputs, Outputs &results);
 
     /// Whether another strategy than the plan decides.
     bool decides() const { return together_ != nullptr; }
@@ -65,6 +72,7 @@ public:
 
 private:
     Device &device(ProcessorId processor) const;
+    void stand_down();
     LayoutOf layouts() const;
     Layout layout(const Buffer &buffer) const;
     void configure();
@@ -73,17 +81,17 @@ private:
     void make_slots(std::size_t buffer);
     void place_slots(std::size_t buffer);
     Slot &slot(std::size_t buffer, std::size_t frame) { return *slots_[buffer][frame % slots_[buffer].size()]; }
-    void run_frames(Seat &seat, Frames &frames, const FrameFile &inputs, Results &results, bool times_each);
+    void run_frames(Seat &seat, Frames &frames, const Inputs &inputs, Outputs &results, bool times_each);
     void prepare(Seat &seat, const Turn &turn, std::size_t frame);
-    void load(const Turn &turn, ProcessorId processor, std::size_t frame, const FrameFile &inputs,
+    void load(const Turn &turn, ProcessorId processor, std::size_t frame, const Inputs &inputs,
               const std::function<std::byte *(TensorId)> &memory);
     void compute(Seat &seat, const Turn &turn, std::size_t frame, const Frames &frames, bool times_each);
-    void run_decided(Frames &frames, const FrameFile &inputs, Results &results);
-    void measure_tasks(const FrameFile &inputs, Tasks &tasks);
-    void load_all(std::size_t frame, const FrameFile &inputs);
-    void run_turn(Seat &seat, const Turn &turn, std::size_t frame, Frames &frames, Results &results);
+    void run_decided(Frames &frames, const Inputs &inputs, Outputs &results);
+    void measure_tasks(const Inputs &inputs, Tasks &tasks);
+    void load_all(std::size_t frame, const Inputs &inputs);
+    void run_turn(Seat &seat, const Turn &turn, std::size_t frame, Frames &frames, Outputs &results);
     void wait_for(std::vector<std::future<void>> ends);
-    void hand_over(Seat &seat, const Turn &turn, std::size_t frame, Results &results);
+    void hand_over(Seat &seat, const Turn &turn, std::size_t frame, Outputs &results);
 
     const Plan &made_for_;
     const std::string strategy_;
@@ -105,6 +113,7 @@ private:
     std::vector<std::vector<double>> starts_s_;
     std::vector<std::vector<ProcessorId>> ran_on_;  // by operator and frame
     std::mutex delivering_;
+    std::unique_ptr<Standing> standing_;
 };
 
 }  // namespace parapipe

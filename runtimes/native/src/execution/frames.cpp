@@ -5,7 +5,15 @@
 
 namespace parapipe {
 
-Frames::Frames(std::size_t count, double period_s) : period_(period_s), count_(count) {}
+Frames::Frames(std::size_t count, double period_s, bool timed) : period_(period_s), count_(count), timed_(timed) {}
+
+void Frames::restart(std::size_t count) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    count_ = count;
+    begun_ = 0;
+    stopped_ = false;
+    times_.clear();
+}
 
 void Frames::start() {
     start_ = Clock::now();
@@ -24,16 +32,22 @@ bool Frames::admit(std::size_t frame) {
         return false;
     }
     begun_ = std::max(begun_, frame + 1);
-    times_.resize(begun_);
+    times_.resize(timed_ ? begun_ : 0);
     return true;
 }
 
 void Frames::note_begin(std::size_t frame) {
+    if (!timed_) {
+        return;
+    }
     const std::lock_guard<std::mutex> lock(mutex_);
     times_[frame].begin = std::min(times_[frame].begin, Clock::now());
 }
 
 void Frames::note_end(std::size_t frame) {
+    if (!timed_) {
+        return;
+    }
     const std::lock_guard<std::mutex> lock(mutex_);
     times_[frame].end = std::max(times_[frame].end, Clock::now());
 }

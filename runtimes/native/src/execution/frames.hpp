@@ -18,7 +18,11 @@ public:
     };
 
     /// @param period_s Seconds between admissions; 0 to admit a frame as soon as it can start.
-    Frames(std::size_t count, double period_s);
+    /// @param timed Whether to note when frames and operators begin and end.
+    Frames(std::size_t count, double period_s, bool timed = true);
+    /// Begins with frame 0 again; nothing may be running.
+    void restart(std::size_t count);
+    bool timed() const { return timed_; }
 
     /// Sets the time that periods are counted from.
     void start();
@@ -52,6 +56,7 @@ private:
     Clock::time_point start_;
     std::chrono::duration<double> period_;
     std::size_t count_;
+    const bool timed_;
     std::size_t begun_ = 0;
     bool stopped_ = false;
     std::vector<Times> times_;

@@ -67,23 +67,35 @@ struct Walk {
     std::size_t here;
 };
 
+/// The axes of a copy, without memory of their own.
+struct Walks {
+    std::array<Walk, kMostDimensions> axes{};
+    std::size_t count = 0;
+
+    const Walk *begin() const { return axes.data(); }
+    const Walk *end() const { return axes.data() + count; }
+};
+
 /// The axes of a copy, the longest steps of the target first; axes that can be walked as one are one.
-std::vector<Walk> walks_of(const Layout &there, const Layout &here) {
-    std::vector<Walk> axes;
+Walks walks_of(const Layout &there, const Layout &here) {
+    Walks axes;
     for (std::size_t axis = 0; axis < kMostDimensions; ++axis) {
         if (here.extents[axis] > 1) {
-            axes.push_back({here.extents[axis], there.strides[axis], here.strides[axis]});
+            const Walk walk{here.extents[axis], there.strides[axis], here.strides[axis]};
+            std::size_t at = axes.count++;
+            for (; at > 0 && axes.axes[at - 1].here < walk.here; --at) {
+                axes.axes[at] = axes.axes[at - 1];
+            }
+            axes.axes[at] = walk;
         }
     }
-    std::stable_sort(axes.begin(), axes.end(), [](const Walk &a, const Walk &b) { return a.here > b.here; });
-    std::vector<Walk> walks;
+    Walks walks;
     for (const auto &axis : axes) {
-        const bool joins = !walks.empty() && walks.back().here == axis.here * axis.extent &&
-                           walks.back().there == axis.there * axis.extent;
-        if (joins) {
-            walks.back() = {walks.back().extent * axis.extent, axis.there, axis.here};
+        Walk *const last = walks.count == 0 ? nullptr : &walks.axes[walks.count - 1];
+        if (last != nullptr && last->here == axis.here * axis.extent && last->there == axis.there * axis.extent) {
+            *last = {last->extent * axis.extent, axis.there, axis.here};
         } else {
-            walks.push_back(axis);
+            walks.axes[walks.count++] = axis;
         }
     }
     return walks;
@@ -119,7 +131,7 @@ void copy_axis(const std::byte *from, std::byte *to, const Walk *axis, const Wal
 
 void copy(const std::byte *from, const Layout &there, std::byte *to, const Layout &here) {
     const auto walks = walks_of(there, here);
-    copy_axis(from + there.offset, to + here.offset, walks.data(), walks.data() + walks.size());
+    copy_axis(from + there.offset, to + here.offset, walks.begin(), walks.end());
 }
 
 }  // namespace parapipe

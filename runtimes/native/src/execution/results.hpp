@@ -8,8 +8,23 @@
 
 namespace parapipe {
 
+/// Where graph inputs come from.
+class Inputs {
+public:
+    virtual ~Inputs() = default;
+    /// Elements of a graph input of a frame, in ONNX's order.
+    virtual const float *data(std::size_t frame, std::size_t position) const = 0;
+};
+
+/// Where graph outputs arrive. Each output is delivered by one thread, frame after frame.
+class Outputs {
+public:
+    virtual ~Outputs() = default;
+    virtual void deliver(std::size_t output, std::size_t frame, const float *values) = 0;
+};
+
 /// Frames as they lie in a file: for each frame all tensors of a list, one after the other.
-class FrameFile {
+class FrameFile : public Inputs {
 public:
     FrameFile() = default;
     /// @throws Error if the file does not hold whole frames, or none.
@@ -19,7 +34,7 @@ public:
 
     std::size_t frames() const { return frames_; }
     /// Elements of a tensor in a frame; frames are taken round and round.
-    const float *data(std::size_t frame, std::size_t position) const;
+    const float *data(std::size_t frame, std::size_t position) const override;
 
 private:
     FrameFile(const Plan &plan, const std::vector<TensorId> &tensors);
@@ -30,9 +45,8 @@ private:
     std::vector<float> values_;
 };
 
-/// Where graph outputs arrive: compared with what was expected, and kept if asked for. Each output
-/// is delivered by one thread, frame after frame.
-class Results {
+/// Compares graph outputs with what was expected, and keeps them if asked for.
+class Results : public Outputs {
 public:
     struct Difference {
         double largest = 0;
@@ -44,7 +58,7 @@ public:
     /// @param kept Frames to keep, from the first.
     Results(const Plan &plan, const FrameFile *expected, std::size_t kept);
 
-    void deliver(std::size_t output, std::size_t frame, const float *values);
+    void deliver(std::size_t output, std::size_t frame, const float *values) override;
     /// By output.
     const std::vector<Difference> &differences() const { return differences_; }
     /// Writes the kept frames as a FrameFile has them.

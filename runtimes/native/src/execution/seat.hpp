@@ -18,7 +18,8 @@ struct Seat {
     std::unique_ptr<const Plan> plan;
     std::unique_ptr<Device> device;
     std::vector<Turn> turns;
-    std::vector<float> dense;  // room for a graph output
+    std::vector<std::size_t> done;  // by turn, the frames that are done
+    std::vector<float> dense;       // room for a graph output
     Worker worker;
 
     ~Seat() {

@@ -18,7 +18,7 @@ public:
     /// @param count Below 0, so many have to come before the first can be had.
     /// @param spin How long to wait without sleeping.
     explicit Semaphore(std::int64_t count, std::chrono::nanoseconds spin = std::chrono::nanoseconds(0))
-        : count_(count), spin_(spin) {}
+        : first_(count), count_(count), spin_(spin) {}
 
     void acquire() {
         if (take() || spin()) {
@@ -40,6 +40,9 @@ public:
         count_.store(kEnough);
         wake();
     }
+
+    /// Counts as at the start again; nobody may be waiting.
+    void reset() { count_.store(first_); }
 
     /// Ends all waiting, now and later.
     void close() {
@@ -98,6 +101,7 @@ private:
         }
     }
 
+    const std::int64_t first_;
     std::atomic<std::int64_t> count_;
     std::atomic<int> waiting_{0};
     std::atomic<bool> closed_{false};

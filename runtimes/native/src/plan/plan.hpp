@@ -3,8 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <functional>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -45,13 +48,21 @@ public:
     using Value = std::variant<std::int64_t, double, std::string, Integers>;
 
     void set(const std::string &name, Value value) { values_[name] = std::move(value); }
-    std::int64_t integer(const std::string &name) const { return std::get<std::int64_t>(values_.at(name)); }
-    double number(const std::string &name) const { return std::get<double>(values_.at(name)); }
-    const std::string &text(const std::string &name) const { return std::get<std::string>(values_.at(name)); }
-    const Integers &integers(const std::string &name) const { return std::get<Integers>(values_.at(name)); }
+    std::int64_t integer(std::string_view name) const { return std::get<std::int64_t>(value(name)); }
+    double number(std::string_view name) const { return std::get<double>(value(name)); }
+    const std::string &text(std::string_view name) const { return std::get<std::string>(value(name)); }
+    const Integers &integers(std::string_view name) const { return std::get<Integers>(value(name)); }
 
 private:
-    std::map<std::string, Value> values_;
+    const Value &value(std::string_view name) const {
+        const auto found = values_.find(name);
+        if (found == values_.end()) {
+            throw std::out_of_range("an operator lacks the attribute " + std::string(name));
+        }
+        return found->second;
+    }
+
+    std::map<std::string, Value, std::less<>> values_;
 };
 
 struct Activation {

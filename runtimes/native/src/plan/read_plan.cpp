@@ -345,12 +345,11 @@ Plan read_plan(const std::string &folder) {
     return parse_plan(read_file(folder + "/plan.json"));
 }
 
-std::vector<float> read_weights(const std::string &folder, const Plan &plan) {
-    const auto path = folder + "/" + plan.weights_file;
+std::vector<float> read_weights(const std::string &path, const Plan &plan) {
     const auto content = read_file(path);
     if (content.size() != plan.weights_size_bytes) {
         throw Error(text_of(path, ": has ", content.size(), " bytes, and ", plan.weights_size_bytes,
-                            " by plan.json; copy the whole folder again"));
+                            " by the plan; copy the whole folder again"));
     }
     std::vector<float> weights(content.size() / sizeof(float));
     if (!weights.empty()) {

@@ -16,9 +16,9 @@ Plan read_plan(const std::string &folder);
 /// The back ends, by their names in a plan.
 const std::map<std::string, BackendKind> &backend_kinds();
 
-/// Reads the constants that a plan names.
+/// Reads the constants of a plan.
 /// @throws Error if the file cannot be read or has another size than the plan says.
-std::vector<float> read_weights(const std::string &folder, const Plan &plan);
+std::vector<float> read_weights(const std::string &path, const Plan &plan);
 
 /// All of a file.
 /// @throws Error if it cannot be read.

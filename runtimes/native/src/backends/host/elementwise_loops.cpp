@@ -17,16 +17,15 @@ Elements broadcast_to(Elements elements, const Elements &output) {
 }
 
 template <class Function>
-void for_each_element(const LoopCall &call, Function function) {
-    const auto &out = call.output;
-    const auto x = broadcast_to(call.inputs[0], out);
-    const auto axes = axes_of(call.order);
+void for_each_element(const Elements &input, const Elements &out, Order order, Function function) {
+    const auto x = broadcast_to(input, out);
+    const auto axes = axes_of(order);
     const auto last = axes[3];
     const auto steps = x.strides[last];
     const auto out_steps = out.strides[last];
     auto rows = out.extents;
     rows[last] = 1;
-    for_each_position(rows, call.order, [&](const auto &at) {
+    for_each_position(rows, order, [&](const auto &at) {
         const float *from = x.at(at[0], at[1], at[2], at[3]);
         float *to = out.at(at[0], at[1], at[2], at[3]);
         for (std::size_t i = 0; i < out.extents[last]; ++i) {
@@ -126,7 +125,9 @@ void with_function(const std::string &type, const Attributes &attributes, Apply 
 }
 
 void unary(const LoopCall &call) {
-    with_function(call.op.type, call.op.attributes, [&call](auto function) { for_each_element(call, function); });
+    with_function(call.op.type, call.op.attributes, [&call](auto function) {
+        for_each_element(call.inputs[0], call.output, call.order, function);
+    });
 }
 
 void add(const LoopCall &call) {
@@ -179,9 +180,8 @@ std::vector<LoopOfType> elementwise_loops() {
 }
 
 void activate(const Activation &activation, const Elements &elements, Order order) {
-    const Operator op{{}, activation.type, {}, kNone, activation.attributes, {}, {}};
-    const LoopCall call{op, {}, {elements}, {}, elements, order};
-    unary(call);
+    with_function(activation.type, activation.attributes,
+                  [&elements, order](auto function) { for_each_element(elements, elements, order, function); });
 }
 
 }  // namespace parapipe

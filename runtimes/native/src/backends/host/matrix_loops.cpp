@@ -1,4 +1,5 @@
 #include "backends/host/loops.hpp"
+#include "backends/host/room.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -17,8 +18,8 @@ Layout walk_of(const Elements &elements, const std::array<std::size_t, kMostDime
 }
 
 /// Elements one behind the other in ONNX's order.
-std::vector<float> dense_of(const Elements &elements, const Shape &shape) {
-    std::vector<float> dense(elements_of(shape));
+Scratch<float> dense_of(const Elements &elements, const Shape &shape) {
+    Scratch<float> dense(elements_of(shape));
     copy(reinterpret_cast<const std::byte *>(elements.data), walk_of(elements, elements.extents),
          reinterpret_cast<std::byte *>(dense.data()), layout_of(shape));
     return dense;
@@ -106,7 +107,7 @@ void mean(const LoopCall &call) {
             strides[axis] = reduced[axis] ? 0 : call.output.strides[next];
         }
     }
-    std::vector<double> sums(elements_of(call.shape));
+    Scratch<double> sums(elements_of(call.shape));
     const auto place = [&](const auto &at) {
         std::size_t offset = 0;
         for (std::size_t axis = 0; axis < kMostDimensions; ++axis) {
@@ -127,15 +128,19 @@ void gather(const LoopCall &call) {
     const auto &shape = call.shapes[0];
     const auto extent = shape[axis];
     const auto product = [&shape](std::size_t from, std::size_t to) {
-        return elements_of(Shape(shape.begin() + static_cast<std::ptrdiff_t>(from), shape.begin() + static_cast<std::ptrdiff_t>(to)));
+        std::size_t elements = 1;
+        for (; from < to; ++from) {
+            elements *= static_cast<std::size_t>(shape[from]);
+        }
+        return elements;
     };
     const auto before = product(0, axis);
     const auto behind = product(axis + 1, shape.size());
     const auto indices = dense_of(call.inputs[1], call.shapes[1]);
     const bool in_order = is_dense(walk_of(call.inputs[0], call.inputs[0].extents));
-    const auto copied = in_order ? std::vector<float>() : dense_of(call.inputs[0], shape);
+    const auto copied = in_order ? Scratch<float>() : dense_of(call.inputs[0], shape);
     const float *source = in_order ? call.inputs[0].data : copied.data();
-    std::vector<float> picked(elements_of(call.shape));
+    Scratch<float> picked(elements_of(call.shape));
     for (std::size_t outside = 0; outside < before; ++outside) {
         for (std::size_t i = 0; i < indices.size(); ++i) {
             auto index = std::abs(indices[i]) < 2147483648.0F ? static_cast<std::int64_t>(indices[i]) : 0;

@@ -1,4 +1,5 @@
 #include "backends/host/loops.hpp"
+#include "backends/host/room.hpp"
 
 #include <algorithm>
 
@@ -49,7 +50,7 @@ void reshape(const LoopCall &call) {
     } else if (is_dense(there)) {
         copy_piece(from.data, layout_of(call.shape), call.output.data, here);
     } else {
-        std::vector<float> dense(elements_of(call.shape));
+        Scratch<float> dense(elements_of(call.shape));
         copy_piece(from.data, there, dense.data(), layout_of(call.shapes[0]));
         copy_piece(dense.data(), layout_of(call.shape), call.output.data, here);
     }

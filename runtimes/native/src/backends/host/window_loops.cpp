@@ -1,4 +1,5 @@
 #include "backends/host/loops.hpp"
+#include "backends/host/room.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -171,8 +172,8 @@ void normalise(const LoopCall &call) {
     const auto &x = call.inputs[0];
     const auto axis = channel_axis(call);
     const auto epsilon = static_cast<float>(call.op.attributes.number("epsilon"));
-    std::vector<float> scales(x.extents[axis]);
-    std::vector<float> shifts(scales.size());
+    Scratch<float> scales(x.extents[axis]);
+    Scratch<float> shifts(scales.size());
     for (std::size_t c = 0; c < scales.size(); ++c) {
         scales[c] = call.inputs[1].data[c] / std::sqrt(call.inputs[4].data[c] + epsilon);
         shifts[c] = call.inputs[2].data[c] - call.inputs[3].data[c] * scales[c];
@@ -208,9 +209,9 @@ void resize(const LoopCall &call) {
     const auto &out = call.output;
     const bool nearest = call.op.attributes.text("mode") == "nearest";
     const auto &coordinates = call.op.attributes.text("coordinates");
-    std::vector<Neighbours> rows;
-    std::vector<Neighbours> columns;
-    for (auto [axis, places] : {std::pair<std::size_t, std::vector<Neighbours> *>{2, &rows}, {3, &columns}}) {
+    Scratch<Neighbours> rows;
+    Scratch<Neighbours> columns;
+    for (auto [axis, places] : {std::pair<std::size_t, Scratch<Neighbours> *>{2, &rows}, {3, &columns}}) {
         for (std::size_t at = 0; at < out.extents[axis]; ++at) {
             places->push_back(nearest ? Neighbours{at * x.extents[axis] / out.extents[axis], 0, 0}
                                       : neighbours_of(at, x.extents[axis], out.extents[axis], coordinates));

@@ -28,12 +28,24 @@ public:
     }
     void set_constant(int argument, const dnnl::memory &constant) { arguments_.emplace(argument, constant); }
 
-    void run() override {
+    void prepare() override {
         arguments_.at(DNNL_ARG_SCRATCHPAD).set_data_handle(bench_.scratchpad());
-        for (const auto &[argument, tensor] : varying_) {
-            arguments_.at(argument).set_data_handle(tensors_.data(tensor));
+        for (const auto &[argument, memory] : arguments_) {
+            list_.push_back({argument, memory.get()});
         }
-        primitive_.execute(bench_.stream(), arguments_);
+        for (const auto &[argument, tensor] : varying_) {
+            moving_.emplace_back(arguments_.at(argument), tensor);
+        }
+    }
+
+    /// By the C interface, since the other one makes a list of the arguments each time.
+    void run() override {
+        for (auto &[memory, tensor] : moving_) {
+            memory.set_data_handle(tensors_.data(tensor));
+        }
+        dnnl::error::wrap_c_api(dnnl_primitive_execute(primitive_.get(), bench_.stream().get(),
+                                                       static_cast<int>(list_.size()), list_.data()),
+                                "a primitive of oneDNN failed");
     }
 
 private:
@@ -42,6 +54,8 @@ private:
     dnnl::primitive primitive_;
     std::unordered_map<int, dnnl::memory> arguments_;
     std::vector<std::pair<int, TensorId>> varying_;
+    std::vector<dnnl_exec_arg_t> list_;
+    std::vector<std::pair<dnnl::memory, TensorId>> moving_;
 };
 
 }  // namespace parapipe
