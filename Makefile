@@ -17,7 +17,7 @@ NATIVE_BUILD ?= build/native
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-nightly test-report test-armcl test-armcl-opencl test-native test-genai test-ncnn test-providers test-rknn test-qnn \
+.PHONY: help demo test test-nightly test-report test-armcl test-armcl-opencl test-cuda test-native test-genai test-ncnn test-providers test-rknn test-qnn \
         test-vela lint docs bench bench-mapping fuzz packaged-models packaged-models-measured packaged-models-pytorch clean
 
 help:
@@ -27,6 +27,7 @@ help:
 	@echo "make test-nightly  run the tests that take minutes each"
 	@echo "make test-armcl  install Debian packages, build the C++ runner, run its tests under emulation"
 	@echo "make test-armcl-opencl  run its OpenCL back end too, on an emulated CPU; takes long"
+	@echo "make test-cuda    compile a program for NVIDIA's GPUs, with nvcc, cuDNN and cuBLAS of CMAKE_PREFIX_PATH"
 	@echo "make test-native  install Debian packages, XNNPACK and oneDNN, build the C++ runner for this machine, run its tests"
 	@echo "make test-genai  install ONNX Runtime GenAI, and generate tokens by two plans"
 	@echo "make test-ncnn  install pnnx, ncnn and a software Vulkan, convert and run small models"
@@ -140,6 +141,9 @@ test-native: $(VENV)/.ready-native
 	runtimes/native/tests/packages.sh native
 	PARAPIPE_NATIVE_BUILD=$(abspath $(NATIVE_BUILD)) $(BIN)/python -m pytest --numprocesses 2 --quiet \
 	  tests/runtimes/onednn $(PYTEST_ARGS)
+
+test-cuda: $(VENV)/.ready-test
+	PARAPIPE_CUDA=required $(BIN)/python -m pytest --quiet tests/targets/test_cuda_folder.py $(PYTEST_ARGS)
 
 test-genai: $(VENV)/.ready-genai
 	PARAPIPE_GENAI=required $(BIN)/python -m pytest --quiet tests/targets/test_genai.py $(PYTEST_ARGS)

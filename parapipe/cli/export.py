@@ -61,6 +61,8 @@ def command(
 
     cpp: the same as a C++ program of its own: source, weights and the library, to be compiled.
 
+    cuda: such a program for a GPU of NVIDIA, on cuDNN and cuBLAS.
+
     perfetto: a trace of the predicted schedule, for ui.perfetto.dev or chrome://tracing.
 
     model-explorer: a folder of node data for Model Explorer, to colour the ONNX model's nodes by

@@ -39,6 +39,7 @@ TARGETS = Registry(
         "arm-co-up": "parapipe.targets.arm_co_up",
         "armcl": "parapipe.targets.native.folder",
         "cpp": "parapipe.targets.cpp.folder",
+        "cuda": "parapipe.targets.cpp.cuda",
         "genai": "parapipe.targets.genai",
         "model-explorer": "parapipe.targets.model_explorer",
         "native": "parapipe.targets.native.folder",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from parapipe.errors import ExportError
@@ -16,13 +18,12 @@ from parapipe.targets.cpp.arena import pool_of
 from parapipe.targets.cpp.clusters import clusters_of
 from parapipe.targets.cpp.source import (
     Source,
-    backend_options,
     header_text,
     identifier,
     network_text,
     one_line,
 )
-from parapipe.targets.native.backends import BACKENDS, backends_of
+from parapipe.targets.native.backends import BACKENDS, BackendName, backends_of
 from parapipe.targets.native.build import library_plan_of, lower_plan
 from parapipe.targets.native.folder import WEIGHTS, weight_offsets, write_weights
 from parapipe.targets.native.library_plan import LibraryPlan, WeightsFile
@@ -49,12 +50,40 @@ of Python's registry:
 """,
     "neon": f"""On Debian: `sudo apt-get install --yes {DEBIAN_PACKAGES} libarm-compute-dev`.
 """,
+    "opencl": """For the GPU, its driver (`libOpenCL.so`).
+""",
     "xnnpack": f"""On Debian: `sudo apt-get install --yes {DEBIAN_PACKAGES} libxnnpack-dev
 libpthreadpool-dev`.
 """,
     "plain": f"""On Debian: `sudo apt-get install --yes {DEBIAN_PACKAGES}`.
 """,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What programs for one kind of machine have in common.
+
+    Parameters
+    ----------
+    target
+        Name of the target.
+    schema
+        That of `program.json`.
+    languages, library
+        What CMake has to know, and links.
+    options
+        What is switched on in the library, by the names that `BACKEND_OPTIONS` has, and others.
+    use
+        Markdown that says what to install.
+    """
+
+    target: str
+    schema: str
+    languages: str
+    library: str
+    options: Mapping[str, bool]
+    use: str
 
 
 def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
@@ -70,6 +99,38 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
     OutputError
         If the folder holds anything else, or cannot be written.
     """
+    backends = backends_of(plan)
+    used = set(backends.values())
+    options = {option: name in used for name, option in BACKEND_OPTIONS.items()}
+    use = "\n".join(text for backend, text in _INSTALL.items() if backend in used)
+    form = Form("cpp", SCHEMA, "CXX", "parapipe_program", options, use)
+    return export_program(plan, model, destination, form, backends)
+
+
+def export_program(
+    plan: Plan,
+    model: Path,
+    destination: Path | None,
+    form: Form,
+    backends: Mapping[str, BackendName],
+    *,
+    kind: str | None = None,
+) -> Exported:
+    """Write the folder of a program.
+
+    Parameters
+    ----------
+    backends
+        What lowers the operators of each processor.
+    kind
+        What runs all streams, in the source's words, if that is another one; images are then in
+        ONNX's order.
+
+    Raises
+    ------
+    ExportError, ModelError, OutputError
+        See `export`.
+    """
     if any(p.replicas for stage in plan.stages for p in stage.processors):
         raise ExportError(
             f"{plan.model.name}: a program has one stream for each operator, and the plan has "
@@ -78,7 +139,8 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
     name = identifier(model_title(plan.model.name).removeprefix("zoo:"))
 
     def write(folder: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        source = _write_program(plan, model, folder, name)
+        source = _write_network(plan, model, folder, name, form, backends=backends, kind=kind)
+        _write_frame(folder, source.document, name, form)
         document = source.document
         shares = ", ".join(f"{len(order)} on {at}" for at, order in source.orders.items())
         places = len(document.arena.places) if document.arena else 0
@@ -88,19 +150,27 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
         ), ()
 
     return export_folder(
-        "cpp", destination, SCHEMA,
+        form.target, destination, form.schema,
         lambda _: ("network.hpp", "network.cpp", "main.cpp", "CMakeLists.txt", WEIGHTS, RUNTIME,
                    _BUILD, *_FRAMES),
-        write, document=DOCUMENT, readme=readme(plan, "cpp", _use(plan, name), FILES),
+        write, document=DOCUMENT, readme=readme(plan, form.target, _use(form, name), FILES),
     )  # fmt: skip
 
 
-def _write_program(plan: Plan, model: Path, folder: Path, name: str) -> Source:
-    refuse_converted(plan, "cpp")
+def _write_network(
+    plan: Plan,
+    model: Path,
+    folder: Path,
+    name: str,
+    form: Form,
+    *,
+    backends: Mapping[str, BackendName],
+    kind: str | None,
+) -> Source:
+    refuse_converted(plan, form.target)
     title = f"{one_line(model_title(plan.model.name))} on {one_line(plan.platform)}"
+    channels_last = kind is None and any(BACKENDS[each].channels_last for each in backends.values())
     with Constants(plan, model) as constants:
-        backends = backends_of(plan)
-        channels_last = any(BACKENDS[each].channels_last for each in backends.values())
         into = lower_plan(plan, constants, backends)
         offsets, size_bytes = weight_offsets(into.weights)
         weights = WeightsFile(file=WEIGHTS, size_bytes=size_bytes)
@@ -110,22 +180,25 @@ def _write_program(plan: Plan, model: Path, folder: Path, name: str) -> Source:
         )
         write_weights(folder / WEIGHTS, into.weights, offsets)
     clusters, orders = clusters_of(plan, document.operators)
-    source = Source(
-        name, f"{title}, written by `parapipe export --to cpp`", document, clusters, orders
-    )
+    title = f"{title}, written by `parapipe export --to {form.target}`"
+    source = Source(name, title, document, clusters, orders, kind)
     (folder / "network.hpp").write_text(header_text(source))
     (folder / "network.cpp").write_text(network_text(source))
-    _write_frame(folder, document, name)
     return source
 
 
-def _write_frame(folder: Path, document: LibraryPlan, name: str) -> None:
+def _write_frame(folder: Path, document: LibraryPlan, name: str, form: Form) -> None:
     """Write what is the same for all networks, but for the name: main.cpp, CMake, the library."""
     runner = data_folder("runtimes") / "native"
     words = {
         "@NAME@": name,
         "@NAMESPACE@": name,
-        "@OPTIONS@": backend_options(document.processors, BACKEND_OPTIONS),
+        "@LANGUAGES@": form.languages,
+        "@LIBRARY@": form.library,
+        "@OPTIONS@": "\n".join(
+            f'set({option} {"ON" if on else "OFF"} CACHE BOOL "" FORCE)'
+            for option, on in form.options.items()
+        ),
     }
     for file in ("main.cpp", "CMakeLists.txt"):
         text = (runner / "program" / file).read_text()
@@ -134,14 +207,16 @@ def _write_frame(folder: Path, document: LibraryPlan, name: str) -> None:
         (folder / file).write_text(text)
     shutil.copytree(runner / "src", folder / RUNTIME / "src")
     shutil.copyfile(runner / "CMakeLists.txt", folder / RUNTIME / "CMakeLists.txt")
-    about = {"schema": SCHEMA, "model": document.model.model_dump(), "platform": document.platform}
+    about = {
+        "schema": form.schema,
+        "model": document.model.model_dump(),
+        "platform": document.platform,
+    }
     (folder / DOCUMENT).write_text(json.dumps(about, indent=2) + "\n")
 
 
-def _use(plan: Plan, name: str) -> str:
-    used = backends_of(plan).values()
-    install = "\n".join(text for backend, text in _INSTALL.items() if backend in used)
-    return f"""{install}
+def _use(form: Form, name: str) -> str:
+    return f"""{form.use}
 Then two commands build and run it:
 
     cmake -S . -B build && cmake --build build --parallel 4

@@ -13,7 +13,6 @@ from parapipe.targets.native.library_plan import (
     Attribute,
     LibraryPlan,
     Operator,
-    Processor,
 )
 
 _WIDTH = 116
@@ -63,6 +62,8 @@ class Source:
         The plan in the library's words.
     clusters
         See `clusters_of`; `orders` as well, by the name of a processor.
+    kind
+        What runs all streams, in place of what the document says.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Source:
     document: LibraryPlan
     clusters: Sequence[Cluster]
     orders: Mapping[str, Sequence[int]]
+    kind: str | None = None
 
 
 def header_text(source: Source) -> str:
@@ -235,9 +237,9 @@ def _streams(source: Source) -> Iterator[str]:
         ]
         words = [
             quoted(each.name),
-            f"BackendKind::{each.backend}",
-            _list(map(str, each.cores)),
-            str(each.threads),
+            f"BackendKind::{source.kind or each.backend}",
+            _list(map(str, () if source.kind else each.cores)),
+            "1" if source.kind else str(each.threads),
             str(stage_of[each.name]),
         ]
         yield from _wrapped("    network.stream(", [*words, _list(turns)], ");")
@@ -353,12 +355,3 @@ def _wrapped(head: str, words: Sequence[str], tail: str) -> Iterator[str]:
             line = indent
         line += piece if line in (head, indent) else f" {piece}"
     yield line if words else head + tail
-
-
-def backend_options(processors: Iterable[Processor], options: Mapping[str, str]) -> str:
-    """Return CMake's lines that switch on what the streams compute with, and the others off."""
-    used = {each.backend for each in processors}
-    return "\n".join(
-        f'set({option} {"ON" if name in used else "OFF"} CACHE BOOL "" FORCE)'
-        for name, option in options.items()
-    )

@@ -2,8 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <functional>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -84,7 +84,7 @@ struct Operator {
     std::vector<std::string> includes = {};
 };
 
-enum class BackendKind { neon, opencl, onednn, xnnpack, plain, stub };
+enum class BackendKind { neon, opencl, onednn, xnnpack, plain, stub, cuda };
 
 struct Processor {
     std::string name;
