@@ -2,17 +2,19 @@
 
 The decoder of `benchmarks.decoder`, weights in float32 and in 4 bits (MatMulNBits), is profiled for
 prompts of 64 and 128 tokens and for a token behind a cache with room for prompt and answer, mapped
-for both shapes together on all cores as one processor, in float32 also on a processor for each
-core, and run: a prompt, then 64 tokens. Each placement is run `REQUESTS` times in each of `ROUNDS`
-rounds, all placements in turn; time to the first token and tokens a second are medians, beside the
-predicted ones. Tokens are compared with those of a plain loop of the whole model in ONNX Runtime
-behind a cache of as many slots; another loop, whose cache grows, says what that gives.
+for both shapes together on all cores as one processor, with `--split` in float32 also on a
+processor for each core, and run: a prompt, then 64 tokens. Each placement is run `REQUESTS` times
+in each of `ROUNDS` rounds, all placements in turn; time to the first token and tokens a second are
+medians, beside the predicted ones. Tokens are compared with those of a plain loop of the whole
+model in ONNX Runtime behind a cache of as many slots; another loop, whose cache grows, says what
+that gives.
 
 The bound of decoding: bytes of weights and cache that a step reads, over what the cores together
 read a second of arrays that no cache holds. Watched because tokens a second are what people buy
 hardware for, and many an estimate of them is wrong by factors.
 
-Other programs spoil the figures: run this on a machine at rest. It takes about five minutes.
+Other programs spoil the figures: run this on a machine at rest. It takes about five minutes,
+with `--split` some more.
 """
 
 from __future__ import annotations
@@ -176,15 +178,16 @@ def mapped(work: Path, weights: str, prompt: int, platform: str) -> Path:
     return folder
 
 
-def cases_in(work: Path) -> Iterator[Case]:
+def cases_in(work: Path, *, split: bool) -> Iterator[Case]:
     """Yield the placements that are run: on separate cores the best, and the best single core."""
     for weights in WEIGHTS:
         for prompt in PROMPTS:
             folder = mapped(work, weights, prompt, "whole")
             yield Case(weights, prompt, "whole", "most-throughput", folder)
-    folder = mapped(work, *SPLIT, "split")
-    for name in ("most-throughput", "one-processor"):
-        yield Case(*SPLIT, "split", name, folder)
+    if split:
+        folder = mapped(work, *SPLIT, "split")
+        for name in ("most-throughput", "one-processor"):
+            yield Case(*SPLIT, "split", name, folder)
 
 
 @dataclass(slots=True)
@@ -321,13 +324,14 @@ def say(sentence: str) -> None:
 @click.command()
 @click.option("--work", type=click.Path(path_type=Path), required=True, help="Keeps profiles.")
 @click.option("--out", type=click.Path(path_type=Path), default=PAGE, help="The page.")
-def main(*, work: Path, out: Path) -> None:
+@click.option("--split", is_flag=True, help="Map on a processor for each core, too.")
+def main(*, work: Path, out: Path, split: bool) -> None:
     """Profile, map and run; write the page."""
     warnings.simplefilter("ignore")
     about = description() | {"ONNX Runtime": version("onnxruntime")}
     work = work.resolve()
     work.mkdir(parents=True, exist_ok=True)
-    cases = list(cases_in(work))
+    cases = list(cases_in(work, split=split))
     rng = np.random.default_rng(3)
     prompts = {n: rng.integers(0, DecoderSizes().vocabulary, n).tolist() for n in PROMPTS}
     loops, files = {}, {}
