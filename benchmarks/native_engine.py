@@ -21,6 +21,7 @@ from statistics import median
 
 import numpy as np
 import onnx
+import yaml
 from onnx import TensorProto, helper, numpy_helper
 
 import parapipe
@@ -157,11 +158,36 @@ def write_chains(path: Path, rows: int) -> None:
     onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), path)
 
 
-def chains_plan(model: Path, platform: Path) -> Plan:
-    """Return the plan that has each chain on a processor of its own, as far as there are any."""
+def chains_plan(model: Path, platform: Path, *, in_turn: bool = False) -> Plan:
+    """Return the plan that has each chain on a processor of its own, as far as there are any.
+
+    In turn, each task reads what another processor has made.
+    """
     graph, target = load_model(model, note=lambda _: None), load_platform(platform)
     costs = build_cost_table(graph, target, profiles=[], precision="model")
     cores = len(target.processors)
-    places = tuple(int(each.outputs[0][1]) % cores for each in graph.operators)
+    numbers = [each.outputs[0].removeprefix("c").split("t") for each in graph.operators]
+    places = tuple((int(chain) + in_turn * int(at)) % cores for chain, at in numbers)
     assignment = Assignment(places, (tuple(range(len(places))),), ordered=True)
     return Plan.of(build_plan(graph, target, costs, mapping_of(graph, target, costs, assignment)))
+
+
+def native_platform(platform: Path) -> Path:
+    """Return a description beside a detected one with the hand-overs of the native runner.
+
+    Those that were detected are ONNX Runtime's, from session to session. Here a tensor stays where
+    it is, and is read as fast as memory is.
+    """
+    described = platform.with_name("native.yaml")
+    if not described.exists():
+        model = platform.with_name("in-turn.onnx")
+        write_chains(model, TRIAL_ROWS)
+        plan = chains_plan(model, platform, in_turn=True)
+        found = engine_shares(plan, model, "plan", 100)
+        hand_over_s = median(each.engine_s / each.tasks for each in found)
+        content = yaml.safe_load(platform.read_text(encoding="utf-8"))
+        for link in content.get("links", ()):
+            link["bandwidth_bytes_per_s"] = content["memory"]["bandwidth_bytes_per_s"]
+            link["synchronisation"] = {"overhead_s": hand_over_s, "source": link["source"]}
+        described.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+    return described

@@ -1,7 +1,8 @@
 """`python -m benchmarks.native_here`: the native runner on this machine, against ONNX Runtime.
 
-The machine is described as a platform of processors of one core each. Six questions; what is
-compared runs in turn, round after round, in bursts of about a second.
+The machine is described as a platform of processors of one core each, with hand-overs of the native
+runner: what its engine takes where every task reads what the other core has made. Six questions;
+what is compared runs in turn, round after round, in bursts of about a second.
 
 *One core.* The whole network in an ONNX Runtime session of one thread, over the native runner on
 one core; below 1 its kernels are slower. Asked for: 0.95, the geometric mean of ten networks.
@@ -50,7 +51,7 @@ from benchmarks.machine import description, load
 from benchmarks.native_disturbed import HEAD as DISTURBED_HEAD
 from benchmarks.native_disturbed import NETWORK, disturbed_rows
 from benchmarks.native_engine import HEAD as ENGINE_HEAD
-from benchmarks.native_engine import engine_rows
+from benchmarks.native_engine import engine_rows, native_platform
 from benchmarks.native_runs import (
     CORES,
     Times,
@@ -207,7 +208,7 @@ def main(
 
     with TemporaryDirectory() as scratch:
         folder = work or Path(scratch)
-        platform = detected(folder)
+        platform = native_platform(detected(folder))
         rows: Mapping[str, Callable[[], Iterator[Sequence[object]]]] = {
             "one-core": lambda: one_core_rows(networks(ONE_CORE), platform, folder, rounds),
             "split": lambda: split_rows(networks(SPLIT), platform, folder, rounds),

@@ -5,8 +5,9 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+import yaml
 
-from benchmarks import native_disturbed, native_here, native_runs
+from benchmarks import native_disturbed, native_engine, native_here, native_runs
 from benchmarks.native_engine import (
     CHAINS,
     LENGTH,
@@ -68,6 +69,30 @@ def test_chains_have_a_processor_each(tmp_path):
     counts = [len(each.operators) for stage in plan.stages for each in stage.processors]
     assert counts == [LENGTH] * CHAINS
     assert not plan.transfers
+
+
+def test_chains_in_turn_hand_over_at_every_task(tmp_path):
+    write_chains(tmp_path / "chains.onnx", 5)
+    platform = tmp_path / "soc.yaml"
+    platform.write_text(SOC)
+    plan = chains_plan(tmp_path / "chains.onnx", platform, in_turn=True)
+    counts = [len(each.operators) for stage in plan.stages for each in stage.processors]
+    assert counts == [LENGTH] * CHAINS
+    assert len(plan.transfers) == CHAINS * (LENGTH - 1)
+
+
+def test_a_platform_of_the_runner_has_its_hand_overs(tmp_path, monkeypatch):
+    platform = tmp_path / "soc.yaml"
+    platform.write_text(
+        yaml.safe_dump(
+            yaml.safe_load(SOC) | {"memory": {"bandwidth_bytes_per_s": 5e9, "source": "x"}}
+        )
+    )
+    monkeypatch.setattr(native_engine, "chains_plan", lambda *_, **__: None)
+    monkeypatch.setattr(native_engine, "engine_shares", lambda *_: [Shares(4, 1.0, 8e-6, 0.0, 0.0)])
+    content = yaml.safe_load(native_engine.native_platform(platform).read_text())
+    assert {link["synchronisation"]["overhead_s"] for link in content["links"]} == {2e-6}
+    assert {link["bandwidth_bytes_per_s"] for link in content["links"]} == {5e9}
 
 
 def test_ratios_are_of_medians_and_of_the_fastest_tenth():
