@@ -22,6 +22,10 @@ NEAR = 0.75  # of a limit: from there on what work is at, and what follows it, h
 LOOK_S = 0.1  # from one look at the memory to the next
 WORKER_BYTES = 250e6  # that a worker process takes, its solvers included
 WORKERS_SHARE = 0.5  # of a limit, that is for them
+SHORT_OF_MEMORY = (
+    "the search came near the memory that it may take, and ended with the best so far; with a "
+    "greater memory limit there may be better ones"
+)
 
 
 def machine_bytes(root: Path = Path("/")) -> float:

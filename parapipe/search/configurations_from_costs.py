@@ -25,6 +25,7 @@ from parapipe.problems.identical_processors import (
 from parapipe.problems.method import Method
 from parapipe.problems.solve import SolvedQuestions, Solver
 from parapipe.processes.deadline import Deadline, OverError
+from parapipe.processes.memory_limit import SHORT_OF_MEMORY
 from parapipe.processes.workers import shared_processes
 from parapipe.search.candidate_selection import (
     as_configurations,
@@ -52,10 +53,6 @@ if TYPE_CHECKING:
     from parapipe.search.contract import Search, SplitSources
 
 LOADED = ("stages", "split", "interleaved")  # searches with times under expected loads
-SHORT_OF_MEMORY = (
-    "the search came near the memory that it may take, and ended with the best so far; with a "
-    "greater memory limit there may be better ones"
-)
 LATER_SHARE = 0.25  # of a budget, for searches behind that over stages, if there are any
 
 

@@ -20,6 +20,7 @@ from parapipe.modulo.least_period import loads_s
 from parapipe.pareto import ENERGY_TIE, least, most_balanced
 from parapipe.problems.solve import Reporter, SolvedQuestions
 from parapipe.processes.deadline import Deadline
+from parapipe.processes.memory_limit import SHORT_OF_MEMORY
 from parapipe.search.candidate_selection import mark_fronts
 from parapipe.search.contract import Moment, Search, SearchProblem
 from parapipe.search.exploration_result import Exploration, UnfinishedRow, least_energy_j
@@ -127,6 +128,7 @@ def explore_several(
     unfinished = None
     if deadline.over:
         undone.append("the search for patterns ended before it had tried all periods")
+    undone += [SHORT_OF_MEMORY] * deadline.short_of_memory
     if undone:
         least_j = least_energy_j(len(graph.operators), [costs])
         longest_s = (

@@ -113,6 +113,7 @@ def test_every_option_that_changes_figures_is_in_the_command() -> None:
         "robust": 0.75, "scenarios": 3, "recompute": True, "search": ["two-stages"],
         "rates": {"m": 30.0}, "deadline_s": {"m": 0.04}, "priority": {"m": 2.0},
         "compiler": "rknn", "exclude": ["gpu"], "pins": {"conv*": "big"}, "max_stages": 2,
+        "memory_limit_bytes": 2e9,
         "at_most": 300, "states": {"h": "hn"}, "sequences": 2, "thermal_state": "sustained",
     }  # fmt: skip
     assert set(others) == set(option_names(lambda option: option.changes_results))

@@ -9,8 +9,8 @@ import pytest
 import parapipe
 from parapipe.plan.verify import verify_plan
 from parapipe.processes.deadline import Deadline
-from parapipe.processes.memory_limit import MemoryLimit
-from parapipe.search.configurations_from_costs import SHORT_OF_MEMORY, explore
+from parapipe.processes.memory_limit import SHORT_OF_MEMORY, MemoryLimit
+from parapipe.search.configurations_from_costs import explore
 from parapipe.search.options import MapOptions
 from tests.cases.pipeline_cases import identical_costs
 from tests.cases.small_network import saved
@@ -23,6 +23,13 @@ def short_at(looks):
     """Return a limit that is reached at a look, that at the beginning not counted."""
     done = iter(range(-1, 10**9))
     return MemoryLimit(1.0, used=lambda: float(next(done) >= looks), look_s=0.0)
+
+
+def folders(path):
+    """Make a folder for each of two models."""
+    for name in ("a", "b"):
+        (path / name).mkdir()
+        yield name, path / name
 
 
 @pytest.mark.parametrize("most_requests", [0, 100_000])
@@ -74,6 +81,16 @@ def test_a_front_within_a_byte_has_plans_and_says_that_more_was_left_out(tmp_pat
     (bound,) = (row.text for row in explained.reasons if row.about == "bound")
     assert SHORT_OF_MEMORY in bound
     assert "proven optimal" not in bound
+
+
+def test_a_front_of_several_models_within_a_byte_says_so(tmp_path):
+    models = {name: saved(folder) for name, folder in folders(tmp_path)}
+    front = parapipe.map(
+        models, "amlogic-a311d", rates={"a": 5.0, "b": 5.0}, memory_limit_bytes=1.0, jobs=1
+    )
+    assert SHORT_OF_MEMORY in front.document.unfinished.reasons
+    for each in front.configurations:
+        verify_plan(each.plan())
 
 
 def test_a_limit_that_is_not_reached_changes_nothing(tmp_path):
