@@ -322,7 +322,7 @@ class Patterns:
     def _of_one_model(self, model: int, processors: tuple[int, ...]) -> ModuloSchedule | None:
         """Return a schedule of all frames of one model on some processors.
 
-        All are scheduled alike if one frame can in its share of the period.
+        All are scheduled in the same way if one frame can in its share of the period.
         """
         baselines, count = self.baselines, self.frames.counts[model]
         problem, least, period = (

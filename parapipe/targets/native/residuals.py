@@ -131,8 +131,8 @@ class _Turns:
     def may_merge(self, first: str, then: str, residual: str) -> bool:
         """Whether an operator may wait for the turn of the one that reads what it makes."""
         at, later = self.placements[first], self.placements[then]
-        alike = (at.processor, at.lag) == (later.processor, later.lag)
-        if not alike or at.processor not in self.orders:
+        together = (at.processor, at.lag) == (later.processor, later.lag)
+        if not together or at.processor not in self.orders:
             return False
         between = self.orders[at.processor][self.position(first) + 1 : self.position(then)]
         waits = (residual, at.processor) in self.arriving

@@ -116,7 +116,7 @@ class _Nodes:
         return FloatSegment(path, names).run(self.job.inputs)
 
     def key(self, node: onnx.NodeProto) -> bytes:
-        """Return what nodes have in common that are converted alike."""
+        """Return what nodes have in common that are converted in the same way."""
         plain = onnx.NodeProto(op_type=node.op_type, domain=node.domain, attribute=node.attribute)
         read = [self._about(name) for name in reads_of(node)]
         content: bytes = plain.SerializeToString(deterministic=True)
