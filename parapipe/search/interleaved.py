@@ -34,7 +34,7 @@ from parapipe.processes.shared_work import run_beside
 from parapipe.search.contract import Moment, SearchProblem
 from parapipe.search.infeasible import ENDED, no_turns_reason
 from parapipe.search.mapping_bounds import least_known_period_s
-from parapipe.search.stages.candidates import Candidate, configure
+from parapipe.search.stages.candidates import Candidate, evaluate_candidate
 from parapipe.solvers.problem import NANO, MappingProblem
 
 RESOLUTION = 0.1  # share by which the periods grow of which the least energy is asked
@@ -56,7 +56,7 @@ class InterleavedSearch:
         """Yield configurations with more throughput than stages, and such with less energy."""
         graph, costs = problem.graph, problem.tables[0]
         if graph.states:
-            incumbents = [configure(each, graph, problem.tables) for each in incumbents]
+            incumbents = [evaluate_candidate(each, graph, problem.tables) for each in incumbents]
         if reason := no_turns_reason(graph, problem.partition, costs):
             problem.lacking[self.name] = reason
         else:
