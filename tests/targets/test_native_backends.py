@@ -11,6 +11,7 @@ from parapipe.targets.native.folder import write_library_folder
 from tests.cases.armcl_case import one
 from tests.cases.armcl_cases import separable
 from tests.cases.armcl_plans import plan_for
+from tests.cases.replicated_plans import replicated
 
 
 @pytest.fixture
@@ -105,3 +106,15 @@ def test_whole_numbers_are_cut_and_joined_by_back_ends_with_loops_alone(saved, t
     assert [step.type for step in document.operators] == ["Slice", "Slice", "Concat", "Gather"]
     with pytest.raises(ExportError, match=r"'halves' .*: it is of type int64"):
         exported(plan, path, tmp_path / "neon")
+
+
+def test_replicas_are_for_back_ends_with_loops_alone(saved, tmp_path):
+    path, _ = saved(separable())
+    plan = replicated(path, (1, 3))
+    document = exported(plan, path, tmp_path / "onednn", backend="onednn")
+    placed = [(each.name, each.replicas) for s in document.stages for each in s.processors]
+    names = [each.name for each in plan.processors]
+    assert placed == [(names[0], None), (names[1], tuple(names[2:]))]
+    assert [each.name for each in document.processors] == names
+    with pytest.raises(ExportError, match=f"others take turns with '{names[1]}'"):
+        exported(plan, path, tmp_path / "neon", backend="neon")

@@ -196,10 +196,14 @@ def _plan_obstacles(plan: Plan, backends: Mapping[str, BackendName]) -> Iterator
             "ARM Compute Library runs one operator at a time on a processor, and the plan has "
             "streams"
         )
+    taking_turns = (p for stage in plan.stages for p in stage.processors if p.replicas)
+    if odd := sorted(p.name for p in taking_turns if p.name in libraries):
+        yield (
+            "ARM Compute Library has one processor for each operator, and others take turns with "
+            f"{listed([repr(name) for name in odd])}"
+        )
     if plan.states:
         yield "the runner hands nothing on from frame to frame, and the plan has states"
-    if any(p.replicas for stage in plan.stages for p in stage.processors):
-        yield "the runner has one processor for each operator, and the plan has several in turn"
     placed = (at for stage in plan.stages for p in stage.processors for at in p.operators)
     if (lag := max(at.lag for at in placed)) > library_plan.MOST_LAG:
         yield (
@@ -291,7 +295,7 @@ def library_plan_of(
             **plan.predicted.model_dump(include=set(PredictedTimes.model_fields))
         ),
         profile={name: row for name, row in profile_rows(plan) if name not in _merged(into.steps)},
-        arena=None if channels_last else arena_of(plan, into),
+        arena=None if channels_last or mapping_view(plan).replicas else arena_of(plan, into),
     )
 
 
@@ -342,6 +346,7 @@ def _stage_processor(
     lags = tuple(lag for _, lag in turns)
     return library_plan.StageProcessor(
         name=processor.name,
+        replicas=processor.replicas,
         operators=tuple(step for step, _ in turns),
         lags=lags if len(set(lags)) > 1 else None,
     )

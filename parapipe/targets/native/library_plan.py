@@ -204,6 +204,9 @@ class StageProcessor(Record):
 
     name: Name
     """Name of the processor."""
+    replicas: OneOrMore[Name] | None = None
+    """Further processors, identical to this one, that take turns with it: of r in all, frame n is
+    run by number n modulo r, this one being number 0. Left out where it works alone."""
     operators: OneOrMore[Name]
     """Ids, in the order in which the processor takes them."""
     lags: tuple[Annotated[NonNegativeInt, Field(le=MOST_LAG)], ...] | None = None

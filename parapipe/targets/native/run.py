@@ -138,6 +138,9 @@ def _record(plan: Plan, trace: Mapping[str, Any], warmup: int) -> Record:
             FramePassed(index, begin_s, end_s)
             for index, (begin_s, end_s) in enumerate(trace["frames"][warmup:])
         ),
+        first_of={
+            name: first for first, names in mapping_view(plan).replicas.items() for name in names
+        },
     )
 
 

@@ -98,7 +98,6 @@ void Executor::load_all(std::size_t frame, const Inputs &inputs) {
 /// Runs an operator for a frame, wherever it may be.
 void Executor::run_turn(Seat &seat, const Turn &turn, std::size_t frame, Frames &frames, Outputs &results) {
     prepare(seat, turn, frame);
-    ran_on_[turn.op][frame] = seat.number;
     compute(seat, turn, frame, frames, false);
     hand_over(seat, turn, frame, results);
     if (turn.result != kNone) {

@@ -17,16 +17,22 @@ Executor::Executor(const Plan &plan, const std::vector<float> &weights, const st
       ran_on_(plan.operators.size()) {
     for (ProcessorId p = 0; p < plan.processors.size(); ++p) {
         auto &seat = *seats_.emplace_back(std::make_unique<Seat>());
+        const auto &processor = plan.processors[p];
         seat.number = p;
-        seat.processor = decides() ? 0 : p;
-        if (decides()) {
-            auto own = on_one_processor(plan);
-            own.processors.front().cores = plan.processors[p].cores;
-            own.processors.front().threads = plan.processors[p].threads;
+        seat.processor = decides() ? 0 : processor.is_replica() ? processor.first : p;
+        if (decides() || processor.is_replica()) {
+            auto own = decides() ? on_one_processor(plan) : plan;
+            own.processors[seat.processor].cores = processor.cores;
+            own.processors[seat.processor].threads = processor.threads;
             seat.plan = std::make_unique<const Plan>(std::move(own));
         }
+        if (const auto &replicas = plan_.processors[seat.processor].replicas; !replicas.empty()) {
+            const auto own = std::find(replicas.begin(), replicas.end(), p);
+            seat.of = 1 + replicas.size();
+            seat.turn = own == replicas.end() ? 0 : 1 + static_cast<std::size_t>(own - replicas.begin());
+        }
         seat.worker.call([&] {
-            seat.device = make_device(decides() ? *seat.plan : plan, seat.processor, weights, overlap_);
+            seat.device = make_device(seat.plan ? *seat.plan : plan, seat.processor, weights, overlap_);
             for (const OperatorId v : plan_.processors[seat.processor].operators) {
                 seat.device->add_tensors(v);
             }
@@ -233,8 +239,8 @@ namespace {
 /// Lets nobody wait for bytes that were used in a turn, if all its frames are done.
 void hand_on_for_good(const Turn &turn, std::size_t done, std::size_t end) {
     if (done == end) {
-        for (Semaphore *handed : turn.hands_on) {
-            handed->open();
+        for (const auto &handed : turn.hands_on) {
+            handed.open();
         }
     }
 }
@@ -251,7 +257,7 @@ void Executor::run_frames(Seat &seat, Frames &frames, const Inputs &inputs, Outp
         }
         auto &done = seat.done;
         done.assign(seat.turns.size(), 0);
-        for (std::size_t round = 0; end == kNone || round < end + most; ++round) {
+        for (std::size_t round = seat.turn; end == kNone || round < end + most; round += seat.of) {
             bool admitted = end != kNone;
             for (std::size_t i = 0; i < seat.turns.size(); ++i) {
                 const auto &turn = seat.turns[i];
@@ -294,11 +300,11 @@ void Executor::run_frames(Seat &seat, Frames &frames, const Inputs &inputs, Outp
 /// Waits for what the operator reads and for room for what it makes.
 void Executor::prepare(Seat &seat, const Turn &turn, std::size_t frame) {
     auto &device = *seat.device;
-    for (Semaphore *arrival : turn.arrivals) {
-        arrival->acquire();
+    for (const auto &arrival : turn.arrivals) {
+        arrival.acquire(frame);
     }
-    for (Semaphore *claim : turn.claims) {
-        claim->acquire();
+    for (const auto &claim : turn.claims) {
+        claim.acquire(frame);
     }
     for (const std::size_t buffer : turn.takes) {
         device.take(slot(buffer, frame));
@@ -338,14 +344,22 @@ void Executor::compute(Seat &seat, const Turn &turn, std::size_t frame, const Fr
         return;
     }
     const auto begin = Frames::Clock::now();
-    note(starts_s_[turn.op], frame, frames.since_start_s(begin));
     if (!turn.view) {
         seat.device->run(turn.op);
     }
     if (times_each) {
         seat.device->finish();
     }
-    note(times_s_[turn.op], frame, std::chrono::duration<float>(Frames::Clock::now() - begin).count());
+    const auto time_s = std::chrono::duration<float>(Frames::Clock::now() - begin).count();
+    auto lock = std::unique_lock<std::mutex>(noting_, std::defer_lock);
+    if (made_for_.replicated() && !decides()) {
+        lock.lock();  // another processor may note times of the same operator
+    }
+    if (varies()) {
+        note(ran_on_[turn.op], frame, seat.number);
+    }
+    note(starts_s_[turn.op], frame, frames.since_start_s(begin));
+    note(times_s_[turn.op], frame, time_s);
 }
 
 /// Gives what the operator made to those that wait for it, and gives back what it was the last to read.
@@ -362,25 +376,25 @@ void Executor::hand_over(Seat &seat, const Turn &turn, std::size_t frame, Output
         results.deliver(turn.result, frame, seat.dense.data());
     }
     for (const auto &made : turn.copies) {
-        for (Semaphore *claim : made.claims) {
-            claim->acquire();
+        for (const auto &claim : made.claims) {
+            claim.acquire(frame);
         }
         auto *const there = slot(made.target.buffer, frame).host() + made.target.offset_bytes;
         copy(device.map(output), here, there, made.layout);
         device.unmap(output);
-        made.filled->release();
+        made.filled.release(frame);
     }
     for (const std::size_t buffer : turn.leaves) {
         device.leave(slot(buffer, frame));
     }
-    for (Semaphore *sent : turn.sends) {
-        sent->release();
+    for (const auto &sent : turn.sends) {
+        sent.release(frame);
     }
-    for (Semaphore *released : turn.releases) {
-        released->release();
+    for (const auto &released : turn.releases) {
+        released.release(frame);
     }
-    for (Semaphore *handed : turn.hands_on) {
-        handed->release();
+    for (const auto &handed : turn.hands_on) {
+        handed.release(frame);
     }
 }
 

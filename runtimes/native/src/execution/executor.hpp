@@ -48,8 +48,10 @@ public:
 
     /// Whether another strategy than the plan decides.
     bool decides() const { return together_ != nullptr; }
+    /// Whether operators may run on other processors than their own.
+    bool varies() const { return decides() || made_for_.replicated(); }
     /// The processor that ran an operator for a frame.
-    ProcessorId ran_on(OperatorId op, std::size_t frame) const { return decides() ? ran_on_[op][frame] : places_[op]; }
+    ProcessorId ran_on(OperatorId op, std::size_t frame) const { return varies() ? ran_on_[op][frame] : places_[op]; }
 
     /// Seconds of each operator in each frame.
     const std::vector<std::vector<float>> &times_s() const { return times_s_; }
@@ -114,6 +116,7 @@ private:
     std::vector<std::vector<ProcessorId>> ran_on_;  // by operator and frame
     std::mutex delivering_;
     std::unique_ptr<Standing> standing_;
+    std::mutex noting_;
 };
 
 }  // namespace parapipe

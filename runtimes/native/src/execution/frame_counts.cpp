@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -29,10 +30,25 @@ public:
                 buffer.frames = std::max(buffer.frames, std::min(frames, most[buffers_.regions.at(instance).buffer]));
             }
         }
+        for (auto &buffer : buffers_.all) {
+            const auto turns = turns_of(buffer);
+            buffer.frames = (buffer.frames + turns - 1) / turns * turns;
+        }
     }
 
 private:
     Buffer &of(const Instance &instance) { return buffers_.all[buffers_.regions.at(instance).buffer]; }
+
+    /// Replicas work on as many frames at once, each always in the same memory.
+    std::size_t turns_of(const Buffer &buffer) const {
+        std::size_t turns = 1;
+        for (const auto &member : buffer.members) {
+            turns = buffer.members.size() == 1 && !buffer.received && buffer.frames == 1
+                        ? turns  // a device's own
+                        : std::lcm(turns, plan_.processors[member.processor].turns());
+        }
+        return turns;
+    }
 
     /// How many frames of each instance memory apart from each other would hold.
     std::map<Instance, std::size_t> apart() const {
@@ -78,7 +94,7 @@ private:
                 }
             }
         }
-        std::vector<std::size_t> most(users.size(), 1);
+        std::vector<std::size_t> most(users.size(), plan_.replicated() ? kNone : 1);
         for (std::size_t i = 0; i < users.size(); ++i) {
             if (buffers_.all[i].received) {
                 most[i] = kNone;  // who copies into it is none of its users

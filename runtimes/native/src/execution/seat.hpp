@@ -14,6 +14,9 @@ struct Seat {
     /// Of the plan, and of the plan by which memory is shared out.
     ProcessorId number = kNone;
     ProcessorId processor = kNone;
+    /// Of so many that take turns on frames, it has those of this number.
+    std::size_t turn = 0;
+    std::size_t of = 1;
     /// The plan that the device has, if it is the only processor of it.
     std::unique_ptr<const Plan> plan;
     std::unique_ptr<Device> device;

@@ -48,7 +48,12 @@ private:
         task_of_.resize(plan_.operators.size());
         std::map<std::string, TaskId> numbers;
         for (ProcessorId p = 0; p < plan_.processors.size(); ++p) {
+            if (plan_.processors[p].is_replica()) {
+                continue;
+            }
             auto &order = tasks_.work.orders.emplace_back(Work::Order{{}, {p}});
+            const auto &replicas = plan_.processors[p].replicas;
+            order.processors.insert(order.processors.end(), replicas.begin(), replicas.end());
             for (const OperatorId v : plan_.processors[p].operators) {
                 const auto [found, is_new] = numbers.emplace(plan_.operators[v].source, tasks_.operators.size());
                 if (is_new) {
@@ -130,6 +135,7 @@ std::size_t frames_under_way(const Plan &plan) {
     std::size_t frames = plan.stages + 1;
     for (const auto &processor : plan.processors) {
         frames += processor.lags.empty() ? 0 : *std::max_element(processor.lags.begin(), processor.lags.end());
+        frames += processor.replicas.size();
     }
     return frames;
 }

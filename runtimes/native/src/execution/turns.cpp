@@ -53,15 +53,34 @@ public:
             }
         }
         for (const auto &wait : arena_waits(plan_, buffers_.places)) {
-            auto &room = semaphores_.emplace_back(wait.frames, spin_);
-            turn(wait.then).claims.push_back(&room);
-            turn(wait.first).hands_on.push_back(&room);
+            const auto [waits, says] = count(wait.frames, 1);
+            turn(wait.then).claims.push_back(waits);
+            turn(wait.first).hands_on.push_back(says);
         }
         return std::move(turns_);
     }
 
 private:
     Turn &turn(OperatorId v) { return turns_[places_[v]][moments_[v].second]; }
+
+    /// The two ends of a count of frames: who waits, and who says.
+    /// @param before So many frames may be had before anything is said.
+    /// @param turns With how many remainders frames are told apart.
+    std::pair<Signal, Signal> count(std::int64_t before, std::size_t turns) {
+        std::vector<Semaphore *> counts;
+        const auto whole = static_cast<std::int64_t>(turns);
+        for (std::int64_t k = 0; k < whole; ++k) {
+            const auto own = whole == 1 ? before : before / whole + (k < before % whole ? 1 : 0);
+            counts.push_back(&semaphores_.emplace_back(own, spin_));
+        }
+        const auto ahead = whole == 1 ? 0 : static_cast<std::size_t>(before);
+        return {Signal(counts, 0), Signal(counts, ahead)};
+    }
+
+    /// Of the frames of two processors, which of their replicas meet depends on the remainder by this.
+    std::size_t turns_between(ProcessorId one, ProcessorId other) const {
+        return std::lcm(plan_.processors[one].turns(), plan_.processors[other].turns());
+    }
 
     void add_turns(ProcessorId p) {
         const auto &processor = plan_.processors[p];
@@ -162,18 +181,18 @@ private:
     }
 
     void add_transfer(const Transfer &transfer, bool shared) {
-        auto &filled = semaphores_.emplace_back(0, spin_);
+        const auto [waits, says] = count(0, turns_between(transfer.source, transfer.target));
         auto &sending = turn(makers_[transfer.tensor]);
-        turn(first_reader(plan_, moments_, {transfer.tensor, transfer.target})).arrivals.push_back(&filled);
+        turn(first_reader(plan_, moments_, {transfer.tensor, transfer.target})).arrivals.push_back(waits);
         if (shared) {
-            sending.sends.push_back(&filled);
+            sending.sends.push_back(says);
             return;
         }
         const Instance source{transfer.tensor, transfer.source};
         const Instance target{transfer.tensor, transfer.target};
         reads_.push_back({source, transfer.source, sending.op});
         writes_.push_back({target, transfer.source, sending.op, sending.copies.size()});
-        sending.copies.push_back({binding(target), layouts_(target), {}, &filled});
+        sending.copies.push_back({binding(target), layouts_(target), {}, says});
     }
 
     /// Lets who writes wait for all others that read the same in the frame that was there before. Within a
@@ -190,12 +209,13 @@ private:
         auto &claims = write.copy == kNone ? writing.claims : writing.copies[write.copy].claims;
         const auto frames = buffers_.of(write.instance).frames;
         for (const auto &[processor, v] : last) {
-            if (const auto apart = precedence_.frames_apart(v, write.op); apart && *apart <= frames) {
+            const auto apart = plan_.replicated() ? std::nullopt : precedence_.frames_apart(v, write.op);
+            if (apart && *apart <= frames) {
                 continue;  // it waits for that one in any case
             }
-            auto &room = semaphores_.emplace_back(static_cast<std::int64_t>(frames), spin_);
-            claims.push_back(&room);
-            turn(v).releases.push_back(&room);
+            const auto [waits, says] = count(static_cast<std::int64_t>(frames), turns_between(processor, write.processor));
+            claims.push_back(waits);
+            turn(v).releases.push_back(says);
         }
     }
 

@@ -7,11 +7,35 @@
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <utility>
 #include <vector>
 
 namespace parapipe {
 
 using Semaphores = std::deque<Semaphore>;
+
+/// What somebody waits for, or says, frame by frame. Where processors take turns on frames, the frames that two of
+/// them have in common are counted apart from all others: by the remainder of a frame's number.
+class Signal {
+public:
+    Signal() = default;
+    /// @param ahead How many frames later somebody waits than this one says.
+    Signal(std::vector<Semaphore *> counts, std::size_t ahead) : counts_(std::move(counts)), ahead_(ahead) {}
+
+    void acquire(std::size_t frame) const { of(frame).acquire(); }
+    void release(std::size_t frame) const { of(frame).release(); }
+    void open() const {
+        for (Semaphore *count : counts_) {
+            count->open();
+        }
+    }
+
+private:
+    Semaphore &of(std::size_t frame) const { return *counts_[(frame + ahead_) % counts_.size()]; }
+
+    std::vector<Semaphore *> counts_;
+    std::size_t ahead_ = 0;
+};
 
 /// A tensor in a buffer, and the bytes before it there.
 struct Binding {
@@ -33,8 +57,8 @@ struct Copy {
     Binding target;
     Layout layout;
     /// Say that there is room, that the copy is there.
-    std::vector<Semaphore *> claims;
-    Semaphore *filled = nullptr;
+    std::vector<Signal> claims;
+    Signal filled;
 };
 
 /// An operator's turn for a frame, and what has to be done around it. What it waits for and what it
@@ -50,19 +74,19 @@ struct Turn {
     /// Whether it is the processor's first one for the frame.
     bool first = false;
     /// Say that a tensor from another processor is there, that there is room for what is written here.
-    std::vector<Semaphore *> arrivals;
-    std::vector<Semaphore *> claims;
+    std::vector<Signal> arrivals;
+    std::vector<Signal> claims;
     std::vector<Binding> bindings;
     /// Buffers that a GPU takes over from the CPUs before, and gives back after.
     std::vector<std::size_t> takes;
     std::vector<std::size_t> leaves;
     std::vector<Copy> copies;
     /// Are told that the output is there, that what was read here is not needed any more.
-    std::vector<Semaphore *> sends;
-    std::vector<Semaphore *> releases;
+    std::vector<Signal> sends;
+    std::vector<Signal> releases;
     /// Are told that the bytes in an arena that were used here may be written to; after the last frame,
     /// that they may be for good.
-    std::vector<Semaphore *> hands_on;
+    std::vector<Signal> hands_on;
     /// Position of the output among the graph outputs; kNone if it is none.
     std::size_t result = kNone;
 };

@@ -21,7 +21,7 @@ std::string trace_json(const Plan &plan, const Executor &executor, const Frames 
         if (!plan.operators[v].includes.empty()) {
             document["operators"].back()["includes"] = plan.operators[v].includes;
         }
-        if (executor.decides()) {
+        if (executor.varies()) {
             auto &names = document["operators"].back()["processors"] = nlohmann::json::array();
             for (std::size_t frame = 0; frame < executor.times_s()[v].size(); ++frame) {
                 names.push_back(plan.processors[executor.ran_on(v, frame)].name);

@@ -1,6 +1,7 @@
 #include "plan/check_plan.hpp"
 
 #include "error.hpp"
+#include "execution/orders.hpp"
 #include "operators/catalogue.hpp"
 #include "operators/support.hpp"
 #include "plan/arena.hpp"
@@ -102,7 +103,7 @@ void check_places(const Plan &plan) {
     std::vector<int> times(plan.operators.size());
     std::size_t gpus = 0;
     for (const auto &processor : plan.processors) {
-        if (processor.operators.empty()) {
+        if (processor.operators.empty() && !processor.is_replica()) {
             refuse("processor '", processor.name, "' runs no operator in any stage");
         }
         gpus += processor.backend == BackendKind::opencl;
@@ -124,6 +125,35 @@ void check_places(const Plan &plan) {
         if (sources.emplace(plan.operators[v].source, places[v]).first->second != places[v]) {
             refuse("operators of source '", plan.operators[v].source, "' stand on different processors");
         }
+    }
+}
+
+/// A processor with replicas has a stage to itself and works on one frame at a time; they are identical to it.
+void check_replicas(const Plan &plan) {
+    for (const auto &processor : plan.processors) {
+        if (processor.replicas.empty()) {
+            continue;
+        }
+        for (const auto &other : plan.processors) {
+            if (other.stage == processor.stage && !other.is_replica() && &other != &processor) {
+                refuse("processor '", processor.name, "' has replicas, and shares its stage with '", other.name, "'");
+            }
+        }
+        if (std::any_of(processor.lags.begin(), processor.lags.end(), [](std::size_t lag) { return lag > 0; })) {
+            refuse("processor '", processor.name, "' has replicas, and operators of several lags");
+        }
+        if (!keeps_channels_last(processor.backend) && processor.backend != BackendKind::stub) {
+            refuse("processor '", processor.name, "' has replicas, and ARM Compute Library runs them on none");
+        }
+        for (const ProcessorId r : processor.replicas) {
+            const auto &replica = plan.processors[r];
+            if (replica.backend != processor.backend || replica.threads != processor.threads) {
+                refuse("replica '", replica.name, "' is not identical to '", processor.name, "'");
+            }
+        }
+    }
+    if (plan.arena && plan.replicated()) {
+        refuse("arena is there, and its offsets do not hold for replicas");
     }
 }
 
@@ -218,7 +248,8 @@ std::vector<Wait> waits_of(const Plan &plan) {
         for (std::size_t i = 0; i < count; ++i) {
             const std::size_t next = (i + 1) % count;
             const auto frames = static_cast<std::int64_t>(processor.lags[i]) -
-                                static_cast<std::int64_t>(processor.lags[next]) + (next == 0 ? 1 : 0);
+                                static_cast<std::int64_t>(processor.lags[next]) +
+                                (next == 0 ? static_cast<std::int64_t>(processor.turns()) : 0);
             waits.push_back({processor.operators[i], processor.operators[next], frames});
         }
     }
@@ -262,6 +293,7 @@ void check_plan(const Plan &plan) {
     check_outputs(plan);
     check_shapes(plan);
     check_places(plan);
+    check_replicas(plan);
     check_support(plan);
     check_transfers(plan);
     check_arena(plan);

@@ -25,7 +25,7 @@ std::uint64_t memory_bytes(const Plan &plan) {
         }
         tensors.erase(kNone);
         for (const TensorId t : tensors) {
-            bytes += plan.tensors[t].size_bytes();
+            bytes += plan.tensors[t].size_bytes() * (plan.tensors[t].constant() ? 1 : processor.turns());
         }
     }
     for (const auto &transfer : plan.transfers) {

@@ -1,5 +1,6 @@
 #include "plan/plan.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 
@@ -36,9 +37,15 @@ std::vector<OperatorId> Plan::makers() const {
     return makers;
 }
 
+bool Plan::replicated() const {
+    return std::any_of(processors.begin(), processors.end(), [](const auto &each) { return each.is_replica(); });
+}
+
 Plan on_one_processor(Plan plan) {
     plan.processors.resize(1);
     auto &processor = plan.processors.front();
+    processor.replicas.clear();
+    processor.first = kNone;
     processor.stage = 0;
     processor.operators.resize(plan.operators.size());
     std::iota(processor.operators.begin(), processor.operators.end(), OperatorId{0});

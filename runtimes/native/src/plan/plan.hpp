@@ -99,6 +99,14 @@ struct Processor {
     std::vector<OperatorId> operators;
     /// Of each of them: in round r it works on frame r - lag. The least is 0.
     std::vector<std::size_t> lags;
+    /// Further processors that take turns with it: of r in all, frame n is run by number n modulo r, it being 0.
+    /// They have no operators of their own, and it is their `first`.
+    std::vector<ProcessorId> replicas;
+    ProcessorId first = kNone;
+
+    /// How many take turns.
+    std::size_t turns() const { return 1 + replicas.size(); }
+    bool is_replica() const { return first != kNone; }
 };
 
 /// A tensor that goes from the processor that makes it to one that reads it.
@@ -164,6 +172,8 @@ struct Plan {
     std::vector<ProcessorId> places() const;
     /// Operator that makes each tensor; kNone for graph inputs and constants.
     std::vector<OperatorId> makers() const;
+    /// Whether processors take turns on frames.
+    bool replicated() const;
 };
 
 /// A plan that has all operators on its first processor, in the order of the list.

@@ -163,6 +163,27 @@ std::vector<std::size_t> lags_of(const Field &entry, std::size_t count) {
     return lags;
 }
 
+/// Processors that take turns with one; that they stand in a stage is noted in `placed`.
+void read_replicas(const Field &entry, ProcessorId first, const Ids &processors, std::vector<bool> &placed, Plan &plan) {
+    const auto field = entry.find("replicas");
+    if (!field) {
+        return;
+    }
+    for (const auto &name : field->entries()) {
+        const auto id = id_of(name, processors, "processor");
+        if (placed[id]) {
+            name.refuse("stands in a stage already");
+        }
+        placed[id] = true;
+        plan.processors[id].first = first;
+        plan.processors[id].stage = plan.processors[first].stage;
+        plan.processors[first].replicas.push_back(id);
+    }
+    if (plan.processors[first].replicas.empty()) {
+        field->refuse("should name a processor or more");
+    }
+}
+
 void read_stages(const Field &field, const Ids &processors, const Ids &operators, Plan &plan) {
     std::vector<bool> placed(plan.processors.size());
     for (const auto &stage : field.entries()) {
@@ -170,7 +191,7 @@ void read_stages(const Field &field, const Ids &processors, const Ids &operators
         const auto index = static_cast<std::int64_t>(plan.stages);
         stage["index"].integer(index, index);
         for (const auto &entry : stage["processors"].entries()) {
-            entry.allow({"name", "operators", "lags"});
+            entry.allow({"name", "replicas", "operators", "lags"});
             const auto id = id_of(entry["name"], processors, "processor");
             if (placed[id]) {
                 entry["name"].refuse("stands in a stage already");
@@ -182,6 +203,7 @@ void read_stages(const Field &field, const Ids &processors, const Ids &operators
                 processor.operators.push_back(id_of(op, operators, "operator"));
             }
             processor.lags = lags_of(entry, processor.operators.size());
+            read_replicas(entry, id, processors, placed, plan);
         }
         ++plan.stages;
     }
