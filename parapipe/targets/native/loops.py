@@ -45,6 +45,22 @@ def cast(operator: Operator, into: Steps) -> None:
     into.reshape(source, into.shape(output), output=output)
 
 
+def expand(operator: Operator, into: Steps) -> None:
+    """Add copies of a tensor next to each other, along each axis that grows."""
+    source, output = operator.inputs[0], operator.outputs[0]
+    require(not into.is_constant(source), "it repeats a constant")
+    written = into.shape(output)
+    shape = into.shape(source)
+    current = [*(1,) * (len(written) - len(shape)), *shape]
+    for axis, count in enumerate(written):
+        if current[axis] != count:
+            before, after = prod(current[:axis]), prod(current[axis + 1 :])
+            block = into.reshape(source, (before, 1, after))
+            source = into.add("Concat", (block,) * count, (before, count, after), axis=1)
+            current[axis] = count
+    into.reshape(source, written, output=output)
+
+
 def where(operator: Operator, into: Steps) -> None:
     """Add a choice between two tensors, element by element."""
     shapes = [into.shape(name) for name in operator.inputs]
@@ -126,6 +142,7 @@ RULES: dict[str, Rule] = {
     "GridSample": Rule(grid_sample, "GridSample", '`mode` "linear", `padding_mode` "zeros"'),
     "Less": Rule(less, "Less", integers=True),
     "Cast": Rule(cast, "Reshape", "to float32, or between whole numbers", integers=True),
+    "Expand": Rule(expand, "Reshape, Concat", "no constant", dimensions=True, integers=True),
     "Erf": Rule(lower_own, "Erf", dimensions=True),
     "Gather": Rule(gather, "Gather", integers=True),
     "Where": Rule(where, "Where", integers=True),
