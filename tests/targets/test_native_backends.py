@@ -8,6 +8,7 @@ from parapipe.errors import ExportError
 from parapipe.plan.records import Stream
 from parapipe.targets.native.backends import backend_of
 from parapipe.targets.native.folder import write_library_folder
+from parapipe.targets.native.runner import backend_here
 from tests.cases.armcl_case import one
 from tests.cases.armcl_cases import separable
 from tests.cases.armcl_plans import plan_for
@@ -46,6 +47,27 @@ def test_a_processor_names_its_back_end(saved, kind, named, backend):
     _, plan = saved(separable())
     processor = plan.processors[0].model_copy(update={"kind": kind, "backend": named})
     assert backend_of(processor) == backend
+
+
+@pytest.mark.parametrize(
+    ("machine", "named", "backend"),
+    [
+        ("x86_64", "onnxruntime-cpu", "onednn"),
+        ("x86_64", "armcl-neon", "onednn"),  # which does not run here
+        ("x86_64", "xnnpack-cpu", "xnnpack"),
+        ("x86_64", "plain", "plain"),
+        ("aarch64", "onnxruntime-cpu", "neon"),
+        ("aarch64", "onednn-cpu", "neon"),
+        ("aarch64", "xnnpack-cpu", "xnnpack"),
+    ],
+)
+def test_a_run_here_takes_what_a_processor_names_if_it_runs_here(
+    saved, monkeypatch, machine, named, backend
+):
+    _, plan = saved(separable())
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    processor = plan.processors[0].model_copy(update={"kind": "gpu", "backend": named})
+    assert backend_here(processor) == backend
 
 
 def test_groups_are_divided_for_arm_compute_library_alone(saved, tmp_path):

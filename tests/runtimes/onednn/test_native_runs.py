@@ -68,6 +68,23 @@ def test_results_are_those_of_onnx_runtime(small, tmp_path, arrangement):
     assert {span.resource for span in run.record.spans} == {p.name for p in plan.processors}
 
 
+@pytest.mark.parametrize(
+    ("backend", "loops"),
+    [
+        ("onednn-cpu", None),
+        ("xnnpack-cpu", "1 operator runs in a plain loop"),  # the LRN
+        ("plain", "27 operators run in a plain loop"),
+    ],
+)
+def test_processors_compute_with_the_back_ends_that_they_name(small, tmp_path, backend, loops):
+    plan = plan_for(small, "pipe-only")
+    named = tuple(each.model_copy(update={"backend": backend}) for each in plan.processors)
+    plan = plan.model_copy(update={"processors": named})
+    run = assert_equal_to_onnx_runtime(plan, tmp_path)
+    told = [note.split(",")[0] for note in run.notes if "plain loop" in note]
+    assert told == ([loops] if loops else [])
+
+
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_of_the_zoo_give_the_results_of_onnx_runtime(name, tmp_path):
     path = tmp_path / "model.onnx"
