@@ -2,8 +2,10 @@
 
 import json
 
+import numpy as np
 import pytest
 
+from tests.cases.armcl_case import one
 from tests.cases.armcl_cases import cases, inception, separable, write_case
 from tests.cases.armcl_plans import ARRANGEMENTS, taking_turns
 from tests.cases.attention_cases import attention_cases
@@ -74,6 +76,22 @@ def test_no_convolution_of_a_network_falls_back_to_a_loop(runner, tmp_path, back
     on_one_core_each(folder)
     report = runner.measured(folder, "--frames", 1)
     assert report["plain"] == []
+
+
+@pytest.mark.parametrize(
+    ("kernel", "made", "slow"), [(3, 12, False), (5, 12, False), (7, 12, True), (3, 24, True)]
+)
+def test_xnnpack_says_which_convolutions_it_computes_group_by_group(
+    runner, tmp_path, kernel, made, slow
+):
+    weights = np.random.default_rng(3).normal(size=(made, 1, kernel, kernel)).astype(np.float32)
+    pads = [kernel // 2] * 4
+    case = one("groups", "Conv", (1, 12, 9, 8), constants={"w": weights}, group=12, pads=pads)
+    write_case(case.model(), tmp_path / "case", backend="xnnpack")
+    on_one_core_each(tmp_path / "case")
+    report, computed, wanted = runner.outputs(tmp_path / "case", "--frames", 1)
+    assert_near(computed, wanted)
+    assert bool(report["plain"]) == slow
 
 
 @pytest.mark.parametrize("threads", [2, 3])

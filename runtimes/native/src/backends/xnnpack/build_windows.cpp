@@ -44,6 +44,15 @@ Window window_of(const Attributes &attributes, std::int64_t height, std::int64_t
             small(pads[0]), small(pads[3]), small(pads[2]),    small(pads[1])};
 }
 
+/// Whether the library computes groups of so few channels one by one, as products of matrices: it has kernels for
+/// all channels at once for one to one, and 25 elements at most.
+bool is_slow(std::size_t groups, std::size_t read, std::size_t made, std::size_t area) {
+    constexpr std::size_t kMostElements = 25;
+    constexpr std::size_t kFewChannels = 4;
+    const bool single = read == 1 && made == 1 && area <= kMostElements;
+    return groups > 1 && !single && made < kFewChannels;
+}
+
 /// A convolution of an image, whatever operator it serves.
 std::unique_ptr<Kernel> convolved(const Builder &builder, const Window &window, const Integers &dilations,
                                   std::size_t groups, const float *weights, const float *bias) {
@@ -57,12 +66,16 @@ std::unique_ptr<Kernel> convolved(const Builder &builder, const Window &window, 
                             window.height, window.width, window.row_step, window.column_step, small(dilations[0]),
                             small(dilations[1]), static_cast<std::uint32_t>(groups), from->channels / groups,
                             to->channels / groups, from->stride, to->stride, weights, bias, bounds.least, bounds.most, 0U);
-    return builder.kernel(
+    auto kernel = builder.kernel(
         std::move(function),
         [image = *from, x = builder.place(builder.input(0)), y = builder.place(builder.op().output)](auto *op, auto *pool) {
             return xnn_setup_convolution2d_nhwc_f32(op, image.batch, image.height, image.width, x(), y(), pool);
         },
         true);
+    if (kernel && is_slow(groups, from->channels / groups, to->channels / groups, window.height * window.width)) {
+        kernel->mark_slow();
+    }
+    return kernel;
 }
 
 std::unique_ptr<Kernel> convolution(const Builder &builder) {

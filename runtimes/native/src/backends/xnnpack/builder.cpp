@@ -64,7 +64,7 @@ Bounds Builder::bounds() const {
     return found && found->least < found->most ? *found : Bounds{};
 }
 
-std::unique_ptr<Kernel> Builder::kernel(Function function, FunctionKernel::SetUp set_up, bool bounded) const {
+std::unique_ptr<FunctionKernel> Builder::kernel(Function function, FunctionKernel::SetUp set_up, bool bounded) const {
     if (!function) {
         return nullptr;
     }

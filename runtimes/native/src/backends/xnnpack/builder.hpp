@@ -56,7 +56,7 @@ public:
     Bounds bounds() const;
     /// A kernel of one function.
     /// @param bounded Whether the function applies `bounds`; an activation that it does not apply follows.
-    std::unique_ptr<Kernel> kernel(Function function, FunctionKernel::SetUp set_up, bool bounded) const;
+    std::unique_ptr<FunctionKernel> kernel(Function function, FunctionKernel::SetUp set_up, bool bounded) const;
 
 private:
     pthreadpool_t pool_;

@@ -50,7 +50,9 @@ public:
             loop_();
         }
     }
-    bool plain() const override { return static_cast<bool>(loop_); }
+    /// Says that a function is far slower than others of its kind.
+    void mark_slow() { slow_ = true; }
+    bool plain() const override { return slow_ || loop_; }
 
 private:
     struct Step {
@@ -61,6 +63,7 @@ private:
     pthreadpool_t pool_;
     std::vector<Step> steps_;
     std::function<void()> loop_;
+    bool slow_ = false;
 };
 
 }  // namespace parapipe::xnnpack
