@@ -144,8 +144,7 @@ class MapOptions:
     dvfs_points
         With `dvfs`, how many operating points of each processor are considered at most.
     jobs
-        Subgraphs solved at the same time; one per core of this machine if not given, or as many as
-        the limit of memory has room for.
+        Subgraphs solved at the same time; one per core, as memory allows, if not given.
     seed
         Seed of the solvers and of the draws.
     draws
