@@ -101,7 +101,7 @@ struct Processor {
     std::vector<std::size_t> lags;
     /// Further processors that take turns with it: of r in all, frame n is run by number n modulo r, it being 0.
     /// They have no operators of their own, and it is their `first`.
-    std::vector<ProcessorId> replicas;
+    std::vector<ProcessorId> replicas = {};
     ProcessorId first = kNone;
 
     /// How many take turns.
