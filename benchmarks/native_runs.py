@@ -157,7 +157,7 @@ def openvino_times(file: Path, cores: Sequence[int], frames: int) -> list[float]
 
 def _run_openvino(file: str, cores: Sequence[int], frames: int) -> list[float]:
     import numpy as np
-    import openvino  # type: ignore[import-untyped]
+    import openvino
 
     os.sched_setaffinity(0, cores)
     options: Mapping[str, object] = {

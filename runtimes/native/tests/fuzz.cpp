@@ -115,7 +115,7 @@ bool try_plan(const std::string &text, const std::string &folder) {
         processor.cores.clear();
         processor.threads = std::min(processor.threads, 2U);
     }
-    const auto weights = read_weights(folder, plan);
+    const auto weights = read_weights(folder + "/" + plan.weights_file, plan);
     const auto inputs = FrameFile::random(2, plan, plan.inputs);
     Executor executor(plan, weights);
     Results results(plan, nullptr, 1);
