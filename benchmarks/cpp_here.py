@@ -33,6 +33,7 @@ from benchmarks.native_runs import one_core_plan
 from benchmarks.run_cases import detected
 from benchmarks.tables import markdown_table
 from parapipe.api.plan import Plan
+from parapipe.files.titles import model_title
 from parapipe.targets.cpp.source import identifier
 from parapipe.targets.native.folder import write_library_folder
 from parapipe.targets.native.runner import backend_here, built_runner
@@ -103,7 +104,7 @@ def prepared(plan: Plan, file: Path, folder: Path, build: Path) -> Case:
     write_library_folder(plan, file, native, backend=backend)
     here = tuple(each.model_copy(update={"backend": backend}) for each in plan.processors)
     parapipe.export_plan(plan.model_copy(update={"processors": here}), "cpp", program, model=file)
-    name = identifier(plan.model.name.removesuffix(".onnx"))
+    name = identifier(model_title(plan.model.name))
     build.mkdir(exist_ok=True)
     for path in program.rglob("*"):
         target = build / path.relative_to(program)
