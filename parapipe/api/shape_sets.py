@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from parapipe.errors import ArgumentError
 from parapipe.files.checked_arguments import FromZero, Must
 from parapipe.files.mistakes import listed
-from parapipe.search.options import MapOptions, flag, option_names
+from parapipe.search.options import MapOptions, flag, option_traits
 
 if TYPE_CHECKING:
     from parapipe.documents.shapes_schema import Sizes
@@ -32,15 +32,6 @@ Mix = Annotated[
     Must("whole numbers of at least 0 by shape, as in {'prefill': 1, 'decode': 200}"),
 ]
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
-_ONE_AFTER_THE_OTHER = "requests follow each other, as fast as they can; --mix says their steps"
-_REFUSED = {
-    "rates": _ONE_AFTER_THE_OTHER,
-    "deadline_s": "it is of several models; bound the first token with `pick --max-latency`",
-    "priority": "it is of several models",
-    "robust": "costs are not drawn for several shapes: map a single one of them",
-    "compiler": "it compiles segments of one shape: map a single one, with `--dim`",
-}
-"""Options that several shapes do not have, and why."""
 
 
 def check_shapes(shape_sets: ShapeSets, options: MapOptions) -> None:
@@ -53,8 +44,8 @@ def check_shapes(shape_sets: ShapeSets, options: MapOptions) -> None:
         )
     if not shape_sets:
         raise ArgumentError("map_shapes: give at least one shape, as in {'prefill': {...}}")
-    refused = option_names(lambda option: not option.sets)
-    changed = [f"{flag(name)} ({_REFUSED[name]})" for name in refused if name in options.changed()]
+    reasons = {name: each.not_of_sets for name, each in option_traits().items()}
+    changed = [f"{flag(name)} ({reasons[name]})" for name in options.changed() if reasons[name]]
     if changed:
         raise ArgumentError(f"map_shapes: several shapes take no {listed(changed)}")
 

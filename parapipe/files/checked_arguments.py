@@ -276,8 +276,8 @@ class Traits:
         What it means for several models: the same for each; the same, and its keys begin with a
         model's name and a slash; a value by each model's name, for several models only. Or it is
         refused, or has no effect.
-    sets
-        Whether a map of several sets of shapes takes it.
+    not_of_sets
+        Why a map of several sets of shapes does not take it; nothing if it does.
     changes_results
         Whether results depend on it. If not, it is neither in the command that makes a front again
         nor in the options of a sweep.
@@ -294,7 +294,7 @@ class Traits:
     section: Literal["common", "model", "search", "limits"]
     metavar: str | None = None
     several: Literal["same", "prefixed", "by model", "refused", "no effect"] = "same"
-    sets: bool = True
+    not_of_sets: str = ""
     changes_results: bool = True
     reads_model: bool = False
     solves: bool = False

@@ -65,7 +65,12 @@ SCENARIOS = 8
 _common, _model, _search, _limits = (
     partial(traits, section) for section in ("common", "model", "search", "limits")
 )
-_by_model = partial(_model, several="by model", sets=False)
+_by_model = partial(_model, several="by model", not_of_sets="it is of several models")
+_refused = partial(traits, several="refused")
+_RATES = "requests follow each other, as fast as they can; --mix says their steps"
+_DEADLINE = "it is of several models; bound the first token with `pick --max-latency`"
+_ROBUST = "costs are not drawn for several shapes: map a single one of them"
+_COMPILER = "it compiles segments of one shape: map a single one, with `--dim`"
 
 
 def _shape_text(shape: Any) -> str:  # noqa: ANN401 - one of `Shapes`
@@ -227,7 +232,7 @@ class MapOptions:
     jobs: Count | None = field(default=None, metadata=_common(changes_results=False))
     seed: FromZero = field(default=0, metadata=_search(solves=True))
     draws: DrawCount = field(default=DRAWS, metadata=_search(several="no effect"))
-    robust: Quantile | None = field(default=None, metadata=_search(several="refused", sets=False))
+    robust: Quantile | None = field(default=None, metadata=_refused("search", not_of_sets=_ROBUST))
     scenarios: Count = field(default=SCENARIOS, metadata=_search(idle=needs("robust")))
     deterministic: bool = field(default=False, metadata=_search(solves=True))
     cache: CacheFolder = field(default=True, metadata=_search(changes_results=False))
@@ -244,9 +249,13 @@ class MapOptions:
     sequences: Count = field(default=1, metadata=_model(several="refused", reads_model=True))
     profiles: Profiles = field(default=(), metadata=_model())
     rules: Rules | None = field(default=None, metadata=_model(reads_model=True))
-    compiler: NotEmpty | None = field(default=None, metadata=_model(several="refused", sets=False))
-    rates: Rates | None = field(default=None, metadata=_by_model())
-    deadline_s: ByModel | None = field(default=None, metadata=_by_model(text="{}s".format))
+    compiler: NotEmpty | None = field(
+        default=None, metadata=_refused("model", not_of_sets=_COMPILER)
+    )
+    rates: Rates | None = field(default=None, metadata=_by_model(not_of_sets=_RATES))
+    deadline_s: ByModel | None = field(
+        default=None, metadata=_by_model(text="{}s".format, not_of_sets=_DEADLINE)
+    )
     priority: ByModel | None = field(default=None, metadata=_by_model())
 
     def __post_init__(self) -> None:

@@ -5,7 +5,6 @@ import json
 import pytest
 
 import parapipe
-from parapipe.api.shape_sets import _REFUSED
 from parapipe.documents.shapes_schema import ShapesDocument, load_shapes
 from parapipe.errors import (
     ArgumentError,
@@ -15,7 +14,6 @@ from parapipe.errors import (
     OutputError,
     VerificationError,
 )
-from parapipe.search.options import option_names
 from tests.cases.nightly import nightly_from
 from tests.cases.recurrent import WIDTH, write_any_shape
 from tests.cases.soc_texts import spoil
@@ -271,7 +269,3 @@ def test_the_front_is_drawn(fronts, tmp_path):
     assert fronts.write_figure(tmp_path / "front.svg").stat().st_size > 1000
     with pytest.raises(OutputError):
         fronts.write_figure(tmp_path / "front.xyz")
-
-
-def test_every_option_that_is_refused_has_a_reason():
-    assert {*option_names(lambda option: not option.sets)} == {*_REFUSED}

@@ -15,7 +15,8 @@ from tests.cases.full_disk import each_fault, files_of_at_most, tree
 from tests.cases.genai_folder import write_genai_folder, write_plans
 from tests.cases.rknn_plans import rknn_plan, toolkit
 
-TARGETS = sorted(parapipe.export_targets())
+TARGETS = sorted({*parapipe.export_targets()} - {"ncnn"})
+"""All targets but the one whose converter is installed by `make test-ncnn` only."""
 
 
 @pytest.fixture(scope="module")

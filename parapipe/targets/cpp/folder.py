@@ -205,8 +205,11 @@ def _write_frame(folder: Path, document: LibraryPlan, name: str, form: Form) -> 
         for word, stands_for in words.items():
             text = text.replace(word, stands_for)
         (folder / file).write_text(text)
-    shutil.copytree(runner / "src", folder / RUNTIME / "src")
-    shutil.copyfile(runner / "CMakeLists.txt", folder / RUNTIME / "CMakeLists.txt")
+    sources = (each for each in sorted((runner / "src").rglob("*")) if each.is_file())
+    for source in (runner / "CMakeLists.txt", *sources):
+        copied = folder / RUNTIME / source.relative_to(runner)
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, copied)
     about = {
         "schema": form.schema,
         "model": document.model.model_dump(),
