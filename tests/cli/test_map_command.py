@@ -94,7 +94,12 @@ def test_the_text_lists_configurations_sources_of_times_and_files_in_100_columns
 
 
 @pytest.mark.parametrize(
-    ("name", "begin"), [("f.png", b"\x89PNG"), ("f.SVG", b"<?xml"), ("f.pdf", b"%PDF")]
+    ("name", "begin"),
+    [
+        ("f.png", b"\x89PNG"),
+        pytest.param("f.SVG", b"<?xml", marks=pytest.mark.nightly),
+        pytest.param("f.pdf", b"%PDF", marks=pytest.mark.nightly),
+    ],
 )
 def test_the_front_is_drawn_into_a_file_if_one_is_named(
     parapipe, small_model, tmp_path, name, begin

@@ -38,6 +38,7 @@ def test_without_effects_no_configuration_takes_longer_than_the_search_says(fron
         assert evaluated.sustained_period_s <= row.sustained_period_s * (1 + 1e-9)
 
 
+@pytest.mark.nightly
 def test_stages_that_share_the_memory_slow_each_other_down(front, tmp_path):
     path = tmp_path / "soc.yaml"
     path.write_text(A311D.read_text().replace(SHARE, f"  contention: 0.5\n{SHARE}"))

@@ -25,6 +25,7 @@ from parapipe.modulo.modulo_schedules import (
 from parapipe.modulo.reordering import reorder_jobs
 from parapipe.modulo.verify import check
 from parapipe.solvers.problem import Flow, MappingProblem
+from tests.cases.nightly import nightly_from
 
 NANO = 1e-9
 NONE, SENDER, RECEIVER, LINK = "delay", "sender", "receiver", "link"
@@ -212,6 +213,7 @@ def test_orders_of_less_latency_are_found_where_no_processor_has_a_gap():
     assert max(gains) <= 1
 
 
+@pytest.mark.nightly
 @given(seed=st.integers(0, 10**6))
 def test_what_is_built_passes_the_check_and_keeps_the_bound(seed):
     problem = random_problem(seed, operators=12, occupies=NONE, processors=3, longest=9)
@@ -225,7 +227,7 @@ def test_what_is_built_passes_the_check_and_keeps_the_bound(seed):
             assert found.period >= max(cyclic.loads(found.processor)) >= least * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", nightly_from(5, range(10)))
 def test_no_search_beats_the_exact_one(seed):
     cyclic = CyclicProblem(random_problem(seed, operators=5, occupies=NONE, longest=4))
     for period in periods(cyclic):

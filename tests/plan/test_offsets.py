@@ -280,7 +280,7 @@ def test_frames_of_stages_find_what_they_read(seed):
     replay(staged(seed))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(seed=SEEDS)
 def test_frames_of_elements_of_many_sizes_find_what_they_read(seed):
     replay(staged(seed, casts=True))
@@ -361,7 +361,7 @@ class Counted:
         return counting
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(seed=SEEDS)
 def test_interleaved_frames_find_what_they_read(seed):
     rng = random.Random(seed)
