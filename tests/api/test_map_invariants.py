@@ -241,7 +241,7 @@ def check_frequencies(graph, platform, **options):
 
 
 @given(model=SEEDS, platform=SEEDS)
-@settings(max_examples=4)
+@settings(max_examples=2)
 def test_the_figures_of_every_configuration_add_up(tmp_path_factory, model, platform):
     folder = tmp_path_factory.mktemp("mapped")
     onnx.save(network(model), folder / "network.onnx")

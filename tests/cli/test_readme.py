@@ -20,11 +20,11 @@ def blocks(language: str, text: str = TEXT) -> list[str]:
 
 
 def python_of_all_documents() -> list[Any]:
-    """Return the Python blocks of README.md and docs, those of docs that map only nightly."""
+    """Return the Python blocks of README.md and docs, the longer ones of docs only nightly."""
     found = []
     for path in (README, *sorted((README.parent / "docs").glob("*.md"))):
         for block in blocks("python", path.read_text(encoding="utf-8")):
-            rare = [pytest.mark.nightly] * (path != README and "parapipe.map" in block)
+            rare = [pytest.mark.nightly] * (path != README and "import parapipe\n" in block)
             found.append(pytest.param(block, id=block.splitlines()[0], marks=rare))
     return found
 

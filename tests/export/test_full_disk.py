@@ -17,6 +17,8 @@ from tests.cases.rknn_plans import rknn_plan, toolkit
 
 TARGETS = sorted({*parapipe.export_targets()} - {"ncnn"})
 """All targets but the one whose converter is installed by `make test-ncnn` only."""
+MANY_FILES = ("cpp", "cuda")
+"""Targets whose folders hold the sources of the runner."""
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +67,9 @@ def remove(path):
         path.unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    "target", [pytest.param(t, marks=[pytest.mark.nightly] * (t in MANY_FILES)) for t in TARGETS]
+)
 @pytest.mark.parametrize("earlier", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_no_room_or_a_signal_at_any_call_leaves_what_was_there_or_the_whole_export(
     plan, tmp_path, target, earlier

@@ -174,7 +174,11 @@ def latencies_beside_exhaustive_search(seed, operators):
 
 
 @pytest.mark.parametrize(
-    ("seed", "operators"), [(100, (2, 4)), (101, (2, 4)), (102, (2, 4)), (103, (4, 4))]
+    ("seed", "operators"),
+    [
+        *((seed, (2, 4)) for seed in (100, 101, 102)),
+        pytest.param(103, (4, 4), marks=pytest.mark.nightly),
+    ],
 )
 def test_latencies_at_the_asked_period_are_those_of_exhaustive_search(seed, operators):
     found, least = latencies_beside_exhaustive_search(seed, operators)

@@ -27,6 +27,7 @@ from parapipe.search.stages.stage_search import StageSearch
 from parapipe.split_search import search
 from parapipe.split_search.execution_modes import ExecutionModes, Split
 from parapipe.split_search.part_prices import PartPrices
+from tests.cases.nightly import nightly_from
 from tests.cases.one_search import OneSearch
 
 CONVOLUTIONS = 4
@@ -387,7 +388,9 @@ def test_what_no_processor_can_cut_is_not_split(tmp_path):
     assert not any(rule.startswith("g:") for rule in rules)
 
 
-@pytest.mark.parametrize("without", [{"gpu"}, {"big", "gpu"}, {"big", "little", "gpu"}])
+@pytest.mark.parametrize(
+    "without", nightly_from(1, [{"big", "gpu"}, {"gpu"}, {"big", "little", "gpu"}])
+)
 def test_what_cuts_tensors_stands_where_it_can_run(model, tmp_path, without):
     board = yaml.safe_load(find_platform("amlogic-a311d").read_text(encoding="utf-8"))
     for each in board["processors"]:

@@ -21,6 +21,8 @@ from tests.cases.attention_cases import attention_cases
 from tests.runtimes.onednn.conftest import BUILD
 from tests.targets.test_cuda_folder import on_streams
 
+pytestmark = pytest.mark.nightly  # compiles all of the program's library again
+
 TOLERANCE = 1e-5  # of the largest number of the output
 OPERATORS = (
     "add_executable(operators runtime/tests/gpu_operators.cpp)\n"
