@@ -22,7 +22,7 @@ def refuse_others(allowed: Collection[str]) -> None:
     if others:
         names = ", ".join(sorted(map(flag, others)))
         raise click.UsageError(
-            f"{names}: of one plan, and the folder holds several shapes; name that of one of them"
+            f"{names}: for one plan only, and this folder holds several shapes; name that of one"
         )
 
 
@@ -31,7 +31,9 @@ def refuse_requests() -> None:
     from parapipe.api.checked import flag
 
     if names := ", ".join(sorted(map(flag, explicit_options() & {*OF_REQUESTS}))):
-        raise click.UsageError(f"{names}: of requests, which a folder of several shapes has")
+        raise click.UsageError(
+            f"{names}: only a folder of several shapes has requests; map with --shape-set"
+        )
 
 
 def request_lines(document: Row) -> Shown:

@@ -47,9 +47,13 @@ def test_a_request_is_simulated_as_predicted(parapipe, out):
 @pytest.mark.parametrize(
     ("verb", "words", "told"),
     [
-        ("run", ("s01", "--saturate"), "--saturate: of one plan, and the folder holds several"),
+        (
+            "run",
+            ("s01", "--saturate"),
+            "--saturate: for one plan only, and this folder holds several",
+        ),
         ("run", ("s01", "s02"), "unexpected extra argument (s02)"),
-        ("simulate", ("--contention",), "--contention: of one plan"),
+        ("simulate", ("--contention",), "--contention: for one plan only"),
     ],
 )
 def test_what_is_of_one_plan_is_a_usage_error(parapipe, out, verb, words, told):
@@ -62,4 +66,6 @@ def test_what_is_of_one_plan_is_a_usage_error(parapipe, out, verb, words, told):
 def test_a_plan_takes_no_options_of_requests(parapipe, out, verb):
     ended = parapipe(verb, out / "decode", "--tokens", 3)
     assert ended.code == 2
-    assert "--tokens: of requests, which a folder of several shapes has" in ended.err
+    assert (
+        "--tokens: only a folder of several shapes has requests; map with --shape-set" in ended.err
+    )

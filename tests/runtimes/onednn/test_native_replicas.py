@@ -29,7 +29,7 @@ def write(folder, counts, *, model=inception, backend="onednn"):
     return plan
 
 
-@pytest.mark.parametrize("backend", ["onednn", "plain"])
+@pytest.mark.parametrize("backend", ["onednn", "plain", "xnnpack"])
 @pytest.mark.parametrize("counts", COUNTS, ids=str)
 @pytest.mark.parametrize("model", [inception, residual])
 def test_each_frame_has_its_own_results(runner, tmp_path, model, counts, backend):
