@@ -3,7 +3,8 @@
 Two plans of each network: all operators on the first core, and the one of most throughput that
 `map` finds for two processors of one core each, with nominal times. Each is exported for the runner
 and as a program, and both are built for this machine. In each round both run the same frames in
-turn; which is first changes from round to round.
+turn; which is first changes from round to round. A run has as many frames as the runner passes in
+about a second, at least 3 and at most 20.
 
 Compared is the time from a frame's end to the next one's, the program's over the runner's; the
 program's is the time of a call with twice as many frames less that of one with so many, over their
@@ -29,7 +30,7 @@ import click
 
 import parapipe
 from benchmarks.machine import description, load
-from benchmarks.native_runs import one_core_plan
+from benchmarks.native_runs import LEAST_FRAMES, frames_for, one_core_plan
 from benchmarks.run_cases import detected
 from benchmarks.tables import markdown_table
 from parapipe.api.plan import Plan
@@ -42,7 +43,7 @@ from parapipe.zoo.registry import write
 NETWORKS = (
     *("squeezenet", "googlenet", "mobilenet-v2", "resnet-50", "unet", "vit-b16", "bert-base"),
 )
-ROUNDS, FRAMES = 9, 20
+ROUNDS = 9
 PAGE = Path(__file__).parent / "results" / "cpp_here.md"
 HEAD = ("network", "runner, ms", "one core", "runner, ms", "two cores", "in the pool")
 
@@ -54,25 +55,34 @@ class Case:
     runner: tuple[Path, Path]
     program: Path
     folder: Path
+    frames: int = 0
     runner_s: list[float] = field(default_factory=list)
     program_s: list[float] = field(default_factory=list)
     pool: str = ""
 
-    def measure(self, frames: int, *, runner_first: bool) -> None:
+    def warm_up(self) -> None:
+        """Run the runner once, and set how many frames a run has."""
+        self.frames = frames_for(self._runner_period_s(LEAST_FRAMES))
+
+    def measure(self, *, runner_first: bool) -> None:
         """Run both once."""
         ways = (self._time_runner, self._time_program)
         for way in ways if runner_first else ways[::-1]:
-            way(frames)
+            way()
 
-    def _time_runner(self, frames: int) -> None:
+    def _time_runner(self) -> None:
+        self.runner_s.append(self._runner_period_s(self.frames))
+
+    def _runner_period_s(self, frames: int) -> float:
         program, folder = self.runner
         words: list[str | Path] = [program, folder, "--json", "--frames", str(frames)]
-        report = json.loads(_output(words, folder))
-        self.runner_s.append(report["period_s"])
+        period_s: float = json.loads(_output(words, folder))["period_s"]
+        return period_s
 
-    def _time_program(self, frames: int) -> None:
-        few, many = (self._figures(count)["mean_ms"] * count for count in (frames, 2 * frames))
-        self.program_s.append((many - few) / frames / 1e3)
+    def _time_program(self) -> None:
+        counts = (self.frames, 2 * self.frames)
+        few, many = (self._figures(count)["mean_ms"] * count for count in counts)
+        self.program_s.append((many - few) / self.frames / 1e3)
 
     def _figures(self, frames: int) -> dict[str, float]:
         words: list[str | Path] = [self.program, "--frames", str(frames)]
@@ -130,9 +140,7 @@ def two_core_plan(file: Path, platform: Path) -> Plan:
     return min(rows, key=lambda each: each.sustained_period_s).plan()
 
 
-def measured(
-    network: str, platform: Path, folder: Path, rounds: int, frames: int
-) -> tuple[Case, Case]:
+def measured(network: str, platform: Path, folder: Path, rounds: int) -> tuple[Case, Case]:
     """Return the cases of one core and of two, measured in turn."""
     file = folder / f"{network}.onnx"
     write(network, file)
@@ -141,9 +149,11 @@ def measured(
         prepared(plan, file, folder / network / name, folder / "build")
         for name, plan in plans.items()
     )
+    for case in (one, two):
+        case.warm_up()
     for turn in range(rounds):
         for case in (one, two):
-            case.measure(frames, runner_first=turn % 2 == 0)
+            case.measure(runner_first=turn % 2 == 0)
     return one, two
 
 
@@ -164,12 +174,10 @@ cores.
 """
 
 
-def _rows(
-    networks: Sequence[str], folder: Path, rounds: int, frames: int
-) -> Iterator[tuple[object, ...]]:
+def _rows(networks: Sequence[str], folder: Path, rounds: int) -> Iterator[tuple[object, ...]]:
     platform = detected(folder)
     for network in networks:
-        one, two = measured(network, platform, folder, rounds, frames)
+        one, two = measured(network, platform, folder, rounds)
         times = [f"{median(case.runner_s) * 1e3:.2f}" for case in (one, two)]
         row = (network, times[0], one.ratio(), times[1], two.ratio(), two.pool)
         click.echo("  ".join(row))
@@ -179,13 +187,12 @@ def _rows(
 @click.command()
 @click.option("--network", "networks", multiple=True, default=NETWORKS, help="Of the zoo.")
 @click.option("--rounds", default=ROUNDS, show_default=True)
-@click.option("--frames", default=FRAMES, show_default=True, help="Of each run.")
 @click.option("--out", type=click.Path(path_type=Path), default=PAGE, help="The page.")
-def main(*, networks: Sequence[str], rounds: int, frames: int, out: Path) -> None:
+def main(*, networks: Sequence[str], rounds: int, out: Path) -> None:
     """Measure and write the page."""
     about = description()
     with TemporaryDirectory() as scratch:
-        rows = list(_rows(networks, Path(scratch), rounds, frames))
+        rows = list(_rows(networks, Path(scratch), rounds))
     about["load when ended"] = load()
     out.write_text(page(rows, about), encoding="utf-8")
 
