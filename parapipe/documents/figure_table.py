@@ -249,6 +249,8 @@ FIGURES = (
         field="energy_per_token_j",
         unit="mJ",
         per=" per token",
+        demand="max_energy_per_token_j",
+        column="mJ per\ntoken",
         means="Energy per frame over the tokens of a step.",
     ),
     FigureEntry(
@@ -332,6 +334,8 @@ class Demands:
         Time of one frame through all stages, at most.
     max_energy_j
         Joules per frame, at most.
+    max_energy_per_token_j
+        Joules per token, at most, of a language model.
     max_power_w
         Watts at most: at full throughput, or at the rate that the front is for.
     max_memory_bytes
@@ -355,6 +359,9 @@ class Demands:
     min_tokens_per_second: Fps = field(default=0.0, metadata=_metadata("choice", "tokens", "8"))
     max_latency_s: Latency = field(default=inf, metadata=_metadata("common", "time", "150ms"))
     max_energy_j: Energy = field(default=inf, metadata=_metadata("common", "energy", "120mJ"))
+    max_energy_per_token_j: Energy = field(
+        default=inf, metadata=_metadata("choice", "energy", "40mJ")
+    )
     max_power_w: Power = field(default=inf, metadata=_metadata("choice", "power", "4W"))
     max_memory_bytes: MaxMemory | None = field(default=None, metadata=_metadata("choice"))
     max_segments: MaxSegments | None = field(default=None, metadata=_metadata("choice"))
@@ -370,6 +377,7 @@ class DemandKeywords(TypedDict, total=False):
     min_tokens_per_second: Fps
     max_latency_s: Latency
     max_energy_j: Energy
+    max_energy_per_token_j: Energy
     max_power_w: Power
     max_memory_bytes: MaxMemory | None
     max_segments: MaxSegments | None

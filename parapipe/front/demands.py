@@ -116,6 +116,8 @@ def figure(row: ConfigurationRow, of: Figure, demands: Demands = Demands()) -> f
         return period_s
     if of == "tokens":
         return _stated_value(row, of) * period_s / row.period_s
+    if of == "energy per token":
+        return figure(row, "energy", demands) * _stated_value(row, of) / row.energy_j
     if of not in ("energy", "power"):
         return _stated_value(row, of)
     energy_j = row.board_energy_j if demands.board else row.energy_j
@@ -328,15 +330,19 @@ def _sampled_figure(
     row = rows[i]
     latency_s: Array = samples.latency_s[i]
     period_s: Array = samples.period_s[i]
+    energy_j: Array
     if of == "latency":
         return latency_s
     if of in ("period", "throughput"):
         return period_s
     if of == "tokens":
         return period_s * (_stated_value(row, of) / row.period_s)
+    if of == "energy per token":
+        energy_j = _sampled_figure(rows, samples, i, "energy", demands)
+        return energy_j * (_stated_value(row, of) / row.energy_j)
     if of not in ("energy", "power"):  # it has no draws
         return np.full(samples.count, figure(row, of, demands))
     idle_w = (row.board_energy_j - row.energy_j) / row.frame_s if demands.board else 0.0
     frame_s = np.maximum(period_s, row.arrival_s or 0.0)
-    energy_j: Array = samples.energy_j[i] + idle_w * frame_s
+    energy_j = samples.energy_j[i] + idle_w * frame_s
     return energy_j / frame_s if of == "power" else energy_j

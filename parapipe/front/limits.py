@@ -116,6 +116,8 @@ def _token_texts(front: FrontDocument, row: ConfigurationRow) -> Iterator[str]:
         f"{_megabytes(tokens.cache_bytes)} of cache for {tokens.per_step} "
         f"token{'' if tokens.per_step == 1 else 's'}"
     )
+    if row.energy_per_token_j is not None:
+        yield f"A token takes {plain(row.energy_per_token_j * 1e3)} mJ of the processors used."
     bound = tokens.bound_per_second
     if bound is None:
         yield f"{read}. What the memory allows is not known: the platform states no bandwidth."

@@ -6,6 +6,7 @@ import pytest
 
 import parapipe
 from parapipe.cost.cost_table import build_cost_table
+from parapipe.digits import plain
 from parapipe.documents.token_rows import token_figures, tokens_of
 from parapipe.errors import DemandError
 from parapipe.platform.load import read_platform
@@ -68,7 +69,16 @@ def test_pick_keeps_tokens_a_second_and_explain_says_what_binds(decoder, tmp_pat
     assert kept.tokens_per_second == most
     with pytest.raises(DemandError, match=r"tokens/s instead of .* tokens/s"):
         front.best("energy", min_tokens_per_second=most * 2)
+    least_j = min(row.energy_per_token_j for row in rows)
+    kept = front.best("throughput", max_energy_per_token_j=least_j * 1.001)
+    assert kept.energy_per_token_j <= least_j * 1.001
+    with pytest.raises(DemandError, match=r"mJ per token instead of .* mJ per token"):
+        front.best("energy", max_energy_per_token_j=least_j / 2)
+    with pytest.raises(DemandError, match=r"mJ per token instead of"):  # idle power counts, too
+        front.best("energy", max_energy_per_token_j=least_j * 1.001, board=True)
     front.write(tmp_path / "out")
     texts = [each.text for each in parapipe.explain(tmp_path / "out", kept.id).reasons]
     assert any("A step reads" in text and "MB of weights" in text for text in texts)
+    wanted = f"A token takes {plain(kept.energy_per_token_j * 1e3)} mJ of the processors used."
+    assert wanted in texts
     assert any("another division into stages may be better" in text for text in texts)
