@@ -12,6 +12,7 @@ from parapipe.cli.front_table import noisy_text
 from parapipe.cli.options import FILE, json_option
 from parapipe.cli.output import Columns, Row, Shown, paragraph, print_document, text_table
 from parapipe.cli.progress import progress_shown
+from parapipe.cli.shapes_table import token_lines
 from parapipe.cli.verb_options import VerbCommand, options
 from parapipe.digits import plain
 
@@ -95,10 +96,13 @@ def _explain_shapes(
             f"as in {folder / 'decode'}"
         )
     import parapipe
+    from parapipe.api.shapes import load_placements
 
     explained = parapipe.explain_shapes(folder, configuration)
+    _, row, _ = load_placements(folder, configuration)
 
     def text(documents: Row) -> Shown:
+        yield from token_lines(row.to_json())
         for number, (name, document) in enumerate(documents.items()):
             if number:
                 yield ""

@@ -53,6 +53,8 @@ def request_lines(document: Row) -> Shown:
     if document["moved_s"]:
         moved = plain(document["moved_s"] * 1e3, 3)
         yield f"states move for {moved} ms, predicted, before the second token"
+    if (energy_j := document.get("energy_per_token_j")) is not None:
+        yield f"energy per token: {plain(energy_j * 1e3)} mJ, predicted"
     median = plain(document["median_token_s"] * 1e3, 3)
     yield f"time to first token: with loading and reading; median between tokens: {median} ms"
     for row in document.get("chosen") or ():

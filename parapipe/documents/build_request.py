@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import prod
 from statistics import median
 from typing import Literal
 
@@ -133,6 +134,24 @@ class Request:
         return first.input_s + steps_s + last.output_s
 
     @property
+    def sequences(self) -> int:
+        """Sequences of a batch."""
+        return prod(self.answer.plan.tensors[self.token_input].shape[:-1])
+
+    @property
+    def energy_per_token_j(self) -> float | None:
+        """Joules of each token after the first one, as predicted; None if shapes.json is older.
+
+        What the mix counts once, such as moves, is shared by the tokens that are written here.
+        """
+        if self.row.energy_per_token_j is None:
+            return None
+        mixed = next(each.steps for each in self.document.shapes if each.name == self.answer.name)
+        step_j = self.answer.plan.predicted.energy_j
+        once_j = mixed * (self.row.energy_per_token_j * self.sequences - step_j)
+        return (step_j + once_j / self.answer.steps) / self.sequences
+
+    @property
     def answer_s(self) -> float:
         """Seconds from the first token to the last one, as predicted."""
         return self.moved_s(self.answer.name) + self.answer.steps_s
@@ -201,5 +220,6 @@ def request_document(
         ),
         median_token_s=median(gaps_s),
         moved_s=sum(each.time_s for each in row.moves),
+        energy_per_token_j=request.energy_per_token_j,
         chosen=chosen,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import prod
 
 from parapipe.documents.front_schema import ConfigurationRow
 from parapipe.documents.shapes_schema import (
@@ -58,26 +59,31 @@ def combination_rows(
 def _token_figures(
     combination: Combination, row_of: Callable[[PlacedShape], ConfigurationRow]
 ) -> dict[str, float]:
-    """Return time to the first token and tokens a second; nothing if no token is fed back."""
+    """Return time to the first token, tokens a second, and joules of each.
+
+    Nothing if no token is fed back.
+    """
     moved_s = [0.0] * len(combination.placements)
     for move in combination.moves:
         moved_s[move.end] += move.time_s
     steps = [
-        (each, each.steps_s + moved_s[at])
+        (each, each.steps_s + moved_s[at], each.energy_j + combination.moves_j[at])
         for at, each in enumerate(combination.placements)
         if each.shape.steps
     ]
-    *prompt, (answer, answer_s) = steps
+    *prompt, (answer, answer_s, answer_j) = steps
     tokens = [each.input for each in answer.graph.states if each.kind == "token"]
     if not (prompt and tokens and answer.shape.follows) or answer.graph.sequences > 1:
         return {}
-    if not all(tokens[0] in each.graph.inputs for each, _ in prompt):
+    if not all(tokens[0] in each.graph.inputs for each, *_ in prompt):
         return {}
     begin_s, end_s = row_of(prompt[0][0]).input_s, row_of(prompt[-1][0]).output_s
-    first_token_s = begin_s + sum(time_s for _, time_s in prompt) + end_s
+    first_token_s = begin_s + sum(time_s for _, time_s, _ in prompt) + end_s
+    count = answer.shape.steps * prod(answer.graph.tensors[tokens[0]].shape)
     return {
         "first_token_s": stated_figure(first_token_s),
         "tokens_per_second": stated_figure(answer.shape.steps / answer_s),
+        "energy_per_token_j": stated_figure(answer_j / count),
     }
 
 

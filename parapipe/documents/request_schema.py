@@ -81,9 +81,12 @@ class RequestDocument(Row):
     """Median of the times between tokens."""
     moved_s: Figure
     """Predicted seconds in which states move from one placement to the other, once."""
+    energy_per_token_j: PositiveFigure | None = None
+    """Predicted joules of each token after the first one, of all sequences; left out where
+    shapes.json, of an older version, does not state it."""
     chosen: tuple[tuple[int, ...], ...] | None = None
     """The tokens of the last request, by sequence of a batch; left out of simulations."""
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_none(write(self), "chosen")
+        return without_none(write(self), "energy_per_token_j", "chosen")

@@ -120,6 +120,9 @@ class CombinationRow(Row):
     tokens_per_second: PositiveFigure | None = None
     """Likewise: tokens after the first one, of each sequence of a batch, over the seconds from the
     first one to the last one, what moves before the second one included."""
+    energy_per_token_j: PositiveFigure | None = None
+    """Likewise: joules of these steps, and of both ends while states move before them, over the
+    tokens of all sequences of a batch; left out by older versions, too."""
     memory_bytes: int
     """The most at one moment, in all memories."""
     memories: tuple[SharedMemoryRow, ...]
@@ -128,7 +131,8 @@ class CombinationRow(Row):
     @model_serializer(mode="wrap")
     def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out what is said of language models only."""
-        return without_none(write(self), "first_token_s", "tokens_per_second")
+        tokens = "first_token_s", "tokens_per_second", "energy_per_token_j"
+        return without_none(write(self), *tokens)
 
 
 class ShapesDocument(Row):

@@ -113,7 +113,9 @@ def _table(document: ShapesDocument) -> Iterator[str]:
     titles = [
         *(f"{each}, ms" for each in names),
         *(("first token, ms", "tokens/s") if tokens else ()),
-        *("request, ms", "moved, ms", "energy, mJ", "memory, MB"),
+        *("request, ms", "moved, ms", "energy, mJ"),
+        *(("mJ per token",) if _states_token_energy(document) else ()),
+        "memory, MB",
     ]
     heads = "".join(f'<th class="n">{escape(each)}</th>' for each in titles)
     on = "".join(f"<th>{escape(each)} on</th>" for each in names)
@@ -121,13 +123,14 @@ def _table(document: ShapesDocument) -> Iterator[str]:
     for row in document.configurations:
         mark = "" if row.pareto else ' class="beaten"'
         places = "".join(f"<td>{escape(each.drawing)}</td>" for each in row.placements.values())
-        figures = "".join(f'<td class="n">{each}</td>' for each in _figures(row, tokens=tokens))
+        cells = _figures(row, tokens=tokens, token_energy=_states_token_energy(document))
+        figures = "".join(f'<td class="n">{each}</td>' for each in cells)
         named = escape(", ".join(row.names))
         yield f"<tr{mark}><td>{row.id}</td>{places}{figures}<td>{named}</td></tr>"
     yield "</tbody></table>"
 
 
-def _figures(row: CombinationRow, *, tokens: bool) -> Iterator[str]:
+def _figures(row: CombinationRow, *, tokens: bool, token_energy: bool) -> Iterator[str]:
     for each in row.placements.values():
         yield plain(each.latency_s * 1e3, 3)
     if tokens:
@@ -136,4 +139,11 @@ def _figures(row: CombinationRow, *, tokens: bool) -> Iterator[str]:
     yield plain(row.request_s * 1e3, 4)
     yield plain(sum(each.time_s for each in row.moves) * 1e3, 3)
     yield plain(row.energy_j * 1e3, 4)
+    if token_energy:
+        yield plain((row.energy_per_token_j or 0.0) * 1e3, 4)
     yield plain(row.memory_bytes / 1e6, 4)
+
+
+def _states_token_energy(document: ShapesDocument) -> bool:
+    """Tell whether rows state energy per token; those of older versions do not."""
+    return all(row.energy_per_token_j is not None for row in document.configurations)

@@ -77,7 +77,7 @@ class ShapesFolder:
         try:
             request = Request.of(self.document, row, plans, None)
         except PlanError:
-            if row.first_token_s or row.tokens_per_second:
+            if row.first_token_s or row.tokens_per_second or row.energy_per_token_j:
                 yield "it has figures of tokens, and its last steps read none that is fed back"
             return
         wanted = {
@@ -87,6 +87,7 @@ class ShapesFolder:
         for name, value in wanted.items():
             if not isclose(stated := getattr(row, name) or 0.0, value, rel_tol=RELATIVE):
                 yield f"{name} is {value:.9g} by the plans, not {stated:.9g}"
+        yield from _token_energy_violations(row, request)
 
     def _step_violations(self, row: CombinationRow) -> Iterator[str]:
         """Compare each placement with its plan, and its steps with their number."""
@@ -211,6 +212,25 @@ class ShapesFolder:
 
     def _front_row(self, row: CombinationRow, shape: str) -> ConfigurationRow:
         return self.fronts[shape].configuration(row.placements[shape].id)
+
+
+def _token_energy_violations(row: CombinationRow, request: Request) -> Iterator[str]:
+    """Compare the energy of a token with that of all steps, and of what moves before them.
+
+    Of all moves together the document says what they take: the last ones take that or less.
+    """
+    if row.energy_per_token_j is None:  # an older version wrote it
+        return
+    answer, tokens = request.answer, request.answer.steps * request.sequences
+    steps_j = row.placements[answer.name].energy_j
+    moves_j = row.energy_j - sum(each.energy_j for each in row.placements.values())
+    last = {each.end == answer.name for each in row.moves}
+    least_j = (steps_j + moves_j * (last == {True})) / tokens
+    most_j = (steps_j + moves_j * (True in last)) / tokens
+    slack_j = RELATIVE * row.energy_j / tokens
+    if not least_j - slack_j <= row.energy_per_token_j <= most_j + slack_j:
+        of = f"{least_j:.9g}" if least_j == most_j else f"{least_j:.9g} to {most_j:.9g}"
+        yield f"energy_per_token_j is {of} by the plans, not {row.energy_per_token_j:.9g}"
 
 
 def _processors(plan: Plan, operators: list[str]) -> set[str]:

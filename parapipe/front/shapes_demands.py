@@ -24,6 +24,7 @@ REFUSED = {
 _WORDS: Mapping[str, tuple[str, float, str]] = {
     "latency": ("time to the first token", 1e3, "ms"),
     "energy": ("energy of a request", 1e3, "mJ"),
+    "energy per token": ("energy per token", 1e3, "mJ"),
     "power": ("power", 1, "W"),
     "memory": ("memory", 1e-6, "MB"),
 }
@@ -86,6 +87,13 @@ def figure(row: CombinationRow, of: Figure) -> float:
                     "throughput, which is that of requests"
                 )
             return value if of == "latency" else 1 / value
+        case "energy per token":
+            if row.energy_per_token_j is None:
+                raise DemandError(
+                    f"{row.id} says nothing of energy per token: the shapes are not those of a "
+                    "language model, or an older version wrote the front; write it again with map"
+                )
+            return row.energy_per_token_j
         case "energy":
             return row.energy_j
         case "power":

@@ -64,11 +64,16 @@ class Combination:
     @cached_property
     def energy_j(self) -> float:
         """Joules of a request; while a state moves, processors of both its ends draw power."""
-        waiting_j = 0.0
+        return sum(each.energy_j for each in self.placements) + sum(self.moves_j)
+
+    @cached_property
+    def moves_j(self) -> tuple[float, ...]:
+        """Joules of both ends while states move before each shape's steps."""
+        waiting_j = [0.0] * len(self.placements)
         for each in self.moves:
             ends_w = (self.placements[at].static_power_w for at in (each.begin, each.end))
-            waiting_j += each.time_s * sum(_most_of_each(*ends_w).values())
-        return sum(each.energy_j for each in self.placements) + waiting_j
+            waiting_j[each.end] += each.time_s * sum(_most_of_each(*ends_w).values())
+        return tuple(waiting_j)
 
     @cached_property
     def weights(self) -> frozenset[SharedWeight]:

@@ -41,10 +41,14 @@ def test_figures_of_tokens_follow_from_steps_and_moves(out, rows):
         moved_s = sum(each.time_s for each in row.moves)
         answer_s = moved_s + decode.latency_s + 19 * decode.period_s
         assert row.tokens_per_second == pytest.approx(20 / answer_s, rel=1e-9)
+        # of the request's joules, all but the prompt's are those of 20 tokens and of the moves
+        answer_j = row.energy_j - row.placements["prefill"].energy_j
+        assert row.energy_per_token_j == pytest.approx(answer_j / 20, rel=1e-8)
+        assert row.energy_per_token_j >= decode.energy_per_token_j * (1 - 1e-9)
     assert parapipe.verify_shapes(out).configurations == rows
 
 
-@pytest.mark.parametrize("field", ["first_token_s", "tokens_per_second"])
+@pytest.mark.parametrize("field", ["first_token_s", "tokens_per_second", "energy_per_token_j"])
 def test_the_verifier_finds_wrong_figures_of_tokens(out, rows, tmp_path, field):
     document = load_shapes(out)
     wrong = rows[0].model_copy(update={field: getattr(rows[0], field) * 1.01})
@@ -69,6 +73,11 @@ def test_the_pick_is_the_least_of_those_that_keep_all_demands(out, rows):
     picked = parapipe.pick_shapes(out, "throughput", max_latency_s=1, max_memory_bytes=10**9)
     assert picked.configuration.request_s == min(row.request_s for row in rows)
     assert picked.power_w == picked.configuration.energy_j / picked.configuration.request_s
+    tokens_j = sorted(row.energy_per_token_j for row in rows)
+    most_j = tokens_j[len(tokens_j) // 2]
+    picked = parapipe.pick_shapes(out, "throughput", max_energy_per_token_j=most_j)
+    able = [row for row in rows if row.energy_per_token_j <= most_j]
+    assert picked.configuration.request_s == min(row.request_s for row in able)
     first = parapipe.pick_shapes(out).configuration
     assert first.first_token_s == pytest.approx(min(row.first_token_s for row in rows), rel=1e-6)
 
@@ -77,6 +86,8 @@ def test_what_no_placements_meet_is_said_with_what_there_is(out, rows):
     best = max(rows, key=lambda row: row.tokens_per_second)
     with pytest.raises(DemandError, match=f"are asked, and {best.id} has the most, "):
         parapipe.pick_shapes(out, min_tokens_per_second=1e6)
+    with pytest.raises(DemandError, match=r"energy per token of .* mJ is asked, and s\d+ has the"):
+        parapipe.pick_shapes(out, max_energy_per_token_j=1e-9)
     with pytest.raises(DemandError, match=r"energy of a request of .* is asked, and s\d+ has the"):
         parapipe.pick_shapes(out, max_energy_j=1e-9)
 
@@ -103,6 +114,34 @@ def test_a_report_shows_all_placements_and_leads_to_each_shape(out, rows, tmp_pa
     elsewhere = parapipe.report_shapes(out, tmp_path / "page.html").read_text(encoding="utf-8")
     (link,) = re.findall(r'href="([^"]*prefill/report.html)"', elsewhere)
     assert (tmp_path / link).resolve() == (out / "prefill/report.html").resolve()
+
+
+def test_a_front_of_an_older_version_has_no_energy_per_token_and_says_so(out, rows, tmp_path):
+    document = load_shapes(out)
+    older = [row.model_copy(update={"energy_per_token_j": None}) for row in rows]
+    changed = document.model_copy(update={"configurations": tuple(older)})
+    (tmp_path / "shapes.json").write_bytes(changed.to_bytes())
+    for name in SHAPES:
+        (tmp_path / name).symlink_to(out / name)
+    assert b"energy_per_token_j" not in changed.to_bytes()
+    assert parapipe.verify_shapes(tmp_path).configurations == tuple(older)
+    with pytest.raises(
+        DemandError, match=r"s01 says nothing of energy per token: .* older version"
+    ):
+        parapipe.pick_shapes(tmp_path, max_energy_per_token_j=1)
+    assert "mJ per token" not in parapipe.report_shapes(tmp_path).read_text(encoding="utf-8")
+    assert "mJ per token" in parapipe.report_shapes(out).read_text(encoding="utf-8")
+    assert parapipe.simulate_shapes(tmp_path).energy_per_token_j is None
+
+
+def test_a_request_states_the_energy_of_its_tokens_as_predicted(out, rows):
+    for row in rows:
+        step_j = parapipe.load_front(out / "decode")[row.placements["decode"].id].energy_j
+        in_mix = parapipe.simulate_shapes(out, row.id)
+        assert in_mix.energy_per_token_j == pytest.approx(row.energy_per_token_j, rel=1e-9)
+        few = parapipe.simulate_shapes(out, row.id, tokens=5).energy_per_token_j
+        once_j = 20 * (row.energy_per_token_j - step_j)  # moves, and the last step's latency
+        assert few == pytest.approx(step_j + once_j / 4, rel=1e-9)
 
 
 def test_an_explanation_is_that_of_each_placement(out, rows):

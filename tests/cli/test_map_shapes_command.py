@@ -1,6 +1,7 @@
 """`parapipe map` with several shapes of a model, and `verify` of what it wrote."""
 
 import json
+import re
 
 import pytest
 
@@ -39,12 +40,21 @@ def test_a_table_has_a_column_for_each_shape_and_verify_checks_all_together(
     assert "--shape-set decode:input_ids=1x1,past=16 --mix prefill=1,decode=20" in command
     row = document["configurations"][0]
     assert parapipe("verify", out / "decode", row["placements"]["decode"]["id"]).code == 0
-    ended = parapipe("pick", out, "--min-tokens-per-second", 1, "--minimise", "energy")
+    ended = parapipe("pick", out, "--min-tokens-per-second", 1, "--minimise", "energy",
+                     "--max-energy-per-token", "10J")  # fmt: skip
     assert ended.code == 0, ended.err
     assert f"plan of decode: {out / 'decode' / 'plans'}" in ended.out
+    assert re.search(r"mJ per\s", ended.out)
+    ended = parapipe("pick", out, "--max-energy-per-token", "0.001mJ")
+    assert ended.code == 1
+    assert "energy per token of 0.001 mJ is asked, and s" in ended.err
     ended = parapipe("explain", out, "s01")
     assert ended.code == 0, ended.err
-    assert ended.out.startswith("prefill: c")
+    figures, _, placement, *_ = ended.out.splitlines()
+    assert re.fullmatch(
+        r"s01: first token after \S+ ms, then \S+ tokens/s, \S+ mJ per token", figures
+    )
+    assert placement.startswith("prefill: c")
     ended = parapipe("report", out)
     assert ended.out.startswith(f"report: {out / 'report.html'}")
     for words, told in (
