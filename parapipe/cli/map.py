@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
@@ -139,7 +139,8 @@ def command(
         if not both_states:
             several |= {"shape_sets": sets, "mix": mix}
         picture = figure if sets or mix else None
-        _map_fronts(models[0], platform, directory, several, picture, quiet=quiet, as_json=as_json)
+        choices = {"show_all": show_all, "quiet": quiet, "as_json": as_json}
+        _map_fronts(models[0], platform, directory, several, picture, **choices)
         return
     written: Sequence[Path] = ()
     with reuse_processes():
@@ -196,6 +197,7 @@ def _map_fronts(
     given: Row,
     figure: Path | None,
     *,
+    show_all: bool,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -224,10 +226,12 @@ def _map_fronts(
         if directory:
             file = "shapes.json" if shapes else "states.json"
             yield f"wrote {', '.join(fronts.fronts)} and {file} to {directory}"
-            if figure:
-                yield f"picture: {figure}"
+            yield from _look_lines(directory if shapes else None, figure)
             yield ""
-        yield from (shapes_lines(document) if shapes else state_lines(document["configurations"]))
+        if shapes:
+            yield from shapes_lines(document, show_all=show_all)
+        else:
+            yield from state_lines(document["configurations"])
 
     print_document(fronts.to_json(), shown, as_json=as_json)
 
@@ -331,6 +335,12 @@ def _written_lines(directory: Path, written: Sequence[Path], figure: Path | None
     files = [path.name for path in written if path.parent == directory]
     plans = len(written) - len(files)
     yield f"wrote {', '.join(files)} and {plans} plan{'s' * (plans != 1)} to {directory}"
+    yield from _look_lines(directory, figure)
+
+
+def _look_lines(directory: Path | None, figure: Path | None) -> Iterator[str]:
+    """Name a picture, and the command that shows a front."""
     if figure:
         yield f"picture: {figure}"
-    yield f"to view it: parapipe report {quote(str(directory))}"
+    if directory:
+        yield f"to view it: parapipe report {quote(str(directory))}"

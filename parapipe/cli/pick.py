@@ -74,7 +74,7 @@ def _text(picked: Row, objectives: Sequence[str], demands: Row) -> Shown:
 def _shapes_lines(picked: Row) -> Shown:
     """Yield placements of several shapes, and where their plans are."""
     row = picked["configuration"]
-    yield combination_table([row], [*row["placements"]])
+    yield combination_table([row])
     yield ""
     yield f"power {plain(picked['power_w'], 3)} W during a request"
     yield from (f"plan of {name}: {path}" for name, path in picked["plans"].items())

@@ -8,39 +8,50 @@ from parapipe.cli.output import Column, Row, Shown, TextTable
 from parapipe.digits import plain
 
 
-def combination_table(rows: Sequence[Row], titles: Sequence[str]) -> TextTable:
-    """Return a table of placements of shapes with these names."""
+def combination_table(rows: Sequence[Row]) -> TextTable:
+    """Return a table of placements of several shapes, a line for each shape."""
     tokens = rows[0].get("tokens_per_second") is not None
     moved = any(map(_moved_s, rows))
     token_energy = all(row.get("energy_per_token_j") is not None for row in rows)
     columns = [
         Column("id", "fixed"),
-        *(Column(f"{title} on", least=8) for title in titles),
-        *(Column(f"{title}\nms", "number") for title in titles),
+        Column("shape", "fixed"),
+        Column("on [subgraphs]", least=16),
+        Column("step\nms", "number"),
         *([Column("first\nms", "number"), Column("tokens\n/s", "number")] if tokens else ()),
         Column("request\nms", "number"),
         *([Column("moved\nms", "number")] if moved else ()),
         Column("energy\nmJ", "number"),
         *([Column("mJ per\ntoken", "number")] if token_energy else ()),
         Column("memory\nMB", "number"),
-        Column("named", least=len("one-processor")),
+        Column("named", "fixed"),
     ]
-    cells = [
-        [
-            row["id"],
-            *(each["drawing"] for each in row["placements"].values()),
-            *(plain(each["latency_s"] * 1e3, 3) for each in row["placements"].values()),
+    cells, styles = [], []
+    for row in rows:
+        figures = [
             *(_token_cells(row) if tokens else ()),
             plain(row["request_s"] * 1e3, 4),
             *([plain(_moved_s(row) * 1e3, 3)] if moved else ()),
             plain(row["energy_j"] * 1e3, 4),
             *([plain(row["energy_per_token_j"] * 1e3, 4)] if token_energy else ()),
             plain(row["memory_bytes"] / 1e6, 4),
-            "\n".join(row["names"]),
         ]
-        for row in rows
-    ]
-    return TextTable(columns, cells, ["bold" if row["names"] else None for row in rows])
+        empty = [""] * len(figures)
+        last = len(row["placements"]) - 1
+        for at, (shape, each) in enumerate(row["placements"].items()):
+            names = row["names"][at:] if at == last else row["names"][at : at + 1]
+            cells.append(
+                [
+                    "" if at else row["id"],
+                    shape,
+                    each["drawing"],
+                    plain(each["latency_s"] * 1e3, 3),
+                    *(empty if at else figures),
+                    "\n".join(names),
+                ]
+            )
+            styles.append("bold" if row["names"] else None)
+    return TextTable(columns, cells, styles)
 
 
 def _moved_s(row: Row) -> float:
@@ -63,11 +74,14 @@ def token_lines(row: Row) -> Iterator[str]:
     yield from (text, "")
 
 
-def shapes_lines(document: Row) -> Shown:
-    """Yield the table of placements, and what its columns mean."""
-    rows, shapes = document["configurations"], document["shapes"]
-    yield combination_table(rows, [each["name"] for each in shapes])
+def shapes_lines(document: Row, *, show_all: bool) -> Shown:
+    """Yield the table of placements, of those with names if not of all, and what columns mean."""
+    every, shapes = document["configurations"], document["shapes"]
+    rows = every if show_all else [row for row in every if row["names"]]
+    yield combination_table(rows)
     yield ""
+    if len(rows) < len(every):
+        yield f"{len(rows)} of {len(every)} placements; --all lists them all"
     steps = ", ".join(f"{each['steps']} of {each['name']}" for each in shapes)
     yield f"a request has these steps: {steps}"
     yield from _bucket_lines(document)
@@ -93,4 +107,5 @@ def _bucket_lines(document: Row) -> Iterator[str]:
         sizes = f"{document['bucket']} {each['from_size']} to {each['to_size']}"
         padding = each.get("padding")
         padded = "" if padding is None else f", {padding:.0%} of it padding"
-        yield f"{each['name']} serves {sizes}: {each['steps']} requests of the mix{padded}"
+        count = f"{each['steps']} request{'s' * (each['steps'] != 1)}"
+        yield f"{each['name']} serves {sizes}: {count} of the mix{padded}"

@@ -2,9 +2,12 @@
 
 import json
 import re
+from io import StringIO
 
 import pytest
+from rich.console import Console
 
+from parapipe.cli.shapes_table import shapes_lines
 from tests.cases.recurrent import write_any_shape
 
 QUICK = ("--platform", "amlogic-a311d", "--exclude", "gpu", "--exclude", "little", "--quiet")
@@ -17,7 +20,7 @@ def model(tmp_path_factory):
     return write_any_shape(tmp_path_factory.mktemp("shapes") / "any.onnx")
 
 
-def test_a_table_has_a_column_for_each_shape_and_verify_checks_all_together(
+def test_a_table_has_a_line_for_each_shape_and_verify_checks_all_together(
     parapipe, model, tmp_path
 ):
     out = tmp_path / "out"
@@ -25,7 +28,7 @@ def test_a_table_has_a_column_for_each_shape_and_verify_checks_all_together(
     picture = tmp_path / "front.svg"
     ended = parapipe("map", model, *QUICK, *both, "--out", out, "--figure", picture)
     assert ended.code == 0, ended.err
-    assert f"picture: {picture}" in ended.out
+    assert f"picture: {picture}\nto view it: parapipe report {out}\n" in ended.out
     assert picture.is_file()
     assert ended.out.startswith(f"wrote prefill, decode and shapes.json to {out}")
     assert "a request has these steps: 1 of prefill, 20 of decode" in ended.out
@@ -67,11 +70,32 @@ def test_a_table_has_a_column_for_each_shape_and_verify_checks_all_together(
         assert told in ended.err
 
 
+def test_only_placements_with_names_are_listed_but_for_all(parapipe, model):
+    document = json.loads(parapipe("map", model, *QUICK, *PREFILL, *DECODE, "--json").out)
+    (first,) = document["configurations"]
+    rows = document["configurations"] = [first, {**first, "id": "s02", "names": []}]
+    named = [first]
+    for show_all, listed in ((False, named), (True, rows)):
+        console = Console(width=100, file=StringIO())
+        for each in shapes_lines(document, show_all=show_all):
+            console.print(each)
+        lines = console.file.getvalue().splitlines()
+        starts = [i for i, line in enumerate(lines) if re.match(r"s\d+ ", line)]
+        assert [lines[i].split()[0] for i in starts] == [row["id"] for row in listed]
+        for i, row in zip(starts, listed, strict=True):
+            for line, (shape, each) in zip(lines[i:], row["placements"].items(), strict=False):
+                assert f" {shape} " in line
+                assert f" {each['drawing']} " in line
+            assert all(name in "\n".join(lines[i : i + 8]).split() for name in row["names"])
+        left = f"{len(named)} of {len(rows)} placements; --all lists them all"
+        assert (left in lines) is not show_all
+
+
 def test_a_dimension_with_several_values_makes_buckets(parapipe, model, tmp_path):
     lengths = ("--dim", "sequence=8,16", "--dim", "past=0", "--mix", "5=1,12=3")
     ended = parapipe("map", model, *QUICK, *lengths, "--out", tmp_path / "out")
     assert ended.code == 0, ended.err
-    assert "sequence-8 serves sequence 1 to 8: 1 requests of the mix, 38% of it" in ended.out
+    assert "sequence-8 serves sequence 1 to 8: 1 request of the mix, 38% of it" in ended.out
     assert "sequence-16 serves sequence 9 to 16: 3 requests of the mix, 25% of it" in ended.out
 
 
