@@ -56,13 +56,13 @@ def buckets_of(sizes: Mapping[str, int], requests: Mapping[int, int]) -> dict[st
         served[names[bisect_left(edges, size)]][size] = count
     buckets = {}
     for at, name in enumerate(names):
-        own, counts = edges[at], served[name]
+        own, counts = edges[at], served[name]  # a cache may have the size 0
         total = sum(counts.values())
         used = sum(size * count for size, count in counts.items())
         buckets[name] = Bucket(
-            from_size=edges[at - 1] + 1 if at else 1,
+            from_size=edges[at - 1] + 1 if at else min(1, own),
             to_size=own,
             requests=total,
-            padding=1 - used / (own * total) if total else None,
+            padding=(1 - used / (own * total) if own else 0.0) if total else None,
         )
     return {name: buckets[name] for name in sizes}

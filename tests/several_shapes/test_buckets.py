@@ -26,6 +26,12 @@ def test_padding_is_counted_over_all_requests_of_a_bucket():
     assert found["large"].padding is None
 
 
+def test_an_empty_cache_is_a_bucket_without_padding():
+    found = buckets_of({"empty": 0, "full": 64}, {0: 3, 16: 1})
+    assert [(each.from_size, each.to_size) for each in found.values()] == [(0, 0), (1, 64)]
+    assert [each.padding for each in found.values()] == [0, 0.75]
+
+
 def test_a_request_that_no_bucket_holds_is_refused():
     with pytest.raises(ArgumentError, match=r"request of 2049: the largest is of 2048"):
         buckets_of(SIZES, {2049: 1})
