@@ -97,12 +97,16 @@ def frames_in(path: Path, folder: GraphInputs) -> tuple[Frame, ...]:
         `random_frames`.
     """
     _check_dimensions(folder)
-    arrays = arrays_in(path)
-    arrays |= {name: array for name, array in zero_states(folder).items() if name not in arrays}
+    written = arrays_in(path)
+    zeros = zero_states(folder)
+    arrays = zeros | written
     if not set(folder.inputs) <= set(arrays):
+        wanted = f"{sorted({*folder.inputs} - {*zeros})}"
+        if zeros:
+            wanted += f" beside states, which may be left out ('{next(iter(zeros))}', ...)"
         raise RunError(
-            f"{path}: holds arrays {sorted(arrays)}, and the model's inputs are "
-            f"{sorted(folder.inputs)}: name them so in numpy.savez"
+            f"{path}: holds arrays {sorted(written)}, and the model's inputs are {wanted}: name "
+            "them so in numpy.savez"
         )
     counts = {name: _frame_count(path, name, arrays[name], folder) for name in folder.inputs}
     many = {number for number in counts.values() if number is not None} or {1}
@@ -131,7 +135,7 @@ def arrays_in(path: Path) -> dict[str, Any]:
             return {name: file[name] for name in file.files}
     except OSError as error:
         raise RunError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except (ValueError, AttributeError, zipfile.BadZipFile) as error:
+    except (ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
         raise RunError(f"{path}: is no .npz file; write it by numpy.savez") from error
 
 

@@ -109,6 +109,16 @@ def test_frames_that_do_not_fit_are_told_before_anything_runs(folder, tmp_path, 
     assert done.stderr.count("\n") == 1
 
 
+def test_a_single_array_or_nothing_is_no_file_of_frames(folder, tmp_path):
+    np.save(tmp_path / "in.npy", np.zeros((2, 3), np.float32))
+    (tmp_path / "empty.npz").touch()
+    for name in ("in.npy", "empty.npz"):
+        done = run(folder, "--input", tmp_path / name)
+        assert done.returncode == 1
+        told = f"run.py: {tmp_path / name}: is no .npz file; write it by numpy.savez\n"
+        assert done.stderr == told
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import onnxruntime
 import pytest
@@ -9,6 +11,8 @@ import pytest
 import parapipe
 from parapipe.errors import ExecutionError
 from parapipe.runtime.document import State, Tensor
+from parapipe.runtime.folder import RunError
+from parapipe.runtime.frames import frames_in
 from parapipe.runtime.states import next_input
 from tests.cases.recurrent import WIDTH, write_decoder, write_recurrent
 
@@ -108,6 +112,20 @@ def test_states_that_a_file_of_frames_leaves_out_are_zeros_before_the_first_step
     with np.load(kept) as results:
         wanted = np.stack([each["y"] for each in expected])
         np.testing.assert_allclose(results["y"].reshape(wanted.shape), wanted, atol=1e-5)
+
+
+def test_a_file_without_inputs_is_told_what_it_holds_and_that_states_may_be_left_out(tmp_path):
+    tensors = {name: Tensor("float32", (1, 2), 8) for name in ("x", "mask", "h")}
+    folder = SimpleNamespace(
+        inputs=("x", "mask", "h"), tensors=tensors, states=(State("h", "hn", "state"),)
+    )
+    np.savez(tmp_path / "x.npz", x=np.ones((1, 2), np.float32))
+    with pytest.raises(RunError) as caught:
+        frames_in(tmp_path / "x.npz", folder)
+    assert str(caught.value) == (
+        f"{tmp_path / 'x.npz'}: holds arrays ['x'], and the model's inputs are ['mask', 'x'] "
+        "beside states, which may be left out ('h', ...): name them so in numpy.savez"
+    )
 
 
 def test_strategies_and_arenas_do_not_hand_states_on(tmp_path):
