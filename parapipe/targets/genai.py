@@ -124,10 +124,15 @@ def _configuration(model: Path) -> dict[str, Any]:
     try:
         config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         named = config["model"]["decoder"]["filename"]
+    except FileNotFoundError:
+        raise ExportError(
+            "the target genai wants the decoder of a folder of ONNX Runtime GenAI, and there is "
+            f"no '{path}': map the folder that its model builder wrote"
+        ) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ExportError(
-            f"'{path}' names no decoder ({error!r}): the target genai wants a model of a folder of "
-            "ONNX Runtime GenAI"
+            f"'{path}' names no decoder as model.decoder.filename ({error!r}): it is not as ONNX "
+            "Runtime GenAI writes it"
         ) from None
     if named != model.name:
         raise ExportError(f"'{path}' names the decoder '{named}', not '{model.name}'")

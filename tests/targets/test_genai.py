@@ -167,7 +167,7 @@ def test_plans_of_two_models_are_refused(plans, tmp_path):
     other = other.best("latency").plan()
     with pytest.raises(ExportError, match="the plan of the tokens is of another model"):
         parapipe.export_plan(plans[0], "genai", tmp_path / "out", token_plan=other)
-    with pytest.raises(ExportError, match="wants a model of a folder of ONNX Runtime GenAI"):
+    with pytest.raises(ExportError, match="wants the decoder of a folder of ONNX Runtime GenAI"):
         parapipe.export_plan(other, "genai", tmp_path / "out")
 
 
