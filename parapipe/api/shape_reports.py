@@ -107,9 +107,17 @@ def export_shapes(
     """
     from parapipe.api.plan import export_plan
     from parapipe.documents.build_request import Request
-    from parapipe.errors import PlanError
+    from parapipe.errors import ArgumentError, PlanError
+    from parapipe.export.targets import takes_keyword
 
-    request = Request.of(*load_placements(directory, configuration), None)
+    document, row, plans = load_placements(directory, configuration)
+    if not takes_keyword(target, "token_plan"):
+        folder = shapes_folder(Path(directory)) or Path(directory)
+        of_each = ", ".join(f"'{folder / name}' {each.id}" for name, each in row.placements.items())
+        raise ArgumentError(
+            f"the target '{target}' takes one plan, and {row.id} has one for each shape: {of_each}"
+        )
+    request = Request.of(document, row, plans, None)
     if len(request.prompt) > 1:
         raise PlanError("the prompt has steps of several shapes, and a target takes a plan for one")
     return export_plan(

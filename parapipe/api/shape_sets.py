@@ -43,7 +43,11 @@ def check_shapes(shape_sets: ShapeSets, options: MapOptions) -> None:
             f"{listed(odd)}"
         )
     if not shape_sets:
-        raise ArgumentError("map_shapes: give at least one shape, as in {'prefill': {...}}")
+        raise ArgumentError(
+            "map_shapes: no shape is given, as a mix wants them: name some, as in "
+            "{'prefill': {'sequence_length': 512}}, --shape-set prefill:sequence_length=512 or "
+            "--dim sequence_length=128,512"
+        )
     reasons = {name: each.not_of_sets for name, each in option_traits().items()}
     changed = [f"{flag(name)} ({reasons[name]})" for name in options.changed() if reasons[name]]
     if changed:

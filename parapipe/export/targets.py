@@ -88,6 +88,11 @@ def plan_export_function(name: str) -> ExportPlan:
     return export
 
 
+def takes_keyword(name: str, key: str) -> bool:
+    """Tell whether a target's `export` takes a keyword."""
+    return key in getattr(_module(name), "TAKES", ())
+
+
 def keywords_of(name: str, given: Mapping[str, object]) -> dict[str, object]:
     """Return the keywords that a target's `export` is called with.
 
@@ -105,7 +110,7 @@ def keywords_of(name: str, given: Mapping[str, object]) -> dict[str, object]:
     wanted = {key: value for key, value in given.items() if value not in (None, False)}
     odd = [key for key in wanted if key not in takes and key != "progress"]
     if odd:
-        others = [each for each in TARGETS.names() if odd[0] in getattr(_module(each), "TAKES", ())]
+        others = [each for each in TARGETS.names() if takes_keyword(each, odd[0])]
         raise ArgumentError(
             f"the target '{name}' takes no `{odd[0]}`, which is for {', '.join(others)}"
         )

@@ -187,7 +187,7 @@ def test_lengths_are_buckets_and_nothing_moves_between_them(model):
 def test_what_is_asked_wrongly_is_refused(model):
     wrong = {
         "names of shapes": {"shape_sets": {"a/b": {"past": 1}}},
-        "at least one shape": {"shape_sets": {}},
+        "no shape is given": {"shape_sets": {}},
         "the mix names 'prompt'": {"mix": {"prompt": 1}},
         "no step of any shape": {"mix": {"prefill": 0}},
         r"take no --rate \(requests follow each other": {"rates": 30},

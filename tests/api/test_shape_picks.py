@@ -8,7 +8,7 @@ import pytest
 
 import parapipe
 from parapipe.documents.shapes_schema import load_shapes
-from parapipe.errors import DemandError, PlanError, VerificationError
+from parapipe.errors import ArgumentError, DemandError, PlanError, VerificationError
 from tests.cases.genai_folder import write_genai_folder
 from tests.cases.recurrent import write_any_shape
 
@@ -188,4 +188,7 @@ def test_shapes_without_tokens_are_picked_by_requests_and_not_exported(tmp_path)
         parapipe.pick_shapes(tmp_path / "out")
     with pytest.raises(PlanError, match="buckets"):
         parapipe.export_shapes(tmp_path / "out", "s01", "genai", tmp_path / "decoder")
+    one = re.escape(f"has one for each shape: '{tmp_path / 'out' / 'sequence-4'}' c")
+    with pytest.raises(ArgumentError, match=f"'segments' takes one plan, and s01 {one}"):
+        parapipe.export_shapes(tmp_path / "out" / "shapes.json", "s01", "segments", tmp_path / "x")
     assert "requests/s" in parapipe.report_shapes(tmp_path / "out").read_text(encoding="utf-8")

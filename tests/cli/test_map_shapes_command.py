@@ -122,4 +122,5 @@ def test_what_is_wrong_is_a_usage_error(parapipe, model, words, told):
 def test_a_mix_without_shapes_is_refused(parapipe, model):
     ended = parapipe("map", model, *QUICK, "--mix", "prefill=1", "--dim", "past=0")
     assert ended.code == 1
-    assert "give at least one shape" in ended.err
+    assert "no shape is given" in ended.err
+    assert "--dim sequence_length=128,512" in ended.err
