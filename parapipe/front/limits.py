@@ -7,14 +7,13 @@ from math import inf
 
 from parapipe.cost.cost_table import CostTable
 from parapipe.digits import plain
-from parapipe.documents.front_schema import ConfigurationRow, FrontDocument
+from parapipe.documents.front_schema import FrontDocument
 from parapipe.front.loop_bound import loop_texts, no_less_than_loop
 from parapipe.front.memory_bound import bandwidth_texts
 from parapipe.plan.schema import Plan
 from parapipe.platform.fields import Expression, largest, named_value
 from parapipe.platform.platform import Platform
 
-NEAR = 0.9  # share of the bound from which on the memory is what binds tokens
 SAME = 1e-9  # share within which what a limit asks for is the period
 
 
@@ -95,46 +94,11 @@ def heat_texts(plan: Plan, platform: Platform) -> Iterator[str]:
                 )
 
 
-def state_texts(front: FrontDocument, row: ConfigurationRow) -> Iterator[str]:
-    """Say what is not proven of models with states, and what binds their tokens."""
+def state_texts(front: FrontDocument) -> Iterator[str]:
+    """Say what is not proven of models with states."""
     if front.states:
         yield (
             "While stages are combined, loops of states do not count; what is found is compared "
             "with them. So where a loop holds a part of the network only, or several sequences "
             "take turns, another division into stages may be better than those of the front."
         )
-    yield from _token_texts(front, row)
-
-
-def _token_texts(front: FrontDocument, row: ConfigurationRow) -> Iterator[str]:
-    """Say what the memory allows of tokens, what of that is reached, and what binds."""
-    tokens = front.tokens
-    if tokens is None or row.tokens_per_second is None:
-        return
-    read = (
-        f"A step reads {_megabytes(tokens.weights_bytes)} of weights and "
-        f"{_megabytes(tokens.cache_bytes)} of cache for {tokens.per_step} "
-        f"token{'' if tokens.per_step == 1 else 's'}"
-    )
-    if row.energy_per_token_j is not None:
-        yield f"A token takes {plain(row.energy_per_token_j * 1e3)} mJ of the processors used."
-    bound = tokens.bound_per_second
-    if bound is None:
-        yield f"{read}. What the memory allows is not known: the platform states no bandwidth."
-        return
-    share = row.tokens_per_second / bound
-    binds = (
-        "the memory binds"
-        if share >= NEAR
-        else "the times of operators and hand-overs bind, not the memory"
-    )
-    four = tokens.int4_bound_per_second
-    int4 = f" With weights of 4 bits it would allow {plain(four, 3)}." if four else ""
-    yield (
-        f"{read}: the memory allows at most {plain(bound, 3)} tokens/s. Here it is "
-        f"{plain(row.tokens_per_second, 3)}, {plain(100 * share, 2)} % of that: {binds}.{int4}"
-    )
-
-
-def _megabytes(size_bytes: int) -> str:
-    return f"{plain(size_bytes / 1e6, 3)} MB"

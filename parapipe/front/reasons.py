@@ -25,6 +25,7 @@ from parapipe.front.critical_paths import (
 from parapipe.front.limits import limit_texts, state_texts
 from parapipe.front.memory_and_doubt import memory_texts, segment_texts
 from parapipe.front.memory_bound import beside_texts, co_run_texts, is_slowed
+from parapipe.front.token_bound import token_texts
 from parapipe.front.what_if import Change
 from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.plan.co_run import busy_times_s
@@ -62,7 +63,8 @@ class Reasons:
                 ("memory", memory_texts(self.row, self.plan)),
                 ("segments", segment_texts(self.row)),
                 ("unsupported", together(dict(self._refusals())).values()),
-                ("bound", (*self._bound_texts(), *state_texts(self.front, self.row))),
+                ("bound", (*self._bound_texts(), *state_texts(self.front))),
+                ("bound", token_texts(self.front, self.row, self.plan, self.graph, self.costs)),
                 ("front", self._front_texts()),
                 ("doubt", self._quantile_texts()),
             )

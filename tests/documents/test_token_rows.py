@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import parapipe
@@ -9,6 +11,7 @@ from parapipe.cost.cost_table import build_cost_table
 from parapipe.digits import plain
 from parapipe.documents.token_rows import token_figures, tokens_of
 from parapipe.errors import DemandError
+from parapipe.front.token_bound import token_texts
 from parapipe.platform.load import read_platform
 from tests.cases.recurrent import HEADS, WIDTH, WORDS, write_decoder, write_recurrent
 
@@ -82,3 +85,40 @@ def test_pick_keeps_tokens_a_second_and_explain_says_what_binds(decoder, tmp_pat
     wanted = f"A token takes {plain(kept.energy_per_token_j * 1e3)} mJ of the processors used."
     assert wanted in texts
     assert any("another division into stages may be better" in text for text in texts)
+
+
+def costs_of(graph, bandwidth):
+    return replace(build_cost_table(graph, RK3588), bandwidth_bytes_per_s=bandwidth)
+
+
+def bound_text(front, row, graph, costs):
+    tokens = tokens_of(graph, costs)
+    document = front.document.model_copy(update={"tokens": tokens})
+    return [*token_texts(document, row, front[row.id].plan(), graph, costs)][-1]
+
+
+def test_what_binds_is_the_bandwidth_or_the_arithmetic_of_products_with_weights(decoder):
+    graph = parapipe.load_model(decoder, note=lambda _: None)
+    front = parapipe.map(decoder, "amlogic-a311d", **OPTIONS)
+    row = front.document.configurations[0]
+    plan = front[row.id].plan()
+    spans = {
+        each.operator: each.end_s - each.start_s
+        for stage in plan.stages for on in stage.processors for each in on.operators
+    }  # fmt: skip
+    products = [each for each in graph.operators if each.type in {"MatMul", "Gemm"}
+                and {*each.inputs} & {*graph.constants}]  # fmt: skip
+    products_s = sum(spans[each.id] for each in products)
+    share = 100 * products_s / sum(spans.values())
+    rate = FLOAT * WIDTH * (LAYERS * 4 * WIDTH + WORDS) / products_s
+    taken = f"products with weights take {plain(share, 2)} % of the operators' time and read "
+    taken += f"{plain(rate / 1e9, 3)} GB of weights a second"
+
+    costs = costs_of(graph, 1e15)
+    text = bound_text(front, row, graph, costs)
+    assert taken in text
+    assert ("arithmetic binds, not the bandwidth" in text) == (share >= 50)
+    assert ("the other operators and hand-overs bind" in text) == (share < 50)
+    read_bytes = (tokens := tokens_of(graph, costs)).weights_bytes + tokens.cache_bytes
+    slow = costs_of(graph, 0.95 * read_bytes * row.tokens_per_second)
+    assert "the bandwidth of the memory binds" in bound_text(front, row, graph, slow)
