@@ -118,10 +118,11 @@ class Flow:
     def end(self, segment: Segment, frame: int, arrays: Iterable[Any]) -> None:
         """Hand out what a segment has made of a frame."""
         made = [*arrays]
+        following = [*self._states.next_inputs(segment.id, segment.outputs, made)]
         with self._lock:
             for name, array in zip(segment.outputs, made, strict=True):
                 self._put(name, frame, array)
-            for name, array in self._states.next_inputs(segment.id, segment.outputs, made):
+            for name, array in following:
                 self._put(name, frame + self._states.frames, array)
             for name in self._sources[segment.id]:
                 self._drop(name, frame)

@@ -10,6 +10,7 @@ the last axis, as greedy decoding has it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -76,15 +77,19 @@ def next_input(state: State, made: Any, wanted: Tensor, *, first: bool = False) 
         return chosen.reshape(wanted.shape).astype(wanted.dtype)
     if array.shape == wanted.shape:
         return np.ascontiguousarray(array)
-    kept = [min(each) for each in zip(array.shape, wanted.shape, strict=True)]
-
-    def entries(shape: tuple[int, ...]) -> tuple[slice, ...]:
-        begins = (0 if first else has - count for has, count in zip(shape, kept, strict=True))
-        return tuple(slice(at, at + count) for at, count in zip(begins, kept, strict=True))
-
-    some = array[entries(array.shape)]
+    some = array[_kept_entries(array.shape, wanted.shape, first=first)]
     if some.shape == wanted.shape:
         return np.ascontiguousarray(some)
     padded = np.zeros(wanted.shape, array.dtype)
-    padded[entries(wanted.shape)] = some
+    padded[_kept_entries(wanted.shape, array.shape, first=first)] = some
     return padded
+
+
+@cache
+def _kept_entries(
+    shape: tuple[int, ...], other: tuple[int, ...], *, first: bool
+) -> tuple[slice, ...]:
+    """Return what a tensor of a shape has in common with one of another shape."""
+    kept = [min(each) for each in zip(shape, other, strict=True)]
+    begins = (0 if first else has - count for has, count in zip(shape, kept, strict=True))
+    return tuple(slice(at, at + count) for at, count in zip(begins, kept, strict=True))
