@@ -8,6 +8,7 @@ that is a graph output, or that a body reads, stays and all others get a copy.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
@@ -28,6 +29,7 @@ from parapipe.graph.value_lengths import depends_on_values
 from parapipe.graph.walk import Origin, Walk
 
 DEQUANTISES = "DequantizeLinear"
+_ABOUT_SHAPES = re.compile("dimension|shape|rank", re.IGNORECASE)  # of what inference says
 
 
 def unshare_dequantisers(
@@ -288,15 +290,14 @@ def _check_shapes(model_name: str, nodes: Sequence[ResolvedNode], walk: Walk) ->
     # Others are unknown because these are.
     causes = [node for node in unknown if resolved.issuperset(filter(None, node.reads))] or unknown
     if causes:
-        offenders = [_describe_node(node, walk.why_unknown) for node in causes]
+        offenders = [_describe_node(node, walk) for node in causes]
         bounds = any(depends_on_values(each.node) for each in causes) and walk.at_most is None
         count = len(produced - resolved)
         raise ModelError(
             f"'{model_name}' has {count} {'result' if count == 1 else 'results'} of unknown shape "
             f"or type, first those of {listed(offenders)}: "
             f"{'say how many entries there are at most, as in `at_most` 300, ' * bounds}"
-            f"{_advice(causes[0], walk)}, declare "
-            "what is missing in the model (value_info), or give other shapes of inputs"
+            f"{_advice(causes[0], walk)}"
         )
 
 
@@ -306,13 +307,39 @@ def _advice(node: ResolvedNode, walk: Walk) -> str:
     result = next(name for name in node.writes if name not in resolved)
     kind = walk.facts.types.get(result) or walk.declared.get(result)
     typed = "" if element_type_of(kind) else "float32:"
+    others = "declare what is missing in the model (value_info), or give other shapes of inputs"
     if result in walk.user_shapes:
         sizes = "x".join(map(str, walk.user_shapes[result].shape))
-        return f"give '{result}' a data type, as in `shapes` {result}={typed}{sizes}"
-    return f"give shapes, as in `shapes` {result}={typed}1x3x224x224"
+        return f"give '{result}' a data type, as in `shapes` {result}={typed}{sizes}, {others}"
+    if _contradicts(node, walk):
+        return (
+            "give sizes of inputs that fit each other there, or, if they are right, the "
+            f"result's shape, as in `shapes` {result}={typed}1x3x224x224"
+        )
+    return f"give shapes, as in `shapes` {result}={typed}1x3x224x224, {others}"
 
 
-def _describe_node(node: ResolvedNode, why_unknown: Mapping[str, str]) -> str:
+def _contradicts(node: ResolvedNode, walk: Walk) -> bool:
+    """Tell whether shapes that a node reads, all of them known, do not fit each other."""
+    why = _why_unknown(node, walk)
+    known = walk.tensors.keys() | walk.constants.keys()
+    return (
+        f"{node.name}: {why}" in walk.contradictions
+        and bool(_ABOUT_SHAPES.search(why))
+        and known.issuperset(filter(None, node.reads))
+    )
+
+
+def _describe_node(node: ResolvedNode, walk: Walk) -> str:
     domain = f"{node.node.domain}." if node.node.domain else ""
-    why = next((reason for name in node.writes if (reason := why_unknown.get(name))), "")
-    return f"operator '{node.name}' ({domain}{node.node.op_type}{': ' + why if why else ''})"
+    why = _why_unknown(node, walk)
+    text = f"operator '{node.name}' ({domain}{node.node.op_type}{': ' + why if why else ''})"
+    if not _contradicts(node, walk):
+        return text
+    known = [walk.tensors.get(name) or walk.constants[name] for name in node.reads if name]
+    shapes = ["x".join(map(str, each.shape)) or "a number" for each in known]
+    return f"{text}, which reads {listed(shapes)}"
+
+
+def _why_unknown(node: ResolvedNode, walk: Walk) -> str:
+    return next((why for name in node.writes if (why := walk.why_unknown.get(name))), "")

@@ -166,7 +166,8 @@ def test_inferred_shapes_win_over_declared_ones():
 
 def test_shapes_that_do_not_fit_say_why():
     text = "g (float[2,3] x) => (float[2,3] y) { y = Add(x, w) }"
-    with pytest.raises(ModelError, match=r"operator 'y' \(Add: Incompatible dimensions\)"):
+    told = r"operator 'y' \(Add: Incompatible dimensions\), which reads 2x3, 4: give sizes of"
+    with pytest.raises(ModelError, match=told):
         graph_of(text, w=floats(4))
 
 
