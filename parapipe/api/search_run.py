@@ -45,6 +45,8 @@ class SearchRequest:
         As given; of several models, without draws.
     executor, progress, note
         As for `map`.
+    graph
+        Of one model that is read already, with digests and without weights.
     """
 
     model: Models
@@ -54,6 +56,7 @@ class SearchRequest:
     progress: Tell | None
     note: Note
     deadline: Deadline
+    graph: OperatorGraph | None = None
 
     @property
     def single(self) -> str | Path:
@@ -120,7 +123,7 @@ def search_once(run: SearchRequest, compiled: Profile | None = None) -> SearchRe
         patterns = loaded_models(requests, options, note)
         graph, options = patterns.graph(), replace(options, draws=0)
     else:
-        graph = load_graph(run.single, **read, digests=True, weights=False, note=note)
+        graph = run.graph or load_graph(run.single, **read, digests=True, weights=False, note=note)
         graph = join_compiled(graph, _fusing(measured, options))
     most = options.dvfs_points if options.dvfs else 1
     price = partial(

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from parapipe.errors import ArgumentError
+from parapipe.api.checked import Note
+from parapipe.errors import ArgumentError, ModelError
 from parapipe.files.checked_arguments import FromZero, Must
 from parapipe.files.mistakes import listed
 from parapipe.search.options import MapOptions, flag, option_traits
 
 if TYPE_CHECKING:
     from parapipe.documents.shapes_schema import Sizes
+    from parapipe.graph.operator_graph import OperatorGraph
     from parapipe.several_shapes.buckets import Bucket
 
 _Shape = Annotated[tuple[FromZero, ...], Must("whole numbers of at least 0", lax=True)]
@@ -64,6 +67,37 @@ def options_of_shape(options: MapOptions, sizes: Mapping[str, Sizes]) -> MapOpti
         shapes={**(options.shapes or {}), **shapes} or None,
         draws=0,
     )
+
+
+def notes_by_shape(names: Iterable[str], note: Note) -> dict[str, Note]:
+    """Return for each shape what hands notes of it on, its name in front."""
+
+    def tell(name: str, sentence: str) -> None:
+        note(f"{name}: {sentence}")
+
+    return {name: partial(tell, name) for name in names}
+
+
+def read_shapes(
+    model: str | Path, shape_sets: ShapeSets, options: MapOptions, notes: Mapping[str, Note]
+) -> dict[str, OperatorGraph]:
+    """Read a model in all of its shapes, so that a wrong one is found before the first search.
+
+    Raises
+    ------
+    ModelError
+        It cannot be read in one of them, which the message names.
+    """
+    from parapipe.api.load import load_graph
+
+    graphs = {}
+    for name, sizes in shape_sets.items():
+        read = options_of_shape(options, sizes).where(lambda option: option.reads_model)
+        try:
+            graphs[name] = load_graph(model, **read, digests=True, weights=False, note=notes[name])
+        except ModelError as error:
+            raise ModelError(f"shape '{name}': {error}") from error
+    return graphs
 
 
 def buckets_and_steps(

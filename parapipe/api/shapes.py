@@ -16,7 +16,9 @@ from parapipe.api.shape_sets import (
     bucket_dimension,
     buckets_and_steps,
     check_shapes,
+    notes_by_shape,
     options_of_shape,
+    read_shapes,
     shapes_command,
 )
 from parapipe.errors import MappingError, VerificationError
@@ -135,6 +137,8 @@ def map_shapes(
     ------
     ArgumentError
         Shapes or the mix are not what they must be, or an option is for one shape only.
+    ModelError
+        The model cannot be read in one of the shapes; that is found before any search.
     MappingError
         No placements of all shapes together keep the limit of memory.
     """
@@ -144,19 +148,17 @@ def map_shapes(
     check_shapes(shape_sets, options)
     buckets, steps = buckets_and_steps(shape_sets, mix or {})
     told = note or warnings.warn
+    notes = notes_by_shape(shape_sets, told)
+    graphs = read_shapes(model, shape_sets, options, notes)
     results: dict[str, SearchResult] = {}
     interrupted = False
     for name, sizes in shape_sets.items():
-
-        def note_for(sentence: str, name: str = name) -> None:
-            told(f"{name}: {sentence}")
-
         deadline = search_deadline(options.budget_s, options.memory_limit_bytes)
         if interrupted:
             deadline.seconds = HURRIED_S
         run = SearchRequest(
-            model, platform, options_of_shape(options, sizes), executor, progress, note_for,
-            deadline,
+            model, platform, options_of_shape(options, sizes), executor, progress, notes[name],
+            deadline, graphs[name],
         )  # fmt: skip
         try:
             results[name] = search_once(run)

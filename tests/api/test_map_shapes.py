@@ -10,6 +10,7 @@ from parapipe.errors import (
     ArgumentError,
     FrontError,
     MappingError,
+    ModelError,
     NoConfigurationError,
     OutputError,
     VerificationError,
@@ -182,6 +183,15 @@ def test_lengths_are_buckets_and_nothing_moves_between_them(model):
     ]  # fmt: skip
     assert [each.padding for each in document.shapes] == pytest.approx([1 - 10 / 16, 1 - 40 / 64])
     assert not any(row.moves for row in document.configurations)
+
+
+def test_a_wrong_shape_is_named_before_any_search(model):
+    def note(sentence):
+        pytest.fail(f"a search began: {sentence}")
+
+    sets = {"prefill": {"sequence": 8, "past": 0}, "decode": {"sequence": 1, "pst": 8}}
+    with pytest.raises(ModelError, match=r"^shape 'decode': .* no dimension named pst"):
+        mapped(model, shape_sets=sets, note=note, progress=note)
 
 
 def test_what_is_asked_wrongly_is_refused(model):
