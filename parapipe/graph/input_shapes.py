@@ -30,6 +30,8 @@ _BATCH = re.compile(r"(^|[._-])(n|b|bs|batch|batch_?size|n_?batch|num_?batch)$",
 _SIDE = re.compile(r"height|width|(^|_)[hw]($|_)|rows|cols", re.IGNORECASE)
 _LENGTH = re.compile(r"length|seq|sample|frame|time|audio|token", re.IGNORECASE)
 _PICTURE = 4  # axes of a batch of pictures
+_PAST = re.compile(r"past|cache", re.IGNORECASE)
+_TOTAL = re.compile(r"total", re.IGNORECASE)
 _EXAMPLE_PICTURE, _EXAMPLE = 640, 128
 
 
@@ -115,34 +117,60 @@ def assume_sizes(
     }
     if len(left) == 1 and None not in result.shapes.values():
         (((dim, _), (name, axis, rank)),) = left.items()
-        if rank < _PICTURE and not (_SIDE.search(dim) or _LENGTH.search(dim)):
+        if rank < _PICTURE and not any(each.search(dim) for each in (_SIDE, _LENGTH, _TOTAL)):
             result.doubt = request_text(result.unknown)
             result.take(name, axis)
     return result
 
 
-def request_text(shapes: Mapping[str, Dims | None]) -> str:
-    """Say which dimensions of which inputs are unknown, and how to give them, by their names."""
+def request_text(
+    shapes: Mapping[str, Dims | None], sizes: Mapping[str, int] = MappingProxyType({})
+) -> str:
+    """Say which dimensions of which inputs are unknown, and how to give them, by their names.
+
+    Parameters
+    ----------
+    sizes
+        Of dimensions that are known.
+    """
     texts = [
         f"'{name}' [{' x '.join(map(str, shape)) if shape is not None else 'any rank'}]"
         for name, shape in shapes.items()
     ]
-    options = [f"`shapes` {name}={_example_shape(shape)}" for name, shape in shapes.items()]
-    example_sizes = {
-        dim: _guess(axis, len(shape or ()))
-        for shape in shapes.values()
-        for axis, dim in enumerate(shape or ())
-        if isinstance(dim, str)
-    }
-    hint = (
-        ""
-        if UNNAMED in example_sizes or None in shapes.values()
-        else (f", or by {' '.join(f'`dims` {dim}={size}' for dim, size in example_sizes.items())}")
-    )
+    examples = _example_sizes(shapes, sizes)
+    options = [f"`shapes` {name}={_example_shape(each, examples)}" for name, each in shapes.items()]
+    unnamed = None in shapes.values() or any(UNNAMED in (each or ()) for each in shapes.values())
+    hint = " ".join(f"`dims` {dim}={size}" for dim, size in examples.items() if dim not in sizes)
     return (
         f"inputs with unknown dimensions: {listed(texts)}; give their sizes, as in "
-        f"{' '.join(options)}{hint}"
+        f"{' '.join(options)}{'' if unnamed else f', or by {hint}'}"
     )
+
+
+def _example_sizes(shapes: Mapping[str, Dims | None], known: Mapping[str, int]) -> dict[str, int]:
+    """Return a size for each named dimension that is unknown; all of a cache is its past and new.
+
+    Parameters
+    ----------
+    known
+        Sizes of dimensions, which are in the result, too.
+    """
+    sizes = {
+        dim: _EXAMPLE if _PAST.search(dim) else _guess(axis, len(shape or ()))
+        for shape in shapes.values()
+        for axis, dim in enumerate(shape or ())
+        if isinstance(dim, str) and dim != UNNAMED
+    } | {**known}
+    for dim in [each for each in sizes if each not in known]:
+        parts = [part.strip() for part in dim.split("+")]
+        if _TOTAL.search(dim):
+            others = [each for each in sizes if each != dim and not _TOTAL.search(each)]
+            past = [each for each in others if _PAST.search(each)]
+            new = [each for each in others if _LENGTH.search(each) and each not in past]
+            parts = past + new if len(past) == len(new) == 1 else parts
+        if len(parts) > 1 and all(part in sizes for part in parts):
+            sizes[dim] = sum(sizes[part] for part in parts)
+    return sizes
 
 
 def _is_batch(dim: str, axis: int, rank: int) -> bool:
@@ -155,12 +183,13 @@ def _guess(axis: int, rank: int) -> int:
     return _EXAMPLE_PICTURE if rank == _PICTURE and axis > 1 else _EXAMPLE
 
 
-def _example_shape(shape: Dims | None) -> str:
+def _example_shape(shape: Dims | None, named: Mapping[str, int] = MappingProxyType({})) -> str:
     """Write a shape with sizes in place of what is unknown."""
     if shape is None:
         return "1x3x224x224"
     sizes = (
-        dim if isinstance(dim, int) else _guess(axis, len(shape)) for axis, dim in enumerate(shape)
+        dim if isinstance(dim, int) else named.get(dim, _guess(axis, len(shape)))
+        for axis, dim in enumerate(shape)
     )
     return "x".join(map(str, sizes))
 
@@ -231,7 +260,7 @@ def input_types(
     fixed = {name: _fill_in_sizes(shapes.get(name, declared[name]), sizes) for name in declared}
     result = assume_sizes(fixed, required_sizes(model, fixed))
     if result.unknown:
-        raise ModelError(f"'{model_name}' has {request_text(result.unknown)}")
+        raise ModelError(f"'{model_name}' has {request_text(result.unknown, sizes)}")
     types: dict[str, onnx.TypeProto] = {}
     for name, kind in kinds.items():
         dense = onnx.helper.make_tensor_type_proto(tensors[name].elem_type, result.shapes[name])

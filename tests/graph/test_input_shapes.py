@@ -250,6 +250,26 @@ def test_other_sizes_are_asked_for_by_the_names_of_the_model(shape, advice):
         graph_of(copied(shape))
 
 
+@pytest.mark.parametrize(
+    ("total", "dims", "advice"),
+    [
+        ("total", {}, r"mask=1x256 .*old=1x2x128x8, or by .* `dims` total=256 `dims` past=128$"),
+        ("past + sequence", {}, r"mask=1x256 .*old=1x2x128x8"),
+        ("total", {"sequence": 16, "past": 0}, r"mask=1x16, or by `dims` total=16$"),
+        ("total", {"past": 512}, r"sequence=128 `dims` total=640$"),
+    ],
+)
+def test_the_sizes_asked_for_fit_each_other(total, dims, advice):
+    text = """g (int64[1,sequence] ids, int64[1,t] mask, float[1,2,past,8] old)
+        => (int64[1,sequence] a, int64[1,t] b, float[1,2,past,8] c) {
+        a = Abs(ids) b = Abs(mask) c = Abs(old) }"""
+    model = parsed(text)
+    for value in (model.graph.input[1], model.graph.output[1]):
+        value.type.tensor_type.shape.dim[1].dim_param = total
+    with pytest.raises(ModelError, match=advice):
+        imported(model, dims=dims)
+
+
 def test_a_lone_dimension_with_which_the_model_does_not_work_out_is_asked_for():
     text = "g (float[1,steps] x) => (y) { y = Reshape(x, to) }"
     with pytest.raises(ModelError, match=r"'x' \[1 x steps\]; give their sizes"):
