@@ -1,4 +1,10 @@
-"""One core disturbed while the native runner has both, for `benchmarks.native_here`."""
+"""One core disturbed while the native runner has both, for `benchmarks.native_here`.
+
+In each round, strategies run in turn, each undisturbed and right after that disturbed, in short
+bursts; the load of a round is drawn from the same seed for all. What counts of the undisturbed
+bursts is the median of their mean periods, since now and then another program is in the way. Of the
+disturbed ones it is the mean of all, since what disturbs them is drawn at random.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +12,12 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 
 import click
 
 import parapipe
 from benchmarks.native_runs import (
-    Times,
     frames_for,
     milliseconds,
     model_file,
@@ -26,7 +31,8 @@ from parapipe.api.plan import Plan
 
 NETWORK = "resnet-50"
 STRATEGIES = ("plan", "steal", "ready-pool")
-BURSTS = 3  # of frames in a run: the load comes and goes several times
+BURSTS = 2  # of frames in a run: the load comes and goes several times
+REPEATS = 5  # of a round: the load is another one each time
 HEAD = ("plan", "tasks", "strategy", "undisturbed, ms", "disturbed, ms", "kept")
 
 
@@ -48,16 +54,15 @@ def disturbed_rows(
 
 def _rows_of(name: str, plan: Plan, file: Path, rounds: int) -> Iterator[Sequence[object]]:
     frames = BURSTS * frames_for(plan.predicted.latency_s)
-    times = {strategy: (Times(), Times()) for strategy in STRATEGIES}
+    periods_s = {strategy: (list[float](), list[float]()) for strategy in STRATEGIES}
     with ordinary_priority():
-        for seed in range(rounds):
-            for strategy, (quiet, disturbed) in times.items():
-                quiet.frames_s += native_times(plan, file, frames, strategy)[1]
+        for seed in range(rounds * REPEATS):
+            for strategy, (quiet, disturbed) in periods_s.items():
+                quiet.append(fmean(native_times(plan, file, frames, strategy)[1]))
                 with load(seed):
-                    disturbed.frames_s += native_times(plan, file, frames, strategy)[1]
-    for strategy, pair in times.items():
-        # The mean: half of the frames are disturbed, so the median says little.
-        quiet_s, disturbed_s = (fmean(each.frames_s) for each in pair)
+                    disturbed.append(fmean(native_times(plan, file, frames, strategy)[1]))
+    for strategy, (quiet, disturbed) in periods_s.items():
+        quiet_s, disturbed_s = median(quiet), fmean(disturbed)
         click.echo(f"{name}, {strategy}: keeps {quiet_s / disturbed_s:.0%}")
         both = milliseconds(quiet_s), milliseconds(disturbed_s)
         yield name, len(plan.operators), strategy, *both, f"{quiet_s / disturbed_s:.0%}"

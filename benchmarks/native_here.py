@@ -21,7 +21,8 @@ cores, p_e = 1 - (1/psi - 1/N) / (1 - 1/N) by Karp and Flatt. Asked for: 0.97. W
 time goes is told by the same words as for chains.
 
 *Disturbed.* Beside a program that takes the second core half of the time, at random: what is kept
-of the throughput.
+of the throughput; `benchmarks/native_disturbed.py` says how. Asked for: more with `steal` than with
+`plan`.
 
 *Interleaved.* The plan of most throughput of `map --interleave auto`. Asked for: 1.9, predicted
 within 5 %.

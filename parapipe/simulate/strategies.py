@@ -199,20 +199,22 @@ class _StrategyReplay:
     def _advance(self) -> bool:
         """Go on to the next moment at which something happens.
 
-        Return whether it is one that the strategy hears of: a frame is admitted, or jobs end.
+        Return whether it is one that the strategy hears of: a frame is admitted, jobs end, or it
+        wanted to be asked again.
         """
         moments = [each.ends_s for each in self._busy.values()]
         if (due_s := self._next_admission_s()) is not None:
             moments.append(due_s)
         if not moments:
             raise WaitsForeverError
-        self._now_s = min(moments)
+        ask_s = self._engine.state.ask_s
+        self._now_s = min(*moments, ask_s)
         for processor, each in self._busy.items():
             while each.ends_s <= self._now_s and not each.is_done:
                 self._next_piece(processor, each)
         if self._co_runs:
             self._slow_down(self._co_runs)
-        return due_s == self._now_s or any(each.is_done for each in self._busy.values())
+        return self._now_s in {due_s, ask_s} or any(each.is_done for each in self._busy.values())
 
     def _next_piece(self, processor: int, busy: _Busy) -> None:
         """End what a processor does, and begin what comes next of its jobs."""

@@ -8,6 +8,7 @@ while frames are on their way.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import inf
 from typing import TypeAlias
 
 from parapipe.errors import StrategyError
@@ -79,6 +80,7 @@ class Engine:
         """
         state = self.state
         state.now_s = now_s
+        state.ask_s = inf
         count_before = -1
         try:
             while state.free and state.ready_by and len(state.assigned) > count_before:

@@ -13,7 +13,7 @@ from parapipe.strategies.work import Frames, Job, MicroBatch, Pace, Place, Repla
 class State:
     """What is ready, what runs, and how late it is. Times are seconds from the start of the run.
 
-    A strategy reads it, and changes it by `split` and `execute` only.
+    A strategy reads it, and changes it by `split`, `execute` and `ask_again` only.
 
     Parameters
     ----------
@@ -45,6 +45,8 @@ class State:
         How many frames have been admitted so far.
     frames
         How many there are; None as long as that is not known.
+    ask_s
+        When the strategy is asked again though nothing has happened; infinite if never.
     """
 
     def __init__(self, work: Work, *, follows_plan: bool, frames: int | None = None) -> None:
@@ -61,6 +63,7 @@ class State:
         self.waiting: dict[int, None] = {}
         self.admitted = 0
         self.frames = frames
+        self.ask_s = inf
         self.begun = [Frames() for _ in work.tasks]
         self.ended = [Frames() for _ in work.tasks]
         self.places: dict[tuple[int, int, int], Place] = {}
@@ -143,6 +146,20 @@ class State:
         for job in jobs:
             self._begin_job(job)
         self.assigned.append(on)
+
+    def ask_again(self, at_s: float) -> None:
+        """Ask the strategy again at a time, if a job is running then and nothing has happened.
+
+        Of several times before the strategy is asked again, the first one counts.
+
+        Raises
+        ------
+        StrategyError
+            If the time has passed.
+        """
+        if not at_s > self.now_s:
+            raise StrategyError(f"ask_again({at_s!r}) is not after state.now_s: give a later time")
+        self.ask_s = min(self.ask_s, at_s)
 
     # What a strategy may ask
 

@@ -15,6 +15,13 @@ time since the start. So, whatever times are, no job ends later than if the plan
 more than this share, and a job of each processor. (If transfers take what was predicted, and what
 is taken would not have taken less than predicted where the plan has it.)
 
+A job may also be *overdue*: it has taken much longer than predicted by now, since another program
+has its processor or a clock has dropped. It is then expected to take as long again. Whoever waits
+for it does meanwhile what is ready and should end by then: its own later jobs, and those of that
+processor that would end later there. For this, no plan is looked at ahead: it is quick enough for
+jobs of a tenth of a millisecond. While the job that is waited for is not overdue, the strategy is
+asked again when it would be.
+
 Looking ahead takes time, too, which is estimated by the number of jobs that are looked at. What a
 theft should gain pays for the look before it, and for no other one. Nothing is looked at while what
 is not paid for is more than a share of the time since the start.
@@ -130,9 +137,12 @@ class Outlook:
 
 
 LATE = 1.25
-"""A processor that takes so many times what was predicted is late."""
+"""A processor that takes so many times what was predicted is late, and so is a job."""
+OVERDUE_S = 1e-4
+"""A job is overdue if it is late and takes at least so much longer: clocks differ by less."""
 LONG_S = 2.5e-3
-"""Shorter jobs are taken from late processors only: to look ahead takes a tenth of this time."""
+"""Shorter jobs are taken from late processors only: to look ahead takes a tenth of this time. While
+overdue jobs are waited for, shorter ones are taken without looking ahead."""
 LOST = 0.05
 """Share of the time since the start that thefts may have cost."""
 LOOK_S, LOOK_JOB_S = 1e-4, 1e-5
@@ -191,12 +201,84 @@ class Steal:
             else:
                 idle.append((processor, own))
         for processor, own in idle:
-            if state.ready_by and self._may_look(state.now_s):
+            if (
+                state.ready_by
+                and self._may_look(state.now_s)
+                and not self._work_meanwhile(processor, own, state)
+            ):
                 self._steal(processor, own, state)
 
     def _may_look(self, now_s: float) -> bool:
         """Tell whether neither thefts nor looking ahead have cost too much so far."""
         return self._lost_s <= LOST * now_s and self._looked_s <= LOOKED * now_s
+
+    def _work_meanwhile(self, processor: int, own: Job | None, state: State) -> bool:
+        """Give a processor that waits for overdue jobs something that should end before them."""
+        until_s = self._overdue_until_s(processor, own, state)
+        if not until_s:
+            return False
+        pace, best = max(1.0, state.paces[processor].factor), None
+        for job in state.ready_by:
+            owner, time_s = self._work.planned(job), state.seconds(job, processor)
+            key = job.frame, self._work.depth[job.task], job.task, job.micro
+            if time_s >= LONG_S or (owner != processor and owner not in until_s):
+                continue
+            end_s = state.begin_s(job, processor) + pace * time_s
+            if end_s > max(until_s.values()) or (best is not None and best[0] < key):
+                continue
+            if owner == processor or end_s < self._due_s(
+                job, processor, _planned_end_s(job, owner, until_s[owner], state)
+            ):
+                best = key, job, owner
+        if best is None:
+            state.ask_again(max(until_s.values()))
+            return False
+        _, job, owner = best
+        due_s = inf
+        if owner != processor:
+            free_s = state.free_s(owner)
+            due_s = self._due_s(job, processor, _planned_end_s(job, owner, free_s, state))
+        state.execute(job, on=processor)
+        running = state.running[processor]
+        assert running is not None
+        busy = None if owner == processor else state.running[owner]
+        self._thefts[processor] = _Theft(running, own, owner, busy, due_s)
+        return True
+
+    def _overdue_until_s(self, processor: int, own: Job | None, state: State) -> dict[int, float]:
+        """Return until when overdue processors should be busy that a processor waits for.
+
+        If none is overdue yet, the strategy is asked again when one would be.
+        """
+        until_s, next_s = dict[int, float](), inf
+        for other in self._awaited(processor, own, state):
+            running = state.running[other]
+            if running is None:
+                continue
+            overdue_s = running.begin_s + max(LATE * running.time_s, running.time_s + OVERDUE_S)
+            if overdue_s <= state.now_s:
+                until_s[other] = state.now_s + (state.now_s - running.begin_s)
+            else:
+                next_s = min(next_s, overdue_s)
+        if not until_s and next_s < inf:
+            state.ask_again(next_s)
+        return until_s
+
+    def _awaited(self, processor: int, own: Job | None, state: State) -> set[int]:
+        """Return processors that a processor's next job waits for; all if it has none."""
+        everyone = range(len(state.running))
+        if own is None:
+            return {p for p in everyone if p != processor}
+        before = [Job(task, own.frame, own.micro) for task in self._work.producers[own.task]]
+        for task, slots in self._work.waits_for_room[own.task]:
+            if own.frame >= slots:
+                before += state.jobs(task, own.frame - slots)
+        found = set[int]()
+        for job in before:
+            if not state.is_over(job):
+                does = (p for p in everyone if (r := state.running[p]) and job in r.jobs)
+                found.add(next(does, self._work.planned(job)))
+        return found - {processor}
 
     def _steal(self, processor: int, own: Job | None, state: State) -> None:
         """Give a processor the ready job of another one that gains most, if any gains."""
@@ -254,6 +336,15 @@ class Steal:
                 there = self._work.planned(Job(reader, job.frame))
                 due_s = min(due_s, planned_s + moved_s[owner][there] - moved_s[processor][there])
         return due_s
+
+
+def _planned_end_s(job: Job, owner: int, free_s: float, state: State) -> float:
+    """Return when the plan's processor ends a job if it is free at a time and never waits."""
+    for each in state.planned(owner):
+        free_s += state.seconds(each, owner)
+        if each == job:
+            break
+    return free_s
 
 
 def _is_late(processor: int, state: State) -> bool:

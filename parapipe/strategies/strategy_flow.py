@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import groupby
+from math import inf
 from queue import Empty
-from threading import get_ident
+from threading import TIMEOUT_MAX, get_ident
 from time import perf_counter
 from typing import Any, NamedTuple, TypeAlias
 
@@ -86,6 +87,7 @@ class StrategyFlow(Flow):
         self._newest = 0  # frames up to the last one of which anything has begun
         self._called_since_s: float | None = None  # since when the strategy is being asked
         self._calling_thread = 0  # the thread that has asked it last
+        self._timed: set[int] = set()  # processors that wait until they are to ask again
         self._turns = 0
         self._begin_s = perf_counter()
 
@@ -94,22 +96,43 @@ class StrategyFlow(Flow):
     def turn(self, processor: int, outputs: Outputs | None) -> Assignment | None:
         """Hand out what a processor has made, if anything; return what it runs next.
 
-        It waits until there is something; None at the end.
+        It waits until there is something, and asks again when the strategy wants that; None at the
+        end.
         """
+        happened = True
         while True:
             with self._lock:
-                self._turns += 1
+                self._turns += happened
                 now_s = perf_counter()
                 assignment, woken = self._end_and_begin(processor, outputs, now_s)
                 outputs = None
                 waits = assignment is None and not self._is_over()
+                ask_s = self._engine.state.ask_s
                 if waits:
                     self._parked[self._names[processor]] = Doing("", 0, True, now_s)
+                    if ask_s < inf:
+                        self._timed.add(processor)
+                elif ask_s < inf and not self._timed:
+                    woken = (*woken, *self._next_caller())  # it waits for that time
             if woken:
                 self._unpark(woken)
             if not waits:
                 return assignment
-            self._gates[self._names[processor]].acquire()
+            happened = self._wait(processor, ask_s)
+
+    def _wait(self, processor: int, ask_s: float) -> bool:
+        """Wait until a processor is woken; return whether it was before it is to ask again."""
+        name = self._names[processor]
+        gate = self._gates[name]
+        if ask_s == inf:
+            return gate.acquire()
+        left_s = self._begin_s + ask_s - perf_counter()
+        in_time = gate.acquire(timeout=min(max(0.0, left_s), TIMEOUT_MAX))
+        with self._lock:
+            self._timed.discard(processor)
+            if in_time or self._parked.pop(name, None) is not None:
+                return in_time
+        return gate.acquire()  # who has woken it meanwhile says so
 
     def give_up(self, processor: int) -> None:
         """Say that what a processor was given went wrong."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from math import inf
+from string import ascii_lowercase
 
 from parapipe.plan.program import program
 from parapipe.simulate.priced_work import Costs, work_of
@@ -53,7 +54,7 @@ def work(time_s, edges, orders, *, moved_s=0.0, slots=2):
     makers = sorted({u for u, _ in edges})
     return Work(
         processors=tuple("pqrs"[:count]),
-        tasks=tuple("abcdefgh"[: len(time_s)]),
+        tasks=tuple(ascii_lowercase[: len(time_s)]),
         time_s=tuple(map(tuple, time_s)),
         tensors=tuple(Tensor(u, rows) for u in makers),
         reads=tuple(tuple(makers.index(u) for u, w in edges if w == v) for v in range(len(time_s))),
@@ -62,3 +63,15 @@ def work(time_s, edges, orders, *, moved_s=0.0, slots=2):
         lag=(0,) * len(time_s),
         first=frozenset(v for v in range(len(time_s)) if v not in {w for _, w in edges}),
     )
+
+
+def halves(layers, time_s):
+    """Operators in a row, each in two halves that read both halves of the one before.
+
+    The first half of each is the first processor's.
+    """
+    edges = [
+        (2 * at + u, 2 * at + 2 + v) for at in range(layers - 1) for u in (0, 1) for v in (0, 1)
+    ]
+    tasks = range(2 * layers)
+    return work(((time_s,) * 2,) * len(tasks), edges, [[*tasks[::2]], [*tasks[1::2]]])

@@ -107,7 +107,7 @@ private:
         if (!next) {
             throw Error("all processors wait for ever");
         }
-        return *next;
+        return std::min(*next, engine_.state().ask_s);
     }
 
     std::size_t end_due_jobs() {

@@ -10,6 +10,7 @@ import pytest
 from parapipe.simulate.strategies import Arrivals, strategy_replay
 from parapipe.strategies.registry import strategy
 from parapipe.strategies.work import Job, Order, Tensor, Work
+from tests.cases.decided import halves
 
 NAMES = ("plan", "ready-pool", "steal", "streams")
 SEEDS = range(30)
@@ -71,6 +72,24 @@ def document_of(work):
     }
 
 
+def decided(decisions, folder, work, name, *, frames, arrivals, took):
+    """What the native runner's strategy decides: processor, task, frame, begin and end."""
+    document = {
+        "work": document_of(work), "strategy": name, "frames": frames,
+        "interval_s": arrivals.interval_s, "waiting": arrivals.waiting, "took": took.tolist(),
+    }  # fmt: skip
+    path = folder / "work.json"
+    path.write_text(json.dumps(document))
+    done = subprocess.run(
+        [decisions, str(path)], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return {
+        (work.processors[p], work.tasks[task], frame, start_s, end_s)
+        for p, task, frame, start_s, end_s in json.loads(done.stdout)
+    }
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("longest_s", [1e-3, 2e-2])
 @pytest.mark.parametrize("moves", [0, 1])
@@ -88,25 +107,29 @@ def test_strategies_decide_as_in_the_simulator(decisions, tmp_path, name, longes
             work, strategy(name)[1], name, frames, arrivals,
             took=lambda job, p, took=took: float(took[job.task, job.frame, p]),
         )  # fmt: skip
-        path = tmp_path / f"{seed}.json"
-        document = {
-            "work": document_of(work), "strategy": name, "frames": frames,
-            "interval_s": arrivals.interval_s, "waiting": arrivals.waiting, "took": took.tolist(),
-        }  # fmt: skip
-        path.write_text(json.dumps(document))
-        done = subprocess.run(
-            [decisions, str(path)], capture_output=True, text=True, check=False, timeout=60
-        )
-        assert done.returncode == 0, done.stderr
-        made = {
-            (f"p{p}", f"t{task}", frame, start_s, end_s)
-            for p, task, frame, start_s, end_s in json.loads(done.stdout)
-        }
-        wanted = {(s.resource, s.name, s.frame, s.start_s, s.end_s) for s in spans}
-        assert made == wanted
+        how = {"frames": frames, "arrivals": arrivals, "took": took}
+        made = decided(decisions, tmp_path, work, name, **how)
+        assert made == {(s.resource, s.name, s.frame, s.start_s, s.end_s) for s in spans}
         assert len(made) == frames * len(work.tasks)
         stolen += sum(
             work.processors[work.planned(Job(work.tasks.index(task), frame))] != processor
             for processor, task, frame, *_ in made
         )
     assert (stolen > 0) == (name != "plan")
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_who_waits_for_overdue_jobs_does_what_comes_later(decisions, tmp_path, seed):
+    work, frames = halves(8, 3e-4), 20
+    late = np.random.default_rng(seed).random((len(work.tasks), frames, 2)) < 0.05
+    late[:, :, 0] = False
+    took, arrivals = np.where(late, 15.0, 1.0), Arrivals(None, 2)
+    spans, _ = strategy_replay(
+        work, strategy("steal")[1], "steal", frames, arrivals,
+        took=lambda job, p: float(took[job.task, job.frame, p]),
+    )  # fmt: skip
+    how = {"frames": frames, "arrivals": arrivals, "took": took}
+    made = decided(decisions, tmp_path, work, "steal", **how)
+    assert made == {(s.resource, s.name, s.frame, s.start_s, s.end_s) for s in spans}
+    plan = decided(decisions, tmp_path, work, "plan", **how)
+    assert max(each[-1] for each in made) < max(each[-1] for each in plan)

@@ -1,11 +1,13 @@
 #include "execution/pool.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace parapipe {
 namespace {
 
+constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::size_t kWaiting = 2;  // so many frames are admitted of which nothing has begun
 
 }  // namespace
@@ -13,7 +15,8 @@ constexpr std::size_t kWaiting = 2;  // so many frames are admitted of which not
 Pool::Pool(const Work &work, std::unique_ptr<Strategy> strategy, Frames &frames, std::size_t under_way,
            std::chrono::nanoseconds spin, Load load)
     : work_(work), frames_(frames), load_(std::move(load)), under_way_(under_way),
-      engine_(work, std::move(strategy), frames.count()), given_(work.processors), tasks_left_(frames.count(), work.tasks()) {
+      engine_(work, std::move(strategy), frames.count()), given_(work.processors), tasks_left_(frames.count(), work.tasks()),
+      ask_s_(kNever) {
     for (ProcessorId p = 0; p < work.processors; ++p) {
         wakes_.emplace_back(0, spin);
     }
@@ -21,13 +24,16 @@ Pool::Pool(const Work &work, std::unique_ptr<Strategy> strategy, Frames &frames,
 
 void Pool::work(ProcessorId processor, const RunJob &run) {
     while (true) {
-        wakes_[processor].acquire();
+        const bool is_woken = wait(processor);
         std::optional<Job> job;
         {
             const std::lock_guard<SpinMutex> lock(mutex_);
+            if (!is_woken && !is_done()) {
+                decide(processor);
+            }
             job = std::exchange(given_[processor], std::nullopt);
             if (!job && is_done()) {
-                return;
+                return;  // whether it was woken or not
             }
         }
         while (job) {
@@ -35,6 +41,20 @@ void Pool::work(ProcessorId processor, const RunJob &run) {
             job = end_and_begin(processor);
         }
     }
+}
+
+/// Waits until a processor is woken, or the strategy wants to be asked again; returns whether it was woken.
+bool Pool::wait(ProcessorId processor) {
+    if (!engine_.asks_again()) {
+        wakes_[processor].acquire();
+        return true;
+    }
+    return wakes_[processor].acquire_until([this] {
+        const double ask_s = ask_s_.load(std::memory_order_relaxed);
+        return ask_s < kNever ? start_ + std::chrono::duration_cast<Frames::Clock::duration>(
+                                             std::chrono::duration<double>(ask_s))
+                              : Frames::Clock::time_point::max();
+    });
 }
 
 std::optional<Job> Pool::end_and_begin(ProcessorId processor) {
@@ -101,7 +121,9 @@ void Pool::count_frame(std::size_t frame) {
 
 /// Asks the strategy; wakes those that are given something, but for who asks.
 void Pool::decide(ProcessorId asks) {
-    for (const auto p : engine_.decide(now_s())) {
+    const auto processors = engine_.decide(now_s());
+    ask_s_.store(engine_.state().ask_s, std::memory_order_relaxed);
+    for (const auto p : processors) {
         const Job job = engine_.state().running[p]->job;
         given_[p] = job;
         if (!begun_.contains(job.frame)) {

@@ -5,6 +5,7 @@
 #include "execution/spin_mutex.hpp"
 #include "strategies/engine.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <deque>
 #include <functional>
@@ -49,6 +50,7 @@ private:
     void end_at(std::size_t frame);
     bool is_done() const { return fed_ && over_.below >= *fed_; }
     void finish_if_done();
+    bool wait(ProcessorId processor);
 
     const Work &work_;
     Frames &frames_;
@@ -67,6 +69,7 @@ private:
     bool admitting_ = false;
     std::optional<std::size_t> fed_;  // so many frames there are
     std::deque<Semaphore> wakes_;     // by processor
+    std::atomic<double> ask_s_;       // when the strategy wants to be asked again
     Semaphore admissions_{0};         // of frames that come at a pace
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -21,13 +22,31 @@ public:
         : first_(count), count_(count), spin_(spin) {}
 
     void acquire() {
-        if (take() || spin()) {
+        if (take() || spin([] { return std::chrono::steady_clock::time_point::max(); })) {
             return;
         }
         std::unique_lock<std::mutex> lock(mutex_);
         waiting_.fetch_add(1);
         changed_.wait(lock, [this] { return take(); });
         waiting_.fetch_sub(1);
+    }
+
+    /// Waits until a time that may change meanwhile, which is looked at every millisecond at least.
+    /// @return Whether there was one.
+    template <class Due>
+    bool acquire_until(const Due &due) {
+        constexpr auto slice = std::chrono::milliseconds(1);
+        if (take() || spin(due)) {
+            return true;
+        }
+        std::unique_lock<std::mutex> lock(mutex_);
+        waiting_.fetch_add(1);
+        bool taken = false;
+        for (auto now = std::chrono::steady_clock::now(); !taken && now < due(); now = std::chrono::steady_clock::now()) {
+            taken = changed_.wait_until(lock, std::min(due(), now + slice), [this] { return take(); });
+        }
+        waiting_.fetch_sub(1);
+        return taken;
     }
 
     void release() {
@@ -68,11 +87,14 @@ private:
         return false;
     }
 
-    bool spin() {
+    /// @param due Says when to give up, if that is sooner.
+    template <class Due>
+    bool spin(const Due &due) {
         if (spin_.count() == 0) {
             return false;
         }
-        const auto end = std::chrono::steady_clock::now() + spin_;
+        const auto begin = std::chrono::steady_clock::now();
+        auto now = begin;
         do {
             for (int i = 0; i < kLooks; ++i) {
                 if (count_.load(std::memory_order_relaxed) > 0 && take()) {
@@ -80,7 +102,8 @@ private:
                 }
                 pause();
             }
-        } while (!closed_.load(std::memory_order_relaxed) && std::chrono::steady_clock::now() < end);
+            now = std::chrono::steady_clock::now();
+        } while (!closed_.load(std::memory_order_relaxed) && now < begin + spin_ && now < due());
         return take();
     }
 

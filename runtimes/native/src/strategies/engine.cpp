@@ -1,6 +1,7 @@
 #include "strategies/engine.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace parapipe {
@@ -18,6 +19,7 @@ void Engine::admit(double now_s) {
 
 std::vector<ProcessorId> Engine::decide(double now_s) {
     state_.now_s = now_s;
+    state_.ask_s = std::numeric_limits<double>::infinity();
     auto before = kNone;
     while (!state_.free.empty() && !state_.ready.empty() && state_.assigned.size() != before) {
         before = state_.assigned.size();

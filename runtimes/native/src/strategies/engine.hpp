@@ -17,6 +17,7 @@ public:
 
     State &state() { return state_; }
     const State &state() const { return state_; }
+    bool asks_again() const { return strategy_->asks_again(); }
 
     /// Says that the next frame has been admitted.
     void admit(double now_s);

@@ -2,7 +2,9 @@
 
 #include "strategies/work.hpp"
 
+#include <algorithm>
 #include <deque>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -85,7 +87,7 @@ private:
 };
 
 /// What a strategy sees while frames are on their way, and what is left to do of the plan. Times are seconds from
-/// the start of the run. A strategy reads it, and changes it by `execute` only.
+/// the start of the run. A strategy reads it, and changes it by `execute` and `ask_again` only.
 class State {
 public:
     State(const Work &work, bool follows_plan, std::size_t frames);
@@ -104,12 +106,17 @@ public:
     std::size_t admitted = 0;
     /// How many frames there are.
     std::size_t frames = 0;
+    /// When the strategy is asked again though nothing has happened; infinite if never.
+    double ask_s = std::numeric_limits<double>::infinity();
     /// By task.
     std::vector<FrameSet> begun;
     std::vector<FrameSet> ended;
 
     /// Lets a free processor do a job that is ready.
     void execute(const Job &job, ProcessorId on);
+
+    /// Asks the strategy again at a later time, if a job is running then and nothing has happened.
+    void ask_again(double at_s) { ask_s = std::min(ask_s, at_s); }
 
     bool runs(TaskId task, ProcessorId processor) const;
     double seconds(const Job &job, ProcessorId processor) const { return work.time_s[job.task][processor]; }

@@ -3,12 +3,16 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <set>
+#include <tuple>
 
 namespace parapipe {
 namespace {
 
 // As in parapipe/strategies/steal.py, which says why.
 constexpr double kLate = 1.25;      // a processor that takes so many times what was predicted is late
+constexpr double kOverdueS = 1e-4;  // a job is overdue if it is late and takes at least so much longer
 constexpr double kLongS = 2.5e-3;   // shorter jobs are taken from late processors only
 constexpr double kLost = 0.05;      // share of the time since the start that thefts may have cost
 constexpr double kLookS = 1e-4;     // what looking ahead takes, and for each job that is looked at
@@ -63,6 +67,7 @@ public:
     }
 
     bool follows_plan() const override { return true; }
+    bool asks_again() const override { return true; }
 
     void schedule(State &state) override {
         count_losses(state);
@@ -76,7 +81,7 @@ public:
             }
         }
         for (const auto &[processor, own] : idle) {
-            if (!state.ready.empty() && may_look(state.now_s)) {
+            if (!state.ready.empty() && may_look(state.now_s) && !work_meanwhile(processor, own, state)) {
                 steal(processor, own, state);
             }
         }
@@ -96,6 +101,121 @@ private:
 
     /// Whether neither thefts nor looking ahead have cost too much so far.
     bool may_look(double now_s) const { return lost_s_ <= kLost * now_s && looked_s_ <= kLooked * now_s; }
+
+    /// Gives a processor that waits for overdue jobs something that should end before them.
+    bool work_meanwhile(ProcessorId processor, const std::optional<Job> &own, State &state) {
+        const auto until_s = overdue_until_s(processor, own, state);
+        if (until_s.empty()) {
+            return false;
+        }
+        double latest_s = 0;
+        for (const auto &each : until_s) {
+            latest_s = std::max(latest_s, each.second);
+        }
+        const double pace = std::max(1.0, state.paces[processor].factor());
+        std::optional<Job> best;
+        const auto key = [&state](const Job &job) { return std::tuple(job.frame, state.links.depth[job.task], job.task); };
+        for (const auto &[job, ready] : state.ready) {
+            const auto owner = state.planned(job);
+            const double time = state.seconds(job, processor);
+            if (time >= kLongS || (owner != processor && until_s.count(owner) == 0)) {
+                continue;
+            }
+            const double end = state.begin_s(job, processor) + pace * time;
+            if (end > latest_s || (best && key(*best) < key(job))) {
+                continue;
+            }
+            if (owner == processor ||
+                end < due_s(job, processor, planned_end_s(job, owner, until_s.at(owner), state), state)) {
+                best = job;
+            }
+        }
+        if (!best) {
+            state.ask_again(latest_s);
+            return false;
+        }
+        const auto owner = state.planned(*best);
+        Theft theft{processor, 0, own, owner, std::nullopt, std::numeric_limits<double>::infinity()};
+        if (owner != processor) {
+            theft.busy = state.running[owner]->number;
+            const double free = std::max(state.now_s, state.running[owner]->end_s);
+            theft.due_s = due_s(*best, processor, planned_end_s(*best, owner, free, state), state);
+        }
+        state.execute(*best, processor);
+        theft.number = state.running[processor]->number;
+        thefts_.push_back(theft);
+        return true;
+    }
+
+    /// Until when overdue processors should be busy that a processor waits for. If none is overdue yet, the strategy
+    /// is asked again when one would be.
+    static std::map<ProcessorId, double> overdue_until_s(ProcessorId processor, const std::optional<Job> &own, State &state) {
+        std::map<ProcessorId, double> until_s;
+        double next_s = std::numeric_limits<double>::infinity();
+        for (const ProcessorId other : awaited(processor, own, state)) {
+            if (!state.running[other]) {
+                continue;
+            }
+            const auto &running = *state.running[other];
+            const double overdue_s = running.begin_s + std::max(kLate * running.time_s(), running.time_s() + kOverdueS);
+            if (overdue_s <= state.now_s) {
+                until_s[other] = state.now_s + (state.now_s - running.begin_s);
+            } else {
+                next_s = std::min(next_s, overdue_s);
+            }
+        }
+        if (until_s.empty()) {
+            state.ask_again(next_s);
+        }
+        return until_s;
+    }
+
+    /// Processors that a processor's next job waits for; all if it has none.
+    static std::set<ProcessorId> awaited(ProcessorId processor, const std::optional<Job> &own, const State &state) {
+        std::set<ProcessorId> found;
+        if (!own) {
+            for (ProcessorId p = 0; p < state.running.size(); ++p) {
+                found.insert(p);
+            }
+        } else {
+            const auto add = [&](const Job &job) {
+                if (!state.is_over(job)) {
+                    const auto does = std::find_if(state.running.begin(), state.running.end(),
+                                                   [&job](const auto &each) { return each && each->job == job; });
+                    found.insert(does == state.running.end() ? state.planned(job)
+                                                             : static_cast<ProcessorId>(does - state.running.begin()));
+                }
+            };
+            for (const TaskId task : state.links.producers[own->task]) {
+                add({task, own->frame});
+            }
+            for (const auto &[task, slots] : state.links.waits_for_room[own->task]) {
+                if (own->frame >= slots) {
+                    add({task, own->frame - slots});
+                }
+            }
+        }
+        found.erase(processor);
+        return found;
+    }
+
+    /// When the plan's processor ends a job if it is free at a time and never waits.
+    static double planned_end_s(const Job &job, ProcessorId owner, double free_s, State &state) {
+        state.planned_next(owner);  // forgets what has begun
+        for (std::size_t position = 0;; ++position) {
+            const auto each = state.planned_at(owner, position);
+            if (!each || each->frame >= state.frames || state.is_begun(*each)) {
+                if (!each) {
+                    return free_s;
+                }
+                continue;
+            }
+            free_s += state.seconds(*each, owner);
+            if (*each == job) {
+                return free_s;
+            }
+        }
+    }
 
     /// Gives a processor the ready job of another one that gains most, if any gains.
     void steal(ProcessorId processor, const std::optional<Job> &own, State &state) {

@@ -16,6 +16,8 @@ public:
     virtual ~Strategy() = default;
     /// Whether the plan's processor of a task gets what the task reads as soon as it is made.
     virtual bool follows_plan() const = 0;
+    /// Whether it may want to be asked again though nothing has happened.
+    virtual bool asks_again() const { return false; }
     /// Gives free processors something to do by `State::execute`, or lets them wait.
     virtual void schedule(State &state) = 0;
 };
