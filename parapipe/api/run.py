@@ -149,7 +149,7 @@ def run_plan(
             opened, runtime, model, frames=frames, input=input, warmup=warmup, saturate=saturate,
             period_s=period_s, cores=cores, keep=keep, random_arrivals=random_arrivals, seed=seed,
             queue=queue, in_step=in_step, arena=arena, patience_s=patience_s, strategy=strategy,
-            unit=unit,
+            unit=unit, progress=progress,
         )  # fmt: skip
     (run,) = _run_together(
         [plan], model, frames=frames, input=input, warmup=warmup, saturate=saturate,

@@ -137,6 +137,7 @@ class _Runs:
             run = run_on_runtime(
                 plan, self._runtime, file, frames=_frames_for(plan.predicted.latency_s), input=None,
                 warmup=WARM_UP, saturate=True, period_s=None, cores=None, keep=None,
+                progress=self._progress,
             )  # fmt: skip
             self.notes += run.notes
             times += segment_times(run.document, graph, self._platform)

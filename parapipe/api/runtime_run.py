@@ -15,6 +15,7 @@ from parapipe.documents.run_schema import MachineRow
 from parapipe.errors import ArgumentError, ExecutionError
 from parapipe.export.runtimes import RuntimeSettings, runtime
 from parapipe.files.locked_folders import LockedFolder, clear_abandoned_scratch
+from parapipe.files.progress import Tell
 from parapipe.front.run import Run
 from parapipe.plan.program import program
 from parapipe.plan.schema import Plan
@@ -50,6 +51,7 @@ def run_on_runtime(
     cores: Mapping[str, Sequence[int]] | None,
     keep: str | Path | None,
     strategy: str | type = "plan",
+    progress: Tell | None = None,
     **others: Any,  # noqa: ANN401 - those that only ONNX Runtime's executor has
 ) -> Run:
     """Run a plan as `run_plan` does.
@@ -96,6 +98,7 @@ def run_on_runtime(
                 period_s=pace_s,
                 cores=cores or {},
                 strategy=decides,
+                progress=progress,
             )
             done = run_on(plan, file, folder, fed, settings)
             with ResultFile(None if keep is None else Path(keep)) as kept:

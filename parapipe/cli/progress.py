@@ -41,6 +41,7 @@ _DOING = {
     "running": "running frames: {}",
     "sweeping": "mapping models on platforms: {}",
     "compiling": "compiling segments: {}",
+    "building": "building the runtime, once: {} percent",
 }
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from parapipe.errors import ArgumentError
 from parapipe.files.plug_ins import Registry
+from parapipe.files.progress import Tell
 from parapipe.plan.schema import Plan
 from parapipe.runtime.frames import Frame
 from parapipe.runtime.record import Record
@@ -34,6 +35,8 @@ class RuntimeSettings:
         Of processors, in place of the plan's.
     strategy
         Name of what decides which processor runs what.
+    progress
+        Is told how far a build has come, where the runtime has to be built first.
     """
 
     frames: int
@@ -41,6 +44,7 @@ class RuntimeSettings:
     period_s: float | None
     cores: Mapping[str, Sequence[int]]
     strategy: str = "plan"
+    progress: Tell | None = None
 
 
 @dataclass(frozen=True, slots=True)

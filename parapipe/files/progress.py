@@ -9,7 +9,7 @@ from typing import Literal
 
 Phase = Literal[
     "mapping", "searching", "trading", "splitting", "interleaving", "writing", "measuring", "whole",
-    "split", "running", "sweeping", "compiling",
+    "split", "running", "sweeping", "compiling", "building",
 ]  # fmt: skip
 
 
@@ -22,8 +22,8 @@ class Progress:
     done, total
         Subgraphs solved, cuts searched, subgraphs whose time was traded for energy, sets of
         processors that operators were split over, plans written, operators measured, runs of a
-        whole model, frames run, models mapped on platforms or segments compiled: what, says the
-        phase.
+        whole model, frames run, models mapped on platforms, segments compiled or percent of a
+        runtime built: what, says the phase.
     largest_gap
         Largest optimality gap so far.
     elapsed_s

@@ -58,13 +58,13 @@ def run(
             f"{', '.join(STRATEGIES)}, or run on ONNX Runtime"
         )
     backends = [backend_here(each) for each in plan.processors]
-    program = built_runner(*backends)
     on_cpus = tuple(
         each.model_copy(update={"kind": "cpu", "backend": BACKENDS[backend].prefix})
         for each, backend in zip(plan.processors, backends, strict=True)
     )
     here = plan.model_copy(update={"processors": on_cpus})
-    document = write_library_folder(here, model, folder)
+    document = write_library_folder(here, model, folder)  # refuses operators before a long build
+    program = built_runner(*backends, progress=settings.progress)
     with (folder / "input.bin").open("wb") as file:
         for frame in frames:
             for name in document.inputs:

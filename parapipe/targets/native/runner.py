@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -13,8 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fcntl import LOCK_EX, flock
 from pathlib import Path
+from subprocess import PIPE, STDOUT
+from time import monotonic
 
 from parapipe.errors import RuntimeMissingError
+from parapipe.files.progress import Progress, Tell
 from parapipe.files.shipped import data_folder
 from parapipe.files.user_folders import cache_folder
 from parapipe.plan.schema import Processor
@@ -26,6 +30,7 @@ ONEDNN = "onednn-devel-cpu-gomp==2023.2.0"
 _JOBS_AT_MOST = 4
 _ERROR_LINES = 3
 _ARM = ("aarch64", "arm64")
+_PERCENT = re.compile(r"\[ *(\d+)%\]")  # what CMake begins lines of a build with
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,7 @@ def backend_here(processor: Processor) -> BackendName:
     return named if named in (usual, "xnnpack", "plain") else usual
 
 
-def built_runner(*backends: BackendName) -> Path:
+def built_runner(*backends: BackendName, progress: Tell | None = None) -> Path:
     """Return the program, which is built if no build of the same sources is there.
 
     Parameters
@@ -67,6 +72,8 @@ def built_runner(*backends: BackendName) -> Path:
     backends
         What it must have, beside the runner's own loops. It gets each other one whose library
         CMake finds.
+    progress
+        Is told how many percent are built.
 
     Raises
     ------
@@ -84,8 +91,8 @@ def built_runner(*backends: BackendName) -> Path:
     folder = cache_folder() / "native" / key.hexdigest()[:16]
     program = folder / PROGRAM
     with _locked(folder):
-        if not set(needed) <= _backends_in(program):
-            _build(sources, folder, cmake, needed, ";".join(prefixes))
+        if not {"plain", *needed} <= _backends_in(program):
+            _build(sources, folder, cmake, needed, ";".join(prefixes), progress=progress)
     return program
 
 
@@ -136,8 +143,9 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _build(
-    sources: Path, folder: Path, cmake: str, backends: Sequence[BackendName], prefixes: str
-) -> None:
+    sources: Path, folder: Path, cmake: str, backends: Sequence[BackendName], prefixes: str, *,
+    progress: Tell | None,
+) -> None:  # fmt: skip
     work = folder / "build"
     shutil.rmtree(work, ignore_errors=True)
     switches = [f"-D{_LIBRARIES[each].option}=ON" for each in backends]
@@ -146,15 +154,27 @@ def _build(
         [cmake, "-S", str(sources), "-B", str(work), f"-DCMAKE_PREFIX_PATH={prefixes}", *switches],
         [cmake, "--build", str(work), "--parallel", str(jobs), "--target", PROGRAM],
     ):
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        if done.returncode:
-            (folder / "build.log").write_text(done.stdout + done.stderr)
+        code, output = _run_build(words, progress)
+        if code:
+            (folder / "build.log").write_text(output)
             raise RuntimeMissingError(
-                f"the native runner cannot be built: {_first_error(done.stdout + done.stderr)}; "
-                f"install {_packages(backends)}; all that was said is in {folder / 'build.log'}"
+                f"the native runner cannot be built: {_first_error(output)}; install "
+                f"{_packages(backends)}; all that was said is in {folder / 'build.log'}"
             )
     (work / PROGRAM).replace(folder / PROGRAM)
     shutil.rmtree(work, ignore_errors=True)
+
+
+def _run_build(words: Sequence[str], progress: Tell | None) -> tuple[int, str]:
+    """Return the exit code of a build and all that it says, and hand on the percent it states."""
+    begin_s, lines = monotonic(), []
+    with subprocess.Popen(words, stdout=PIPE, stderr=STDOUT, text=True) as build:
+        for line in build.stdout or ():
+            lines.append(line)
+            if progress and (stated := _PERCENT.match(line)):
+                passed_s = monotonic() - begin_s
+                progress(Progress(int(stated[1]), 100, 0.0, passed_s, phase="building"))
+    return build.returncode, "".join(lines)
 
 
 def _first_error(text: str) -> str:
