@@ -57,7 +57,8 @@ def command(
     genai: a folder of ONNX Runtime GenAI, whose decoder runs the prompt by PLAN, and the tokens
     after it by the plan that --token-plan names. Of a folder of several shapes, by both plans.
 
-    native (or armcl): a folder for the C++ runner, on ARM Compute Library.
+    native (or armcl): a folder for the C++ runner, on ARM Compute Library, oneDNN, XNNPACK or its
+    own loops, as each processor's backend says.
 
     cpp: the same as a C++ program of its own: source, weights and the library, to be compiled.
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+import parapipe
 from parapipe.errors import ExportError
 from parapipe.plan.records import Stream
 from parapipe.targets.native.backends import backend_of
@@ -47,6 +48,28 @@ def test_a_processor_names_its_back_end(saved, kind, named, backend):
     _, plan = saved(separable())
     processor = plan.processors[0].model_copy(update={"kind": kind, "backend": named})
     assert backend_of(processor) == backend
+
+
+@pytest.mark.parametrize(
+    ("named", "library", "notes"),
+    [
+        ("onnxruntime-cpu", "ARM Compute Library on a CPU", 1),
+        ("onednn-cpu", "oneDNN", 0),
+        ("armcl-neon", "ARM Compute Library on a CPU", 0),
+    ],
+)
+def test_an_export_says_which_library_computes_where_the_platform_names_none(
+    saved, tmp_path, named, library, notes
+):
+    _, plan = saved(separable())
+    cpus = [each.model_copy(update={"kind": "cpu", "backend": named}) for each in plan.processors]
+    plan.model_copy(update={"processors": tuple(cpus)}).save(tmp_path / "plan.json")
+    for target in ("native", "cpp"):
+        done = parapipe.export_plan(tmp_path / "plan.json", target, tmp_path / target)
+        assert len(done.notes) == notes
+        assert all(f"{cpus[0].name}: ARM Compute Library computes" in each for each in done.notes)
+    readme = (tmp_path / "native" / "README.md").read_text(encoding="utf-8")
+    assert f"the native runner with {library}. That" in " ".join(readme.split())
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,12 @@ from parapipe.targets.cpp.source import (
     network_text,
     one_line,
 )
-from parapipe.targets.native.backends import BACKENDS, BackendName, backends_of
+from parapipe.targets.native.backends import (
+    BACKENDS,
+    BackendName,
+    backends_of,
+    library_notes,
+)
 from parapipe.targets.native.build import library_plan_of, lower_plan
 from parapipe.targets.native.folder import WEIGHTS, weight_offsets, write_weights
 from parapipe.targets.native.library_plan import LibraryPlan, WeightsFile
@@ -147,7 +152,7 @@ def export_program(
         return (
             f"operators   {len(document.operators)} in {len(source.clusters)} clusters: {shares}",
             f"pool        {places} tensors at the plan's offsets",
-        ), ()
+        ), library_notes(plan) if kind is None else ()
 
     return export_folder(
         form.target, destination, form.schema,

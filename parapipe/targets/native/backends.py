@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from parapipe.files.mistakes import listed
 from parapipe.plan.schema import Plan, Processor
 
 BackendName: TypeAlias = Literal["neon", "opencl", "onednn", "xnnpack", "plain"]
@@ -73,3 +74,18 @@ def backends_of(plan: Plan, chosen: BackendName | None = None) -> dict[str, Back
     """
     found = {each.name: chosen or backend_of(each) for each in plan.processors}
     return {name: backend for name, backend in found.items() if backend}
+
+
+def library_notes(plan: Plan) -> tuple[str, ...]:
+    """Say which CPUs get ARM's library since the platform names a back end of ONNX Runtime."""
+    found = [
+        each.name
+        for each in plan.processors
+        if each.kind == "cpu" and each.backend.startswith("onnxruntime")
+    ]
+    note = (
+        f"{listed(found)}: ARM Compute Library computes, as for every CPU whose platform names no "
+        "back end of the native runner; on x86-64 write `backend: onednn-cpu` in the platform's "
+        "file and map again"
+    )
+    return (note,) if found else ()

@@ -11,17 +11,18 @@ import numpy as np
 
 from parapipe.export.constants import Constants
 from parapipe.export.exported import Exported, export_folder, readme, refuse_converted
+from parapipe.files.mistakes import listed
 from parapipe.plan.schema import Plan
 from parapipe.targets.native import library_plan
-from parapipe.targets.native.backends import BackendName, backends_of
+from parapipe.targets.native.backends import BACKENDS, BackendName, backends_of, library_notes
 from parapipe.targets.native.build import library_plan_of, lower_plan
 from parapipe.targets.native.steps import Weight
 
 WEIGHTS = "weights.bin"
 _ITEM_BYTES = 4
 USE = """
-It needs the runner on ARM Compute Library, which stands in `runtimes/native` of parapipe's
-repository with its own README: build it for the board, copy this folder there, and run
+It needs the native runner with {}. That stands in `runtimes/native` of
+parapipe's repository with its own README: build it for the board, copy this folder there, and run
 
     build/parapipe-native DIR --frames 100
 """
@@ -56,11 +57,13 @@ def export(plan: Plan, model: Path, destination: Path | None) -> Exported:
         return (
             f"operators   {len(document.operators)}: {shares}",
             f"transfers   {len(document.transfers)}",
-        ), ()
+        ), library_notes(plan)
+
+    libraries = dict.fromkeys(BACKENDS[each].title for each in backends_of(plan).values())
 
     return export_folder(
         "native", destination, library_plan.SCHEMA, lambda _: (WEIGHTS, *_FRAMES), write,
-        readme=readme(plan, "native", USE, FILES),
+        readme=readme(plan, "native", USE.format(listed([*libraries])), FILES),
     )  # fmt: skip
 
 
