@@ -21,7 +21,7 @@ _OPSET = 17
 _NEVER = -1e9  # added to the score of what may not be seen
 _THETA = 100_000
 BITS, BLOCK = 4, 32  # of a weight, and how many share a scale
-_INT8 = 4  # ONNX Runtime's accuracy level in which it multiplies in int8
+INT8 = 4  # ONNX Runtime's accuracy level in which it multiplies in int8
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class _Writer:
         reads = [x, self.numbers(packed, f"{name}/weight"), self.numbers(scales, f"{name}/scales")]
         return self.add(
             "MatMulNBits", reads, name, "com.microsoft", K=rows, N=columns, bits=BITS,
-            block_size=BLOCK, accuracy_level=_INT8,
+            block_size=BLOCK, accuracy_level=INT8,
         )  # fmt: skip
 
     def norm(self, x: str, name: str) -> str:

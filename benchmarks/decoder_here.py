@@ -9,9 +9,9 @@ medians, beside the predicted ones. Tokens are compared with those of a plain lo
 model in ONNX Runtime behind a cache of as many slots; another loop, whose cache grows, says what
 that gives.
 
-The bound of decoding: bytes of weights and cache that a step reads, over what the cores together
-read a second of arrays that no cache holds. Watched because tokens a second are what people buy
-hardware for, and many an estimate of them is wrong by factors.
+What bounds decoding is measured between the requests, by `benchmarks.decoder_bounds`: reading
+weights and cache once, and multiplying weights that are in cache. Watched because tokens a second
+are what people buy hardware for, and many an estimate of them is wrong by factors.
 
 Other programs spoil the figures: run this on a machine at rest. It takes about five minutes,
 with `--split` some more.
@@ -26,7 +26,6 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
-from threading import Thread
 from time import perf_counter
 from typing import Any
 
@@ -37,23 +36,21 @@ from numpy.typing import NDArray
 
 import parapipe
 from benchmarks.decoder import DecoderSizes, decoder
+from benchmarks.decoder_bounds import CachedProducts, Reads, StepBounds
 from benchmarks.machine import description, load
 from benchmarks.tables import markdown_table
 from parapipe.documents.request_schema import RequestDocument
 from parapipe.documents.token_rows import TokensRow
 from parapipe.profiling.measure import session
-from parapipe.runtime.sessions import pin_thread
 
 WEIGHTS = {"float32": False, "int4": True}
 PROMPTS = (64, 128)
 ANSWER = 64  # tokens
 REQUESTS, ROUNDS = 5, 2
 BUDGET_S = 10.0  # of each search
-READ_BYTES, READS = 256 << 20, 8
 PLATFORMS = {"whole": 1, "split": None}
 """Processors per cluster: one, or one for each core."""
 SPLIT = "float32", 64  # weights and prompt that are mapped on a processor for each core, too
-CHUNK = 1 << 20  # numbers that are read at one go
 PAGE = Path(__file__).parent / "results" / "decoder_here.md"
 HEAD = (
     *("weights", "prompt", "processors", "placement", "prefill on", "decode on"),
@@ -62,9 +59,11 @@ HEAD = (
 )
 LOOPS = ("weights", "prompt", "first token, ms", "tokens/s")
 BOUNDS = (
-    *("weights", "prompt", "MB read a step", "bound, tokens/s", "measured", "bound ÷ measured"),
-    *("of the step: products with weights %", "they read, GB/s"),
+    *("weights", "prompt", "MB a step", "read, GB/s", "cached, GB/s"),
+    *("by bandwidth, tokens/s", "by arithmetic", "measured", "less is", "less ÷ measured"),
+    *("of a step: reading, ms", "multiplying", "others", "measured", "measured ÷ sum"),
 )
+PRODUCTS = {"MatMul", "Gemm", "MatMulNBits"}
 
 
 @dataclass(slots=True)
@@ -78,6 +77,7 @@ class Case:
     folder: Path
     runs: list[RequestDocument] = field(default_factory=list)
     equal: int = 0
+    bounds: StepBounds = field(default_factory=StepBounds)
 
     def run(self, prompt: Path, wanted: Sequence[int]) -> None:
         """Run some requests, and compare their tokens."""
@@ -108,28 +108,6 @@ class Case:
             *(f"{each:.1f}" for each in tokens), f"{self.off[1]:.1%}".removesuffix("%"),
             f"{self.equal} of {ANSWER}",
         ]  # fmt: skip
-
-
-def read_bytes_per_s() -> float:
-    """Return how many bytes all cores together read a second, of arrays that no cache holds."""
-    cores = sorted(os.sched_getaffinity(0))
-    arrays = [np.ones(READ_BYTES // 4, np.float32) for _ in cores]
-
-    def read(core: int, array: np.ndarray[tuple[int], np.dtype[np.float32]]) -> None:
-        pin_thread([core])
-        for begin in range(0, len(array), CHUNK):
-            array[begin : begin + CHUNK].max()
-
-    rates = []
-    for _ in range(READS):
-        threads = [Thread(target=read, args=each) for each in zip(cores, arrays, strict=True)]
-        begin_s = perf_counter()
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        rates.append(len(cores) * READ_BYTES / (perf_counter() - begin_s))
-    return max(rates)
 
 
 def shape_sets(prompt: int) -> dict[str, dict[str, int]]:
@@ -261,31 +239,40 @@ def of_slots(cache: NDArray[np.float32], slots: int) -> NDArray[np.float32]:
     return np.pad(cache[:, :, -slots:], ((0, 0), (0, 0), (lacking, 0), (0, 0)))
 
 
-def bound_cells(case: Case, bytes_per_s: float) -> list[object]:
-    """Return what a step reads, and the tokens a second that this allows at most."""
+def bound_cells(case: Case) -> list[object]:
+    """Return what a step reads and multiplies, the tokens a second of each, and what is left."""
     decode = case.runs[0].shapes[-1]
     front = parapipe.load_front(case.folder / decode.name)
     told = front.document.tokens
     assert isinstance(told, TokensRow)
-    read = told.weights_bytes + told.cache_bytes
-    measured = case.figures("tokens_per_second")[1]
     plan = front[decode.id].plan()
     kinds = {each.id: each.type for each in plan.operators}
+    reads = {each.id for each in plan.operators if each.constants}
     spans = [
-        (kinds[each.operator], each.end_s - each.start_s)
+        (each.operator, each.end_s - each.start_s)
         for stage in plan.stages for on in stage.processors for each in on.operators
     ]  # fmt: skip
-    products_s = sum(time_s for kind, time_s in spans if kind in {"MatMul", "Gemm", "MatMulNBits"})
-    bound = bytes_per_s / read
+    products = {name for name, _ in spans if kinds[name] in PRODUCTS and name in reads}
+    others_s = sum(time_s for name, time_s in spans if name not in products)
+    read_bytes = told.weights_bytes + told.cache_bytes
+    reading_s = case.bounds.reading_s(read_bytes)
+    multiplying_s = case.bounds.multiplying_s(len(products), told.weights_bytes)
+    measured_s = 1 / case.figures("tokens_per_second")[1]
+    least_s, sum_s = max(reading_s, multiplying_s), reading_s + multiplying_s + others_s
     return [
-        case.weights, case.prompt, f"{read / 1e6:.0f}", f"{bound:.1f}", f"{measured:.1f}",
-        f"{bound / measured:.2f}", f"{100 * products_s / sum(s for _, s in spans):.0f}",
-        f"{told.weights_bytes / products_s / 1e9:.1f}",
+        case.weights, case.prompt, f"{read_bytes / 1e6:.0f}",
+        f"{case.bounds.read_bytes_per_s / 1e9:.1f}",
+        f"{case.bounds.cached_bytes_per_s / 1e9:.1f}",
+        *(f"{1 / each:.1f}" for each in (reading_s, multiplying_s, measured_s)),
+        "bandwidth" if reading_s >= multiplying_s else "arithmetic",
+        f"{measured_s / least_s:.2f}",
+        *(f"{1e3 * each:.2f}" for each in (reading_s, multiplying_s, others_s, measured_s)),
+        f"{measured_s / sum_s:.2f}",
     ]  # fmt: skip
 
 
 def page(
-    cases: Sequence[Case], loops: Mapping[tuple[str, int], Loop], read: float, about: dict[str, str]
+    cases: Sequence[Case], loops: Mapping[tuple[str, int], Loop], about: dict[str, str]
 ) -> str:
     """Return the page."""
     errors = [abs(each) for case in cases for each in case.off]
@@ -305,13 +292,18 @@ def page(
         f"{markdown_table(HEAD, [each.cells() for each in cases])}\n\n"
         "The plain loop, on all cores, behind a cache that grows:\n\n"
         f"{markdown_table(LOOPS, loop_rows)}\n\n"
-        f"All cores together read {read / 1e9:.1f} GB/s. What decoding could reach if it did "
-        "nothing but read weights and cache once, on all cores:\n\n"
-        f"{markdown_table(BOUNDS, [bound_cells(each, read) for each in whole])}\n\n"
-        "Why they differ: products with weights take the share of a step that the profile gives "
-        "them, and read weights at the rate in the last column. Where that is less than what all "
-        "cores read, the kernel for a single row is what limits, not the memory: in float32 it "
-        "waits for loads, in 4 bits it unpacks and multiplies in int8.\n\n"
+        "What decoding could reach if it did nothing but read weights and cache once (bandwidth), "
+        "or multiply weights that are in cache already (arithmetic). *Read*: what all cores read "
+        "together of arrays that no cache holds, the median of reads between the requests; "
+        "*cached*: what the kernel for a single row multiplies of weights that are in cache, "
+        "measured at the same moments.\n\n"
+        f"{markdown_table(BOUNDS, [bound_cells(each) for each in whole])}\n\n"
+        "Why they differ: a core hardly multiplies while it waits for weights, so the times of "
+        "both add up, and so do those of the other operators, as the profile has them. The last "
+        "column compares the step with that sum; what it leaves is what no operator takes: "
+        "results are copied out of ONNX Runtime and caches into the next step's inputs, threads "
+        "wait for each other, and products out of cache wait for pages of 4 KB, where the arrays "
+        "of the reads have pages of 2 MB.\n\n"
         f"{markdown_table(['measured on', ''], list(about.items()))}\n"
     )
 
@@ -341,13 +333,14 @@ def main(*, work: Path, out: Path, split: bool) -> None:
         for weights in WEIGHTS:
             loops[weights, prompt] = plain_loop(model_in(work, weights), ids)
     say("plain loops run")
-    read = read_bytes_per_s()
+    reads, products = Reads(), {weights: CachedProducts(weights) for weights in WEIGHTS}
     for number in range(ROUNDS):
         for each in cases:
+            each.bounds.sample(reads, products[each.weights])
             each.run(files[each.prompt], loops[each.weights, each.prompt].tokens)
+            each.bounds.sample(reads, products[each.weights])
         say(f"round {number + 1} of {ROUNDS} run, load {load()}")
-    read = max(read, read_bytes_per_s())
-    text = page(cases, loops, read, {**about, "load when ended": load()})
+    text = page(cases, loops, {**about, "load when ended": load()})
     out.write_text(text, encoding="utf-8")
     click.echo(text)
 
