@@ -2,7 +2,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
-PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# What is never imported need not be compiled.
+PIP = -m pip install --quiet --disable-pip-version-check --no-compile
+PIP_INSTALL = $(BIN)/python $(PIP)
 # A package that takes the place of onnxruntime's wants an environment of its own.
 VENV_PROVIDERS ?= build/venv-providers
 # Rockchip's compiler wants older packages than ours, and CPython 3.11.
@@ -11,13 +13,19 @@ PYTHON_RKNN ?= $(PYTHON)
 VENV_QNN ?= build/venv-qnn
 VENV_PYTORCH ?= build/venv-pytorch
 VENV_VELA ?= build/venv-vela
+# pnnx is a program: its package names PyTorch, which only its Python functions need.
+PNNX = pnnx==20261020
+NCNN = ncnn==1.0.20261020
 DEMO_OUT ?= demo-out
 ARMCL_BUILD ?= build/armcl
 NATIVE_BUILD ?= build/native
 
 .DEFAULT_GOAL := help
+# .ci/run alone runs targets side by side, those that do not run pip in one environment.
+ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
-.PHONY: help demo test test-nightly test-report test-armcl test-armcl-opencl test-cuda test-native test-genai test-ncnn test-providers test-rknn test-qnn \
+endif
+.PHONY: help environment environments-beside armcl-build demo test test-nightly test-report test-armcl test-armcl-opencl test-cuda test-native test-genai test-ncnn test-providers test-rknn test-qnn \
         test-vela lint docs bench bench-mapping fuzz packaged-models packaged-models-measured packaged-models-pytorch clean
 
 help:
@@ -67,39 +75,38 @@ $(VENV)/.ready-genai: $(VENV)/.ready-test
 	$(PIP_INSTALL) --editable '.[test-genai]'
 	@touch $@
 
-# pnnx is a program: its package names PyTorch, which only its Python functions need.
 $(VENV)/.ready-ncnn: $(VENV)/.ready-test
-	$(PIP_INSTALL) --no-deps pnnx==20261020
-	$(PIP_INSTALL) ncnn==1.0.20261020
+	$(PIP_INSTALL) --no-deps $(PNNX)
+	$(PIP_INSTALL) $(NCNN)
 	@touch $@
 
 $(VENV_PROVIDERS)/.ready: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m venv $(VENV_PROVIDERS)
-	$(VENV_PROVIDERS)/bin/python -m pip install --quiet --disable-pip-version-check \
+	$(VENV_PROVIDERS)/bin/python $(PIP) \
 	  --editable '.[test-providers]'
 	@touch $@
 
 $(VENV_PYTORCH)/.ready: | $(BIN)/python
 	$(BIN)/python -m venv $(VENV_PYTORCH)
-	$(VENV_PYTORCH)/bin/python -m pip install --quiet --disable-pip-version-check \
+	$(VENV_PYTORCH)/bin/python $(PIP) \
 	  torch==2.14.1 torchvision==0.29.1 timm==1.0.31 transformers==5.24.0 onnxscript==0.7.2
 	@touch $@
 
 $(VENV_RKNN)/.ready: parapipe/compilers/rknn/requirements.txt
 	$(PYTHON_RKNN) -m venv $(VENV_RKNN)
-	$(VENV_RKNN)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
-	$(VENV_RKNN)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+	$(VENV_RKNN)/bin/python $(PIP) --requirement $<
+	$(VENV_RKNN)/bin/python $(PIP) --no-deps \
 	  rknn-toolkit2==2.5.0
 	@touch $@
 
 $(VENV_QNN)/.ready: parapipe/compilers/qnn/requirements.txt
 	$(PYTHON) -m venv $(VENV_QNN)
-	$(VENV_QNN)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	$(VENV_QNN)/bin/python $(PIP) --requirement $<
 	@touch $@
 
 $(VENV_VELA)/.ready: parapipe/compilers/vela/requirements.txt
 	$(PYTHON) -m venv $(VENV_VELA)
-	$(VENV_VELA)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	$(VENV_VELA)/bin/python $(PIP) --requirement $<
 	@touch $@
 
 $(VENV)/.ready-lint: $(VENV)/.ready-run
@@ -109,6 +116,14 @@ $(VENV)/.ready-lint: $(VENV)/.ready-run
 $(VENV)/.ready-docs: $(VENV)/.ready-run
 	$(PIP_INSTALL) --editable '.[docs]'
 	@touch $@
+
+# All that .ci/run needs in .venv by one run of pip, where the targets would take one each.
+environment: pyproject.toml | $(BIN)/python
+	$(PIP_INSTALL) --editable '.[docs,lint,native,test,test-genai]' $(NCNN)
+	$(PIP_INSTALL) --no-deps $(PNNX)
+	@touch $(addprefix $(VENV)/.ready-,run test native genai ncnn lint docs)
+
+environments-beside: $(VENV_PROVIDERS)/.ready $(VENV_RKNN)/.ready $(VENV_QNN)/.ready
 
 demo: $(VENV)/.ready-run
 	$(BIN)/parapipe map zoo:googlenet --platform amlogic-a311d --out $(DEMO_OUT) \
@@ -124,15 +139,15 @@ test-nightly: $(VENV)/.ready-test
 test-report: $(VENV)/.ready-test
 	PARAPIPE_BROWSER=required $(BIN)/python -m pytest --quiet tests/figures tests/browser $(PYTEST_ARGS)
 
-test-armcl: $(VENV)/.ready-test
+armcl-build:
 	runtimes/native/tests/packages.sh
 	runtimes/native/tests/build.sh $(ARMCL_BUILD)
+
+test-armcl: armcl-build $(VENV)/.ready-test
 	PARAPIPE_ARMCL_BUILD=$(ARMCL_BUILD) $(BIN)/python -m pytest --numprocesses 2 --quiet tests/runtimes/native \
 	  $(PYTEST_ARGS)
 
-test-armcl-opencl: $(VENV)/.ready-test
-	runtimes/native/tests/packages.sh
-	runtimes/native/tests/build.sh $(ARMCL_BUILD)
+test-armcl-opencl: armcl-build $(VENV)/.ready-test
 	runtimes/native/tests/pocl/prepare.sh $(ARMCL_BUILD)/pocl
 	PARAPIPE_ARMCL_POCL=$(ARMCL_BUILD)/pocl PARAPIPE_ARMCL_BUILD=$(ARMCL_BUILD) \
 	  $(BIN)/python -m pytest --quiet tests/runtimes/native/test_armcl_opencl.py $(PYTEST_ARGS)
