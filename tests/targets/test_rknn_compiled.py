@@ -59,10 +59,11 @@ def test_the_commands_of_the_page_print_what_stands_there(tmp_path):
 @pytest.mark.parametrize(
     ("name", "key"),
     [
-        ("googlenet", "balanced"),
+        ("squeezenet", "balanced"),
         *(
             pytest.param(*each, marks=pytest.mark.nightly)
             for each in (
+                ("googlenet", "balanced"),
                 ("deit", "balanced"),
                 ("resnet-50", "balanced"),
                 ("detr", "balanced"),
