@@ -211,6 +211,7 @@ packaged-models: $(VENV)/.ready-run
 	rm -f build/rk3588.yaml
 	$(BIN)/parapipe platforms new --chip rk3588 --out build/rk3588.yaml
 	$(BIN)/python -m docs.packaged_models build/packages build/rk3588.yaml
+	$(BIN)/python -m docs.native_backends build/packages
 
 packaged-models-measured: packaged-models
 	$(BIN)/python -m docs.packaged_models build/packages build/rk3588.yaml --measure

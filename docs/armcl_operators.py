@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from parapipe.export.constants import Constants
 from parapipe.graph.onnx_import import import_model
+from parapipe.graph.operator_graph import OperatorGraph
 from parapipe.plan.build import plan_operators, plan_tensors
 from parapipe.plan.schema import Operator, Tensor
 from parapipe.targets.native.backends import BackendName
@@ -62,12 +63,16 @@ def network_row(name: str, backend: BackendName = "neon") -> str:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
         write(name, path, weightless=True)
-        graph = import_model(path, digests=False)
-        network = Network(graph.inputs, graph.outputs, plan_tensors(graph), plan_operators(graph))
-        with Constants(network, path) as constants:
-            backends = dict.fromkeys([v.id for v in network.operators], backend)
-            into = Steps(network, constants, backends)
-            refused = list(unexportable(network, into))
+        return model_row(name, path, import_model(path, digests=False), backend)
+
+
+def model_row(name: str, path: Path, graph: OperatorGraph, backend: BackendName) -> str:
+    """Return the row of a model in a file, with all of its operators on a back end."""
+    network = Network(graph.inputs, graph.outputs, plan_tensors(graph), plan_operators(graph))
+    with Constants(network, path) as constants:
+        backends = dict.fromkeys([v.id for v in network.operators], backend)
+        into = Steps(network, constants, backends)
+        refused = list(unexportable(network, into))
     steps = "" if refused else str(len(into.steps))
     return f"| `{name}` | {len(graph.operators)} | {steps} | {reasons(refused)} |"
 
