@@ -102,6 +102,10 @@ REFUSED = {
         one("c", "Pad", constants={"p": ints(0, 0, 1, 1, 0, 0, 1, 1)}, mode="edge"),
         "its mode is 'edge'",
     ),
+    "pad without an end": (
+        one("c", "Pad", constants={"p": ints(0, 0, 1, 1, 0, 0, 1, 1), "v": np.float32(-np.inf)}),
+        "it pads with -inf, and the runner with finite numbers",
+    ),
     "power": (
         one("c", "Pow", constants={"e": np.float32(2.5)}),
         "its exponent is none of 0.5, 1, 2 and 3",

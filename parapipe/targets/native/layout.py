@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from math import prod
+from math import isfinite, prod
 
 import numpy as np
 
@@ -224,6 +224,7 @@ def pad(operator: Operator, into: Steps) -> None:
     value = number(operator, "value", 0.0) if mode == "constant" else 0.0
     if mode == "constant" and len(operator.inputs) > 2 and operator.inputs[2]:
         value = float(into.values(operator.inputs[2]).reshape(-1)[0])
+    require(isfinite(value), f"it pads with {value:g}, and the runner with finite numbers")
     shape = into.shape(output)
     into.add("Pad", (source,), shape, output=output, mode=mode, pads=pads, value=value)
 
