@@ -10,7 +10,7 @@ The user may give results shapes too, with a data type where nothing else says i
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -94,15 +94,23 @@ class AssumedShapes:
 def assume_sizes(
     shapes: Mapping[str, Dims | None],
     required: Mapping[tuple[str, int], tuple[int, str]] = MappingProxyType({}),
+    known: Mapping[str, int] = MappingProxyType({}),
 ) -> AssumedShapes:
-    """Take what the model requires, batches as 1, and then the one dimension left, if just one.
+    """Take what the model requires, batches as 1, sums, and the one dimension left, if just one.
 
     Parameters
     ----------
     required
         As of `required_sizes`.
+    known
+        Sizes by name of dimension, of which others are the sum.
     """
     result = AssumedShapes(dict(shapes))
+    for name, shape in shapes.items():
+        for axis, dim in enumerate(shape or ()):
+            if isinstance(dim, str) and (parts := _summands(dim, known)):
+                why = f", {' and '.join(parts)} together; give another by --dim '{dim}=…'"
+                result.take(name, axis, sum(known[part] for part in parts), why)
     for (name, axis), (size, by) in required.items():
         result.take(name, axis, size, f", as operator '{by}' requires it")
     for name, shape in shapes.items():
@@ -140,7 +148,8 @@ def request_text(
     examples = _example_sizes(shapes, sizes)
     options = [f"`shapes` {name}={_example_shape(each, examples)}" for name, each in shapes.items()]
     unnamed = None in shapes.values() or any(UNNAMED in (each or ()) for each in shapes.values())
-    hint = " ".join(f"`dims` {dim}={size}" for dim, size in examples.items() if dim not in sizes)
+    asked = [dim for dim in examples if dim not in sizes and not _summands(dim, examples)]
+    hint = " ".join(f"`dims` {dim}={examples[dim]}" for dim in asked)
     return (
         f"inputs with unknown dimensions: {listed(texts)}; give their sizes, as in "
         f"{' '.join(options)}{'' if unnamed else f', or by {hint}'}"
@@ -162,15 +171,23 @@ def _example_sizes(shapes: Mapping[str, Dims | None], known: Mapping[str, int]) 
         if isinstance(dim, str) and dim != UNNAMED
     } | {**known}
     for dim in [each for each in sizes if each not in known]:
-        parts = [part.strip() for part in dim.split("+")]
-        if _TOTAL.search(dim):
-            others = [each for each in sizes if each != dim and not _TOTAL.search(each)]
-            past = [each for each in others if _PAST.search(each)]
-            new = [each for each in others if _LENGTH.search(each) and each not in past]
-            parts = past + new if len(past) == len(new) == 1 else parts
-        if len(parts) > 1 and all(part in sizes for part in parts):
+        if parts := _summands(dim, sizes):
             sizes[dim] = sum(sizes[part] for part in parts)
     return sizes
+
+
+def _summands(dim: str, names: Collection[str]) -> list[str]:
+    """Return the dimensions that one is the sum of, as its name says; none if it does not.
+
+    Exporters write `past_sequence_length + sequence_length`, or `total_sequence_length`.
+    """
+    parts = [part.strip() for part in dim.split("+")]
+    if _TOTAL.search(dim):
+        others = [each for each in names if not _TOTAL.search(each) and "+" not in each]
+        past = [each for each in others if _PAST.search(each)]
+        new = [each for each in others if _LENGTH.search(each) and each not in past]
+        parts = past + new if len(past) == len(new) == 1 else []
+    return parts if len(parts) > 1 and all(part in names for part in parts) else []
 
 
 def _is_batch(dim: str, axis: int, rank: int) -> bool:
@@ -258,7 +275,7 @@ def input_types(
     shapes = {name: each.shape for name, each in user_shapes.items() if name not in results}
     sizes = _named_sizes(model_name, declared, dims, shapes, _wrong_types(tensors, user_shapes))
     fixed = {name: _fill_in_sizes(shapes.get(name, declared[name]), sizes) for name in declared}
-    result = assume_sizes(fixed, required_sizes(model, fixed))
+    result = assume_sizes(fixed, required_sizes(model, fixed), sizes)
     if result.unknown:
         raise ModelError(f"'{model_name}' has {request_text(result.unknown, sizes)}")
     types: dict[str, onnx.TypeProto] = {}

@@ -253,21 +253,49 @@ def test_other_sizes_are_asked_for_by_the_names_of_the_model(shape, advice):
 @pytest.mark.parametrize(
     ("total", "dims", "advice"),
     [
-        ("total", {}, r"mask=1x256 .*old=1x2x128x8, or by .* `dims` total=256 `dims` past=128$"),
+        ("total", {}, r"mask=1x256 .*old=1x2x128x8, or by `dims` sequence=128 `dims` past=128$"),
         ("past + sequence", {}, r"mask=1x256 .*old=1x2x128x8"),
-        ("total", {"sequence": 16, "past": 0}, r"mask=1x16, or by `dims` total=16$"),
-        ("total", {"past": 512}, r"sequence=128 `dims` total=640$"),
+        ("total", {"past": 512}, r"mask=1x640, or by `dims` sequence=128$"),
     ],
 )
 def test_the_sizes_asked_for_fit_each_other(total, dims, advice):
-    text = """g (int64[1,sequence] ids, int64[1,t] mask, float[1,2,past,8] old)
-        => (int64[1,sequence] a, int64[1,t] b, float[1,2,past,8] c) {
+    with pytest.raises(ModelError, match=advice):
+        imported(cached(total), dims=dims)
+
+
+@pytest.mark.parametrize(
+    ("total", "past"),
+    [
+        ("total_sequence_length", "past_sequence_length"),
+        ("past + sequence_length", "past"),
+        ("before + sequence_length", "before"),
+    ],
+)
+def test_all_of_a_cache_is_what_was_and_what_is_new_and_a_note_says_so(total, past):
+    model = cached(total, past, "sequence_length")
+    graph = imported(model, dims={past: 512, "sequence_length": 1})
+    assert graph.tensors["mask"].shape == (1, 513)
+    (note,) = graph.notes
+    assert note == (
+        f"dimension '{total}' is taken as 513, {past} and sequence_length together; give another "
+        f"by --dim '{total}=…'"
+    )
+    given = imported(model, dims={past: 512, "sequence_length": 1, total: 600})
+    assert (given.tensors["mask"].shape, given.notes) == ((1, 600), ())
+
+
+def cached(total, past="past", new="sequence"):
+    """Return a model that reads new tokens, a mask of all, and a cache."""
+    text = """g (int64[1,n] ids, int64[1,t] mask, float[1,2,p,8] old)
+        => (int64[1,n] a, int64[1,t] b, float[1,2,p,8] c) {
         a = Abs(ids) b = Abs(mask) c = Abs(old) }"""
     model = parsed(text)
-    for value in (model.graph.input[1], model.graph.output[1]):
-        value.type.tensor_type.shape.dim[1].dim_param = total
-    with pytest.raises(ModelError, match=advice):
-        imported(model, dims=dims)
+    names = {"n": new, "t": total, "p": past}
+    for value in (*model.graph.input, *model.graph.output):
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_param:
+                dim.dim_param = names[dim.dim_param]
+    return model
 
 
 def test_a_lone_dimension_with_which_the_model_does_not_work_out_is_asked_for():
