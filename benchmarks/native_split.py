@@ -33,7 +33,19 @@ from parapipe.api.plan import Plan
 SPLIT = ("resnet-50", "mobilenet-v2", "unet", "vit-b16")
 HALVES = {"unet": "rows", "vit-b16": "tokens"}  # others as the search has it, which takes minutes
 INTERLEAVED = ("googlenet", "squeezenet", "mobilenet-v2", "resnet-50")
-IN_PARTS = {"resnet-50": "rows", "bert-base": "tokens"}
+BY_HEADS = (
+    *(
+        "*/split:2",
+        "*attention/*/heads:heads",
+        "*attention/scores:heads",
+        "*attention/scaled:heads",
+    ),
+    *("*attention/masked:heads", "*attention/shares:heads", "*attention/mixed:heads"),
+    *("*attention/tokens:2", "*attention/*:channels", "*ffn/*:channels", "*:tokens"),
+)
+"""Along which axes operators are cut, so that no part reads all of a matrix of weights: products
+with weights along channels, what lies between them by heads, and norms along tokens."""
+IN_PARTS: Mapping[str, Sequence[str]] = {"resnet-50": ("*:rows",), "bert-base": BY_HEADS}
 STRATEGIES = ("plan", "ready-pool", "steal")
 SPLIT_HEAD = (
     *("network", "one core, ms", "split, ms", "split", "predicted, ms", "error"),
@@ -155,7 +167,7 @@ def parts_rows(
     for network, counts in parts.items():
         file = model_file(network, folder)
         for count in counts:
-            rules = [f"*:{IN_PARTS.get(network, 'rows')}={count}"]
+            rules = [f"{each}={count}" for each in IN_PARTS.get(network, ("*:rows",))]
             with split_file(file, f"zoo:{network}", rules, "fused", external=False) as cut_file:
                 yield from _rows_of_parts(network, count, platform, cut_file, rounds)
 
