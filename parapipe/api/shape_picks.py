@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from parapipe.api.checked import Folder, checked
-from parapipe.api.shapes import shapes_folder
+from parapipe.api.shapes import folder_of_shapes
 from parapipe.documents.figure_table import DemandKeywords, Demands, Minimise
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def pick_shapes(
     from parapipe.documents.shapes_schema import load_shapes
     from parapipe.front.shapes_demands import best_combination, figure
 
-    folder = shapes_folder(Path(directory)) or Path(directory)
+    folder = folder_of_shapes(directory)
     row = best_combination(load_shapes(folder).configurations, minimise, Demands(**demands))
     plans = {
         name: folder / name / PLANS / f"{each.id}.json" for name, each in row.placements.items()

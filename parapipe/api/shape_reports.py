@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from parapipe.api.checked import Folder, Model, checked
-from parapipe.api.shapes import load_placements, shapes_folder
+from parapipe.api.shapes import folder_of_shapes, load_placements
 from parapipe.files.checked_arguments import Must
 from parapipe.search.option_types import FilePath
 
@@ -42,7 +42,7 @@ def report_shapes(directory: Folder, out: FilePath | None = None) -> Path:
     from parapipe.figures.shapes_page import shapes_page
     from parapipe.files.atomic import write_atomically
 
-    folder = shapes_folder(Path(directory)) or Path(directory)
+    folder = folder_of_shapes(directory)
     document = load_shapes(folder)
     path = folder / "report.html" if out is None else Path(out)
     pages = {each.name: report(folder / each.name) for each in document.shapes}
@@ -70,7 +70,7 @@ def explain_shapes(
     """
     from parapipe.api.explain import explain
 
-    folder = shapes_folder(Path(directory)) or Path(directory)
+    folder = folder_of_shapes(directory)
     _, row, _ = load_placements(folder, configuration)
     return {name: explain(folder / name, each.id) for name, each in row.placements.items()}
 
@@ -112,7 +112,7 @@ def export_shapes(
 
     document, row, plans = load_placements(directory, configuration)
     if not takes_keyword(target, "token_plan"):
-        folder = shapes_folder(Path(directory)) or Path(directory)
+        folder = folder_of_shapes(directory)
         of_each = ", ".join(f"'{folder / name}' {each.id}" for name, each in row.placements.items())
         raise ArgumentError(
             f"the target '{target}' takes one plan, and {row.id} has one for each shape: {of_each}"

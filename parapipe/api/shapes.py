@@ -182,8 +182,16 @@ def shapes_folder(path: Path) -> Path | None:
     """Return the folder of several shapes, named by itself or by its shapes.json; None if none."""
     from parapipe.documents.shapes_schema import SHAPES_FILE
 
-    folder = path.parent if path.name == SHAPES_FILE else path
+    folder = folder_of_shapes(path)
     return folder if (folder / SHAPES_FILE).is_file() else None
+
+
+def folder_of_shapes(path: str | Path) -> Path:
+    """Return the folder that is named by itself or by the shapes.json in it, there or not."""
+    from parapipe.documents.shapes_schema import SHAPES_FILE
+
+    folder = Path(path)
+    return folder.parent if folder.name == SHAPES_FILE else folder
 
 
 def load_placements(
@@ -201,7 +209,7 @@ def load_placements(
     from parapipe.documents.front_schema import DEFAULT
     from parapipe.documents.shapes_schema import load_shapes
 
-    folder = shapes_folder(Path(directory)) or Path(directory)
+    folder = folder_of_shapes(directory)
     document = load_shapes(folder)
     row = document.configuration(configuration or DEFAULT)
     plans = {
@@ -218,7 +226,7 @@ def verify_shapes(directory: Folder) -> ShapesDocument:
     Parameters
     ----------
     directory
-        What `map_shapes` was written to.
+        Folder that `map_shapes` was written to, or the shapes.json in it.
 
     Raises
     ------
@@ -233,7 +241,7 @@ def verify_shapes(directory: Folder) -> ShapesDocument:
     from parapipe.front.shapes_check import ShapesFolder
     from parapipe.plan.verify import verify_plan
 
-    folder = Path(directory)
+    folder = folder_of_shapes(directory)
     document = load_shapes(folder)
     fronts = {each.name: load_front(folder / each.name / FRONT) for each in document.shapes}
     plans = {
