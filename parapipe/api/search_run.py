@@ -238,7 +238,9 @@ def front_of(result: SearchResult, compilation: CompilationRow | None = None) ->
         )
         for row, configuration in zip(document.configurations, exploration.found, strict=True)
     )
-    return ParetoFront(document, configurations, exploration, parts, samples)
+    return ParetoFront(
+        document, configurations, exploration, parts, samples, result.run.options.workers
+    )
 
 
 def _with_limits_of(target: Platform, options: MapOptions) -> MapOptions:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,12 @@ def _sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def write_folder(folder: Path, files: Mapping[Path, bytes]) -> None:
+def write_folder(
+    folder: Path,
+    files: Mapping[Path, bytes],
+    made: Iterable[tuple[Path, bytes]] = (),
+    places: Collection[Path] = (),
+) -> None:
     """Write several files of a folder, which is made if need be: all of them or none.
 
     All are written beside their places first, then renamed. Only the renaming of many files is not
@@ -127,6 +133,11 @@ def write_folder(folder: Path, files: Mapping[Path, bytes]) -> None:
     ----------
     files
         Content by path relative to the folder.
+    made
+        Further files and their content, each written when it comes, so that they need not be in
+        memory together.
+    places
+        Their paths, all of which come once.
 
     Raises
     ------
@@ -134,13 +145,15 @@ def write_folder(folder: Path, files: Mapping[Path, bytes]) -> None:
         As for `write_atomically`; folders made on the way are removed again.
     """
     with _errors_as_output(folder) as new_folders:
-        _make_folders(folder, files, new_folders)
+        paths = [*files, *places]
+        numbers = {path: str(number) for number, path in enumerate(paths)}
+        _make_folders(folder, paths, new_folders)
         clear_abandoned(folder)
         with LockedFolder(folder) as beside:
-            for number, content in enumerate(files.values()):
-                _write_through(beside.path / str(number), content)
-            _refuse_folders(folder, files)
-            _rename_files(beside.path, [folder / path for path in files])
+            for path, content in chain(files.items(), made):
+                _write_through(beside.path / numbers[path], content)
+            _refuse_folders(folder, paths)
+            _rename_files(beside.path, [folder / path for path in paths])
         new_folders.clear()
 
 

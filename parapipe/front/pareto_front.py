@@ -180,6 +180,8 @@ class ParetoFront(Configurations[Mapped]):
         The subgraphs and units that the schedules are for.
     drawn
         What the configurations take in draws of the costs, if there are any.
+    workers
+        Processes that the search's memory limit has room for; one per core if None.
     """
 
     document: FrontDocument
@@ -187,6 +189,7 @@ class ParetoFront(Configurations[Mapped]):
     exploration: Exploration
     partition: Partition
     drawn: SampledFront | None = None
+    workers: int | None = None
 
     def __repr__(self) -> str:
         """Return a line: the whole front would be megabytes."""
@@ -213,8 +216,7 @@ class ParetoFront(Configurations[Mapped]):
         progress
             Called after each plan that is made.
         jobs
-            Processes that make plans, where that takes long; one per core of this machine if not
-            given.
+            Processes that make plans, where that takes long; `workers` if not given.
 
         Raises
         ------
@@ -232,22 +234,23 @@ class ParetoFront(Configurations[Mapped]):
         if self.drawn:
             ids = [row.id for row in self.document.configurations]
             files[Path(DRAWS)] = draws_text(ids, self.drawn)
-        texts = texts_by_id(self.configurations, worker_count(jobs))
-        plans: dict[str, bytes] = {}
-        for name, text in texts:
-            plans[name] = text
-            if progress is not None:
-                elapsed_s = perf_counter() - began_s
-                progress(Progress(len(plans), total, 0.0, elapsed_s, phase="writing"))
-        for each in self.configurations:
-            files[Path(PLANS) / f"{each.id}.json"] = plans[each.id]
-        write_folder(directory, files)
+        places = [Path(PLANS) / f"{each.id}.json" for each in self.configurations]
+
+        def plans() -> Iterator[tuple[Path, bytes]]:
+            texts = texts_by_id(self.configurations, worker_count(jobs or self.workers))
+            for done, (name, text) in enumerate(texts, 1):
+                yield Path(PLANS) / f"{name}.json", text
+                if progress is not None:
+                    elapsed_s = perf_counter() - began_s
+                    progress(Progress(done, total, 0.0, elapsed_s, phase="writing"))
+
+        write_folder(directory, files, plans(), places)
         if not self.drawn:
             (directory / DRAWS).unlink(missing_ok=True)  # of an earlier run
         for old in (directory / PLANS).glob("c*.json"):
-            if PLAN_NAME.fullmatch(old.name) and old.relative_to(directory) not in files:
+            if PLAN_NAME.fullmatch(old.name) and old.relative_to(directory) not in places:
                 old.unlink()  # of an earlier run: it belongs to no configuration of this front
-        return tuple(directory / name for name in files)
+        return tuple(directory / name for name in (*files, *places))
 
     def content(self) -> FrontFolder:
         """Return the document with the plan of each configuration, the solve log and the draws."""

@@ -331,3 +331,23 @@ def test_files_that_cannot_be_linked_are_copied_and_put_back(tmp_path, monkeypat
     with pytest.raises(OutputError, match="No space left"):
         write_folder(tmp_path, {Path("a"): b"new", Path("b"): b"new", Path("c"): b"new"})
     assert tree(tmp_path) == {"a": b"old", "b": b"old"}
+
+
+def test_files_that_are_made_one_by_one_are_written_with_the_others_or_not_at_all(tmp_path):
+    places = [Path("plans") / name for name in "ab"]
+    written = []
+
+    def made(*, broken):
+        for name in "ba":  # in any order
+            written.append(sorted(each.name for each in tmp_path.rglob("*") if each.is_file()))
+            yield Path("plans") / name, name.encode()
+        if broken:
+            raise ValueError
+
+    with pytest.raises(ValueError, match=r"^$"):
+        write_folder(tmp_path / "out", {Path("x"): b"1"}, made(broken=True), places)
+    assert not (tmp_path / "out").exists()
+    write_folder(tmp_path / "out", {Path("x"): b"1"}, made(broken=False), places)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").rglob("*")
+            if path.is_file()} == {"x": b"1", "a": b"a", "b": b"b"}  # fmt: skip
+    assert len(written[-1]) == len(written[-2]) + 1  # the first plan is on the disk by then
