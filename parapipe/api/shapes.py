@@ -272,6 +272,7 @@ def _joined(
     from parapipe.documents.shapes_schema import SCHEMA, ShapeRow, ShapesDocument
     from parapipe.several_shapes.choice import Choice
     from parapipe.several_shapes.placed_shapes import Shape, placed_shapes_of
+    from parapipe.uncertainty.causes import Draws
     from parapipe.version import __version__
 
     shapes = {
@@ -332,6 +333,7 @@ def _joined(
                 lambda each: fronts[each.shape.name].document.configurations[
                     places[each.shape.name][each.number]
                 ],
+                Draws(options.draws, options.seed) if options.draws else None,
             )
         ),
     )

@@ -14,6 +14,7 @@ from parapipe.cli.options import FILE, json_option
 from parapipe.cli.output import Columns, Row, Shown, TextTable, print_document, text_table
 from parapipe.cli.several_table import several_table
 from parapipe.cli.shapes_table import combination_table
+from parapipe.cli.shapes_table import draws_lines as shapes_draws_lines
 from parapipe.cli.verb_options import VerbCommand, options
 from parapipe.digits import plain
 
@@ -77,6 +78,7 @@ def _shapes_lines(picked: Row) -> Shown:
     yield combination_table([row])
     yield ""
     yield f"power {plain(picked['power_w'], 3)} W during a request"
+    yield from shapes_draws_lines(row)
     yield from (f"plan of {name}: {path}" for name, path in picked["plans"].items())
 
 

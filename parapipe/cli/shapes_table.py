@@ -71,7 +71,23 @@ def token_lines(row: Row) -> Iterator[str]:
     text = f"{row['id']}: first token after {first} ms, then {rate} tokens/s"
     if (energy_j := row.get("energy_per_token_j")) is not None:
         text += f", {plain(energy_j * 1e3)} mJ per token"
-    yield from (text, "")
+    yield text
+    yield from draws_lines(row)
+    yield ""
+
+
+def draws_lines(row: Row) -> Iterator[str]:
+    """Yield between what figures lie in nine of ten draws of the costs, if there are any."""
+    if (intervals := row.get("intervals")) is None:
+        return
+    told = [("a request", "request_s", 1e3, "ms"), ("first token", "first_token_s", 1e3, "ms"),
+            ("tokens", "tokens_per_second", 1, "a second")]  # fmt: skip
+    texts = (
+        f"{name} {'–'.join(plain(end * factor, 3) for end in intervals[key])} {unit}"
+        for name, key, factor, unit in told
+        if key in intervals
+    )
+    yield f"in nine of ten draws of the costs: {', '.join(texts)}"
 
 
 def shapes_lines(document: Row, *, show_all: bool) -> Shown:

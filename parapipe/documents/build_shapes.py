@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 
 from parapipe.documents.front_schema import ConfigurationRow
@@ -10,15 +10,21 @@ from parapipe.documents.shapes_schema import (
     CombinationRow,
     MoveRow,
     PlacementRow,
+    RequestIntervalsRow,
     SharedMemoryRow,
 )
 from parapipe.mappings.configuration import stated_figure
 from parapipe.several_shapes.combination import Combination, StateMove
 from parapipe.several_shapes.placed_shapes import PlacedShape
+from parapipe.uncertainty.causes import Array, Draws
+from parapipe.uncertainty.samples import interval
+from parapipe.uncertainty.shapes import SampledSteps, sampled_requests
 
 
 def combination_rows(
-    combinations: Sequence[Combination], row_of: Callable[[PlacedShape], ConfigurationRow]
+    combinations: Sequence[Combination],
+    row_of: Callable[[PlacedShape], ConfigurationRow],
+    draws: Draws | None = None,
 ) -> Iterator[CombinationRow]:
     """Yield what a document says of combinations, in their order.
 
@@ -26,9 +32,14 @@ def combination_rows(
     ----------
     row_of
         Gives the row of a placement on the front of its shape.
+    draws
+        Of the costs, from which intervals are made; none without.
     """
+    sampled: Sequence[SampledSteps | None] = (
+        sampled_requests(combinations, draws) if draws else [None] * len(combinations)
+    )
     width = max(2, len(str(len(combinations))))
-    for number, each in enumerate(combinations, 1):
+    for number, (each, samples) in enumerate(zip(combinations, sampled, strict=True), 1):
         request_s, energy_j = stated_figure(each.request_s), stated_figure(each.energy_j)
         yield CombinationRow(
             id=f"s{number:0{width}d}",
@@ -42,7 +53,8 @@ def combination_rows(
             request_s=request_s,
             requests_per_second=1 / request_s,
             energy_j=energy_j,
-            **_token_figures(each, row_of),
+            **(tokens := _token_figures(each, row_of)),
+            intervals=None if samples is None else _intervals(each, samples, tokens),
             memory_bytes=each.memory_bytes,
             memories=tuple(
                 SharedMemoryRow(name=name, peak_bytes=peak_bytes, weights_bytes=weights_bytes)
@@ -54,6 +66,30 @@ def combination_rows(
                 )
             ),
         )
+
+
+def _intervals(
+    combination: Combination, samples: SampledSteps, tokens: Mapping[str, float]
+) -> RequestIntervalsRow:
+    """Return the intervals of times; loading and reading have no draws."""
+    request_s = _interval(samples.request_s)
+    if not tokens:
+        return RequestIntervalsRow(request_s=request_s)
+    *_, last = (at for at, each in enumerate(combination.placements) if each.shape.steps)
+    answer_s = samples.steps_s[last] + samples.moved_s[last]
+    steps = combination.placements[last].shape.steps
+    stated_s = tokens["first_token_s"] + steps / tokens["tokens_per_second"]
+    around_s = stated_s - combination.request_s
+    return RequestIntervalsRow(
+        request_s=request_s,
+        first_token_s=_interval(samples.request_s - answer_s + around_s),
+        tokens_per_second=_interval(steps / answer_s),
+    )
+
+
+def _interval(values: Array) -> tuple[float, float]:
+    low, high = interval(values)
+    return stated_figure(low), stated_figure(high)
 
 
 def _token_figures(

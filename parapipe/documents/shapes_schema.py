@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 from pydantic_core import PydanticCustomError
 
+from parapipe.documents.doubt import Interval
 from parapipe.errors import FrontError, NoConfigurationError
 from parapipe.files.documents import read_document
 from parapipe.files.mistakes import listed
@@ -89,6 +90,22 @@ class SharedMemoryRow(Row):
     """Of these, weights: those that several shapes use there, once."""
 
 
+class RequestIntervalsRow(Row):
+    """Ends of the intervals in which figures lie in nine of ten draws of the costs."""
+
+    request_s: Interval
+    """Least and most seconds of a request."""
+    first_token_s: Interval | None = None
+    """Least and most seconds to the first token, of a language model; else left out."""
+    tokens_per_second: Interval | None = None
+    """Least and most tokens a second, likewise."""
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what is said of language models only."""
+        return without_none(write(self), "first_token_s", "tokens_per_second")
+
+
 class CombinationRow(Row):
     """A placement for each shape, and what a request takes."""
 
@@ -123,6 +140,8 @@ class CombinationRow(Row):
     energy_per_token_j: PositiveFigure | None = None
     """Likewise: joules of these steps, and of both ends while states move before them, over the
     tokens of all sequences of a batch; left out by older versions, too."""
+    intervals: RequestIntervalsRow | None = None
+    """How sure the times are; left out with no draws of the costs, and by older versions."""
     memory_bytes: int
     """The most at one moment, in all memories."""
     memories: tuple[SharedMemoryRow, ...]
@@ -130,9 +149,9 @@ class CombinationRow(Row):
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what is said of language models only."""
+        """Leave out what is said of language models, or of draws, only."""
         tokens = "first_token_s", "tokens_per_second", "energy_per_token_j"
-        return without_none(write(self), *tokens)
+        return without_none(write(self), *tokens, "intervals")
 
 
 class ShapesDocument(Row):

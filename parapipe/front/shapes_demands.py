@@ -18,7 +18,7 @@ REFUSED = {
     "max_segments": "shapes.json states no segments; those of a shape are in its own front",
     "board": "shapes.json states no energy of the board",
     "sustained": "requests follow each other without overlapping",
-    "confidence": "there are no draws of several shapes",
+    "confidence": "shapes.json states intervals, not the draws themselves",
 }
 """Demands that several shapes do not have, and why."""
 _WORDS: Mapping[str, tuple[str, float, str]] = {

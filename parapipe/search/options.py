@@ -69,7 +69,7 @@ _by_model = partial(_model, several="by model", not_of_sets="it is of several mo
 _refused = partial(traits, several="refused")
 _RATES = "requests follow each other, as fast as they can; --mix says their steps"
 _DEADLINE = "it is of several models; bound the first token with `pick --max-latency`"
-_ROBUST = "costs are not drawn for several shapes: map a single one of them"
+_ROBUST = "the search of several shapes is by the stated costs; shapes.json has intervals"
 _COMPILER = "it compiles segments of one shape: map a single one, with `--dim`"
 
 

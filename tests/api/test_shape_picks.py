@@ -144,6 +144,33 @@ def test_a_request_states_the_energy_of_its_tokens_as_predicted(out, rows):
         assert few == pytest.approx(step_j + once_j / 4, rel=1e-9)
 
 
+def test_the_interval_of_the_first_token_is_that_of_the_prompts_placement(out, rows):
+    """The prompt is one step, nothing moves before it, and loading and reading are not drawn."""
+    front = parapipe.map(
+        out.parent / "any.onnx", "amlogic-a311d", dims=SHAPES["prefill"], exclude=["gpu"],
+        resolution=0.02, **QUICK,
+    )  # fmt: skip
+    alone = {row.drawing: row for row in front.document.configurations}
+    compared = 0
+    for row in rows:
+        if (one := alone.get(row.placements["prefill"].drawing)) is not None:
+            around_s = row.first_token_s - one.latency_s
+            wanted = [end_s + around_s for end_s in one.intervals.latency_s]
+            assert row.intervals.first_token_s == pytest.approx(wanted, rel=1e-8)
+            compared += 1
+        assert row.intervals.request_s[0] < row.intervals.request_s[1]
+        assert row.intervals.tokens_per_second[0] < row.intervals.tokens_per_second[1]
+    assert compared
+
+
+def test_without_draws_there_are_no_intervals(tmp_path):
+    parapipe.map_shapes(
+        write_any_shape(tmp_path / "any.onnx"), "amlogic-a311d", shape_sets=SHAPES, exclude=["gpu"],
+        draws=0, **QUICK,
+    ).write(tmp_path / "out")  # fmt: skip
+    assert {row.intervals for row in load_shapes(tmp_path / "out").configurations} == {None}
+
+
 def test_an_explanation_is_that_of_each_placement(out, rows):
     found = parapipe.explain_shapes(out, rows[-1].id)
     for name, each in rows[-1].placements.items():

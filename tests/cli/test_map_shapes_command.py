@@ -53,7 +53,8 @@ def test_a_table_has_a_line_for_each_shape_and_verify_checks_all_together(
     assert "energy per token of 0.001 mJ is asked, and s" in ended.err
     ended = parapipe("explain", out, "s01")
     assert ended.code == 0, ended.err
-    figures, _, placement, *_ = ended.out.splitlines()
+    figures, draws, _, placement, *_ = ended.out.splitlines()
+    assert draws.startswith("in nine of ten draws of the costs: a request ")
     assert re.fullmatch(
         r"s01: first token after \S+ ms, then \S+ tokens/s, \S+ mJ per token", figures
     )
