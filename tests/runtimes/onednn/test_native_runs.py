@@ -13,9 +13,10 @@ from parapipe.plan.records import Stream
 from tests.cases.armcl_cases import inception
 from tests.cases.armcl_plans import ARRANGEMENTS, plan_for
 from tests.cases.measuring import platform_of_parts
+from tests.cases.nightly import nightly_from
 
 CORES = sorted(os.sched_getaffinity(0))
-NETWORKS = ("squeezenet", "googlenet", "mobilenet-v1", "mobilenet-v2", "resnet-50", "gpt:1")
+NETWORKS = ("squeezenet", "mobilenet-v2", "gpt:1", "googlenet", "mobilenet-v1", "resnet-50")
 STRATEGIES = ("ready-pool", "steal", "streams")
 TOLERANCE = 1e-4  # of the largest number of the output
 
@@ -85,7 +86,7 @@ def test_processors_compute_with_the_back_ends_that_they_name(small, tmp_path, b
     assert told == ([loops] if loops else [])
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", nightly_from(3, NETWORKS))
 def test_networks_of_the_zoo_give_the_results_of_onnx_runtime(name, tmp_path):
     path = tmp_path / "model.onnx"
     build_zoo(name, path)
