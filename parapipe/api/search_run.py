@@ -14,6 +14,7 @@ from parapipe.api.checked import Note, PlatformFile
 from parapipe.api.load import load_graph, load_platform_without
 from parapipe.api.several import Models, loaded_models, models_by_name, requests_of, search_patterns
 from parapipe.errors import ModelError
+from parapipe.files.mistakes import listed
 from parapipe.files.progress import ALONE, Tell
 from parapipe.processes.deadline import Deadline, arena_effort_s
 from parapipe.search.options import MapOptions
@@ -119,6 +120,11 @@ def search_once(run: SearchRequest, compiled: Profile | None = None) -> SearchRe
             note(
                 "patterns of several models are searched as if processors did not slow each other "
                 "down; what they take, and whether rates and deadlines are kept, counts that"
+            )
+        if capturing := [f"'{each.name}'" for each in target.processors if each.captures_graphs]:
+            note(
+                f"frames of several models come one by one: each operator of {listed(capturing)} "
+                "counts its own launch, though graphs can be captured there"
             )
         patterns = loaded_models(requests, options, note)
         graph, options = patterns.graph(), replace(options, draws=0)

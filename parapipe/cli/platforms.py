@@ -253,6 +253,12 @@ def _platform_tables(tables: Any) -> Shown:  # noqa: ANN401 - tables of a platfo
         if each.streams:
             law = ", ".join(f"{k}: {x:g}" for k, x in enumerate(each.streams.slowdown, 1))
             yield f"{each.name} runs several operators at once, each so many times as long: {law}"
+        if each.captures_graphs:
+            launches_us = each.launch.graph_s * 1e6, each.launch.overhead_s * 1e6
+            yield (
+                f"{each.name} captures graphs of operators: {launches_us[0]:g} µs to start one, "
+                f"{launches_us[1]:g} µs to start an operator"
+            )
     yield from _co_run_texts(shown)
     yield "\nmoving a tensor"
     yield text_table(LINKS, tables.links)

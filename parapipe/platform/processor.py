@@ -144,9 +144,14 @@ class Processor(Strict):
         copy._most_hz = sustained_hz
         return copy
 
+    @property
+    def captures_graphs(self) -> bool:
+        """Whether it starts a run of operators as one captured graph."""
+        return self.launch.graph_s is not None
+
     def launching_each(self) -> Self:
         """Return the same processor, which starts every operator by itself."""
-        if self.launch.graph_s is None:
+        if not self.captures_graphs:
             return self
         copy = self.model_copy(update={"launch": self.launch.model_copy(update={"graph_s": None})})
         copy._whole = self._whole and self._whole.launching_each()

@@ -1,10 +1,12 @@
 """Several models on processors that slow each other down."""
 
 import pytest
+import yaml
 
 import parapipe
 from parapipe.errors import DemandError, VerificationError
 from parapipe.plan.verify import verify_plan
+from parapipe.platform.load import find_platform
 from parapipe.simulate.simulation import simulate
 from tests.cases.co_runs import disturbed_board
 from tests.cases.small_network import two_models
@@ -98,3 +100,16 @@ def test_rates_that_only_undisturbed_processors_keep_are_refused(models, board, 
     rates = {name: rate * most.rate_factor * 0.999 for name, rate in RATES.items()}
     with pytest.raises(DemandError, match="processors slow each other down"):
         mapped(models, board, rates=rates)
+
+
+@pytest.mark.parametrize("captures", [False, True])
+def test_several_models_say_that_graphs_are_not_captured(models, tmp_path, captures):
+    raw = yaml.safe_load(find_platform("amlogic-a311d").read_text())
+    if captures:
+        raw["processors"][-1]["launch"]["graph_s"] = 1e-5
+    (tmp_path / "board.yaml").write_text(yaml.safe_dump(raw))
+    notes = []
+    front = mapped(models, tmp_path / "board.yaml", notes)
+    told = "each operator of 'gpu' counts its own launch, though graphs can be captured there"
+    assert any(each.endswith(told) for each in notes) == captures
+    assert all(row.plan().predicted for row in front)

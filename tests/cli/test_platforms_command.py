@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 import parapipe as package
 from parapipe.profiling.detect import DetectedPlatform
@@ -35,6 +36,15 @@ def test_a_platform_says_in_which_precision_it_plans_models(parapipe) -> None:
     told = "models are planned in int8 unless --precision says otherwise"
     assert told in parapipe("platforms", "show", "bst-a1000").out.splitlines()
     assert "unless --precision" not in parapipe("platforms", "show", "amlogic-a311d").out
+
+
+def test_a_platform_says_what_starting_a_captured_graph_takes(parapipe, tmp_path) -> None:
+    raw = yaml.safe_load(SHIPPED.read_text())
+    raw["processors"][-1]["launch"] |= {"overhead_s": 5e-6, "graph_s": 12e-6}
+    (tmp_path / "board.yaml").write_text(yaml.safe_dump(raw))
+    told = "gpu captures graphs of operators: 12 µs to start one, 5 µs to start an operator"
+    assert told in parapipe("platforms", "show", tmp_path / "board.yaml").out.splitlines()
+    assert "captures graphs" not in parapipe("platforms", "show", SHIPPED).out
 
 
 def test_the_shipped_platform_has_no_mistakes(parapipe) -> None:
