@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from tests.cases.armcl_case import one
+from tests.cases.armcl_case import Case, one
 from tests.cases.armcl_cases import cases, inception, separable, write_case
 from tests.cases.armcl_plans import ARRANGEMENTS, taking_turns
 from tests.cases.attention_cases import attention_cases
@@ -76,6 +76,28 @@ def test_no_convolution_of_a_network_falls_back_to_a_loop(runner, tmp_path, back
     on_one_core_each(folder)
     report = runner.measured(folder, "--frames", 1)
     assert report["plain"] == []
+
+
+@pytest.mark.parametrize("channels", [4, 32, 33])
+@pytest.mark.parametrize("activation", ["Relu", "LeakyRelu"])
+def test_a_normalisation_before_a_convolution_applies_its_activation(
+    runner, tmp_path, activation, channels
+):
+    draw = np.random.default_rng(5)
+    norm = {name: draw.uniform(-1, 1, channels).astype(np.float32) for name in "gom"}
+    norm["v"] = draw.uniform(0.2, 1, channels).astype(np.float32)
+    nodes = [
+        ("BatchNormalization", ("x", *norm), ("n",), {}),
+        (activation, ("n",), ("y",), {}),
+    ]
+    case = Case("norm", nodes, (1, channels, 9, 11), norm)
+    write_case(case.model(), tmp_path / "case", backend="onednn")
+    on_one_core_each(tmp_path / "case")
+    report, made, wanted = runner.outputs(tmp_path / "case", "--frames", 2)
+    assert wanted.min() >= 0 or activation == "LeakyRelu"
+    assert_near(made, wanted)
+    if (activation, channels) == ("Relu", 32):
+        assert report["plain"] == []
 
 
 @pytest.mark.parametrize(

@@ -136,8 +136,8 @@ std::unique_ptr<Kernel> resize(const Builder &builder) {
 
 std::unique_ptr<Kernel> normalise(const Builder &builder) {
     using dnnl::normalization_flags;
-    if (builder.op().activation) {
-        return nullptr;
+    if (builder.op().activation && builder.op().activation->type != "Relu") {
+        return nullptr;  // the library applies no other one on the way
     }
     const auto flags = normalization_flags::use_global_stats | normalization_flags::use_scale | normalization_flags::use_shift;
     const dnnl::batch_normalization_forward::primitive_desc description(
