@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from parapipe.profiling.from_run import SegmentTime
     from parapipe.profiling.profile_report import ProfileReport
 
-MOST_FRAMES, LEAST_FRAMES, WARM_UP = 30, 3, 2
+MOST_FRAMES, LEAST_FRAMES, WARM_UP = 100, 5, 2
 LONGEST_S = 8.0
 """Of a run, as nominal times have it: there are fewer frames where these take long."""
 
@@ -47,9 +47,10 @@ def profile_on_runtime(
 ) -> ProfileReport:
     """Measure each distinct operator of a model with a runtime's kernels.
 
-    The whole model is run on each CPU of the platform by itself, on one of equal ones, for 30
+    The whole model is run on each CPU of the platform by itself, on one of equal ones, for 100
     frames (fewer where they take long), and each operator's time is taken from there: neighbours
-    are in the caches as in a plan.
+    are in the caches as in a plan. All times together are what a usual frame takes, from the end
+    of the one before (`typical_times`): the first operator has what it takes to bring its frame.
 
     Parameters
     ----------
@@ -129,6 +130,7 @@ class _Runs:
         from parapipe.api.runtime_run import run_on_runtime
         from parapipe.documents.compared_runs import segment_times
         from parapipe.profiling.from_run import measurements_of
+        from parapipe.runtime.typical_times import typical_times
 
         times: list[SegmentTime] = []
         self._all += len(self._places)
@@ -140,7 +142,11 @@ class _Runs:
                 progress=self._progress,
             )  # fmt: skip
             self.notes += run.notes
-            times += segment_times(run.document, graph, self._platform)
+            typical_s = typical_times(run.record.spans)
+            times += [
+                replace(each, time_s=sum(typical_s[name] for name in each.operators))
+                for each in segment_times(run.document, graph, self._platform)
+            ]
             self._done += 1
             if self._progress is not None:
                 self._progress(Progress(self._done, self._all, 0.0, 0.0, phase="running"))

@@ -14,6 +14,8 @@ from parapipe.profiling.figures import Figures
 from parapipe.profiling.from_run import SegmentTime, measurements_of
 from parapipe.profiling.identical_figures import HandOver
 from parapipe.profiling.single_models import distinct_units, unit_key
+from parapipe.runtime.record import Span
+from parapipe.runtime.typical_times import typical_times
 from tests.cases.small_network import saved
 
 FIGURES = Figures({"float32": 2e10, "int32": 3e9}, 1e-6, 8e9, 2e-5)
@@ -191,3 +193,32 @@ def test_other_documents_are_refused_in_one_line(here, run_file, tmp_path):
     with pytest.raises(ComparisonError, match="names no schema"):
         parapipe.learn_from_runs(model, platform, changed, out=tmp_path / "no.csv")
     assert not (tmp_path / "no.csv").exists()
+
+
+def frames_of(*times_s):
+    """Spans of frames of a Conv, an Add that it includes, and a Gemm: what each takes and waits."""
+    spans, now_s = [], 0.0
+    for frame, (before_s, conv_s, gemm_s) in enumerate(times_s):
+        begin_s = now_s + before_s
+        now_s = begin_s + conv_s
+        spans.append(Span("cpu0", "conv", frame, begin_s, now_s, conv_s))
+        spans.append(Span("cpu0", "add", frame, now_s, now_s, 0.0))
+        spans.append(Span("cpu0", "gemm", frame, now_s, now_s + gemm_s, gemm_s))
+        now_s += gemm_s
+    return spans
+
+
+def test_times_of_a_usual_frame_are_from_end_to_end_and_add_up_to_it():
+    # the first frame has none before it; of the others, 10 and 30 are not in the middle half
+    found = typical_times(frames_of((9, 9, 9), (1, 4, 5), (1, 10, 5), (3, 4, 7), (1, 9, 20)))
+    assert found == {"conv": pytest.approx((11 + 7) / 2), "gemm": 6, "add": 1e-9}
+    assert sum(found.values()) == pytest.approx((16 + 14) / 2)
+
+
+def test_medians_of_operators_would_be_less_than_the_frames_they_are_in():
+    late = [(0, 5, 1), (0, 1, 5), (0, 1, 1), (0, 5, 1), (0, 1, 5)]  # either is late, seldom both
+    assert sum(typical_times(frames_of(*late)).values()) == pytest.approx(6)
+
+
+def test_two_frames_are_enough_for_times_of_a_usual_one():
+    assert typical_times(frames_of((0, 1, 1), (1, 2, 3)))["conv"] == 3
