@@ -171,7 +171,8 @@ def _read_quantity(text: str, units: Mapping[str, float], example: str) -> float
         raise ValueError(f"'{text}' has no unit: give one, as in {first} or {second}")
     if unit not in units:
         names = " or ".join(filter(None, units))
-        raise ValueError(f"'{text}' is not a number in {names}, as in {example}")
+        unit_text = f" in {names}" if names else ""
+        raise ValueError(f"'{text}' is not a number{unit_text}, as in {example}")
     if not 0 < (value := number(size) * units[unit]) < math.inf:
         raise ValueError(f"'{text}' is not positive and finite, as {example} is")
     return value

@@ -147,6 +147,7 @@ def test_what_stands_in_the_way_is_one_line(parapipe, folder):
         ("--max-latency", "0ms", "is not positive and finite"),
         ("--max-power", "1.2.3W", "is not positive and finite"),
         ("--max-power", "4 kg", "is not a number in W or mW, as in 4W"),
+        ("--min-tokens-per-second", "fast", "'fast' is not a number, as in 8"),
         ("--min-fps", "-1", "'-1' is not positive and finite, as 8 is"),
         ("--max-latency", "-1ms", "'-1ms' is not positive and finite, as 150ms is"),
         ("--minimise", "cost", "'latency', 'period', 'throughput', 'energy', 'power'"),
