@@ -80,12 +80,13 @@ SHAPE_SETS: dict[str, Any] = {
     "example": f"{_A_SHAPE_SET} or decode:input_ids=1x1",
 }  # fmt: skip
 MIX: dict[str, Any] = {
-    "section": "model", "metavar": "NAME=NUMBER,...", "callback": _mix, "example": _A_MIX,
+    "section": "model", "metavar": "NAME=NUMBER,...", "callback": _mix,
+    "example": f"{_A_MIX} or, of buckets, 100=5,300=2",
 }  # fmt: skip
 DIMS: dict[str, Any] = {
     "metavar": "NAME=VALUE[,VALUE...]",
     "callback": by_name(_dimensions, f"{DIMENSION}, or several, as in sequence=128,512,2048"),
     "example": f"{A_DIMENSION}. Several values are shapes of their own, as in "
-    "sequence=128,512,2048.",
+    "sequence=128,512,2048",
 }
 """Settings of click for the options."""
