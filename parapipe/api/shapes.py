@@ -57,6 +57,12 @@ class ShapeFronts:
     fronts: Mapping[str, ParetoFront]
     document: ShapesDocument
 
+    def __repr__(self) -> str:
+        """Return a line: the document would be pages."""
+        joint, shapes = self.document, ", ".join(self.fronts)
+        count = len(joint.configurations)
+        return f"<ShapeFronts of {joint.model} on {joint.platform}: {count} placements of {shapes}>"
+
     def to_json(self) -> dict[str, Any]:
         """Return the front of all shapes as plain data; those of each have files of their own."""
         return self.document.to_json()
@@ -129,7 +135,7 @@ def map_shapes(
         the smallest one that holds it.
     mix
         How many steps of each shape a request has; 1 if not given. Of buckets, how many requests
-        there are of each size, as in {'300': 5, '1500': 1}, or of each bucket.
+        there are of each size, or of each bucket.
     options, executor, progress, note, keywords
         As for `map`.
 

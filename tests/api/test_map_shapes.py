@@ -161,6 +161,11 @@ def test_a_row_that_is_marked_and_beaten_is_found(fronts, tmp_path):
 
 def test_configurations_go_by_id_and_name(fronts):
     document = fronts.document
+    count = len(document.configurations)
+    assert repr(fronts).endswith(f"amlogic-a311d: {count} placements of prefill, decode>")
+    row = document.configuration("balanced")  # as docs/language-models.md goes on
+    chosen = fronts.fronts["decode"][row.placements["decode"].id]
+    assert chosen.drawing == row.placements["decode"].drawing
     assert document.configuration("s01") is document.configurations[0]
     assert "balanced" in document.configuration("balanced").names
     with pytest.raises(NoConfigurationError, match="give an id"):
