@@ -206,7 +206,7 @@ def test_what_is_asked_wrongly_is_refused(model):
         "the mix names 'prompt'": {"mix": {"prompt": 1}},
         "no step of any shape": {"mix": {"prefill": 0}},
         r"take no --rate \(requests follow each other": {"rates": 30},
-        r"--robust \(costs are not drawn": {"robust": 0.9},
+        r"--robust \(the search of several shapes is by the stated costs": {"robust": 0.9},
         r"--compiler \(it compiles segments of one shape": {"compiler": "rknn"},
         "must be values of dimensions": {"shape_sets": {"a": {"past": -1}}},
     }
