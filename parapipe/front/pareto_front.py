@@ -17,6 +17,7 @@ from parapipe.cost.operating_points import Setting
 from parapipe.documents.doubt import DRAWS, draws_text
 from parapipe.documents.front_folder import FRONT, PLANS, SOLVE_LOG, FrontFolder, front_csv
 from parapipe.documents.front_schema import ConfigurationRow, FrontDocument
+from parapipe.documents.shapes_schema import SCHEMA, SHAPES_FILE
 from parapipe.files.atomic import check_folder, write_folder
 from parapipe.files.progress import Progress, worker_count
 from parapipe.front.configurations import Configurations, PlannedConfiguration
@@ -245,6 +246,9 @@ class ParetoFront(Configurations[Mapped]):
                     progress(Progress(done, total, 0.0, elapsed_s, phase="writing"))
 
         write_folder(directory, files, plans(), places)
+        joint = directory / SHAPES_FILE  # an earlier front of several shapes would be read first
+        if joint.is_file() and SCHEMA.encode() in joint.read_bytes():
+            joint.unlink()
         if not self.drawn:
             (directory / DRAWS).unlink(missing_ok=True)  # of an earlier run
         for old in (directory / PLANS).glob("c*.json"):

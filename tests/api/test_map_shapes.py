@@ -172,6 +172,16 @@ def test_configurations_go_by_id_and_name(fronts):
         document.configuration("c01")
 
 
+def test_a_front_of_one_shape_takes_the_place_of_several_in_a_folder(fronts, tmp_path):
+    fronts.write(tmp_path)
+    assert (tmp_path / "shapes.json").is_file()
+    fronts.fronts["decode"].write(tmp_path)
+    assert not (tmp_path / "shapes.json").exists()
+    (tmp_path / "shapes.json").write_text("circles, squares")
+    fronts.fronts["decode"].write(tmp_path)
+    assert (tmp_path / "shapes.json").read_text() == "circles, squares"
+
+
 def test_other_files_are_no_front_of_shapes(tmp_path):
     (tmp_path / "shapes.json").write_text('{"schema": "parapipe/front/1"}')
     with pytest.raises(FrontError):
