@@ -181,12 +181,13 @@ def test_an_interrupt_ends_a_run_cleanly(arm, hybrid):
     assert json.loads(said)["interrupted"]
 
 
-def test_googlenet_runs_in_a_hybrid_configuration(arm, tmp_path):
+@pytest.mark.parametrize("network", nightly_from(1, ["squeezenet", "googlenet"]))
+def test_a_network_of_the_zoo_runs_in_a_hybrid_configuration(arm, tmp_path, network):
     import onnx
 
-    build_zoo("googlenet", tmp_path / "googlenet.onnx")
+    build_zoo(network, tmp_path / "network.onnx")
     folder = tmp_path / "folder"
-    write_case(onnx.load(tmp_path / "googlenet.onnx"), folder, arrangement="hybrid")
+    write_case(onnx.load(tmp_path / "network.onnx"), folder, arrangement="hybrid")
     report, made, wanted = arm.outputs(
         folder, "--frames", 2, "--warmup", 0, *on_this_machine(folder)
     )

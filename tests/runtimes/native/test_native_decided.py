@@ -9,6 +9,7 @@ from parapipe.parts.rules import read_rule
 from parapipe.parts.split import split_proto
 from tests.cases.armcl_cases import inception, separable, write_case
 from tests.cases.armcl_plans import BIG, LITTLE, MIDDLE, parts_apart, taking_turns
+from tests.cases.nightly import nightly_from
 from tests.cases.runner import assert_near, on_one_core_each, refused
 
 STRATEGIES = ("ready-pool", "steal", "streams")
@@ -37,7 +38,7 @@ def test_any_arrangement_gives_what_it_should(stub, tmp_path, arrangement, strat
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("seed", [1, 3])
+@pytest.mark.parametrize("seed", nightly_from(1, [3, 1]))
 def test_plans_whose_processors_take_turns_give_what_they_should(stub, tmp_path, seed, strategy):
     folder = tmp_path / "network"
     write_case(
@@ -76,8 +77,17 @@ def test_an_operator_never_begins_before_what_it_reads_has_ended(stub, tmp_path)
         assert (starts[reader] >= ends[maker] - 1e-6).all()  # times are float32
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("period_s", [0, 0.002])
+@pytest.mark.parametrize(
+    ("strategy", "period_s"),
+    [
+        ("steal", 0),
+        ("ready-pool", 0.002),
+        ("streams", 0),
+        pytest.param("steal", 0.002, marks=pytest.mark.nightly),
+        pytest.param("ready-pool", 0, marks=pytest.mark.nightly),
+        pytest.param("streams", 0.002, marks=pytest.mark.nightly),
+    ],
+)
 def test_many_frames_all_pass_whoever_admits_them(stub, tmp_path, strategy, period_s):
     folder = tmp_path / "network"
     write_case(separable(), folder, frames=2, arrangement="para-only", backend="plain")
