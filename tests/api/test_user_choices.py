@@ -42,7 +42,7 @@ def without(board, gone):
     return json.dumps({**board, "processors": left, "links": links})
 
 
-@pytest.mark.parametrize("seed", nightly_from(2, range(12)))
+@pytest.mark.parametrize("seed", nightly_from(1, range(12)))
 def test_a_front_without_processors_is_that_of_a_platform_without_them(tmp_path, seed) -> None:
     model, path, board = written(tmp_path, seed)
     names = [each["name"] for each in board["processors"]]
@@ -140,7 +140,7 @@ def where_it_runs(plan, owner):
     return where
 
 
-@pytest.mark.parametrize("seed", nightly_from(2, range(12)))
+@pytest.mark.parametrize("seed", nightly_from(1, range(12)))
 @pytest.mark.parametrize(
     "options",
     [
@@ -239,7 +239,7 @@ def test_explain_and_absent_kinds_say_what_is_pinned(tmp_path) -> None:
     assert effect.remark == "Conv cannot run on big: pinned to gpu"
 
 
-@pytest.mark.parametrize("seed", nightly_from(2, range(10)))
+@pytest.mark.parametrize("seed", nightly_from(1, range(10)))
 @pytest.mark.parametrize(
     "options",
     [
@@ -268,7 +268,7 @@ def placements(plan):
     ]
 
 
-@pytest.mark.parametrize("seed", nightly_from(2, range(10)))
+@pytest.mark.parametrize("seed", nightly_from(1, range(10)))
 def test_fewer_stages_are_those_of_the_whole_front_that_have_so_few(tmp_path, seed) -> None:
     model, path, _ = written(tmp_path, seed)
     options = {**QUICK, "objectives": "latency-throughput", "interleave": "none"}
@@ -290,7 +290,7 @@ def test_kinds_that_need_more_stages_than_allowed_are_absent_with_the_reason() -
     assert {row.kind for row in front} == {"sequential", "para-only"}
 
 
-@pytest.mark.parametrize("seed", nightly_from(2, range(8)))
+@pytest.mark.parametrize("seed", nightly_from(1, range(8)))
 @pytest.mark.parametrize(
     "options",
     [
@@ -329,7 +329,7 @@ def test_every_configuration_reaches_the_rate_and_its_energy_is_of_that_rate(
             assert row.intervals.energy_j[0] <= row.medians.energy_j <= row.intervals.energy_j[1]
 
 
-@pytest.mark.parametrize("seed", nightly_from(2, range(8)))
+@pytest.mark.parametrize("seed", nightly_from(1, range(8)))
 def test_bounds_of_less_energy_hold_for_all_that_reach_the_rate(tmp_path, seed) -> None:
     model, path, _ = written(tmp_path, seed)
     whole = parapipe.map(model, path, **QUICK)

@@ -101,7 +101,9 @@ def drawn_thrice(tmp_path_factory):
     cache = tmp_path_factory.mktemp("cache")
 
     def front(**options):
-        return parapipe.map("zoo:alexnet", A311D, cache=cache, draws=60, **options)
+        return parapipe.map(
+            "zoo:alexnet", A311D, cache=cache, draws=60, interleave="none", **options
+        )
 
     return front(), front(), front(seed=1)
 
