@@ -4,7 +4,7 @@ Two plans of each network: all operators on the first core, and the one of most 
 `map` finds for two processors of one core each, with nominal times. Each is exported for the runner
 and as a program, and both are built for this machine. In each round both run the same frames in
 turn; which is first changes from round to round. A run has as many frames as the runner passes in
-about a second, at least 3 and at most 20.
+about a second, at least 3 and at most 60.
 
 Compared is the time from a frame's end to the next one's, the program's over the runner's; the
 program's is the time of a call with twice as many frames less that of one with so many, over their

@@ -9,8 +9,9 @@ one core; below 1 its kernels are slower. Asked for: 0.95, the geometric mean of
 
 *Split.* The plan of least latency of `map --split auto`, with times of operators and parts by
 `profile --runtime native`; of U-Net and ViT-B/16 halves of all operators, whose parts are measured
-in the same way. Frames of which each is alone; beside two threads of ONNX Runtime and
-of OpenVINO (`pip install openvino`; the page says if it is missing), each over its own one thread.
+in the same way, and of MobileNet-v2 both. Frames of which each is alone; beside two threads of
+ONNX Runtime and of OpenVINO (`pip install openvino`; the page says if it is missing), each over its
+own one thread.
 Asked for: 1.6 and 1.75, predicted within 8 %.
 
 *Engine.* Two chains of equal tasks, one on each core; `benchmarks/native_engine.py` says what is
@@ -67,6 +68,7 @@ from benchmarks.native_runs import (
     session_times,
 )
 from benchmarks.native_split import (
+    AUTO,
     INTERLEAVED,
     INTERLEAVED_HEAD,
     PARTS_HEAD,
@@ -149,7 +151,7 @@ first over the second.
 ## Split operators
 
 Milliseconds of a frame that is alone. *split*: the native runner's gain by two cores over one, with
-the plan of `map --split auto` (U-Net and ViT-B/16: halves of all operators); *predicted*: of this
+the plan of `map --split auto`, or with halves of all operators along an axis; *predicted*: of this
 plan, and how much longer that is than measured. ONNX Runtime and OpenVINO: one thread, and what two
 threads gain.
 
@@ -215,7 +217,9 @@ def main(
         platform = native_platform(detected(folder))
         rows: Mapping[str, Callable[[], Iterator[Sequence[object]]]] = {
             "one-core": lambda: one_core_rows(networks(ONE_CORE), platform, folder, rounds),
-            "split": lambda: split_rows(networks(SPLIT), platform, folder, rounds),
+            "split": lambda: split_rows(
+                (("squeezenet", AUTO),) if smallest else SPLIT, platform, folder, rounds
+            ),
             "engine": lambda: engine_rows(platform, Path(scratch), rounds),
             "parts": lambda: parts_rows(parts, platform, folder, rounds),
             "disturbed": lambda: disturbed_rows(networks((NETWORK,))[0], platform, folder, rounds),

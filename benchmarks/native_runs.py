@@ -24,7 +24,7 @@ from parapipe.profiling.measure import bind_tensors, session
 from parapipe.zoo.registry import write
 
 CORES = sorted(os.sched_getaffinity(0))[:2]
-LEAST_FRAMES, MOST_FRAMES = 3, 20
+LEAST_FRAMES, MOST_FRAMES = 3, 60
 BURST_S = 1.0  # of frames in a row, if that is no fewer and no more of them
 SPARE = 1.1  # of the predicted latency, between frames of which each is alone
 WARM_UP = 1

@@ -30,8 +30,13 @@ from benchmarks.strategy_runs import parallel_fraction
 from parapipe.api.load import load_model, split_file
 from parapipe.api.plan import Plan
 
-SPLIT = ("resnet-50", "mobilenet-v2", "unet", "vit-b16")
-HALVES = {"unet": "rows", "vit-b16": "tokens"}  # others as the search has it, which takes minutes
+AUTO = "auto"
+SPLIT = (
+    *(("resnet-50", AUTO), ("mobilenet-v2", AUTO), ("mobilenet-v2", "rows")),
+    *(("unet", "rows"), ("vit-b16", "tokens")),
+)
+"""Networks and how they are split: as the search has it, or half of every operator on each core,
+along an axis: large networks, and where the search's plan changes axes and the runner copies."""
 INTERLEAVED = ("googlenet", "squeezenet", "mobilenet-v2", "resnet-50")
 BY_HEADS = (
     *(
@@ -48,7 +53,7 @@ with weights along channels, what lies between them by heads, and norms along to
 IN_PARTS: Mapping[str, Sequence[str]] = {"resnet-50": ("*:rows",), "bert-base": BY_HEADS}
 STRATEGIES = ("plan", "ready-pool", "steal")
 SPLIT_HEAD = (
-    *("network", "one core, ms", "split, ms", "split", "predicted, ms", "error"),
+    *("network", "cut", "one core, ms", "split, ms", "split", "predicted, ms", "error"),
     *("ONNX Runtime, ms", "its threads", "OpenVINO, ms", "its threads"),
 )
 PARTS_HEAD = (
@@ -60,21 +65,20 @@ NOT_INSTALLED = "not installed"
 
 
 @contextmanager
-def split_plan(network: str, file: Path, platform: Path) -> Iterator[tuple[Plan, Path]]:
+def split_plan(file: Path, cut: str, platform: Path) -> Iterator[tuple[Plan, Path]]:
     """Lend a plan of split operators, and its model, by times of the runner's kernels.
 
     That of least latency of `map --split auto`, or half of every operator on each core.
     """
-    if network not in HALVES:
+    if cut == AUTO:
         front = parapipe.map(
             file, platform, profiles=[profile_of(file, platform, parts=True)], split="auto",
             interleave="none", objectives="latency-throughput", note=lambda _: None,
         )  # fmt: skip
         yield front.best("latency").plan(), file
         return
-    rules = [f"*:{HALVES[network]}=2"]
-    with split_file(file, f"zoo:{network}", rules, "fused", external=False) as cut_file:
-        profile = file.with_name(f"{network}-halves.csv")
+    with split_file(file, f"zoo:{file.stem}", [f"*:{cut}=2"], "fused", external=False) as cut_file:
+        profile = file.with_name(f"{file.stem}-halves.csv")
         if not profile.exists():
             parapipe.profile_on_runtime(cut_file, platform, "native", out=profile)
         graph = load_model(cut_file, note=lambda _: None)
@@ -94,14 +98,16 @@ def interleaved_plan(file: Path, platform: Path) -> Plan:
 
 
 def split_rows(
-    networks: Sequence[str], platform: Path, folder: Path, rounds: int
+    cases: Sequence[tuple[str, str]], platform: Path, folder: Path, rounds: int
 ) -> Iterator[Sequence[object]]:
     """Yield the rows of the table of split operators: a frame at a time, on two cores."""
-    for network in networks:
+    for network, cut in cases:
         file = model_file(network, folder)
-        with split_plan(network, file, platform) as (plan, cut_file):
+        with split_plan(file, cut, platform) as (plan, cut_file):
             one = one_core_plan(file, platform)
-            yield network, *_split_cells(file, one, plan, cut_file, rounds)
+            cells = _split_cells(file, one, plan, cut_file, rounds)
+        click.echo(f"{network}, {cut}: split {cells[2]}")
+        yield network, cut, *cells
 
 
 def _split_cells(file: Path, one: Plan, plan: Plan, cut_file: Path, rounds: int) -> Sequence[str]:
@@ -120,7 +126,6 @@ def _split_cells(file: Path, one: Plan, plan: Plan, cut_file: Path, rounds: int)
             installed = found is not None
             times[name].frames_s += found or []
     gain = ratio(times["one"], times["split"])
-    click.echo(f"{file.stem}: split {gain}")
     openvino = (
         (milliseconds(times["openvino"].typical_s), ratio(times["openvino"], times["its threads"]))
         if installed else (NOT_INSTALLED, "")
