@@ -120,17 +120,18 @@ def test_a_plan_in_another_order_has_no_arena(saved, tmp_path):
     assert exported(plan, path, tmp_path / "plain", backend="plain").arena is None
 
 
-def test_streams_are_for_back_ends_whose_threads_may_share_cores(saved, tmp_path):
+def test_streams_are_for_cpus_whose_threads_may_share_cores(saved, tmp_path):
     path, plan = saved(separable())
     streams = tuple(
         each.model_copy(update={"stream": Stream(of="cpu", count=2), "cores": (0, 1, 2, 3)})
         for each in plan.processors
     )
     plan = plan.model_copy(update={"processors": streams})
-    document = exported(plan, path, tmp_path / "onednn", backend="onednn")
-    assert [(each.cores, each.threads) for each in document.processors] == [((0, 1, 2, 3), 2)]
-    with pytest.raises(ExportError, match="the plan has streams"):
-        exported(plan, path, tmp_path / "neon")
+    for backend in ("onednn", "neon"):
+        document = exported(plan, path, tmp_path / backend, backend=backend)
+        assert [(each.cores, each.threads) for each in document.processors] == [((0, 1, 2, 3), 2)]
+    with pytest.raises(ExportError, match="drives a GPU by one queue, and the plan has streams"):
+        exported(plan, path, tmp_path / "opencl", backend="opencl")
 
 
 def test_whole_numbers_are_cut_and_joined_by_back_ends_with_loops_alone(saved, tmp_path):
@@ -153,13 +154,14 @@ def test_whole_numbers_are_cut_and_joined_by_back_ends_with_loops_alone(saved, t
         exported(plan, path, tmp_path / "neon")
 
 
-def test_replicas_are_for_back_ends_with_loops_alone(saved, tmp_path):
+def test_replicas_are_for_cpus(saved, tmp_path):
     path, _ = saved(separable())
     plan = replicated(path, (1, 3))
-    document = exported(plan, path, tmp_path / "onednn", backend="onednn")
-    placed = [(each.name, each.replicas) for s in document.stages for each in s.processors]
     names = [each.name for each in plan.processors]
-    assert placed == [(names[0], None), (names[1], tuple(names[2:]))]
-    assert [each.name for each in document.processors] == names
-    with pytest.raises(ExportError, match=f"others take turns with '{names[1]}'"):
-        exported(plan, path, tmp_path / "neon", backend="neon")
+    for backend in ("onednn", "neon"):
+        document = exported(plan, path, tmp_path / backend, backend=backend)
+        placed = [(each.name, each.replicas) for s in document.stages for each in s.processors]
+        assert placed == [(names[0], None), (names[1], tuple(names[2:]))]
+        assert [each.name for each in document.processors] == names
+    with pytest.raises(ExportError, match=f"one GPU, and others take turns with '{names[1]}'"):
+        exported(plan, path, tmp_path / "opencl", backend="opencl")

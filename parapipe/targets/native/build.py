@@ -190,16 +190,13 @@ def _plan_obstacles(plan: Plan, backends: Mapping[str, BackendName]) -> Iterator
     odd = [f"'{p.name}' ({p.kind})" for p in plan.processors if p.name not in backends]
     if odd:
         yield f"the library runs on CPUs and GPUs, and the plan uses {listed(odd)}"
-    libraries = {name for name, each in backends.items() if not BACKENDS[each].complete}
-    if any(p.stream and p.name in libraries for p in plan.processors):
-        yield (
-            "ARM Compute Library runs one operator at a time on a processor, and the plan has "
-            "streams"
-        )
+    gpus = {name for name, each in backends.items() if each == "opencl"}
+    if any(p.stream and p.name in gpus for p in plan.processors):
+        yield "ARM Compute Library drives a GPU by one queue, and the plan has streams of it"
     taking_turns = (p for stage in plan.stages for p in stage.processors if p.replicas)
-    if odd := sorted(p.name for p in taking_turns if p.name in libraries):
+    if odd := sorted(p.name for p in taking_turns if p.name in gpus):
         yield (
-            "ARM Compute Library has one processor for each operator, and others take turns with "
+            "ARM Compute Library drives one GPU, and others take turns with "
             f"{listed([repr(name) for name in odd])}"
         )
     if plan.states:

@@ -16,13 +16,16 @@ from parapipe.parts.rules import read_rule
 from parapipe.parts.split import split_proto
 from parapipe.plan.mapped import mapping_view
 from tests.cases.armcl_cases import cases, inception, separable, write_case
-from tests.cases.armcl_plans import BIG, LITTLE, parts_apart, taking_turns
+from tests.cases.armcl_plans import BIG, LITTLE, MIDDLE, parts_apart, taking_turns
 from tests.cases.attention_cases import attention_cases
 from tests.cases.nightly import nightly_from, nightly_repeats
-from tests.cases.runner import on_this_machine, refused
+from tests.cases.replicated_plans import replicated
+from tests.cases.residual_cases import residual
+from tests.cases.runner import on_one_core_each, on_this_machine, refused
 
 CASES = cases()
 ON_CPUS = ("sequential", "pipe-only", "para-only", "hybrid")
+STRATEGIES = ("plan", "ready-pool", "steal", "streams")
 TOLERANCE = 1e-5  # of the largest number of the output
 REPOSITORY = Path(__file__).parents[3]
 
@@ -105,6 +108,40 @@ def test_processors_take_turns_in_any_order(arm, tmp_path, seed):
     )
     assert_near(made, wanted)
     assert report["agrees"]
+
+
+def assert_decided(arm, folder, *options):
+    """Fifty frames of three inputs on the library, each processor on one core."""
+    report, made, wanted = arm.outputs(
+        *(folder, "--frames", 50, "--check", folder / "expected.bin", *options)
+    )
+    assert_near(made, wanted)
+    assert report["agrees"]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES[1:])
+@pytest.mark.parametrize("arrangement", nightly_from(1, ("hybrid", "sequential", "para-only")))
+def test_strategies_decide_what_the_library_computes(arm, tmp_path, arrangement, strategy):
+    folder = tmp_path / "inception"
+    write_case(inception(), folder, frames=3, arrangement=arrangement)
+    on_one_core_each(folder)
+    assert_decided(arm, folder, "--strategy", strategy)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("strategy", STRATEGIES[1:])
+def test_strategies_decide_on_plans_whose_processors_take_turns(arm, in_turns, strategy):
+    on_one_core_each(in_turns)
+    assert_decided(arm, in_turns, "--strategy", strategy)
+
+
+@pytest.mark.parametrize("strategy", nightly_from(1, STRATEGIES))
+@pytest.mark.parametrize("counts", nightly_from(1, [(1, 2), (3,), (2, 2)]), ids=str)
+def test_replicas_take_turns_on_frames_of_the_library(arm, tmp_path, counts, strategy):
+    folder = tmp_path / "inception"
+    write_case(inception(), folder, frames=7, plan_of=replicated, counts=counts)
+    on_one_core_each(folder)
+    assert_decided(arm, folder, "--strategy", strategy)
 
 
 def moved_bytes(folder):
@@ -225,18 +262,48 @@ def test_notes_on_clocks_name_every_core(arm, hybrid):
     assert all(re.match(r"processor '\w+', core \d+: ", note) for note in report["notes"])
 
 
-@pytest.mark.parametrize(("which", "folder"), [("arm", "hybrid"), ("stub", "in_turns")])
-def test_damaged_plans_never_crash_the_runner(which, folder, request):
+@pytest.fixture(scope="module")
+def replicas(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("replicas") / "residual"
+    write_case(residual(), folder, frames=3, plan_of=replicated, counts=(2, 3), backend="plain")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("parts") / "separable"
+    model, _ = split_proto(separable(), "separable", [read_rule("*:rows=3")])
+    write_case(model, folder, plan_of=parts_apart, processors=(BIG, LITTLE, MIDDLE))
+    return folder
+
+
+DAMAGES = [
+    pytest.param(*case, marks=[pytest.mark.nightly] * nightly, id="-".join(map(str, case)))
+    for *case, nightly in (
+        ("stub", "in_turns", 400, False),
+        ("stub", "replicas", 400, False),
+        ("arm", "hybrid", 300, False),
+        ("stub", "in_turns", 5000, True),
+        ("stub", "hybrid", 5000, True),
+        ("stub", "replicas", 5000, True),
+        ("stub", "parts", 5000, True),
+        ("arm", "hybrid", 2000, True),
+    )
+]
+
+
+@pytest.mark.parametrize(("which", "folder", "count"), DAMAGES)
+def test_damaged_plans_never_crash_the_runner_whatever_decides(which, folder, count, request):
     runner, plan = request.getfixturevalue(which), request.getfixturevalue(folder)
-    count = 2000 if which == "stub" else 1000
+    seed = random.Random(count).randrange(2**31)
     done = subprocess.run(
-        [*runner.fuzz, str(plan), str(count), str(random.Random(1).randrange(2**31))],
+        [*runner.fuzz, str(plan), str(count), str(seed), *STRATEGIES],
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=3600,
         check=False,
     )
     assert done.returncode == 0, done.stderr
     total, refusals, ran = map(int, re.findall(r"\d+", done.stdout))
     assert total == count >= refusals + ran  # plans of more than a MiB are only checked
-    assert ran > 0
+    assert ran > count // 10

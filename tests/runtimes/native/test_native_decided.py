@@ -9,6 +9,7 @@ from parapipe.parts.rules import read_rule
 from parapipe.parts.split import split_proto
 from tests.cases.armcl_cases import inception, separable, write_case
 from tests.cases.armcl_plans import BIG, LITTLE, MIDDLE, parts_apart, taking_turns
+from tests.cases.folders import Network, write_document
 from tests.cases.nightly import nightly_from
 from tests.cases.runner import assert_near, on_one_core_each, refused
 
@@ -102,14 +103,31 @@ def test_many_frames_all_pass_whoever_admits_them(stub, tmp_path, strategy, peri
     assert (begins >= period_s * np.arange(len(begins))).all()  # none before it is due
 
 
-def test_processors_that_write_to_padding_cannot_be_decided_on(stub, tmp_path):
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_functions_that_write_to_padding_of_what_they_read_run_one_after_the_other(
+    stub, tmp_path, strategy
+):
+    """The stub asks for padding, and gives the same whoever computes."""
+    folder = tmp_path / "network"
+    write_case(inception(), folder, frames=3, arrangement="para-only")
+    document = on_one_core_each(folder)
+    for each in document["processors"]:
+        each["backend"] = "stub"
+    (folder / "plan.json").write_text(json.dumps(document))
+    _, planned, _ = stub.outputs(folder, "--frames", 50)
+    _, decided, _ = stub.outputs(folder, "--frames", 50, "--strategy", strategy)
+    assert planned.size > 0
+    assert np.array_equal(decided, planned)
+
+
+def test_processors_of_several_libraries_cannot_be_decided_on(stub, tmp_path):
     folder = tmp_path / "network"
     write_case(inception(), folder, arrangement="para-only", backend="plain")
     document = on_one_core_each(folder)
     document["processors"][0]["backend"] = "stub"
     (folder / "plan.json").write_text(json.dumps(document))
     line = refused(stub.run(folder, "--strategy", "steal"))
-    assert "'steal' needs processors that all compute with oneDNN, all with XNNPACK, or" in line
+    assert "'steal' needs CPUs that all compute with one library, or all in plain loops" in line
 
 
 def test_an_unknown_strategy_is_refused_with_those_that_there_are(stub, tmp_path):
@@ -118,3 +136,22 @@ def test_an_unknown_strategy_is_refused_with_those_that_there_are(stub, tmp_path
     on_one_core_each(folder)
     line = refused(stub.run(folder, "--strategy", "barriers"))
     assert "there is no strategy 'barriers' here; choose one of plan, ready-pool, steal" in line
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_task_that_waits_for_itself_is_refused_before_it_runs(stub, tmp_path, strategy):
+    """Two operators of one source run one after the other, and a third one comes between them."""
+    network = Network(
+        shapes={name: [1, 2, 3, 4] for name in "xabc"},
+        operators=[("a", "Relu", ["x"]), ("b", "Relu", ["a"]), ("c", "Add", ["a", "b"])],
+        places={"a": "one", "b": "two", "c": "one"},
+        stages=[["one", "two"]],
+        outputs=["c"],
+    )
+    document = network.document(backend="plain")
+    document["operators"][2]["source"] = "a"
+    (tmp_path / "weights.bin").write_bytes(bytes(64))
+    write_document(tmp_path, document)
+    assert stub.run(tmp_path).returncode == 0
+    line = refused(stub.run(tmp_path, "--strategy", strategy))
+    assert f"would wait for ever by the strategy '{strategy}'" in line

@@ -120,9 +120,9 @@ def different(document):
     document["processors"][-1]["backend"] = "plain"
 
 
-def on_arm(document):
+def on_a_gpu(document):
     for each in document["processors"]:
-        each["backend"] = "neon"
+        each["backend"] = "opencl"
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def on_arm(document):
         (shared, "has replicas, and shares its stage with"),
         (lagging, "has replicas, and operators of several lags"),
         (different, "is not identical to"),
-        (on_arm, "ARM Compute Library"),
+        (on_a_gpu, "has replicas, and ARM Compute Library drives one GPU"),
     ],
 )
 def test_what_no_replica_can_be_is_refused(runner, tmp_path, change, mistake):

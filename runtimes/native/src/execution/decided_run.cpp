@@ -5,6 +5,8 @@
 #include "strategies/strategy.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 namespace parapipe {
 namespace {
@@ -95,10 +97,41 @@ void Executor::load_all(std::size_t frame, const Inputs &inputs) {
     }
 }
 
+/// A function may write into the padding of what it reads: those that read one tensor then run one after the other.
+void Executor::note_borders() {
+    std::map<std::size_t, std::set<OperatorId>> users;
+    for (const auto &turn : seats_.front()->turns) {
+        for (const auto &binding : turn.bindings) {
+            if (!turn.view && !buffers_.all[binding.buffer].padding.none()) {
+                users[binding.buffer].insert(turn.op);
+            }
+        }
+    }
+    borders_of_.resize(plan_.operators.size());
+    for (const auto &[buffer, operators] : users) {
+        borders_[buffer].resize(slots_[buffer].size());
+        for (const OperatorId v : operators) {
+            borders_of_[v].push_back(buffer);  // in the order of their numbers: nobody waits in a circle
+        }
+    }
+}
+
+std::vector<std::unique_lock<std::mutex>> Executor::hold_borders(const Turn &turn, std::size_t frame) {
+    std::vector<std::unique_lock<std::mutex>> held;
+    for (const auto buffer : borders_of_[turn.op]) {
+        auto &frames = borders_.at(buffer);
+        held.emplace_back(frames[frame % frames.size()]);
+    }
+    return held;
+}
+
 /// Runs an operator for a frame, wherever it may be.
 void Executor::run_turn(Seat &seat, const Turn &turn, std::size_t frame, Frames &frames, Outputs &results) {
     prepare(seat, turn, frame);
-    compute(seat, turn, frame, frames, false);
+    {
+        const auto held = hold_borders(turn, frame);
+        compute(seat, turn, frame, frames, false);
+    }
     hand_over(seat, turn, frame, results);
     if (turn.result != kNone) {
         frames.note_end(frame);

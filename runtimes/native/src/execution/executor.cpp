@@ -44,6 +44,9 @@ Executor::Executor(const Plan &plan, const std::vector<float> &weights, const st
     for (auto &seat : seats_) {
         seat->turns = turns[seat->processor];
     }
+    if (decides()) {
+        note_borders();
+    }
 }
 
 Device &Executor::device(ProcessorId processor) const {
@@ -56,6 +59,17 @@ LayoutOf Executor::layouts() const {
 
 Layout Executor::layout(const Buffer &buffer) const {
     return layout_of(plan_, buffer, layouts());
+}
+
+/// What the functions of any of the processors ask for around it.
+Padding Executor::padding(const Instance &instance) const {
+    Padding padding;
+    for (const auto &seat : seats_) {
+        if (seat->processor == instance.processor) {
+            padding = larger_of(padding, seat->device->padding(instance.tensor));
+        }
+    }
+    return padding;
 }
 
 std::size_t Executor::shared_transfers() const {
@@ -139,9 +153,7 @@ void Executor::configure() {
                 }
             });
         }
-        buffers_ = buffers_of(plan_, orders_, views, [this](const Instance &instance) {
-            return device(instance.processor).padding(instance.tensor);
-        });
+        buffers_ = buffers_of(plan_, orders_, views, [this](const Instance &instance) { return padding(instance); });
     } while (std::exchange(views, buffers_.views) != buffers_.views);
     buffers_.places = take_places(plan_, buffers_);
     for (auto &buffer : buffers_.all) {

@@ -11,8 +11,10 @@
 #include "execution/turns.hpp"
 #include "plan/plan.hpp"
 
+#include <deque>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -77,6 +79,7 @@ private:
     void stand_down();
     LayoutOf layouts() const;
     Layout layout(const Buffer &buffer) const;
+    Padding padding(const Instance &instance) const;
     void configure();
     void allocate();
     void share_out_frames();
@@ -91,6 +94,8 @@ private:
     void run_decided(Frames &frames, const Inputs &inputs, Outputs &results);
     void measure_tasks(const Inputs &inputs, Tasks &tasks);
     void load_all(std::size_t frame, const Inputs &inputs);
+    void note_borders();
+    std::vector<std::unique_lock<std::mutex>> hold_borders(const Turn &turn, std::size_t frame);
     void run_turn(Seat &seat, const Turn &turn, std::size_t frame, Frames &frames, Outputs &results);
     void wait_for(std::vector<std::future<void>> ends);
     void hand_over(Seat &seat, const Turn &turn, std::size_t frame, Outputs &results);
@@ -108,6 +113,10 @@ private:
     std::vector<std::unique_ptr<Seat>> seats_;
     /// Of each buffer that is more than a device's own memory, one for each frame.
     std::vector<std::vector<std::unique_ptr<Slot>>> slots_;
+    /// Where a strategy decides, of each buffer whose padding several operators may write to, one for each frame;
+    /// and by operator the numbers of those that it uses.
+    std::map<std::size_t, std::deque<std::mutex>> borders_;
+    std::vector<std::vector<std::size_t>> borders_of_;
     /// One for each memory of the plan; where a strategy decides, one for each frame on its way.
     std::vector<std::unique_ptr<HostSlot>> arenas_;
     std::size_t frame_bytes_ = 0;

@@ -4,6 +4,7 @@
 #include "execution/orders.hpp"
 #include "execution/precedence.hpp"
 #include "execution/views.hpp"
+#include "plan/waits.hpp"
 
 #include <algorithm>
 #include <map>
@@ -65,6 +66,9 @@ private:
                 task_of_[v] = found->second;
             }
         }
+        for (auto &operators : tasks_.operators) {
+            std::sort(operators.begin(), operators.end());  // its lags apart, each after what it reads
+        }
     }
 
     void add_read(TensorId tensor, OperatorId reader) {
@@ -112,6 +116,49 @@ private:
     std::set<TaskId> first_;
 };
 
+/// What tasks wait for: what they read, room, admission; and their turn, where each processor keeps to the plan.
+std::vector<Wait> waits_of(const Work &work, std::size_t under_way, bool in_order) {
+    std::vector<Wait> waits;
+    std::vector<bool> is_last(work.tasks(), true);
+    for (TaskId task = 0; task < work.tasks(); ++task) {
+        for (const auto tensor : work.reads[task]) {
+            waits.push_back({work.tensors[tensor].producer, task, 0});
+            is_last[work.tensors[tensor].producer] = false;
+        }
+    }
+    for (const auto &room : work.room) {
+        waits.push_back({room.first, room.then, static_cast<std::int64_t>(room.slots)});
+    }
+    for (TaskId task = 0; task < work.tasks(); ++task) {
+        for (const TaskId first : work.first) {
+            if (is_last[task]) {
+                waits.push_back({task, first, static_cast<std::int64_t>(under_way)});
+            }
+        }
+    }
+    for (const auto &order : work.orders) {
+        const auto count = order.tasks.size();
+        for (std::size_t i = 0; in_order && i < count; ++i) {
+            const auto [task, next] = std::pair(order.tasks[i], order.tasks[(i + 1) % count]);
+            const auto rounds = i + 1 == count ? order.processors.size() : 0;
+            waits.push_back({task, next, static_cast<std::int64_t>(work.lag[task] + rounds) -
+                                             static_cast<std::int64_t>(work.lag[next])});
+        }
+    }
+    return waits;
+}
+
+/// Operators of one source are one task: even in a plan that can be run, one may wait for another in between.
+void check_tasks(const Plan &plan, const std::string &strategy) {
+    const auto tasks = tasks_of(plan);
+    const auto waits = waits_of(tasks.work, frames_under_way(plan), strategy == "steal");
+    if (const auto found = one_in_circle(waits, tasks.work.tasks()); found != kNone) {
+        throw Error("plan.json: operators of source '" + plan.operators[tasks.operators[found].front()].source +
+                    "' would wait for ever by the strategy '" + strategy +
+                    "', which runs those of one source one after the other; take 'plan'");
+    }
+}
+
 }  // namespace
 
 std::unique_ptr<const Plan> plan_together(const Plan &plan, const std::string &strategy) {
@@ -119,11 +166,13 @@ std::unique_ptr<const Plan> plan_together(const Plan &plan, const std::string &s
         return nullptr;
     }
     for (const auto &processor : plan.processors) {
-        if (processor.backend != plan.processors.front().backend || !keeps_channels_last(processor.backend)) {
+        if (processor.backend != plan.processors.front().backend || processor.backend == BackendKind::opencl) {
             throw Error("the strategy '" + strategy +
-                        "' needs processors that all compute with oneDNN, all with XNNPACK, or all in plain loops; take 'plan'");
+                        "' needs CPUs that all compute with one library, or all in plain loops: libraries keep tensors "
+                        "in memory differently, and a GPU runs what it is given in order; take 'plan'");
         }
     }
+    check_tasks(plan, strategy);
     return std::make_unique<const Plan>(on_one_processor(plan));
 }
 

@@ -5,6 +5,7 @@
 #include "operators/catalogue.hpp"
 #include "operators/support.hpp"
 #include "plan/arena.hpp"
+#include "plan/waits.hpp"
 
 #include <algorithm>
 #include <map>
@@ -142,8 +143,8 @@ void check_replicas(const Plan &plan) {
         if (std::any_of(processor.lags.begin(), processor.lags.end(), [](std::size_t lag) { return lag > 0; })) {
             refuse("processor '", processor.name, "' has replicas, and operators of several lags");
         }
-        if (!keeps_channels_last(processor.backend) && processor.backend != BackendKind::stub) {
-            refuse("processor '", processor.name, "' has replicas, and ARM Compute Library runs them on none");
+        if (processor.backend == BackendKind::opencl) {
+            refuse("processor '", processor.name, "' has replicas, and ARM Compute Library drives one GPU");
         }
         for (const ProcessorId r : processor.replicas) {
             const auto &replica = plan.processors[r];
@@ -218,13 +219,6 @@ void check_arena(const Plan &plan) {
     }
 }
 
-/// `then` waits, in each frame, for the end of `first` in the frame so many before.
-struct Wait {
-    OperatorId first;
-    OperatorId then;
-    std::int64_t frames;
-};
-
 std::vector<Wait> waits_of(const Plan &plan) {
     const auto makers = plan.makers();
     const auto places = plan.places();
@@ -261,28 +255,12 @@ std::vector<Wait> waits_of(const Plan &plan) {
     return waits;
 }
 
-/// Nothing waits for itself: around every circle of waits lies a frame or more. Else there is a shortest way
-/// that grows without end (Bellman and Ford), as a wait counts a little less than its frames.
 void check_no_circle(const Plan &plan) {
-    const auto waits = waits_of(plan);
-    const auto count = plan.operators.size();
-    std::vector<std::int64_t> ways(count);
-    OperatorId shorter = kNone;
-    for (std::size_t round = 0; round <= count; ++round) {
-        shorter = kNone;
-        for (const auto &wait : waits) {
-            const auto way = ways[wait.first] + wait.frames * static_cast<std::int64_t>(count + 1) - 1;
-            if (way < ways[wait.then]) {
-                ways[wait.then] = way;
-                shorter = wait.then;
-            }
-        }
-        if (shorter == kNone) {
-            return;
-        }
+    const auto found = one_in_circle(waits_of(plan), plan.operators.size());
+    if (found != kNone) {
+        refuse("operator '", plan.operators[found].id,
+               "' would wait for ever: the orders of the processors and the transfers lead in a circle");
     }
-    refuse("operator '", plan.operators[shorter].id,
-           "' would wait for ever: the orders of the processors and the transfers lead in a circle");
 }
 
 }  // namespace

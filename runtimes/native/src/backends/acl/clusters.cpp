@@ -1,5 +1,6 @@
 #include "backends/acl/clusters.hpp"
 
+#include "backends/host/host_device.hpp"
 #include "error.hpp"
 
 #include <arm_compute/core/ITensorPack.h>
@@ -81,12 +82,15 @@ private:
 Cluster::Cluster(const Processor &processor, Overlap &overlap) : overlap_(overlap) {
     static std::once_flag once;
     std::call_once(once, [] { arm_compute::Scheduler::set(std::make_shared<Hook>()); });
-    if (processor.cores.empty()) {
+    if (processor.cores.size() != processor.threads) {
+        // Streams share cores: threads that are started from here may run on any of them.
+        scheduler_.set_num_threads(1);
+        bind_thread(processor);
         scheduler_.set_num_threads(processor.threads);
     } else {
         const auto cores = processor.cores;
         scheduler_.set_num_threads_with_affinity(
-            processor.threads, [cores](int thread, int) { return cores[static_cast<std::size_t>(thread) % cores.size()]; });
+            processor.threads, [cores](int thread, int) { return cores[static_cast<std::size_t>(thread)]; });
     }
     this_cluster = this;
 }

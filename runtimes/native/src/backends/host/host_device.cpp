@@ -7,8 +7,6 @@
 #include <sched.h>
 
 namespace parapipe {
-namespace {
-
 void bind_thread(const Processor &processor) {
     if (processor.cores.empty()) {
         return;
@@ -22,6 +20,8 @@ void bind_thread(const Processor &processor) {
         throw Error("processor '" + processor.name + "' cannot be bound to its cores; choose others with --cores");
     }
 }
+
+namespace {
 
 class PlainDevice : public HostDevice {
 public:

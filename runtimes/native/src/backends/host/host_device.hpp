@@ -9,6 +9,10 @@
 
 namespace parapipe {
 
+/// Lets this thread, and those that it starts, run on the cores of a processor only, if it names any.
+/// @throws Error if they cannot be had.
+void bind_thread(const Processor &processor);
+
 /// A processor that computes in the CPU's memory: with the functions of a library where it has one, and with
 /// the runner's own loops for all else.
 class HostDevice : public Device {
