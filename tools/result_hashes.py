@@ -184,7 +184,8 @@ CASES = (
     ),
     Case(
         "states", "zoo:llama-step:1", A311D,
-        f"--state input_ids=none --sequences 2 --min-tokens-per-second 1 {STAGES}",
+        "--state input_ids=none --sequences 2 --min-tokens-per-second 1 "
+        f"--max-energy-per-token 100J {STAGES}",
     ),
     Case("cold", "forks.onnx", LONG_RUNS, f"--thermal-state cold {STAGES}"),
     Case("warm", "forks.onnx", LONG_RUNS, f"--thermal-state sustained {STAGES}"),

@@ -131,15 +131,14 @@ def test_its_results_are_those_of_one_session(parapipe, small_model, mapped, tmp
 
 
 @TWO
-def test_arm_compute_library_which_has_no_replicas_refuses_them_in_one_sentence(
-    parapipe, mapped, tmp_path
-):
+def test_replicas_are_exported_for_arm_compute_library(parapipe, mapped, tmp_path):
     out, front, _ = mapped
     plan = out / "plans" / f"{fastest(front)['id']}.json"
     ended = parapipe("export", plan, tmp_path / "there", "--to", "armcl")
-    assert ended.code == 1
-    assert "others take turns with" in ended.err
-    assert len(ended.err.splitlines()) == 1
+    assert ended.code == 0, ended.err
+    written = json.loads((tmp_path / "there" / "plan.json").read_text())
+    turns = [each for stage in written["stages"] for each in stage["processors"]]
+    assert [(each["name"], each["replicas"]) for each in turns] == [("cpu0", ["cpu1"])]
 
 
 @TWO

@@ -34,10 +34,15 @@ def test_any_number_of_processes_makes_the_same_plans(jobs, branchy_front):
 
 
 def test_the_files_of_a_front_do_not_depend_on_processes(branchy_front, tmp_path):
-    front = replace(branchy_front, configurations=branchy_front.configurations * TIMES)
+    several = tuple(
+        each.model_copy(update={"id": f"{each.id}-{number}"})
+        for number in range(TIMES)
+        for each in branchy_front.configurations
+    )
+    front = replace(branchy_front, configurations=several)
     for jobs in (1, 2):
         with helpers(jobs):
             front.write(tmp_path / str(jobs), jobs=jobs)
     one, two = ({p.name: p.read_bytes() for p in (tmp_path / n / "plans").iterdir()} for n in "12")
     assert one == two
-    assert len(one) == len(branchy_front)
+    assert len(one) == len(branchy_front) * TIMES

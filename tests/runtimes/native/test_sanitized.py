@@ -84,7 +84,7 @@ def squeezenet(tmp_path_factory):
     return made
 
 
-@pytest.mark.parametrize("case", product(KINDS, STRATEGIES, SANITIZERS), ids="-".join)
+@pytest.mark.parametrize("case", [*product(KINDS, STRATEGIES, SANITIZERS)], ids="-".join)
 def test_squeezenet_gives_what_it_should_under_sanitizers(built, squeezenet, case):
     kind, strategy, sanitizer = case
     program = built("runtimes/native", "runner", sanitizer) / "parapipe-native"

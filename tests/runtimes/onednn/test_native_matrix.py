@@ -108,7 +108,7 @@ def plan_of_kind(model, name, kind):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("case", product(NETWORKS, KINDS, STRATEGIES), ids="-".join)
+@pytest.mark.parametrize("case", [*product(NETWORKS, KINDS, STRATEGIES)], ids="-".join)
 def test_each_network_kind_and_strategy_gives_the_results_of_onnx_runtime(
     model, expected, tmp_path, case
 ):
