@@ -39,12 +39,8 @@ SPLIT = (
 along an axis: large networks, and where the search's plan changes axes and the runner copies."""
 INTERLEAVED = ("googlenet", "squeezenet", "mobilenet-v2", "resnet-50")
 BY_HEADS = (
-    *(
-        "*/split:2",
-        "*attention/*/heads:heads",
-        "*attention/scores:heads",
-        "*attention/scaled:heads",
-    ),
+    *("*/split:2", "*attention/*/heads:heads"),
+    *("*attention/scores:heads", "*attention/scaled:heads"),
     *("*attention/masked:heads", "*attention/shares:heads", "*attention/mixed:heads"),
     *("*attention/tokens:2", "*attention/*:channels", "*ffn/*:channels", "*:tokens"),
 )

@@ -251,8 +251,9 @@ class ParetoFront(Configurations[Mapped]):
             joint.unlink()
         if not self.drawn:
             (directory / DRAWS).unlink(missing_ok=True)  # of an earlier run
+        written = {each.name for each in places}
         for old in (directory / PLANS).glob("c*.json"):
-            if PLAN_NAME.fullmatch(old.name) and old.relative_to(directory) not in places:
+            if PLAN_NAME.fullmatch(old.name) and old.name not in written:
                 old.unlink()  # of an earlier run: it belongs to no configuration of this front
         return tuple(directory / name for name in (*files, *places))
 
